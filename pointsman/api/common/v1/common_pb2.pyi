@@ -70,6 +70,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """ALREADY_EXISTS. An entity with this id exists already. Metadata: `kind`, `id`."""
     ERROR_REASON_UNKNOWN_VERSION: _ErrorReason.ValueType  # 17
     """FAILED_PRECONDITION. The stored version is unknown to this server; upgrade it. Metadata: `kind`, `version`."""
+    ERROR_REASON_OVERRIDE_REFUSED: _ErrorReason.ValueType  # 50
+    """FAILED_PRECONDITION. The router's decision is STRONG, hard routing is on: the mode cannot be overridden. Metadata: `mode`, `confidence`, `item` (its place in a batch)."""
+    ERROR_REASON_INVALID_RULE: _ErrorReason.ValueType  # 51
+    """INVALID_ARGUMENT. A routing rule cannot be taken. Metadata: `rule` (its id), `problem`, `file` (where there is one)."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. Each value names its gRPC code and the metadata keys that come with it.
@@ -113,6 +117,10 @@ ERROR_REASON_ALREADY_EXISTS: ErrorReason.ValueType  # 16
 """ALREADY_EXISTS. An entity with this id exists already. Metadata: `kind`, `id`."""
 ERROR_REASON_UNKNOWN_VERSION: ErrorReason.ValueType  # 17
 """FAILED_PRECONDITION. The stored version is unknown to this server; upgrade it. Metadata: `kind`, `version`."""
+ERROR_REASON_OVERRIDE_REFUSED: ErrorReason.ValueType  # 50
+"""FAILED_PRECONDITION. The router's decision is STRONG, hard routing is on: the mode cannot be overridden. Metadata: `mode`, `confidence`, `item` (its place in a batch)."""
+ERROR_REASON_INVALID_RULE: ErrorReason.ValueType  # 51
+"""INVALID_ARGUMENT. A routing rule cannot be taken. Metadata: `rule` (its id), `problem`, `file` (where there is one)."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
 @_typing.final
