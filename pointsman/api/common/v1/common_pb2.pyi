@@ -74,6 +74,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION. The router's decision is STRONG, hard routing is on: the mode cannot be overridden. Metadata: `mode`, `confidence`, `item` (its place in a batch)."""
     ERROR_REASON_INVALID_RULE: _ErrorReason.ValueType  # 51
     """INVALID_ARGUMENT. A routing rule cannot be taken. Metadata: `rule` (its id), `problem`, `file` (where there is one)."""
+    ERROR_REASON_LEASE_LOST: _ErrorReason.ValueType  # 200
+    """FAILED_PRECONDITION. The lease is not the caller's any more: it ran out, was given to another, or the run went on without it. Metadata: `id` (the assignment), `state`."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. Each value names its gRPC code and the metadata keys that come with it.
@@ -121,6 +123,8 @@ ERROR_REASON_OVERRIDE_REFUSED: ErrorReason.ValueType  # 50
 """FAILED_PRECONDITION. The router's decision is STRONG, hard routing is on: the mode cannot be overridden. Metadata: `mode`, `confidence`, `item` (its place in a batch)."""
 ERROR_REASON_INVALID_RULE: ErrorReason.ValueType  # 51
 """INVALID_ARGUMENT. A routing rule cannot be taken. Metadata: `rule` (its id), `problem`, `file` (where there is one)."""
+ERROR_REASON_LEASE_LOST: ErrorReason.ValueType  # 200
+"""FAILED_PRECONDITION. The lease is not the caller's any more: it ran out, was given to another, or the run went on without it. Metadata: `id` (the assignment), `state`."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
 @_typing.final
