@@ -74,6 +74,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION. The router's decision is STRONG, hard routing is on: the mode cannot be overridden. Metadata: `mode`, `confidence`, `item` (its place in a batch)."""
     ERROR_REASON_INVALID_RULE: _ErrorReason.ValueType  # 51
     """INVALID_ARGUMENT. A routing rule cannot be taken. Metadata: `rule` (its id), `problem`, `file` (where there is one)."""
+    ERROR_REASON_WORKFLOW_OWNED: _ErrorReason.ValueType  # 100
+    """FAILED_PRECONDITION. Another run owns the workflow; wait until it lets go. Metadata: `id`, `owner_run_id`."""
+    ERROR_REASON_AUDIT_NOT_PASSED: _ErrorReason.ValueType  # 101
+    """FAILED_PRECONDITION. The zero-decision audit found errors that nobody accepted by name. Metadata: `id`, `findings` (comma-separated, the first 20)."""
+    ERROR_REASON_RETRIES_EXHAUSTED: _ErrorReason.ValueType  # 102
+    """FAILED_PRECONDITION. The task was retried as often as allowed; skip it or re-plan. Metadata: `id`, `task_id`, `limit`."""
     ERROR_REASON_LEASE_LOST: _ErrorReason.ValueType  # 200
     """FAILED_PRECONDITION. The lease is not the caller's any more: it ran out, was given to another, or the run went on without it. Metadata: `id` (the assignment), `state`."""
 
@@ -123,6 +129,12 @@ ERROR_REASON_OVERRIDE_REFUSED: ErrorReason.ValueType  # 50
 """FAILED_PRECONDITION. The router's decision is STRONG, hard routing is on: the mode cannot be overridden. Metadata: `mode`, `confidence`, `item` (its place in a batch)."""
 ERROR_REASON_INVALID_RULE: ErrorReason.ValueType  # 51
 """INVALID_ARGUMENT. A routing rule cannot be taken. Metadata: `rule` (its id), `problem`, `file` (where there is one)."""
+ERROR_REASON_WORKFLOW_OWNED: ErrorReason.ValueType  # 100
+"""FAILED_PRECONDITION. Another run owns the workflow; wait until it lets go. Metadata: `id`, `owner_run_id`."""
+ERROR_REASON_AUDIT_NOT_PASSED: ErrorReason.ValueType  # 101
+"""FAILED_PRECONDITION. The zero-decision audit found errors that nobody accepted by name. Metadata: `id`, `findings` (comma-separated, the first 20)."""
+ERROR_REASON_RETRIES_EXHAUSTED: ErrorReason.ValueType  # 102
+"""FAILED_PRECONDITION. The task was retried as often as allowed; skip it or re-plan. Metadata: `id`, `task_id`, `limit`."""
 ERROR_REASON_LEASE_LOST: ErrorReason.ValueType  # 200
 """FAILED_PRECONDITION. The lease is not the caller's any more: it ran out, was given to another, or the run went on without it. Metadata: `id` (the assignment), `state`."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
