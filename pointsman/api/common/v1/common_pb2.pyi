@@ -80,6 +80,14 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION. The zero-decision audit found errors that nobody accepted by name. Metadata: `id`, `findings` (comma-separated, the first 20)."""
     ERROR_REASON_RETRIES_EXHAUSTED: _ErrorReason.ValueType  # 102
     """FAILED_PRECONDITION. The task was retried as often as allowed; skip it or re-plan. Metadata: `id`, `task_id`, `limit`."""
+    ERROR_REASON_INVALID_DAG: _ErrorReason.ValueType  # 150
+    """INVALID_ARGUMENT. A pipeline's DAG is empty, cyclic, dangling or has an unknown on_fail. Metadata: `node`, `problem`."""
+    ERROR_REASON_NOT_YOUR_DELEGATION: _ErrorReason.ValueType  # 151
+    """FAILED_PRECONDITION. The stage was delegated to another agent. Metadata: `kind`, `id`, `delegation_id`."""
+    ERROR_REASON_RETURN_PENDING: _ErrorReason.ValueType  # 152
+    """FAILED_PRECONDITION. A failure went back to another stage, which must be delegated first. Metadata: `kind`, `id`, `stages` (comma-separated)."""
+    ERROR_REASON_NOT_ADDRESSED: _ErrorReason.ValueType  # 153
+    """PERMISSION_DENIED. The report is addressed to another stage. Metadata: `kind`, `id`, `handle`."""
     ERROR_REASON_LEASE_LOST: _ErrorReason.ValueType  # 200
     """FAILED_PRECONDITION. The lease is not the caller's any more: it ran out, was given to another, or the run went on without it. Metadata: `id` (the assignment), `state`."""
 
@@ -135,6 +143,14 @@ ERROR_REASON_AUDIT_NOT_PASSED: ErrorReason.ValueType  # 101
 """FAILED_PRECONDITION. The zero-decision audit found errors that nobody accepted by name. Metadata: `id`, `findings` (comma-separated, the first 20)."""
 ERROR_REASON_RETRIES_EXHAUSTED: ErrorReason.ValueType  # 102
 """FAILED_PRECONDITION. The task was retried as often as allowed; skip it or re-plan. Metadata: `id`, `task_id`, `limit`."""
+ERROR_REASON_INVALID_DAG: ErrorReason.ValueType  # 150
+"""INVALID_ARGUMENT. A pipeline's DAG is empty, cyclic, dangling or has an unknown on_fail. Metadata: `node`, `problem`."""
+ERROR_REASON_NOT_YOUR_DELEGATION: ErrorReason.ValueType  # 151
+"""FAILED_PRECONDITION. The stage was delegated to another agent. Metadata: `kind`, `id`, `delegation_id`."""
+ERROR_REASON_RETURN_PENDING: ErrorReason.ValueType  # 152
+"""FAILED_PRECONDITION. A failure went back to another stage, which must be delegated first. Metadata: `kind`, `id`, `stages` (comma-separated)."""
+ERROR_REASON_NOT_ADDRESSED: ErrorReason.ValueType  # 153
+"""PERMISSION_DENIED. The report is addressed to another stage. Metadata: `kind`, `id`, `handle`."""
 ERROR_REASON_LEASE_LOST: ErrorReason.ValueType  # 200
 """FAILED_PRECONDITION. The lease is not the caller's any more: it ran out, was given to another, or the run went on without it. Metadata: `id` (the assignment), `state`."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
