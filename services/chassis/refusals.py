@@ -121,7 +121,9 @@ class Refusal(Exception):
 
 def not_found(kind: str, entity_id: str) -> Refusal:
     """The one answer for a missing entity and for one of another project."""
-    return Refusal(Reason.NOT_FOUND, f"no {kind} '{entity_id}' in this project", metadata={"kind": kind, "id": entity_id})
+    return Refusal(
+        Reason.NOT_FOUND, f"no {kind} '{entity_id}' in this project", metadata={"kind": kind, "id": entity_id}
+    )
 
 
 def state_forbids(kind: str, entity_id: str, state: str, allowed: tuple[str, ...], message: str) -> Refusal:

@@ -1,0 +1,35 @@
+"""Who calls, in which project, and what of that a command carries with it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+LOCAL = "local"
+ENGINE = "engine"
+
+
+class Role(StrEnum):
+    """What a principal may do; each role is granted by the server's configuration."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    AGENT = "agent"
+    SERVICE = "service"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One call: its principal and project, the trace it belongs to, and its idempotency key."""
+
+    principal: str
+    project: str
+    roles: frozenset[Role] = frozenset(Role)
+    traceparent: str = ""
+    request_id: str = ""
+    fingerprint: str = ""
+    """A digest of the method and the whole request: the same request_id must come with the same one."""
+
+
+def engine_caller(project: str, traceparent: str, request_id: str) -> Caller:
+    """The service itself, acting on a timer or on the answer to one of its effects."""
+    return Caller(ENGINE, project, frozenset({Role.SERVICE}), traceparent, request_id, request_id)

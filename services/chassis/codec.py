@@ -1,0 +1,39 @@
+"""Domain values to JSON text and back, and the digest that chains a journal together."""
+
+import hashlib
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from pointsman.services.chassis.refusals import Reason, Refusal
+
+_encoder = msgspec.json.Encoder()
+
+
+def to_text(value: Any) -> str:
+    """A domain value as JSON text."""
+    return _encoder.encode(value).decode()
+
+
+def from_text(text: str, expected: Any) -> Any:
+    """JSON text as a domain value; text of another shape is of a version that is not known here."""
+    try:
+        return _decoder(expected).decode(text)
+    except msgspec.MsgspecError as error:
+        name = getattr(expected, "__name__", str(expected))
+        raise Refusal(
+            Reason.UNKNOWN_VERSION,
+            f"stored {name} cannot be read: {error}",
+            metadata={"kind": name, "version": "unknown"},
+        ) from error
+
+
+def chain(previous: str, *fields: str | int) -> str:
+    """The digest of a row, over the digest of the row before and every field of this one."""
+    return hashlib.sha256(_encoder.encode((previous, fields))).hexdigest()
+
+
+@cache
+def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(expected)

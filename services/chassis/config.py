@@ -1,0 +1,118 @@
+"""Settings: one frozen class per service, from the environment, unknown names refused, secrets masked."""
+
+import difflib
+import ipaddress
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from pointsman.services.chassis.refusals import Refusal, Violation, invalid_fields
+
+DEFAULT_PORT = 7460
+SHARED_PREFIX = "POINTSMAN_"
+
+Settings = TypeVar("Settings", bound=BaseSettings)
+
+
+class ServerSettings(BaseSettings):
+    """How a process listens; shared by all services in it. Environment: POINTSMAN_SERVER_<NAME>."""
+
+    model_config = SettingsConfigDict(env_prefix="POINTSMAN_SERVER_", frozen=True, extra="forbid")
+
+    host: str = Field(
+        "127.0.0.1", description="Address to listen on; beyond loopback only with TLS and authentication."
+    )
+    port: int = Field(DEFAULT_PORT, ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")
+    reflection: bool = Field(
+        default=False, description="Whether clients may list the services (for buf curl and grpcurl)."
+    )
+    max_message_bytes: int = Field(2 * 1024 * 1024, ge=1024, description="Largest request, in bytes.")
+    max_metadata_bytes: int = Field(8 * 1024, ge=1024, description="Largest metadata of a call, in bytes.")
+    max_in_flight: int = Field(2000, ge=1, description="Calls handled at once before new ones are turned away.")
+    deadline_cap_seconds: float = Field(60.0, gt=0, description="Longest time a call may take, whatever it asks for.")
+    drain_seconds: float = Field(10.0, ge=0, description="How long calls in flight may finish after SIGTERM.")
+
+    @property
+    def address(self) -> str:
+        """Host and port as gRPC writes them."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def check_exposure(self) -> None:
+        """Refuse to listen where strangers are, without TLS and authentication."""
+        if not is_loopback(self.host):
+            raise SystemExit(
+                f"POINTSMAN_SERVER_HOST={self.host} is not a loopback address: "
+                "listening there needs TLS and authentication, which are not configured"
+            )
+
+
+class StoreSettings(BaseSettings):
+    """Where the stores are. Environment: POINTSMAN_DATA, POINTSMAN_DATABASE_URL."""
+
+    model_config = SettingsConfigDict(env_prefix="POINTSMAN_", frozen=True, extra="ignore")
+
+    data: Path = Field(Path("~/.local/share/pointsman"), description="Directory of the SQLite files.")
+    database_url: str = Field("", description="PostgreSQL for all stores, each in its own schema; empty means SQLite.")
+
+    def url_for(self, context: str) -> str:
+        """The database of one context."""
+        return self.database_url or f"sqlite:///{self.directory / f'{context}.db'}"
+
+    @property
+    def directory(self) -> Path:
+        """The data directory, with ~ resolved."""
+        return self.data.expanduser().resolve()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def load(settings_class: type[Settings], environment: Mapping[str, str] = os.environ, **given: Any) -> Settings:
+    """Read a settings class from the environment; a bad value or an unknown name says which and what is possible."""
+    prefix = str(settings_class.model_config.get("env_prefix"))
+    if prefix != SHARED_PREFIX:
+        _refuse_unknown(settings_class, prefix, environment)
+    try:
+        return settings_class(**given)
+    except ValidationError as error:
+        raise invalid_fields(
+            tuple(Violation(prefix + "_".join(map(str, item["loc"])).upper(), item["msg"]) for item in error.errors())
+        ) from None
+
+
+def describe(settings: BaseSettings) -> dict[str, str]:
+    """Every setting with its value, passwords masked, for the start of the log."""
+    return {name: _masked(str(getattr(settings, name))) for name in type(settings).model_fields}
+
+
+def _refuse_unknown(settings_class: type[BaseSettings], prefix: str, environment: Mapping[str, str]) -> None:
+    known = {prefix + name.upper() for name in settings_class.model_fields}
+    for name in sorted(environment):
+        if name.startswith(prefix) and name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else f"; known: {', '.join(sorted(known))}"
+            raise invalid_fields((Violation(name, f"unknown setting{hint}"),))
+
+
+def _masked(value: str) -> str:
+    scheme, at, rest = value.partition("@")
+    if not at or "://" not in scheme:
+        return value
+    before, _, _ = scheme.rpartition(":")
+    return f"{before}:***@{rest}" if before.count(":") else f"{scheme}@{rest}"
+
+
+def exit_with(refusal: Refusal) -> SystemExit:
+    """A refused configuration as the program's last words."""
+    return SystemExit(f"pointsman: {refusal.message}")

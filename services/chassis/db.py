@@ -1,0 +1,94 @@
+"""Where a store lives: a SQLite file or a PostgreSQL schema, reached by the same code."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.pool import NullPool, QueuePool
+
+from pointsman.services.chassis.clock import Clock, DatabaseClock, SystemClock, ticks_us
+from pointsman.services.chassis.refusals import invalid_field
+
+Result = TypeVar("Result")
+READERS = 4
+WRITE_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "wal_autocheckpoint=4000")
+READ_PRAGMAS = ("query_only=ON", "busy_timeout=10000", "wal_autocheckpoint=0")
+
+
+class Database:
+    """One store's database: an engine that writes (one connection) and one that reads (a few)."""
+
+    def __init__(self, url: str, schema: str, clock: Clock | None = None) -> None:
+        self.url = make_url(url)
+        self.schema = schema
+        self.is_postgresql = self.url.get_backend_name() == "postgresql"
+        if not self.is_postgresql and self.url.get_backend_name() != "sqlite":
+            raise invalid_field("database_url", "must start with sqlite:/// or postgresql://")
+        self._given_clock = clock
+        self.clock: Clock = clock or (DatabaseClock() if self.is_postgresql else SystemClock())
+        self.writing = self._postgresql(1) if self.is_postgresql else self._sqlite(WRITE_PRAGMAS, writes=True)
+        self.reading = self._postgresql(READERS) if self.is_postgresql else self._sqlite(READ_PRAGMAS, writes=False)
+        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix=f"{schema}-read")
+
+    async def read(self, query: Callable[[Connection], Result]) -> Result:
+        """Run a query on a reading connection, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, query)
+
+    def read_now(self, query: Callable[[Connection], Result]) -> Result:
+        """Run a query on a reading connection, in this thread."""
+        return self._read(query)
+
+    def _read(self, query: Callable[[Connection], Result]) -> Result:
+        with self.reading.connect() as connection:
+            return query(connection)
+
+    def synchronise_clock(self) -> None:
+        """Read the database server's clock again; a file's clock is the machine's and needs no reading."""
+        if isinstance(self.clock, DatabaseClock):
+            with self.reading.connect() as connection:
+                before_us = ticks_us()
+                self.clock.observe(connection.execute(text("SELECT clock_timestamp()")).scalar_one(), before_us)
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
+        self._threads.shutdown(wait=True)
+        self.reading.dispose()
+        self.writing.dispose()
+
+    def _sqlite(self, pragmas: tuple[str, ...], *, writes: bool) -> Engine:
+        if writes:
+            Path(str(self.url.database)).parent.mkdir(parents=True, exist_ok=True)
+        pool: dict[str, Any] = {"poolclass": NullPool} if writes else {"poolclass": QueuePool, "pool_size": READERS}
+        engine = create_engine(self.url, connect_args={"check_same_thread": False, "timeout": 10}, **pool)
+
+        @event.listens_for(engine, "connect")
+        def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+            connection.isolation_level = None
+            for pragma in pragmas:
+                connection.execute(f"PRAGMA {pragma}")
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+        return engine
+
+    def _postgresql(self, size: int) -> Engine:
+        options = f"-csearch_path={self.schema} -cstatement_timeout=30000 -clock_timeout=10000"
+        return create_engine(
+            driver_url(self.url),
+            pool_size=size,
+            max_overflow=0,
+            pool_pre_ping=True,
+            connect_args={"options": options, "application_name": f"pointsman-{self.schema}", "connect_timeout": 5},
+        )
+
+
+def driver_url(url: URL) -> URL:
+    """The same address, spoken to with the one PostgreSQL driver that is installed."""
+    return url.set(drivername="postgresql+psycopg")

@@ -1,0 +1,84 @@
+"""Refusals and bugs as the wire shows them: google.rpc.Status with a reason, never an exception's text."""
+
+import grpc
+import structlog
+from google.protobuf import any_pb2, duration_pb2
+from google.rpc import error_details_pb2, status_pb2
+
+from pointsman.services.chassis.refusals import Code, Reason, Refusal
+
+DOMAIN = "pointsman"
+MAX_STATUS_TEXT = 1000
+MAX_METADATA_TEXT = 256
+MAX_VIOLATIONS = 50
+DETAILS_KEY = "grpc-status-details-bin"
+
+log = structlog.get_logger()
+
+GRPC_CODES = {code: grpc.StatusCode[code.value] for code in Code}
+
+
+def status_of(refusal: Refusal) -> status_pb2.Status:
+    """A refusal as a status: code, short text, ErrorInfo, and what helps the caller to do better."""
+    status = status_pb2.Status(code=GRPC_CODES[refusal.code].value[0], message=refusal.message[:MAX_STATUS_TEXT])
+    metadata = {key: value[:MAX_METADATA_TEXT] for key, value in refusal.metadata.items()}
+    info = error_details_pb2.ErrorInfo(reason=refusal.reason.value, domain=DOMAIN, metadata=metadata)
+    _attach(status, info)
+    if refusal.violations:
+        violations = [
+            error_details_pb2.BadRequest.FieldViolation(
+                field=violation.field[:MAX_METADATA_TEXT], description=violation.description[:MAX_METADATA_TEXT]
+            )
+            for violation in refusal.violations[:MAX_VIOLATIONS]
+        ]
+        _attach(status, error_details_pb2.BadRequest(field_violations=violations))
+    if refusal.retry_after_seconds is not None:
+        delay = duration_pb2.Duration(nanos=int(refusal.retry_after_seconds * 1e9) % 1_000_000_000)
+        delay.seconds = int(refusal.retry_after_seconds)
+        _attach(status, error_details_pb2.RetryInfo(retry_delay=delay))
+    return status
+
+
+def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
+    """What a peer answered, as the refusal it was there; an outage without details becomes UNAVAILABLE."""
+    status = status_pb2.Status()
+    for key, value in error.trailing_metadata() or ():
+        if key == DETAILS_KEY and isinstance(value, bytes):
+            status.ParseFromString(value)
+    info = error_details_pb2.ErrorInfo()
+    for detail in status.details:
+        if detail.Unpack(info):
+            break
+    reason = Reason(info.reason) if info.reason in Reason.__members__ else _reason_of_code(error.code())
+    return Refusal(reason, (error.details() or "")[:MAX_STATUS_TEXT], metadata=dict(info.metadata))
+
+
+def masked(error: BaseException, error_id: str) -> Refusal:
+    """A bug: the log has the whole story under the id, the caller has the id."""
+    log.error("bug", error_id=error_id, error=type(error).__name__, exc_info=error)
+    return Refusal(
+        Reason.INTERNAL, f"internal error {error_id}; the server's log explains it", metadata={"error_id": error_id}
+    )
+
+
+def _reason_of_code(code: grpc.StatusCode) -> Reason:
+    by_code = {
+        grpc.StatusCode.INVALID_ARGUMENT: Reason.INVALID_FIELD,
+        grpc.StatusCode.NOT_FOUND: Reason.NOT_FOUND,
+        grpc.StatusCode.ALREADY_EXISTS: Reason.ALREADY_EXISTS,
+        grpc.StatusCode.ABORTED: Reason.LOST_RACE,
+        grpc.StatusCode.RESOURCE_EXHAUSTED: Reason.OVERLOADED,
+        grpc.StatusCode.FAILED_PRECONDITION: Reason.STATE_FORBIDS,
+        grpc.StatusCode.UNIMPLEMENTED: Reason.UNIMPLEMENTED,
+        grpc.StatusCode.UNAUTHENTICATED: Reason.UNAUTHENTICATED,
+        grpc.StatusCode.PERMISSION_DENIED: Reason.PERMISSION_DENIED,
+        grpc.StatusCode.DEADLINE_EXCEEDED: Reason.DEADLINE_EXCEEDED,
+        grpc.StatusCode.INTERNAL: Reason.INTERNAL,
+    }
+    return by_code.get(code, Reason.UNAVAILABLE)
+
+
+def _attach(status: status_pb2.Status, detail: object) -> None:
+    packed = any_pb2.Any()
+    packed.Pack(detail)  # type: ignore[arg-type]
+    status.details.append(packed)

@@ -1,0 +1,100 @@
+"""What comes in from outside: bytes into a valid request, metadata into a caller, or a refusal."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import protovalidate
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+
+from pointsman.services.chassis.auth import LOCAL, Caller
+from pointsman.services.chassis.refusals import Reason, Refusal, Violation, invalid_field, invalid_fields
+from pointsman.services.chassis.telemetry import valid_traceparent
+
+PROJECT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class Malformed:
+    """Stands for bytes that are no message, so that they are refused like any other bad request."""
+
+
+MALFORMED = Malformed()
+
+
+class Tainted(Malformed):
+    """Stands for a message with a NUL in one of its strings, which no database here would keep alike."""
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+
+
+def deserializer(message_class: type[Message]) -> Callable[[bytes], Message | Malformed]:
+    """A function that reads a request and never raises."""
+
+    def read(data: bytes) -> Message | Malformed:
+        try:
+            message = message_class.FromString(data)
+        except (DecodeError, RecursionError):
+            return MALFORMED
+        if b"\0" in data and (field := nul_field(message)):
+            return Tainted(field)
+        return message
+
+    return read
+
+
+def validate(request: Message | Malformed, method: str) -> Any:
+    """The request, if it keeps every constraint that its proto declares."""
+    if isinstance(request, Tainted):
+        raise invalid_field(request.field, "must not contain NUL characters")
+    if isinstance(request, Malformed):
+        raise Refusal(Reason.MALFORMED_MESSAGE, "the bytes are not a valid request", metadata={"method": method})
+    violations = protovalidate.collect_violations(request)
+    if violations:
+        raise invalid_fields(tuple(Violation(_path(v.proto.field), v.proto.message) for v in violations))
+    return request
+
+
+def caller_of(metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
+    """Who calls, from the call's metadata; on loopback everybody is `local`."""
+    project, traceparent = LOCAL, ""
+    for key, value in metadata:
+        if key == "pointsman-project":
+            project = str(value)
+        elif key == "traceparent":
+            traceparent = valid_traceparent(str(value))
+    if project != LOCAL and not PROJECT.fullmatch(project):
+        raise invalid_field("pointsman-project", "must be 1 to 64 letters, digits, '_', '.' or '-'")
+    return Caller(LOCAL, project, traceparent=traceparent)
+
+
+def nul_field(message: Message) -> str:
+    """The path of the first string with a NUL in it; empty if there is none."""
+    for field, value in message.ListFields():
+        for item in _items(field, value):
+            if isinstance(item, str) and "\0" in item:
+                return field.name
+            if isinstance(item, Message) and (inner := nul_field(item)):
+                return f"{field.name}.{inner}"
+    return ""
+
+
+def _items(field: FieldDescriptor, value: Any) -> Iterable[Any]:
+    entry = field.message_type if field.message_type is not None else None
+    if entry is not None and entry.GetOptions().map_entry:
+        return [*value.keys(), *value.values()]
+    if isinstance(value, str | bytes | int | float | Message):
+        return (value,)
+    return list(value)
+
+
+def _path(field: Any) -> str:
+    """A violation's place as `plan.tasks[3].name`."""
+    text = ""
+    for element in field.elements if field is not None else ():
+        text += f".{element.field_name}" if text else element.field_name
+        subscript = getattr(element, "subscript", None)
+        if subscript is not None:
+            text += f"[{getattr(subscript, 'value', subscript)}]"
+    return text

@@ -1,0 +1,311 @@
+"""The one way to change state: load, decide, and write journal, state, outbox and answer in one transaction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+from sqlalchemy import Connection, Row, bindparam, select
+
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis.codec import chain, from_text, to_text
+from pointsman.services.chassis.crash import CrashPoint, reach
+from pointsman.services.chassis.machine import Command, Decision, Machine
+from pointsman.services.chassis.outbox import Delivery, OutboxWriter
+from pointsman.services.chassis.refusals import Reason, Refusal, not_found
+from pointsman.services.chassis.sql import among, packed
+from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.writer import LostRaceError
+
+State = TypeVar("State")
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A command on its way to its entity, with who sent it and what it acknowledges."""
+
+    command: Command
+    caller: Caller
+    acknowledges: Delivery | None = None
+
+
+@dataclass(slots=True)
+class Change(Generic[State]):
+    """An entity in the memory of one batch: as it was loaded, and as the batch's commands have made it."""
+
+    entity_id: str
+    project: str
+    state: State | None
+    version: int
+    digest: str
+    loaded_version: int
+    created_at_us: int
+    at: datetime
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)
+    """The events of this batch, in order: what the children have to follow."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this batch creates the entity."""
+        return self.loaded_version == 0
+
+
+class Children(Protocol[State]):
+    """The rows of an entity beyond its body: loaded by slice, saved by what changed."""
+
+    body_type: type
+
+    def body(self, state: State) -> Any:
+        """The part of the state that is kept in the entity's row."""
+
+    def state(self, body: Any) -> State:
+        """A state with that body and no children loaded yet."""
+
+    def load(self, connection: Connection, states: Mapping[str, State], commands: Mapping[str, Sequence[Any]]) -> None:
+        """Add to each state the child rows that its commands need."""
+
+    def save(self, connection: Connection, changes: Sequence[Change[State]]) -> None:
+        """Write the child rows of what changed, one statement per table."""
+
+
+class Ledger(Generic[State]):
+    """Commands of one kind of entity, decided by its machine and committed by the store's writer."""
+
+    def __init__(self, store: Store, machine: Machine[State], children: Children[State] | None = None) -> None:
+        self.store = store
+        self.machine = machine
+        self._children = children
+        self._body_type: Any = children.body_type if children else machine.state_type
+        self._outbox = OutboxWriter(store)
+        self._find_answers = _find_answers(store)
+        self._find_entities = _find_entities(store)
+        self._find_one = select(store.tables.entities).where(
+            store.tables.entities.c.entity_id == bindparam("entity_id")
+        )
+        self._statements = _Statements(store)
+        self._batch: _Batch[State] | None = None
+
+    async def submit(self, caller: Caller, command: Command, acknowledges: Delivery | None = None) -> Any:
+        """Decide the command and commit what it leads to; the answer, the first one if it was asked before."""
+        return await self.store.writer.write(self, Submission(command, caller, acknowledges))
+
+    def load(self, connection: Connection, project: str, entity_id: str) -> State:
+        """The state's body for reading, or not found."""
+        row = connection.execute(self._find_one, {"entity_id": entity_id}).first()
+        if row is None or row.kind != self.machine.kind or row.project != project:
+            raise not_found(self.machine.kind, entity_id)
+        return self._revive(row)
+
+    def execute(self, connection: Connection, items: Sequence[Submission]) -> Sequence[Any]:
+        """Decide a batch in memory, one command after the other, and write it with one statement per table."""
+        batch = _Batch[State](self.store.database.clock.now())
+        self._batch = batch
+        self._outbox.begin()
+        answered = self._answered(connection, items)
+        fresh = [item for item in items if _key(item) not in answered]
+        self._load(connection, batch, fresh)
+        reach(CrashPoint.BATCH_LOADED)
+        outcomes = [self._outcome(batch, answered, item) for item in items]
+        reach(CrashPoint.BATCH_DECIDED)
+        self._write(connection, batch)
+        return outcomes
+
+    def committed(self, items: Sequence[Submission], outcomes: Sequence[Any]) -> None:  # noqa: ARG002
+        """Wake watchers and loops, and hand the new effects over for their first delivery."""
+        batch, self._batch = self._batch, None
+        if batch is not None and batch.journal_rows:
+            self.store.announce({change.entity_id for change in batch.changes.values() if change.rows})
+        self._outbox.committed()
+
+    def _answered(self, connection: Connection, items: Sequence[Submission]) -> dict[tuple[str, str], Row[Any]]:
+        keys = [item.caller.request_id for item in items]
+        rows = connection.execute(self._find_answers, {"values": packed(self.store.database, keys)})
+        return {(row.project, row.request_id): row for row in rows}
+
+    def _load(self, connection: Connection, batch: "_Batch[State]", items: Sequence[Submission]) -> None:
+        commands: dict[str, list[Any]] = {}
+        for item in items:
+            commands.setdefault(item.command.entity_id, []).append(item.command)
+        if not commands:
+            return
+        rows = connection.execute(self._find_entities, {"values": packed(self.store.database, sorted(commands))})
+        for row in rows:
+            batch.changes[row.entity_id] = self._revived(row, batch.now)
+        if self._children:
+            states = {key: change.state for key, change in batch.changes.items() if change.state is not None}
+            self._children.load(connection, states, commands)
+
+    def _revived(self, row: Row[Any], now: datetime) -> Change[State]:
+        state = self._revive(row) if row.kind == self.machine.kind else None
+        return Change(row.entity_id, row.project, state, row.version, row.digest, row.version, row.created_at_us, now)
+
+    def _revive(self, row: Row[Any]) -> State:
+        if row.machine_version > self.machine.version:
+            raise Refusal(
+                Reason.UNKNOWN_VERSION,
+                f"{row.kind} '{row.entity_id}' was written by a newer version; upgrade this server",
+                metadata={"kind": row.kind, "version": str(row.machine_version)},
+            )
+        body = from_text(row.body, self._body_type)
+        return self._children.state(body) if self._children else body
+
+    def _outcome(self, batch: "_Batch[State]", answered: Mapping[tuple[str, str], Row[Any]], item: Submission) -> Any:
+        try:
+            key = _key(item)
+            if key in answered:
+                row = answered[key]
+                _check_same_request(item, row.fingerprint)
+                return from_text(row.answer, self.machine.answers[type(item.command)])
+            if key in batch.answers:
+                fingerprint, answer = batch.answers[key]
+                _check_same_request(item, fingerprint)
+                return answer
+            return self._decide(batch, item)
+        except Refusal as refusal:
+            return refusal
+
+    def _decide(self, batch: "_Batch[State]", item: Submission) -> Any:
+        entity_id, caller = item.command.entity_id, item.caller
+        change = batch.changes.get(entity_id)
+        if change is None:
+            change = Change(entity_id, caller.project, None, 0, "", 0, to_us(batch.now), batch.now)
+        elif change.project != caller.project or (change.state is None and change.version > 0):
+            raise not_found(self.machine.kind, entity_id)
+        decision = self.machine.decide(change.state, item.command, batch.now)
+        batch.changes[entity_id] = change
+        self._fold(batch, change, caller, decision)
+        batch.answers[_key(item)] = (caller.fingerprint, decision.answer)
+        batch.answer_rows.append(_answer_row(item, decision.answer, to_us(batch.now)))
+        self._outbox.collect(batch.now, change, decision, item)
+        return decision.answer
+
+    def _fold(self, batch: "_Batch[State]", change: Change[State], caller: Caller, decision: Decision) -> None:
+        at_us = to_us(batch.now)
+        for event in decision.events:
+            change.state = self.machine.apply(change.state, event, batch.now)
+            change.version += 1
+            payload = to_text(event.data)
+            run_id = self.machine.run_id(change.state)
+            change.digest = chain(
+                change.digest, change.entity_id, change.version, at_us, event.name, event.source, event.target, payload,
+                caller.principal, caller.traceparent,
+            )  # fmt: skip
+            row = {
+                "entity_id": change.entity_id, "seq": change.version, "kind": self.machine.kind,
+                "project": change.project, "run_id": run_id, "machine_version": self.machine.version, "at_us": at_us,
+                "event": event.name, "source": event.source, "target": event.target, "payload": payload,
+                "actor": caller.principal, "traceparent": caller.traceparent, "digest": change.digest,
+            }  # fmt: skip
+            change.rows.append(row)
+            change.events.append(event)
+            batch.journal_rows.append(row)
+
+    def _write(self, connection: Connection, batch: "_Batch[State]") -> None:
+        changed = [change for change in batch.changes.values() if change.rows]
+        if batch.journal_rows:
+            self._statements.write_journal(connection, batch.journal_rows, changed)
+            reach(CrashPoint.JOURNAL_WRITTEN)
+            self._statements.write_entities(connection, [self._entity_row(change, batch.now) for change in changed])
+            reach(CrashPoint.ENTITIES_WRITTEN)
+            if self._children:
+                self._children.save(connection, changed)
+            reach(CrashPoint.CHILDREN_WRITTEN)
+        self._outbox.write(connection)
+        reach(CrashPoint.OUTBOX_WRITTEN)
+        if batch.answer_rows:
+            connection.execute(self._statements.insert_answer, batch.answer_rows)
+        reach(CrashPoint.ANSWERS_WRITTEN)
+
+    def _entity_row(self, change: Change[State], now: datetime) -> dict[str, Any]:
+        state = change.state
+        assert state is not None
+        body = self._children.body(state) if self._children else state
+        return {
+            "of_entity": change.entity_id, "of_version": change.loaded_version, "kind": self.machine.kind,
+            "project": change.project, "run_id": self.machine.run_id(state), "machine_version": self.machine.version,
+            "version": change.version, "status": self.machine.status(state), "digest": change.digest,
+            "created_at_us": change.created_at_us, "updated_at_us": to_us(now), "body": to_text(body),
+        }  # fmt: skip
+
+
+class _Batch(Generic[State]):
+    """What one transaction has loaded and is about to write."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self.changes: dict[str, Change[State]] = {}
+        self.journal_rows: list[dict[str, Any]] = []
+        self.answer_rows: list[dict[str, Any]] = []
+        self.answers: dict[tuple[str, str], tuple[str, Any]] = {}
+
+
+class _Statements:
+    """The writing statements of a store, built once."""
+
+    def __init__(self, store: Store) -> None:
+        tables = store.tables
+        entities = tables.entities
+        self._store = store
+        self._insert_journal = tables.journal.insert()
+        self._insert_entity = entities.insert()
+        self._update_entity = (
+            entities.update()
+            .where(entities.c.entity_id == bindparam("of_entity"), entities.c.version == bindparam("of_version"))
+            .values({name: bindparam(name) for name in _UPDATED})
+        )
+        self.insert_answer = tables.idempotency.insert()
+
+    def write_journal(self, connection: Connection, rows: list[dict[str, Any]], changed: Sequence[Change[Any]]) -> None:
+        """Give the rows their positions in the store and append them."""
+        last = self._store.reserve_positions(connection, len(rows), [change.entity_id for change in changed])
+        for position, row in enumerate(rows, last - len(rows) + 1):
+            row["position"] = position
+        connection.execute(self._insert_journal, rows)
+
+    def write_entities(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+        """Insert the new ones, move the others on from the version that was loaded."""
+        new = [{**row, "entity_id": row["of_entity"]} for row in rows if row["of_version"] == 0]
+        moved = [row for row in rows if row["of_version"] > 0]
+        if new:
+            connection.execute(self._insert_entity, new)
+        if moved and connection.execute(self._update_entity, moved).rowcount != len(moved):
+            raise LostRaceError
+
+
+_UPDATED = ("run_id", "machine_version", "version", "status", "digest", "updated_at_us", "body")
+
+
+def _key(item: Submission) -> tuple[str, str]:
+    return item.caller.project, item.caller.request_id
+
+
+def _check_same_request(item: Submission, fingerprint: str) -> None:
+    if fingerprint != item.caller.fingerprint:
+        raise Refusal(
+            Reason.REQUEST_ID_REUSED,
+            "this request_id was used with another body; use a new one",
+            metadata={"request_id": item.caller.request_id},
+        )
+
+
+def _answer_row(item: Submission, answer: Any, at_us: int) -> dict[str, Any]:
+    return {
+        "project": item.caller.project, "request_id": item.caller.request_id, "fingerprint": item.caller.fingerprint,
+        "entity_id": item.command.entity_id, "command": type(item.command).__name__, "answer": to_text(answer),
+        "at_us": at_us,
+    }  # fmt: skip
+
+
+def _find_answers(store: Store) -> Any:
+    table = store.tables.idempotency
+    return select(table.c.project, table.c.request_id, table.c.fingerprint, table.c.answer).where(
+        among(store.database, table.c.request_id)
+    )
+
+
+def _find_entities(store: Store) -> Any:
+    table = store.tables.entities
+    found = select(table).where(among(store.database, table.c.entity_id))
+    return found.order_by(table.c.entity_id).with_for_update() if store.database.is_postgresql else found

@@ -1,0 +1,1 @@
+"""The chassis tables' migrations; each store runs them before its own."""

@@ -1,0 +1,213 @@
+"""What has to happen outside the store: effects and timers, written in the transaction that decided them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, bindparam, delete, select
+
+from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.machine import Decision, Effect, SetTimer
+from pointsman.services.chassis.sql import among, packed, upsert
+from pointsman.services.chassis.store import EFFECTS, TIMERS, Store
+
+if TYPE_CHECKING:
+    from pointsman.services.chassis.ledger import Change, Submission
+
+LEASE_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class PendingEffect:
+    """An effect on its way; its id stays the same however often it is delivered."""
+
+    entity_id: str
+    seq: int
+    number: int
+    kind: str
+    payload: str
+    project: str
+    traceparent: str
+    created_at_us: int
+    attempts: int
+
+    @property
+    def effect_id(self) -> str:
+        """The idempotency key of the delivery and of its acknowledgement."""
+        return f"{self.entity_id}:{self.seq}:{self.number}"
+
+    def data(self, expected: Any) -> Any:
+        """The payload as the domain's value."""
+        return from_text(self.payload, expected)
+
+
+@dataclass(frozen=True, slots=True)
+class FiredTimer:
+    """A timer that has come due."""
+
+    entity_id: str
+    name: str
+    seq: int
+    payload: str
+    project: str
+    traceparent: str
+    attempts: int
+
+    @property
+    def timer_id(self) -> str:
+        """The idempotency key of the firing: a timer that was set again is another one."""
+        return f"timer:{self.entity_id}:{self.name}:{self.seq}"
+
+    def data(self, expected: Any) -> Any:
+        """The payload as the domain's value."""
+        return from_text(self.payload, expected)
+
+
+Delivery = PendingEffect | FiredTimer
+
+
+class OutboxWriter:
+    """Collects what a batch's decisions ask for, and writes it with the batch."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        outbox, timers = store.tables.outbox, store.tables.timers
+        self._insert_effect = outbox.insert()
+        self._delete_effect = delete(outbox).where(
+            outbox.c.entity_id == bindparam("of_entity"),
+            outbox.c.seq == bindparam("of_seq"),
+            outbox.c.number == bindparam("of_number"),
+        )
+        self._delete_fired = delete(timers).where(
+            timers.c.entity_id == bindparam("of_entity"),
+            timers.c.name == bindparam("of_name"),
+            timers.c.seq == bindparam("of_seq"),
+        )
+        self._delete_timer = delete(timers).where(
+            timers.c.entity_id == bindparam("of_entity"), timers.c.name == bindparam("of_name")
+        )
+        self._drop_effects = delete(outbox).where(outbox.c.entity_id == bindparam("of_entity"))
+        self._drop_timers = delete(timers).where(timers.c.entity_id == bindparam("of_entity"))
+        self._set_timer = upsert(
+            store.database,
+            timers,
+            ("entity_id", "name"),
+            ("seq", "payload", "project", "traceparent", "attempts", "due_at_us", "lease_until_us"),
+        )
+        self._find_busy = select(outbox.c.entity_id).where(among(store.database, outbox.c.entity_id)).distinct()
+        self.begin()
+
+    def begin(self) -> None:
+        """Start a batch with nothing collected."""
+        self._acknowledged: list[Delivery] = []
+        self._dropped: dict[str, None] = {}
+        self._effects: list[dict[str, Any]] = []
+        self._timers: dict[tuple[str, str], dict[str, Any] | None] = {}
+        self._leased: list[dict[str, Any]] = []
+
+    def collect(self, now: datetime, change: "Change[Any]", decision: Decision, item: "Submission") -> None:
+        """Take what one decision asks for; later decisions of the batch win over earlier ones."""
+        if item.acknowledges is not None:
+            self._acknowledged.append(item.acknowledges)
+        if decision.drop_effects:
+            self._drop(change.entity_id)
+        if not (decision.effects or decision.timers):
+            return
+        if not decision.events:
+            raise ValueError("effects and timers need an event: their ids come from its seq")
+        self._effects += [
+            self._effect_row(now, change, item, (number, effect)) for number, effect in enumerate(decision.effects)
+        ]
+        for timer in decision.timers:
+            row = _timer_row(change, item, timer) if isinstance(timer, SetTimer) else None
+            self._timers[change.entity_id, timer.name] = row
+
+    def _drop(self, entity_id: str) -> None:
+        self._dropped[entity_id] = None
+        self._effects = [row for row in self._effects if row["entity_id"] != entity_id]
+        self._timers = {key: row for key, row in self._timers.items() if key[0] != entity_id}
+
+    def _effect_row(
+        self, now: datetime, change: "Change[Any]", item: "Submission", numbered: tuple[int, Effect]
+    ) -> dict[str, Any]:
+        number, effect = numbered
+        now_us = to_us(now)
+        return {
+            "entity_id": change.entity_id, "seq": change.version, "number": number, "kind": effect.kind,
+            "payload": to_text(effect.data), "project": change.project, "traceparent": item.caller.traceparent,
+            "created_at_us": now_us, "attempts": 0, "due_at_us": now_us, "lease_owner": "", "lease_until_us": 0,
+            "last_error": "",
+        }  # fmt: skip
+
+    def write(self, connection: Connection) -> None:
+        """Delete what was acknowledged or dropped, then write what is new."""
+        self._write_deletions(connection)
+        if self._effects:
+            if self._store.delivers_effects:
+                self._lease_first_tries(connection)
+            connection.execute(self._insert_effect, self._effects)
+        forgotten = [{"of_entity": key[0], "of_name": key[1]} for key, row in self._timers.items() if row is None]
+        if forgotten:
+            connection.execute(self._delete_timer, forgotten)
+        kept = [row for row in self._timers.values() if row is not None]
+        if kept:
+            connection.execute(self._set_timer, kept)
+
+    def _write_deletions(self, connection: Connection) -> None:
+        effects = [effect for effect in self._acknowledged if isinstance(effect, PendingEffect)]
+        timers = [timer for timer in self._acknowledged if isinstance(timer, FiredTimer)]
+        if effects:
+            connection.execute(
+                self._delete_effect,
+                [{"of_entity": e.entity_id, "of_seq": e.seq, "of_number": e.number} for e in effects],
+            )
+        if timers:
+            connection.execute(
+                self._delete_fired, [{"of_entity": t.entity_id, "of_name": t.name, "of_seq": t.seq} for t in timers]
+            )
+        if self._dropped:
+            entities = [{"of_entity": entity_id} for entity_id in self._dropped]
+            connection.execute(self._drop_effects, entities)
+            connection.execute(self._drop_timers, entities)
+
+    def _lease_first_tries(self, connection: Connection) -> None:
+        """This process delivers at once what is first in its entity's line; the rest waits for its turn."""
+        entity_ids = sorted({row["entity_id"] for row in self._effects})
+        busy = set(connection.scalars(self._find_busy, {"values": packed(self._store.database, entity_ids)}))
+        for row in self._effects:
+            if row["entity_id"] not in busy:
+                row["attempts"] = 1
+                row["lease_owner"] = self._store.owner
+                row["lease_until_us"] = row["created_at_us"] + LEASE_SECONDS * 1_000_000
+                self._leased.append(row)
+
+    def committed(self) -> None:
+        """Start the first deliveries, and tell the loops that there is more to do."""
+        first_tries = [pending_effect(row) for row in self._leased]
+        news = {EFFECTS} if self._effects or self._acknowledged else set()
+        if self._timers:
+            news.add(TIMERS)
+        self.begin()
+        if first_tries:
+            self._store.hand_over(first_tries)
+        if news:
+            self._store.announce(news)
+
+
+def pending_effect(row: Any) -> PendingEffect:
+    """A row of the outbox as the effect it holds."""
+    return PendingEffect(*(row[name] for name in PendingEffect.__slots__))
+
+
+def fired_timer(row: Any) -> FiredTimer:
+    """A row of the timers as the timer it holds."""
+    return FiredTimer(*(row[name] for name in FiredTimer.__slots__))
+
+
+def _timer_row(change: "Change[Any]", item: "Submission", timer: SetTimer) -> dict[str, Any]:
+    return {
+        "entity_id": change.entity_id, "name": timer.name, "seq": change.version, "payload": to_text(timer.data),
+        "project": change.project, "traceparent": item.caller.traceparent, "attempts": 0,
+        "due_at_us": to_us(timer.due_at), "lease_until_us": 0,
+    }  # fmt: skip

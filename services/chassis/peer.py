@@ -1,0 +1,62 @@
+"""Clients of other services: deadline, retry of safe outages, trace and project passed on, errors as refusals."""
+
+import json
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import grpc
+
+from pointsman.services.chassis.errors import refusal_from
+
+Stub = TypeVar("Stub")
+
+DEADLINE_SECONDS = 15.0
+SERVICE_CONFIG = {
+    "loadBalancingConfig": [{"round_robin": {}}],
+    "methodConfig": [
+        {
+            "name": [{}],
+            "retryPolicy": {
+                "maxAttempts": 4,
+                "initialBackoff": "0.05s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 3,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ],
+}
+
+
+def open_channel(address: str, max_message_bytes: int = 8 * 1024 * 1024) -> grpc.aio.Channel:
+    """A channel that spreads calls over all replicas behind the name, and tries again when one is away."""
+    return grpc.aio.insecure_channel(
+        address,
+        options=[
+            ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 2000),
+            ("grpc.keepalive_time_ms", 60_000),
+        ],
+    )
+
+
+class Peer(Generic[Stub]):
+    """One service seen from another: every call has a deadline, a project and a trace."""
+
+    def __init__(self, channel: grpc.aio.Channel, stub: Callable[[grpc.aio.Channel], Stub]) -> None:
+        self.stub = stub(channel)
+
+    async def call(self, method: Callable[..., Any], request: Any, project: str, traceparent: str) -> Any:
+        """Call a method of the stub; what the peer refuses is raised as its refusal."""
+        try:
+            return await method(request, timeout=DEADLINE_SECONDS, metadata=metadata_for(project, traceparent))
+        except grpc.aio.AioRpcError as error:
+            raise refusal_from(error) from None
+
+
+def metadata_for(project: str, traceparent: str) -> tuple[tuple[str, str], ...]:
+    """The metadata that common.proto documents."""
+    base = (("pointsman-project", project),)
+    return (*base, ("traceparent", traceparent)) if traceparent else base

@@ -1,0 +1,228 @@
+"""The gRPC server of every service: limits, validation, caller, errors and drain, in one place for all RPCs."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health_aio
+from grpc_reflection.v1alpha import reflection
+
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, status_of
+from pointsman.services.chassis.ids import new_nonce
+from pointsman.services.chassis.ingress import Malformed, caller_of, deserializer, validate
+from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.telemetry import current_traceparent
+
+MESSAGE_SLACK_BYTES = 64 * 1024
+STALL_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Method:
+    """One RPC: its full name, its servicer's function, and whether requests carry an idempotency key."""
+
+    name: str
+    behaviour: Callable[..., Any]
+    has_request_id: bool
+
+
+class Server:
+    """Listens, and passes valid calls to servicers as `method(request, caller)`."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._server = grpc.aio.server(options=_options(settings))
+        self._health = health_aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        self._names: list[str] = []
+        self._in_flight = 0
+        self._streams: set[asyncio.Task[Any]] = set()
+        self._draining = False
+
+    def add(self, descriptor: ServiceDescriptor, servicer: object) -> None:
+        """Serve every RPC of a service; those that the servicer lacks answer UNIMPLEMENTED."""
+        handlers = {method.name: self._handler(descriptor, method, servicer) for method in descriptor.methods}
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(descriptor.full_name, handlers),))
+        self._names.append(descriptor.full_name)
+
+    def listen(self) -> int:
+        """Bind the address; the port, also when it was left to the system."""
+        self._settings.check_exposure()
+        port = self._server.add_insecure_port(self._settings.address)
+        if port == 0:
+            raise OSError(f"cannot listen on {self._settings.address}; is another process there?")
+        return port
+
+    async def start(self) -> None:
+        """Take calls from now on."""
+        if self._settings.reflection:
+            names = (*self._names, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(names, self._server)
+        await self._server.start()
+        for name in ("", *self._names):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def drain(self) -> None:
+        """Refuse new calls, let those in flight finish, end the streams with a hint to come back."""
+        self._draining = True
+        await self._health.enter_graceful_shutdown()
+        for task in self._streams:
+            task.cancel()
+        await self._server.stop(self._settings.drain_seconds)
+
+    def _handler(self, service: ServiceDescriptor, method: MethodDescriptor, servicer: object) -> Any:
+        name = f"/{service.full_name}/{method.name}"
+        behaviour = getattr(servicer, method.name, None) or _unimplemented(name)
+        bound = _Method(name, behaviour, "request_id" in method.input_type.fields_by_name)
+        read = deserializer(GetMessageClass(method.input_type))
+        write = GetMessageClass(method.output_type).SerializeToString
+        if method.client_streaming:
+            return grpc.stream_unary_rpc_method_handler(self._upload(bound), read, write)
+        if method.server_streaming:
+            return grpc.unary_stream_rpc_method_handler(self._stream(bound), read, write)
+        return grpc.unary_unary_rpc_method_handler(self._unary(bound), read, write)
+
+    def _unary(self, method: _Method) -> Callable[..., Any]:
+        settings = self._settings
+
+        async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            self._in_flight += 1
+            try:
+                caller = self._admit(method, request, context)
+                remaining: float | None = context.time_remaining()
+                if remaining is not None and remaining <= settings.deadline_cap_seconds:
+                    return await method.behaviour(request, caller)
+                async with asyncio.timeout(settings.deadline_cap_seconds):
+                    return await method.behaviour(request, caller)
+            except Exception as error:  # noqa: BLE001 - the one place where every failure becomes a status
+                await _abort(context, _refusal_for(error))
+            finally:
+                self._in_flight -= 1
+
+        return handle
+
+    def _stream(self, method: _Method) -> Callable[..., Any]:
+        async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._streams.add(task)
+            try:
+                caller = self._admit(method, request, context)
+                await _send_all(method.behaviour(request, caller), context)
+            except asyncio.CancelledError:
+                if not self._draining:
+                    raise
+                await _abort(context, _stopping())
+            except Exception as error:  # noqa: BLE001 - as for unary calls
+                await _abort(context, _refusal_for(error))
+            finally:
+                self._streams.discard(task)
+
+        return handle
+
+    def _upload(self, method: _Method) -> Callable[..., Any]:
+        async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            self._in_flight += 1
+            try:
+                caller = self._admit(method, None, context)
+                async with asyncio.timeout(self._settings.deadline_cap_seconds):
+                    return await method.behaviour(_valid(requests), caller)
+            except Exception as error:  # noqa: BLE001 - as for unary calls
+                await _abort(context, _refusal_for(error))
+            finally:
+                self._in_flight -= 1
+
+        return handle
+
+    def _admit(self, method: _Method, request: Message | Malformed | None, context: Any) -> Caller:
+        """Whether the call may go on to its servicer, and as whom."""
+        if self._draining:
+            raise _stopping()
+        if self._in_flight > self._settings.max_in_flight:
+            raise Refusal(
+                Reason.OVERLOADED,
+                "too many calls at once; try again",
+                metadata={"limit": str(self._settings.max_in_flight)},
+                retry_after_seconds=0.5,
+            )
+        caller = caller_of(context.invocation_metadata())
+        current_traceparent.set(caller.traceparent)
+        if request is None:
+            return caller
+        valid = validate(request, method.name)
+        if not method.has_request_id:
+            return caller
+        body = method.name.encode() + valid.SerializeToString(deterministic=True)
+        fingerprint = hashlib.blake2b(body, digest_size=16).hexdigest()
+        return Caller(caller.principal, caller.project, caller.roles, caller.traceparent, valid.request_id, fingerprint)
+
+
+async def _send_all(responses: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    """Send a stream at the reader's pace; a reader who stands still is told where to come back."""
+    last: Any = None
+    async for response in responses:
+        try:
+            async with asyncio.timeout(STALL_SECONDS):
+                await context.write(response)
+        except TimeoutError:
+            raise _too_slow(last) from None
+        last = response
+
+
+async def _valid(requests: AsyncIterator[Any]) -> AsyncIterator[Message]:
+    async for request in requests:
+        yield validate(request, "stream")
+
+
+def _refusal_for(error: Exception) -> Refusal:
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, TimeoutError):
+        return Refusal(Reason.DEADLINE_EXCEEDED, "the call took too long; ask again with the same request_id")
+    return masked(error, new_nonce())
+
+
+async def _abort(context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal) -> None:
+    status = status_of(refusal)
+    metadata = ((DETAILS_KEY, status.SerializeToString()),)
+    await context.abort(GRPC_CODES[refusal.code], status.message, metadata)
+
+
+def _unimplemented(name: str) -> Callable[..., Any]:
+    async def behaviour(_request: Any, _caller: Caller) -> Any:
+        raise Refusal(Reason.UNIMPLEMENTED, f"{name} is not offered here", metadata={"method": name})
+
+    return behaviour
+
+
+def _stopping() -> Refusal:
+    return Refusal(Reason.UNAVAILABLE, "the service is stopping; try again", retry_after_seconds=0.5)
+
+
+def _too_slow(last: Any) -> Refusal:
+    seq = last.transition.seq if last is not None and hasattr(last, "transition") else 0
+    return Refusal(
+        Reason.WATCHER_TOO_SLOW, "read faster, or resume after the last seq you have", metadata={"after": str(seq)}
+    )
+
+
+def _options(settings: ServerSettings) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", settings.max_message_bytes + MESSAGE_SLACK_BYTES),
+        ("grpc.max_send_message_length", settings.max_message_bytes * 4),
+        ("grpc.max_metadata_size", settings.max_metadata_bytes),
+        ("grpc.absolute_max_metadata_size", settings.max_metadata_bytes),
+        ("grpc.so_reuseport", 0),
+        ("grpc.keepalive_time_ms", 60_000),
+        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+    ]

@@ -1,0 +1,110 @@
+"""One service as a process runs it: its store, its servicers, its loops; and the process that runs several."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import structlog
+from google.protobuf.descriptor import ServiceDescriptor
+
+from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.loop import Loops
+from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.server import Server
+from pointsman.services.chassis.store import Store
+
+IDEMPOTENCY_DAYS = 7
+SWITCH_INTERVAL_SECONDS = 0.0005
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a context's `build` returns."""
+
+    name: str
+    store: Store
+    migrations: Path | None
+    servicers: Sequence[tuple[ServiceDescriptor, object]]
+    loops: Sequence[tuple[str, Callable[[], Awaitable[None]]]] = ()
+    close: Callable[[], Awaitable[None]] | None = None
+
+
+@dataclass(slots=True)
+class Running:
+    """Services that are up in this process."""
+
+    services: Sequence[Service]
+    server: Server
+    address: str
+    loops: Loops = field(default_factory=Loops)
+
+    async def stop(self) -> None:
+        """Drain: calls in flight finish, loops stop, stores close."""
+        await self.server.drain()
+        await self.loops.stop()
+        for service in self.services:
+            if service.close is not None:
+                await service.close()
+            service.store.close()
+
+
+async def start(build: Callable[[str], Sequence[Service]], settings: ServerSettings) -> Running:
+    """Bind, migrate, start loops, then serve; `build` gets the address where this process listens."""
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    server = Server(settings)
+    port = server.listen()
+    address = f"{settings.host}:{port}"
+    services = build(address)
+    running = Running(services, server, address)
+    for service in services:
+        await asyncio.to_thread(migrate, service.store.database, service.migrations)
+        service.store.start()
+        for descriptor, servicer in service.servicers:
+            server.add(descriptor, servicer)
+    await server.start()
+    for service in services:
+        for name, work in (*service.loops, *_chassis_loops(service)):
+            running.loops.start(f"{service.name}.{name}", work)
+    return running
+
+
+async def serve_until_stopped(build: Callable[[str], Sequence[Service]], settings: ServerSettings) -> None:
+    """Run until SIGTERM or SIGINT, then drain."""
+    running = await start(build, settings)
+    log.info("serving", address=running.address, services=[service.name for service in running.services])
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    await stopped.wait()
+    log.info("draining")
+    await running.stop()
+    log.info("stopped")
+
+
+def _chassis_loops(service: Service) -> Sequence[tuple[str, Callable[[], Awaitable[None]]]]:
+    store = service.store
+
+    async def keep_clock() -> None:
+        while True:
+            await asyncio.sleep(20)
+            await asyncio.to_thread(store.database.synchronise_clock)
+
+    async def forget_answers() -> None:
+        table = store.tables.idempotency
+        while True:
+            oldest_us = to_us(store.database.clock.now()) - IDEMPOTENCY_DAYS * 86_400_000_000
+            await store.perform(lambda connection: _delete(connection, table.delete().where(table.c.at_us < oldest_us)))  # noqa: B023
+            await asyncio.sleep(3600)
+
+    return (("clock", keep_clock), ("forget_answers", forget_answers))
+
+
+def _delete(connection: Any, statement: Any) -> int:
+    return int(connection.execute(statement).rowcount)

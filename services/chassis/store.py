@@ -1,0 +1,101 @@
+"""What a context's store is made of: its database, the chassis tables, one writer, and the news of its commits."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, MetaData, bindparam, func
+
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.ids import new_id
+from pointsman.services.chassis.tables import chassis_tables
+from pointsman.services.chassis.watch import Hub, Listener, channel, pack
+from pointsman.services.chassis.writer import Writer
+
+Result = TypeVar("Result")
+TIMERS = "#timers"
+EFFECTS = "#effects"
+
+
+class Store:
+    """One context's durable rows; all that is written goes through its writer."""
+
+    def __init__(self, database: Database, metadata: MetaData) -> None:
+        self.database = database
+        self.metadata = metadata
+        self.tables = chassis_tables(metadata)
+        self.owner = new_id("proc", database.clock.now())
+        self.hub = Hub()
+        self.writer = Writer(database)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._deliver: Callable[[Sequence[Any]], None] | None = None
+        self._jobs = _Jobs()
+        self._listener: Listener | None = None
+        self._reserve = self._reserve_statement()
+
+    @property
+    def delivers_effects(self) -> bool:
+        """Whether this process delivers the effects that it commits."""
+        return self._deliver is not None
+
+    def deliver_with(self, deliver: Callable[[Sequence[Any]], None]) -> None:
+        """From now on, hand each committed effect to this function, on the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._deliver = deliver
+
+    def hand_over(self, effects: Sequence[Any]) -> None:
+        """Start the first delivery of effects that were just committed; from the writing thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._deliver_now, effects)
+
+    def _deliver_now(self, effects: Sequence[Any]) -> None:
+        if self._deliver is not None:
+            self._deliver(effects)
+
+    def start(self) -> None:
+        """Hear of commits from now on; call it on the event loop that serves."""
+        self.hub.bind()
+        self.database.synchronise_clock()
+        if self.database.is_postgresql:
+            self._listener = Listener(self.database, self.hub)
+
+    def close(self) -> None:
+        """Finish the writes in hand and let go of the database."""
+        self.writer.close()
+        if self._listener is not None:
+            self._listener.close()
+        self.database.close()
+
+    async def perform(self, job: Callable[[Connection], Result]) -> Result:
+        """Write rows that are no transitions (leases, bodies, clean-up), joined with whatever else waits."""
+        result: Result = await self.writer.write(self._jobs, job)
+        return result
+
+    def announce(self, names: set[str]) -> None:
+        """Tell this process's watchers and loops that something was committed."""
+        self.hub.announce(names)
+
+    def reserve_positions(self, connection: Connection, count: int, names: Sequence[str]) -> int:
+        """Take the next positions of the journal and tell the other replicas; the last one taken."""
+        parameters: dict[str, Any] = {"count": count}
+        if self.database.is_postgresql:
+            parameters["news"] = pack(names)
+        return int(connection.execute(self._reserve, parameters).scalar_one())
+
+    def _reserve_statement(self) -> Any:
+        head = self.tables.head
+        moved = head.update().values(position=head.c.position + bindparam("count"))
+        if self.database.is_postgresql:
+            return moved.returning(head.c.position, func.pg_notify(channel(self.database), bindparam("news")))
+        return moved.returning(head.c.position)
+
+
+class _Jobs:
+    """Joined writes that are plain functions of the connection."""
+
+    def execute(self, connection: Connection, items: Sequence[Callable[[Connection], Any]]) -> Sequence[Any]:
+        """Do each job in turn."""
+        return [job(connection) for job in items]
+
+    def committed(self, items: Sequence[Any], outcomes: Sequence[Any]) -> None:
+        """Nobody waits for these."""

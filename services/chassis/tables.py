@@ -1,0 +1,143 @@
+"""The tables that every store has: entities, journal, outbox, timers, idempotency, leases and the head."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
+
+
+@dataclass(frozen=True, slots=True)
+class ChassisTables:
+    """One store's own copies of the chassis tables, all below its metadata."""
+
+    entities: Table
+    journal: Table
+    outbox: Table
+    timers: Table
+    idempotency: Table
+    leases: Table
+    head: Table
+
+
+def chassis_tables(metadata: MetaData) -> ChassisTables:
+    """Declare the chassis tables in a store's metadata."""
+    return ChassisTables(
+        entities=_entities(metadata),
+        journal=_journal(metadata),
+        outbox=_outbox(metadata),
+        timers=_timers(metadata),
+        idempotency=_idempotency(metadata),
+        leases=_leases(metadata),
+        head=Table(
+            "head",
+            metadata,
+            Column("only", Integer, primary_key=True, autoincrement=False),
+            Column("position", BigInteger, nullable=False),
+        ),
+    )
+
+
+def _entities(metadata: MetaData) -> Table:
+    return Table(
+        "entities",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("kind", String(32), nullable=False),
+        Column("project", String(64), nullable=False),
+        Column("run_id", String(256), nullable=False),
+        Column("machine_version", Integer, nullable=False),
+        Column("version", BigInteger, nullable=False),
+        Column("status", String(64), nullable=False),
+        Column("digest", String(64), nullable=False),
+        Column("created_at_us", BigInteger, nullable=False),
+        Column("updated_at_us", BigInteger, nullable=False),
+        Column("body", Text, nullable=False),
+        Index("entities_by_project", "project", "kind", "created_at_us", "entity_id"),
+        Index("entities_by_run", "run_id"),
+    )
+
+
+def _journal(metadata: MetaData) -> Table:
+    return Table(
+        "journal",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("seq", BigInteger, primary_key=True, autoincrement=False),
+        Column("position", BigInteger, nullable=False),
+        Column("kind", String(32), nullable=False),
+        Column("project", String(64), nullable=False),
+        Column("run_id", String(256), nullable=False),
+        Column("machine_version", Integer, nullable=False),
+        Column("at_us", BigInteger, nullable=False),
+        Column("event", String(64), nullable=False),
+        Column("source", String(64), nullable=False),
+        Column("target", String(64), nullable=False),
+        Column("payload", Text, nullable=False),
+        Column("actor", String(256), nullable=False),
+        Column("traceparent", String(64), nullable=False),
+        Column("digest", String(64), nullable=False),
+        Index("journal_by_position", "position", unique=True),
+    )
+
+
+def _outbox(metadata: MetaData) -> Table:
+    return Table(
+        "outbox",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("seq", BigInteger, primary_key=True, autoincrement=False),
+        Column("number", Integer, primary_key=True, autoincrement=False),
+        Column("kind", String(64), nullable=False),
+        Column("payload", Text, nullable=False),
+        Column("project", String(64), nullable=False),
+        Column("traceparent", String(64), nullable=False),
+        Column("created_at_us", BigInteger, nullable=False),
+        Column("attempts", Integer, nullable=False),
+        Column("due_at_us", BigInteger, nullable=False),
+        Column("lease_owner", String(64), nullable=False),
+        Column("lease_until_us", BigInteger, nullable=False),
+        Column("last_error", String(256), nullable=False),
+        Index("outbox_by_due", "due_at_us"),
+    )
+
+
+def _timers(metadata: MetaData) -> Table:
+    return Table(
+        "timers",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("name", String(128), primary_key=True),
+        Column("seq", BigInteger, nullable=False),
+        Column("payload", Text, nullable=False),
+        Column("project", String(64), nullable=False),
+        Column("traceparent", String(64), nullable=False),
+        Column("attempts", Integer, nullable=False),
+        Column("due_at_us", BigInteger, nullable=False),
+        Column("lease_until_us", BigInteger, nullable=False),
+        Index("timers_by_due", "due_at_us"),
+    )
+
+
+def _idempotency(metadata: MetaData) -> Table:
+    return Table(
+        "idempotency",
+        metadata,
+        Column("request_id", String(512), primary_key=True),
+        Column("project", String(64), primary_key=True),
+        Column("fingerprint", String(512), nullable=False),
+        Column("entity_id", String(256), nullable=False),
+        Column("command", String(64), nullable=False),
+        Column("answer", Text, nullable=False),
+        Column("at_us", BigInteger, nullable=False),
+        Index("idempotency_by_age", "at_us"),
+    )
+
+
+def _leases(metadata: MetaData) -> Table:
+    return Table(
+        "leases",
+        metadata,
+        Column("name", String(128), primary_key=True),
+        Column("owner", String(64), nullable=False),
+        Column("epoch", BigInteger, nullable=False),
+        Column("until_us", BigInteger, nullable=False),
+    )

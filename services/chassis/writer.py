@@ -1,0 +1,197 @@
+"""Exactly one writing thread per store, which joins whatever waits into one transaction and one commit."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from pointsman.services.chassis.crash import CrashPoint, reach
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.ids import jitter
+from pointsman.services.chassis.refusals import Reason, Refusal
+
+MAX_BATCH = 256
+MAX_ATTEMPTS = 6
+FIRST_BACKOFF_SECONDS = 0.02
+
+
+class LostRaceError(Exception):
+    """A row moved between load and write; the batch is undone and decided again."""
+
+
+class BatchHandler(Protocol):
+    """One kind of write: does a whole batch of its items inside a transaction that others may share."""
+
+    def execute(self, connection: Connection, items: Sequence[Any]) -> Sequence[Any]:
+        """Write all items; one outcome each, where a Refusal is an outcome and any other exception undoes the batch."""
+
+    def committed(self, items: Sequence[Any], outcomes: Sequence[Any]) -> None:
+        """Learn that the outcomes are durable; quick, called in the writing thread."""
+
+
+@dataclass(slots=True)
+class _Ticket:
+    """One item on its way through the writing thread."""
+
+    handler: BatchHandler
+    item: Any
+    future: "asyncio.Future[Any]"
+    loop: asyncio.AbstractEventLoop
+    outcome: Any = field(default=None)
+
+
+class Writer:
+    """The writing thread of a store; `write` returns when the item's effect is on disk."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
+        self._closed = threading.Event()
+        self._connection: Connection | None = None
+        self._thread = threading.Thread(target=self._work, name=f"{database.schema}-write", daemon=True)
+        self._thread.start()
+        self.batches = 0
+        self.items = 0
+
+    async def write(self, handler: BatchHandler, item: Any) -> Any:
+        """Hand an item to its handler in the next batch; the handler's outcome, or the refusal raised."""
+        if self._closed.is_set():
+            raise _stopping()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._queue.put(_Ticket(handler, item, future, loop))
+        return await future
+
+    def close(self) -> None:
+        """Finish what was handed in, then stop."""
+        self._closed.set()
+        self._queue.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        open_for_work = True
+        while open_for_work:
+            first = self._queue.get()
+            tickets, open_for_work = self._gather(first)
+            if tickets:
+                self._run(tickets)
+                self.batches += 1
+                self.items += len(tickets)
+                _answer(tickets)
+        self._drop_connection()
+
+    def _gather(self, first: _Ticket | None) -> tuple[list[_Ticket], bool]:
+        tickets: list[_Ticket] = []
+        waiting = first
+        while True:
+            if waiting is None:
+                return tickets, False
+            tickets.append(waiting)
+            if len(tickets) >= MAX_BATCH:
+                return tickets, True
+            try:
+                waiting = self._queue.get_nowait()
+            except Empty:
+                return tickets, True
+
+    def _run(self, tickets: list[_Ticket]) -> None:
+        """Commit all together; when that fails, one by one, so that one bad item harms nobody else."""
+        try:
+            self._transact(tickets)
+        except Exception:  # noqa: BLE001 - any failure of the joined try is looked at again item by item
+            self._drop_connection()
+            for ticket in tickets:
+                self._run_alone(ticket)
+
+    def _run_alone(self, ticket: _Ticket) -> None:
+        backoff_seconds = FIRST_BACKOFF_SECONDS
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            try:
+                self._transact([ticket])
+            except (DBAPIError, LostRaceError) as error:
+                self._drop_connection()
+                ticket.outcome = _refusal_for(error)
+                if not _worth_retrying(error) or attempt == MAX_ATTEMPTS or self._closed.wait(jitter(backoff_seconds)):
+                    return
+                backoff_seconds *= 3
+            except Exception as error:  # noqa: BLE001 - a bug in a handler reaches its caller, not the thread
+                self._drop_connection()
+                ticket.outcome = error
+                return
+            else:
+                return
+
+    def _transact(self, tickets: list[_Ticket]) -> None:
+        groups: dict[int, list[_Ticket]] = {}
+        for ticket in tickets:
+            groups.setdefault(id(ticket.handler), []).append(ticket)
+        connection = self._connect()
+        with connection.begin():
+            reach(CrashPoint.BATCH_BEGUN)
+            for group in groups.values():
+                outcomes = group[0].handler.execute(connection, [ticket.item for ticket in group])
+                for ticket, outcome in zip(group, outcomes, strict=True):
+                    ticket.outcome = outcome
+        reach(CrashPoint.BATCH_COMMITTED)
+        for group in groups.values():
+            group[0].handler.committed([t.item for t in group], [t.outcome for t in group])
+
+    def _connect(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._database.writing.connect()
+        return self._connection
+
+    def _drop_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except DBAPIError:
+                connection.invalidate()
+
+
+def _answer(tickets: Sequence[_Ticket]) -> None:
+    """Wake the callers, once per event loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Ticket]] = {}
+    for ticket in tickets:
+        by_loop.setdefault(ticket.loop, []).append(ticket)
+    for loop, group in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_settle, group)
+
+
+def _settle(tickets: Sequence[_Ticket]) -> None:
+    for ticket in tickets:
+        if ticket.future.done():
+            continue
+        if isinstance(ticket.outcome, BaseException):
+            ticket.future.set_exception(ticket.outcome)
+        else:
+            ticket.future.set_result(ticket.outcome)
+
+
+def _worth_retrying(error: DBAPIError | LostRaceError) -> bool:
+    """A race, a deadlock or a lost connection may go better next time; a broken statement never does."""
+    if isinstance(error, IntegrityError | LostRaceError) or error.connection_invalidated:
+        return True
+    code = str(getattr(error.orig, "sqlstate", "") or "")
+    if code:
+        return code[:2] in ("40", "53", "55", "57", "08") or code == "23505"
+    return type(error.orig).__name__ in ("OperationalError", "InterfaceError")
+
+
+def _refusal_for(error: DBAPIError | LostRaceError) -> BaseException:
+    if isinstance(error, IntegrityError | LostRaceError):
+        return Refusal(Reason.LOST_RACE, "another writer was faster; read again and try again")
+    if _worth_retrying(error):
+        return Refusal(Reason.UNAVAILABLE, "the database is out of reach; try again", retry_after_seconds=1.0)
+    return error
+
+
+def _stopping() -> Refusal:
+    return Refusal(Reason.UNAVAILABLE, "the service is stopping; try again", retry_after_seconds=1.0)

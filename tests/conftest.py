@@ -1,0 +1,35 @@
+"""Fixtures that every suite shares: one PostgreSQL per worker, a fresh database of each kind per test."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.helpers.postgres import PostgresServer, postgres_server
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for this worker."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database of each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.db'}"
+    return new_postgres_database(request.getfixturevalue("postgres"))
+
+
+def new_postgres_database(server: PostgresServer) -> str:
+    """A new, empty database on the server."""
+    name = f"test_{next(_numbers)}"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return server.url.replace("/postgres?", f"/{name}?")

