@@ -1,1 +1,11 @@
-"""Workflow."""
+"""Workflow: what is next, what is in the way, when to stop.
+
+Owns workflows (epics) with their tasks, dependencies, constraints, pauses, context usage and audits.
+
+Invariants: a task is handed out to one caller at a time, never before its dependencies are completed or skipped and
+its blockers unblocked; a workflow changes state along eleven transitions and no other; it never completes with failed
+or blocked tasks, or with a hard constraint that is neither verified nor waived by name.
+
+Never: runs a command, opens a file that somebody named, calls another service, or keeps in memory what a restart would lose.
+The cost of a command does not grow with the number of tasks: the entity's body holds counters, tasks are child rows.
+"""

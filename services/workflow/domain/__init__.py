@@ -1,0 +1,1 @@
+"""The pure rules of workflows: no clock, no database, no wire."""

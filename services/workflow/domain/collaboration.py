@@ -1,0 +1,159 @@
+"""Which models should work together on what was asked for."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pointsman.services.workflow.domain.classification import latin_words
+
+
+class Size(StrEnum):
+    """How much work a text seems to ask for."""
+
+    TRIVIAL = "trivial"
+    SMALL = "small"
+    MEDIUM = "medium"
+    COMPLEX = "complex"
+
+
+class Side(StrEnum):
+    """Which side of a system a text is about."""
+
+    BACKEND = "backend"
+    FRONTEND = "frontend"
+    BOTH = "both"
+    NEITHER = "neither"
+
+
+@dataclass(frozen=True, slots=True)
+class Collaboration:
+    """Who leads, who supports, and which phases run in parallel."""
+
+    mode: str
+    lead: str = ""
+    support: tuple[str, ...] = ()
+    parallel_phases: tuple[str, ...] = ()
+    reason: str = ""
+    confidence: float = 1.0
+
+
+MODELS = ("codex", "gemini", "claude")
+TRIVIAL_WORDS = 6
+SMALL_WORDS = 40
+MEDIUM_WORDS = 160
+SMALL_TASKS = 3
+MEDIUM_TASKS = 10
+
+_LEAD = {Side.BACKEND: "codex", Side.FRONTEND: "gemini", Side.BOTH: "claude", Side.NEITHER: "claude"}
+_BACKEND_WORDS = frozenset(
+    {
+        "api",
+        "apis",
+        "backend",
+        "server",
+        "database",
+        "sql",
+        "schema",
+        "service",
+        "services",
+        "endpoint",
+        "endpoints",
+        "grpc",
+        "queue",
+        "migration",
+        "auth",
+    }
+)
+_BACKEND_CHARACTERS = ("后端", "接口", "数据库", "服务端", "服务层")
+_FRONTEND_WORDS = frozenset(
+    {
+        "ui",
+        "frontend",
+        "css",
+        "page",
+        "pages",
+        "component",
+        "components",
+        "layout",
+        "button",
+        "form",
+        "style",
+        "react",
+        "vue",
+        "html",
+    }
+)
+_FRONTEND_CHARACTERS = ("前端", "页面", "组件", "样式", "布局", "表单", "弹窗")
+_COMPLEX_WORDS = frozenset(
+    {
+        "architecture",
+        "distributed",
+        "migrate",
+        "migration",
+        "rewrite",
+        "refactor",
+        "concurrency",
+        "security",
+        "protocol",
+    }
+)
+_COMPLEX_CHARACTERS = ("架构", "分布式", "迁移", "重写", "重构", "并发", "安全")
+_WORD = re.compile(r"[A-Za-z0-9_]+|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CONFIDENCE = {Size.TRIVIAL: 0.95, Size.SMALL: 0.8, Size.MEDIUM: 0.75, Size.COMPLEX: 0.85}
+
+
+def word_count(text: str) -> int:
+    """How many words a text has; two Chinese, Japanese or Korean characters count as one word."""
+    found = _WORD.findall(text)
+    latin = sum(1 for word in found if word.isascii())
+    return latin + (len(found) - latin + 1) // 2
+
+
+def side_of(text: str) -> Side:
+    """Which side of a system the text is about."""
+    words = latin_words(text)
+    backend = bool(words & _BACKEND_WORDS) or any(part in text for part in _BACKEND_CHARACTERS)
+    frontend = bool(words & _FRONTEND_WORDS) or any(part in text for part in _FRONTEND_CHARACTERS)
+    if backend and frontend:
+        return Side.BOTH
+    if backend:
+        return Side.BACKEND
+    return Side.FRONTEND if frontend else Side.NEITHER
+
+
+def size_of(text: str, task_count: int) -> Size:
+    """How much work the text and its tasks seem to be."""
+    words = word_count(text)
+    weighty = bool(latin_words(text) & _COMPLEX_WORDS) or any(part in text for part in _COMPLEX_CHARACTERS)
+    if words <= TRIVIAL_WORDS and task_count <= 1 and not weighty:
+        return Size.TRIVIAL
+    if words <= SMALL_WORDS and task_count <= SMALL_TASKS and not weighty:
+        return Size.SMALL
+    if words <= MEDIUM_WORDS and task_count <= MEDIUM_TASKS and not (weighty and words > SMALL_WORDS):
+        return Size.MEDIUM
+    return Size.COMPLEX
+
+
+def collaboration_for(text: str, task_count: int) -> Collaboration:
+    """Route what was asked for: none, single, dual or triple, with a lead by side."""
+    side = side_of(text)
+    size = size_of(text, task_count)
+    if size is Size.SMALL and side is Side.BOTH:
+        size = Size.MEDIUM
+    return route(size, side)
+
+
+def route(size: Size, side: Side) -> Collaboration:
+    """The table: size decides how many, side decides who leads."""
+    lead = _LEAD[side]
+    reason = f"{size} {side} task" if side is not Side.NEITHER else f"{size} task"
+    confidence = _CONFIDENCE[size]
+    others = tuple(model for model in MODELS if model != lead)
+    if size is Size.TRIVIAL:
+        return Collaboration("none", reason=reason, confidence=confidence)
+    if size is Size.SMALL:
+        return Collaboration("single", lead, reason=reason, confidence=confidence)
+    if size is Size.MEDIUM:
+        second = "claude" if lead != "claude" else "codex"
+        return Collaboration("dual", lead, (second,), ("review",), reason, confidence)
+    return Collaboration("triple", lead, others, ("analysis", "prototype", "review"), reason, confidence)

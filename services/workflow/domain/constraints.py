@@ -1,0 +1,235 @@
+"""Constraints: merged so that nothing hard vanishes silently, verified by records, waived by name."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+HARD_LIMIT = 7
+SOFT_LIMIT = 7
+QUESTION_LIMIT = 5
+CRITERIA_LIMIT = 7
+BUILTIN_VERIFIERS = {
+    "ts_typecheck": "pnpm tsc --noEmit",
+    "lint": "pnpm lint",
+    "test": "pnpm test",
+    "build": "pnpm build",
+}
+
+
+class ConstraintType(StrEnum):
+    """Whether it must hold or should hold."""
+
+    HARD = "hard"
+    SOFT = "soft"
+
+
+class Category(StrEnum):
+    """What a constraint is about."""
+
+    REQUIREMENT = "requirement"
+    INTERFACE = "interface"
+    DATA = "data"
+    ERROR = "error"
+    SECURITY = "security"
+    PERFORMANCE = "performance"
+
+
+class SourceModel(StrEnum):
+    """Who named a constraint."""
+
+    CODEX = "codex"
+    GEMINI = "gemini"
+    CLAUDE = "claude"
+    USER = "user"
+
+
+class ConstraintPhase(StrEnum):
+    """When a constraint was named."""
+
+    ANALYSIS = "analysis"
+    REVIEW = "review"
+
+
+class Verification(StrEnum):
+    """Where the check of a constraint stands; only `passed` and `waived` let a workflow complete."""
+
+    UNVERIFIED = "unverified"
+    PASSED = "passed"
+    FAILED = "failed"
+    WAIVED = "waived"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One thing that must or should hold."""
+
+    constraint_id: str
+    description: str
+    type: ConstraintType
+    category: Category = Category.REQUIREMENT
+    source_model: SourceModel = SourceModel.USER
+    phase: ConstraintPhase = ConstraintPhase.ANALYSIS
+    verify_cmd: str = ""
+    verification: Verification = Verification.UNVERIFIED
+    details: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether it stands in the way no longer."""
+        return self.verification in (Verification.PASSED, Verification.WAIVED)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question, and who asked it."""
+
+    text: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintSet:
+    """What one model, or the whole workflow, holds."""
+
+    hard: tuple[Constraint, ...] = ()
+    soft: tuple[Constraint, ...] = ()
+    open_questions: tuple[OpenQuestion, ...] = ()
+    success_criteria: tuple[str, ...] = ()
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """The hard constraints that keep a workflow from completing."""
+        return tuple(constraint.constraint_id for constraint in self.hard if not constraint.met)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it holds nothing at all."""
+        return not (self.hard or self.soft or self.open_questions or self.success_criteria)
+
+
+NO_CONSTRAINTS = ConstraintSet()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a client found when it checked a constraint."""
+
+    constraint_id: str
+    passed: bool
+    details: str
+    checked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merged set, and all that its rules left out."""
+
+    kept: ConstraintSet
+    dropped: ConstraintSet
+
+
+def merge(sets: Sequence[ConstraintSet]) -> Merged:
+    """Hard: union; soft: by frequency; questions: union; success criteria: what every set holds; all within limits."""
+    hard = _distinct(constraint for one in sets for constraint in one.hard)
+    soft = _by_frequency([constraint for one in sets for constraint in one.soft])
+    questions = _questions(sets)
+    criteria, refused = _criteria(sets)
+    return Merged(
+        ConstraintSet(hard[:HARD_LIMIT], soft[:SOFT_LIMIT], questions[:QUESTION_LIMIT], criteria[:CRITERIA_LIMIT]),
+        ConstraintSet(
+            hard[HARD_LIMIT:], soft[SOFT_LIMIT:], questions[QUESTION_LIMIT:], (*criteria[CRITERIA_LIMIT:], *refused)
+        ),
+    )
+
+
+def record(constraints: ConstraintSet, result: CheckResult) -> ConstraintSet:
+    """The set with one result taken in; a waiver stays a waiver until a check passes."""
+    verification = Verification.PASSED if result.passed else Verification.FAILED
+
+    def checked(constraint: Constraint) -> Constraint:
+        if constraint.verification is Verification.WAIVED and not result.passed:
+            return constraint
+        return replace(constraint, verification=verification, details=result.details)
+
+    return _changed(constraints, result.constraint_id, checked)
+
+
+def waive(constraints: ConstraintSet, constraint_id: str, reason: str) -> ConstraintSet:
+    """The set with one constraint taken out of the way by a person."""
+    return _changed(
+        constraints, constraint_id, lambda one: replace(one, verification=Verification.WAIVED, details=reason)
+    )
+
+
+def find(constraints: ConstraintSet, constraint_id: str) -> Constraint | None:
+    """The constraint of this id, if there is one."""
+    both = (*constraints.hard, *constraints.soft)
+    return next((one for one in both if one.constraint_id == constraint_id), None)
+
+
+def _changed(
+    constraints: ConstraintSet, constraint_id: str, change: Callable[[Constraint], Constraint]
+) -> ConstraintSet:
+    def changed(listed: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
+        return tuple(change(one) if one.constraint_id == constraint_id else one for one in listed)
+
+    return replace(constraints, hard=changed(constraints.hard), soft=changed(constraints.soft))
+
+
+def _distinct(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """Each (id, description) once; another description under a taken id gets an id of its own."""
+    kept: dict[str, Constraint] = {}
+    seen: set[tuple[str, str]] = set()
+    for constraint in constraints:
+        key = (constraint.constraint_id, constraint.description)
+        if key in seen or _is_renamed_twin(constraint, kept):
+            continue
+        seen.add(key)
+        own_id = _free_id(constraint, kept)
+        kept[own_id] = replace(constraint, constraint_id=own_id)
+    return tuple(kept.values())
+
+
+def _is_renamed_twin(constraint: Constraint, kept: dict[str, Constraint]) -> bool:
+    """Whether an earlier merge kept this very constraint under its longer id."""
+    longer = _long_id(constraint)
+    return any(one.description == constraint.description and own_id.startswith(longer) for own_id, one in kept.items())
+
+
+def _free_id(constraint: Constraint, taken: dict[str, Constraint]) -> str:
+    if constraint.constraint_id not in taken:
+        return constraint.constraint_id
+    number, candidate = 1, _long_id(constraint)
+    while candidate in taken:
+        number += 1
+        candidate = f"{_long_id(constraint)}-{number}"
+    return candidate
+
+
+def _long_id(constraint: Constraint) -> str:
+    return f"{constraint.constraint_id}-{constraint.source_model}"
+
+
+def _by_frequency(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    first: dict[str, Constraint] = {}
+    frequency: dict[str, int] = {}
+    for constraint in constraints:
+        first.setdefault(constraint.description, constraint)
+        frequency[constraint.description] = frequency.get(constraint.description, 0) + 1
+    ranked = sorted(first.values(), key=lambda one: -frequency[one.description])
+    return _distinct(ranked)
+
+
+def _questions(sets: Sequence[ConstraintSet]) -> tuple[OpenQuestion, ...]:
+    first: dict[str, OpenQuestion] = {}
+    for one in sets:
+        for question in one.open_questions:
+            first.setdefault(question.text, question)
+    return tuple(first.values())
+
+
+def _criteria(sets: Sequence[ConstraintSet]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    named = tuple(dict.fromkeys(criterion for one in sets for criterion in one.success_criteria))
+    common = tuple(one for one in named if all(one in listed.success_criteria for listed in sets))
+    return common, tuple(one for one in named if one not in common)

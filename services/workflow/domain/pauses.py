@@ -1,0 +1,120 @@
+"""When a running workflow stops by itself, and which tasks it hands out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pointsman.services.workflow.domain.states import ExecutionMode, PauseCause, TaskStatus
+from pointsman.services.workflow.domain.tasks import Task, TaskSpec
+from pointsman.services.workflow.domain.workflow import Header, Workflow
+
+HEAVY_LIMIT = 3
+MANY_ACTIONS_LIMIT = 5
+LIGHT_LIMIT = 8
+MANY_ACTIONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A pause that a rule calls for."""
+
+    cause: PauseCause
+    message: str
+
+
+def tokens_of(characters: int) -> int:
+    """Estimated tokens of a text: a quarter of its characters, rounded up."""
+    return -(-characters // 4)
+
+
+def consecutive_limit(upcoming: TaskSpec, usage_percent: float) -> int:
+    """How many tasks may run in a row before this one: fewer the heavier it is and the fuller the context."""
+    if upcoming.quality_gate or upcoming.design_ref or len(upcoming.files) > 1:
+        base = HEAVY_LIMIT
+    elif len(upcoming.actions) > MANY_ACTIONS:
+        base = MANY_ACTIONS_LIMIT
+    else:
+        base = LIGHT_LIMIT
+    if usage_percent > 70:
+        return max(2, base - 3)
+    if usage_percent > 50:
+        return max(3, base - 1)
+    return base
+
+
+def stop_after(state: Workflow, finished: Sequence[TaskSpec]) -> Stop | None:
+    """The pause that finished tasks call for, if there is one: the mode's own rule first, then the limits."""
+    return _stop_by_mode(state, finished) or _stop_by_limit(state.header)
+
+
+def stop_before_commit(state: Workflow) -> Stop | None:
+    """The pause before a commit that nobody approved yet, when a commit is next."""
+    header = state.header
+    upcoming = state.book.first_ready()
+    if header.execution_mode is not ExecutionMode.QUALITY_GATE or not header.pause_before_commit:
+        return None
+    if upcoming is None or not upcoming.spec.commits or header.commit_approved or _busy(header):
+        return None
+    return Stop(PauseCause.BEFORE_COMMIT, f"task '{upcoming.task_id}' makes a git commit")
+
+
+def over_danger(header: Header) -> Stop | None:
+    """The pause for a full context; subagents have a context of their own and are only warned."""
+    if header.subagents or header.usage_percent <= header.danger_threshold:
+        return None
+    message = f"context usage {header.usage_percent:.0f} % is over the danger threshold {header.danger_threshold} %"
+    return Stop(PauseCause.CONTEXT_USAGE, message)
+
+
+def choose(state: Workflow, limit: int) -> tuple[Task, ...]:
+    """The ready tasks to hand out now: step one at a time, phase one phase, a gate or a commit alone."""
+    header = state.header
+    if header.exclusive_task or (header.execution_mode is ExecutionMode.STEP and _busy(header)):
+        return ()
+    most = 1 if header.execution_mode is ExecutionMode.STEP else limit
+    chosen: list[Task] = []
+    for task in state.book.ready():
+        if len(chosen) == most or not _fits(header, chosen, task):
+            break
+        chosen.append(task)
+    return tuple(chosen)
+
+
+def _fits(header: Header, chosen: list[Task], task: Task) -> bool:
+    if task.spec.goes_alone:
+        return not chosen and not _busy(header)
+    if chosen and chosen[0].spec.goes_alone:
+        return False
+    if header.execution_mode is not ExecutionMode.PHASE:
+        return True
+    phase = chosen[0].spec.phase if chosen else header.flight_phase if _busy(header) else task.spec.phase
+    return task.spec.phase == phase
+
+
+def _stop_by_mode(state: Workflow, finished: Sequence[TaskSpec]) -> Stop | None:
+    mode = state.header.execution_mode
+    if mode is ExecutionMode.STEP:
+        return Stop(PauseCause.STEP, f"task '{finished[-1].task_id}' is done")
+    gate = next((spec for spec in finished if spec.quality_gate), None)
+    if gate is not None:
+        return Stop(PauseCause.QUALITY_GATE, f"quality gate '{gate.task_id}' is done")
+    if mode is ExecutionMode.PHASE:
+        return _stop_by_phase(state, finished[-1].phase)
+    return stop_before_commit(state)
+
+
+def _stop_by_phase(state: Workflow, phase: str) -> Stop | None:
+    upcoming = state.book.first_ready()
+    if upcoming is None or _busy(state.header) or upcoming.spec.phase == phase:
+        return None
+    return Stop(PauseCause.PHASE_CHANGED, f"phase '{phase}' is done, '{upcoming.spec.phase}' is next")
+
+
+def _stop_by_limit(header: Header) -> Stop | None:
+    if not header.subagents and header.consecutive_count >= header.max_consecutive_tasks:
+        message = f"{header.consecutive_count} tasks in a row, the limit is {header.max_consecutive_tasks}"
+        return Stop(PauseCause.CONSECUTIVE_LIMIT, message)
+    return over_danger(header)
+
+
+def _busy(header: Header) -> bool:
+    return header.counts[TaskStatus.IN_PROGRESS] > 0
