@@ -1,0 +1,1 @@
+"""The orchestrator's domain: a table of transitions, and what happens on the way. Pure."""

@@ -1,0 +1,250 @@
+"""REVIEW_ACCEPT: rules first, then reviewers, then the verifier, then a person; and what becomes of the wave."""
+
+from pointsman.services.orchestrator.domain import evidence, facts, requests
+from pointsman.services.orchestrator.domain.commands import (
+    Answer,
+    DebateEnded,
+    ReviewResult,
+    TaskFinding,
+    VerifyResult,
+    WorkflowTold,
+)
+from pointsman.services.orchestrator.domain.execution import author_of
+from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS
+from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.values import Assignment, Task
+from pointsman.services.orchestrator.domain.words import (
+    Call,
+    Capability,
+    DebateVerdict,
+    Move,
+    PipelineStatus,
+    Purpose,
+    Question,
+    Reply,
+    Severity,
+    Verdict,
+    WorkflowStatus,
+)
+
+PASSED = "PASS"
+RETRY = "RETRY"
+REPLAN = "REPLAN"
+ESCALATE = "ESCALATE"
+_OF_VERDICT = {
+    DebateVerdict.RETRY: RETRY,
+    DebateVerdict.PROCEED: RETRY,
+    DebateVerdict.MODIFY: RETRY,
+    DebateVerdict.PIVOT: REPLAN,
+    DebateVerdict.ESCALATE: ESCALATE,
+}
+
+
+def judge_wave(turn: Turn) -> None:
+    """Reject what the rules reject, and let reviewers look at the rest."""
+    for task_id, task in turn.run.wave_tasks.items():
+        reason = rejected_by_rule(task)
+        if reason:
+            turn.note(facts.TaskJudged(task_id, "rule", accepted=False, reason=reason))
+        for path in evidence.touched_tests(task):
+            turn.risk(
+                f"tests-{task_id}", f"{task_id} changed {path}, which its criteria name as a test", task_id=task_id
+            )
+    if turn.is_present(Capability.REVIEW):
+        for task_id in _to_be_proven(turn):
+            author = author_of(turn.run.tasks[task_id])
+            turn.assign(Assignment("", Purpose.REVIEW, Capability.REVIEW, task_id, excluded_agent=author))
+    go_on(turn)
+
+
+def rejected_by_rule(task: Task) -> str:
+    """Why the work cannot be accepted, whoever says otherwise; empty when it can."""
+    if task.pipeline_status in (PipelineStatus.ABORTED, PipelineStatus.CANCELLED):
+        return f"the pipeline ended {task.pipeline_status}"
+    if task.work is None:
+        return "no work was handed in"
+    bare = evidence.without_evidence(task.work)
+    if bare:
+        return f"claims without evidence: {', '.join(bare)}"
+    uncovered = () if evidence.needs_person(task) else evidence.uncovered_criteria(task)
+    if uncovered:
+        return f"no claim with evidence speaks to: {', '.join(uncovered)}"
+    return ""
+
+
+def _undecided(turn: Turn) -> list[str]:
+    return [key for key, task in turn.run.wave_tasks.items() if task.judgement.accepted is None]
+
+
+def _to_be_proven(turn: Turn) -> list[str]:
+    tasks = turn.run.tasks
+    return [key for key in _undecided(turn) if not evidence.needs_person(tasks[key])]
+
+
+def go_on(turn: Turn) -> None:
+    """Once nobody reviews any more: verify what passed, else conclude."""
+    if turn.run.assignments or turn.run.held:
+        return
+    candidates = _to_be_proven(turn)
+    if candidates and turn.run.needs_verifier:
+        needed = bool(turn.run.order.repository_id)
+        turn.assign(Assignment("", Purpose.VERIFY, Capability.VERIFY, needs_repository=needed))
+    else:
+        conclude(turn)
+
+
+def reviewed(turn: Turn, assignment: Assignment, result: ReviewResult) -> None:
+    """A reviewer decided on a task."""
+    passed = result.verdict is Verdict.PASS
+    reason = "" if passed else "; ".join(result.feedback) or f"the reviewer decided {result.verdict}"
+    if result.rejected_claims:
+        reason = f"{reason} (claims {', '.join(result.rejected_claims)})"
+    turn.note(
+        facts.TaskJudged(
+            assignment.task_id,
+            "reviewer",
+            accepted=None if passed else False,
+            reason=reason,
+            replan=result.verdict is Verdict.REPLAN,
+        )
+    )
+    if result.risks:
+        turn.note(facts.RisksNoted(result.risks))
+    go_on(turn)
+
+
+def reviewer_lost(turn: Turn, assignment: Assignment) -> None:
+    """No reviewer finished: the verifier or a person decides, and that is a risk."""
+    task_id = assignment.task_id
+    turn.risk(f"unreviewed-{task_id}", f"no reviewer finished on {task_id}", severity=Severity.HIGH, task_id=task_id)
+    go_on(turn)
+
+
+def verified(turn: Turn, result: VerifyResult) -> None:
+    """The verifier merged and proved what it could."""
+    findings = {finding.task_id: finding for finding in result.findings}
+    turn.note(facts.WaveVerified(result.accepted_commit, result.bundle, result.document))
+    for task_id in _to_be_proven(turn):
+        _judge_finding(turn, task_id, findings.get(task_id))
+    conclude(turn)
+
+
+def _judge_finding(turn: Turn, task_id: str, finding: TaskFinding | None) -> None:
+    task = turn.run.tasks[task_id]
+    if finding is None or not finding.accepted:
+        reason = (finding.reason if finding else "") or "the verifier did not accept it"
+        turn.note(facts.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
+        return
+    left_open = evidence.unsupported_criteria(task, finding.supported_claims, finding.passed_criteria)
+    if left_open:
+        reason = f"not supported on the accepted tree: {', '.join(left_open)}"
+        turn.note(facts.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
+    elif task.judgement.reviewed or all(c.has_command for c in task.outline.criteria if c.required):
+        turn.note(facts.TaskJudged(task_id, "verifier", accepted=True))
+
+
+def verifier_lost(turn: Turn) -> None:
+    """No verifier finished: a person decides."""
+    ask_person(turn, _undecided(turn), "No verifier finished. Is the work accepted?")
+
+
+def conclude(turn: Turn) -> None:
+    """What reviewers passed is accepted where nothing needs a verifier; a person decides the rest."""
+    for task_id in _to_be_proven(turn):
+        if turn.run.tasks[task_id].judgement.reviewed and not turn.run.needs_verifier:
+            turn.note(facts.TaskJudged(task_id, "reviewer", accepted=True))
+    left = _undecided(turn)
+    if left:
+        ask_person(turn, left, "Only a person can accept this work. Is it accepted?")
+    else:
+        finish(turn)
+
+
+def ask_person(turn: Turn, task_ids: list[str], text: str) -> None:
+    """Show the tasks and ask."""
+    turn.ask(Question.ACCEPTANCE, text, tuple(task_ids))
+
+
+def answer_acceptance(turn: Turn, command: Answer) -> None:
+    """A person accepted or rejected one task, or all that were asked about."""
+    accepted = command.reply is Reply.ACCEPT
+    for task_id in [command.task_id] if command.task_id else _undecided(turn):
+        reason = "" if accepted else command.text or "a person rejected it"
+        turn.note(facts.TaskJudged(task_id, "person", accepted=accepted, reason=reason))
+    left = _undecided(turn)
+    if left:
+        ask_person(turn, left, "Is this work accepted too?")
+    else:
+        finish(turn)
+
+
+def finish(turn: Turn) -> None:
+    """Everything is judged: ask the router about failures, then record the wave."""
+    rejected = {key: task for key, task in turn.run.wave_tasks.items() if not task.judgement.accepted}
+    if any(task.judgement.replan for task in rejected.values()):
+        settle(turn, REPLAN)
+    elif any(len(task.rejections) >= MAX_REJECTIONS for task in rejected.values()):
+        settle(turn, ESCALATE)
+    elif rejected:
+        _report_failure(turn, rejected)
+    else:
+        _report_success(turn)
+        settle(turn, PASSED)
+
+
+def _report_failure(turn: Turn, rejected: dict[str, Task]) -> None:
+    decision_id = turn.run.order.routing.decision_id
+    error = "; ".join(f"{key}: {task.judgement.reason}" for key, task in rejected.items())[:4000]
+    difference = "the next attempt gets the reasons and the reflections of this one"
+    turn.call(
+        Call.REPORT_OUTCOME,
+        lambda call: requests.ReportOutcome(call, decision_id, True, error, difference),  # noqa: FBT003
+    )
+
+
+def _report_success(turn: Turn) -> None:
+    if any(task.rejections for task in turn.run.wave_tasks.values()):
+        decision_id = turn.run.order.routing.decision_id
+        turn.tell(Call.REPORT_OUTCOME, requests.ReportOutcome("", decision_id, False, "", ""))  # noqa: FBT003
+
+
+def outcome_reported(turn: Turn, command: DebateEnded) -> None:
+    """The router says whether to try again, to plan anew, or to bring a person in."""
+    turn.note(facts.CallEnded(command.call_id))
+    settle(turn, _OF_VERDICT[command.verdict])
+
+
+def settle(turn: Turn, verdict: str) -> None:
+    """Record the wave in the workflow: accepted tasks, and those to be done again."""
+    turn.note(facts.WaveConcluded("", verdict))
+    run = turn.run
+    completed = tuple(key for key, task in run.wave_tasks.items() if task.judgement.accepted)
+    rejected = tuple(
+        requests.Rejection(key, (task.judgement.reason or "rejected")[:2000])
+        for key, task in run.wave_tasks.items()
+        if verdict == RETRY and not task.judgement.accepted
+    )
+    if completed or rejected:
+        turn.call(Call.SETTLE_WAVE, lambda call: requests.SettleWave(call, run.epic_id, completed, rejected))
+    else:
+        leave(turn)
+
+
+def wave_settled(turn: Turn, command: WorkflowTold) -> None:
+    """The wave is recorded."""
+    turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
+    leave(turn)
+
+
+def leave(turn: Turn) -> None:
+    """Go where the wave's verdict says."""
+    run = turn.run
+    reasons = "; ".join(task.judgement.reason for task in run.wave_tasks.values() if task.judgement.reason)
+    if run.wave_verdict == PASSED:
+        turn.move(Move.PASS if run.workflow_status is WorkflowStatus.COMPLETED else Move.NEXT_WAVE)
+    elif run.wave_verdict == RETRY:
+        turn.move(Move.REJECT_OR_RETRY, reasons)
+    else:
+        if run.wave_verdict == ESCALATE:
+            turn.note(facts.ConfidenceSet(0.0))
+        turn.move(Move.REQUIREMENT_CHANGED_OR_BLOCKED, reasons, is_replan=True)

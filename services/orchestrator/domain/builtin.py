@@ -1,0 +1,55 @@
+"""What the orchestrator does itself when no agent is there for it: a plan of one task, a design, an empty survey."""
+
+import json
+
+from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.values import Criterion, Plan, SlotOutline, TaskOutline
+
+NAME_LENGTH = 120
+SURVEY = "survey"
+
+
+def plan(run: Run) -> Plan:
+    """One task; its criterion is the given command, else a reviewer's or a person's yes."""
+    task_id = f"T{run.plan_count + 1}"
+    name = " ".join(run.intent.split())[:NAME_LENGTH]
+    command = list(run.order.verify_command)
+    statement = "the given command succeeds" if command else "the work does what was asked for"
+    criterion = {"id": f"{task_id}-C1", "statement": statement, "verifyCommand": command, "required": True}
+    task = {"id": task_id, "name": name, "actions": [name], "requirement": run.intent[:4000]}
+    slots = survey_slots(run)
+    document = {
+        "tasks": [{**task, "acceptanceCriteria": [criterion]}],
+        "confidence": run.effective_confidence,
+        "researchSlots": [{"id": slot.slot_id, "question": slot.question} for slot in slots],
+    }
+    outline = TaskOutline(task_id, name, (Criterion(str(criterion["id"]), required=True, has_command=bool(command)),))
+    text = json.dumps(document, ensure_ascii=False)
+    return Plan((outline,), slots, run.effective_confidence, text, built_in=True)
+
+
+def survey_slots(run: Run) -> tuple[SlotOutline, ...]:
+    """As many general questions as reports are expected."""
+    count = max(1, run.order.research_expected)
+    question = "What of the repository matters for this task?"
+    return tuple(SlotOutline(SURVEY if n == 0 else f"{SURVEY}-{n + 1}", question) for n in range(count))
+
+
+def design(run: Run) -> str:
+    """The plan's own words as the design."""
+    lines = ["# Design from the plan", "", run.intent, ""]
+    lines += [f"- {task.outline.task_id}: {task.outline.name}" for task in run.tasks.values()]
+    return json.dumps({"designMd": {"text": "\n".join(lines)[:60000]}}, ensure_ascii=False)
+
+
+def empty_survey(run: Run, slot: str) -> str:
+    """The report on a run without a repository: there is nothing to survey, and it says so."""
+    memory = json.dumps({"agentId": "built-in", "note": "no repository was given"})
+    report = {
+        "agentId": "built-in",
+        "slot": slot,
+        "summaryMd": {"text": "No repository was given: there is nothing to survey.\n"},
+        "memoryJsonl": {"text": memory + "\n"},
+        "confidence": max(run.effective_confidence, 0.6),
+    }
+    return json.dumps(report, ensure_ascii=False)

@@ -1,0 +1,348 @@
+"""What can be asked of a run, by people, agents, other services and timers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pointsman.services.orchestrator.domain.values import (
+    NOTHING_SPENT,
+    Budget,
+    Candidate,
+    Delegation,
+    Order,
+    Plan,
+    Remark,
+    Risk,
+    Usage,
+    Work,
+)
+from pointsman.services.orchestrator.domain.words import (
+    DebateVerdict,
+    PipelineStatus,
+    Reply,
+    Severity,
+    Verdict,
+    WorkflowStatus,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Start a run."""
+
+    entity_id: str
+    intent: str
+    order: Order
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer the open question."""
+
+    entity_id: str
+    question_id: str
+    reply: Reply
+    text: str = ""
+    confidence: float | None = None
+    budget: Budget | None = None
+    task_id: str = ""
+    stage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRequirement:
+    """Add to what is wanted."""
+
+    entity_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """End the run on purpose; `keep_epic` leaves its workflow resumable."""
+
+    entity_id: str
+    reason: str
+    keep_epic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """A timer of the run came due."""
+
+    entity_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResumablesListed:
+    """Workflow service: the unfinished work."""
+
+    entity_id: str
+    call_id: str
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpicKept:
+    """Workflow service: the epic is stored."""
+
+    entity_id: str
+    call_id: str
+    epic_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EpicLoaded:
+    """Workflow service: the epic to resume, with its plan and what is accepted already."""
+
+    entity_id: str
+    call_id: str
+    epic_id: str
+    intent: str
+    plan: Plan
+    accepted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanKept:
+    """Workflow service: the plan is stored and audited."""
+
+    entity_id: str
+    call_id: str
+    audit_errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowTold:
+    """Workflow service: how the epic is now."""
+
+    entity_id: str
+    call_id: str
+    status: WorkflowStatus
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksHandedOut:
+    """Workflow service: the tasks of the next wave."""
+
+    entity_id: str
+    call_id: str
+    task_ids: tuple[str, ...]
+    status: WorkflowStatus
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineTold:
+    """Pipeline service: how a task's pipeline is, and which stages are to be done now."""
+
+    entity_id: str
+    call_id: str
+    task_id: str
+    status: PipelineStatus
+    delegations: tuple[Delegation, ...] = ()
+    risks: tuple[Risk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DebateEnded:
+    """Router: how to go on after a debate or a failure."""
+
+    entity_id: str
+    call_id: str
+    verdict: DebateVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class CallDone:
+    """A peer did what it was told; nothing follows from it."""
+
+    entity_id: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallRefused:
+    """A peer refused for good."""
+
+    entity_id: str
+    call_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """PLAN, PATCH: a plan."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class DebateResult:
+    """DEBATE: remarks on the plan."""
+
+    remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersResult:
+    """PLAN_ANSWER: the planner's answers to the remarks."""
+
+    settled_keys: tuple[str, ...]
+    statement: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResearchResult:
+    """RESEARCH: a report."""
+
+    confidence: float
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class DesignResult:
+    """DESIGN: a design."""
+
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """STAGE: where to go, typed or as a transcript, and the work or the report."""
+
+    verdict: str = ""
+    route: str = ""
+    severity: Severity | None = None
+    hint: str = ""
+    transcript: str = ""
+    report: str = ""
+    work: Work | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewResult:
+    """REVIEW: a decision on a task's work."""
+
+    verdict: Verdict
+    rejected_claims: tuple[str, ...] = ()
+    feedback: tuple[str, ...] = ()
+    risks: tuple[Risk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinding:
+    """What the verifier found about one task."""
+
+    task_id: str
+    accepted: bool
+    supported_claims: tuple[str, ...]
+    passed_criteria: tuple[str, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyResult:
+    """VERIFY: what was merged and proven."""
+
+    findings: tuple[TaskFinding, ...]
+    accepted_commit: str
+    bundle: str
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedResult:
+    """Something that does not fit the assignment; it counts as a failed attempt."""
+
+    field: str
+    problem: str
+
+
+Result = (
+    PlanResult
+    | DebateResult
+    | AnswersResult
+    | ResearchResult
+    | DesignResult
+    | StageResult
+    | ReviewResult
+    | VerifyResult
+    | MalformedResult
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteAssignment:
+    """An agent hands in a result under its lease."""
+
+    entity_id: str
+    assignment_id: str
+    epoch: int
+    agent_id: str
+    result: Result
+    usage: Usage = NOTHING_SPENT
+
+
+@dataclass(frozen=True, slots=True)
+class FailAssignment:
+    """An agent gives an assignment up."""
+
+    entity_id: str
+    assignment_id: str
+    epoch: int
+    agent_id: str
+    error: str
+    permanent: bool = False
+    usage: Usage = NOTHING_SPENT
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireAssignment:
+    """The last lease of an assignment ran out."""
+
+    entity_id: str
+    assignment_id: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """What every command answers: the run's state after it."""
+
+    run_id: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandIn:
+    """What became of a result: taken, or counted as a failed attempt because of a field."""
+
+    accepted: bool
+    field: str = ""
+    problem: str = ""
+
+
+ANSWERS: Mapping[type, type] = {
+    Submit: Ack,
+    Answer: Ack,
+    ChangeRequirement: Ack,
+    Cancel: Ack,
+    TimerFired: Ack,
+    ResumablesListed: Ack,
+    EpicKept: Ack,
+    EpicLoaded: Ack,
+    PlanKept: Ack,
+    WorkflowTold: Ack,
+    TasksHandedOut: Ack,
+    PipelineTold: Ack,
+    DebateEnded: Ack,
+    CallDone: Ack,
+    CallRefused: Ack,
+    CompleteAssignment: HandIn,
+    FailAssignment: HandIn,
+    ExpireAssignment: Ack,
+}

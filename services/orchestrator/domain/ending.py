@@ -1,0 +1,61 @@
+"""What stops live work, and how a run lets go of what it held."""
+
+from pointsman.services.orchestrator.domain import requests
+from pointsman.services.orchestrator.domain.intake import KEPT, MERGED
+from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.turn import WALL_CLOCK, Turn
+from pointsman.services.orchestrator.domain.words import (
+    PIPELINE_ENDED,
+    AssignmentEnd,
+    Call,
+    State,
+    TaskStatus,
+)
+
+PARKED = "parked"
+
+
+def stop_work(turn: Turn) -> None:
+    """Cancel live assignments and pipelines, and give tasks in progress back."""
+    run = turn.run
+    turn.drop_effects = True
+    for assignment_id in run.assignments:
+        turn.end_assignment(assignment_id, AssignmentEnd.CANCELLED)
+    for task_id, task in run.wave_tasks.items():
+        if task.pipeline_id and task.status is TaskStatus.RUNNING and task.pipeline_status not in PIPELINE_ENDED:
+            turn.tell(Call.CANCEL_PIPELINE, requests.Pipeline("", task.pipeline_id, task_id))
+    if not run.ended:
+        _release(turn, disown=False)
+        turn.wake(WALL_CLOCK, max(0.0, (turn.deadline - turn.now).total_seconds()))
+
+
+def let_go(turn: Turn) -> None:
+    """A cancelled run's workflow is cancelled; a parked, kept, merged or failed one's stays, resumable."""
+    if not turn.run.epic_id:
+        return
+    if keeps_epic(turn.run):
+        _release(turn, disown=True)
+    else:
+        turn.tell(Call.CANCEL_PLAN, requests.Epic("", turn.run.epic_id))
+
+
+def keeps_epic(run: Run) -> bool:
+    """Whether the ended run leaves its epic for another one."""
+    return run.status is State.FAILED or run.end_reason in (PARKED, KEPT) or run.end_reason.startswith(MERGED)
+
+
+def _release(turn: Turn, *, disown: bool) -> None:
+    run = turn.run
+    unsettled = run.wave_verdict != "RETRY"
+    tasks = run.wave_tasks.items() if unsettled else ()
+    task_ids = tuple(key for key, task in tasks if task.status is not TaskStatus.ACCEPTED)
+    if task_ids or disown:
+        turn.tell(Call.RELEASE, requests.ReleaseEpic("", run.epic_id, task_ids, disown))
+
+
+def deliver(turn: Turn) -> None:
+    """The run is done: nothing wakes it any more, and the next epic may start."""
+    turn.drop_effects = True
+    run = turn.run
+    if run.queued_epic_id or run.order.auto_resume:
+        turn.tell(Call.START_NEXT, requests.StartNext("", run.queued_epic_id))

@@ -1,0 +1,277 @@
+"""CODER_HANDOFF to CODER_EXEC: room to work, waves of tasks, one pipeline per task, stages as assignments."""
+
+from pointsman.services.orchestrator.domain import facts, requests
+from pointsman.services.orchestrator.domain.commands import (
+    Answer,
+    PipelineTold,
+    StageResult,
+    TasksHandedOut,
+    WorkflowTold,
+)
+from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, Run
+from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.values import Assignment, Delegation, Task
+from pointsman.services.orchestrator.domain.words import (
+    PIPELINE_ENDED,
+    Call,
+    Capability,
+    Move,
+    PipelineStatus,
+    Purpose,
+    Question,
+    Severity,
+    State,
+    WorkflowStatus,
+)
+
+QUEUE_TIMER = "queue"
+PIPELINES_TIMER = "pipelines"
+FIRST_CHECK_SECONDS = 2.0
+MAX_CHECK_SECONDS = 30.0
+PIPELINES_CHECK_SECONDS = 240.0
+WITH_REVIEW = "quick-dev"
+WITHOUT_REVIEW = "fix"
+AGENT_LOST = "agent_lost"
+_GOING_ON = frozenset({WorkflowStatus.RUNNING, WorkflowStatus.COMPLETED})
+_CAPABILITIES = {
+    "PLAN": Capability.PLAN,
+    "ARCH": Capability.DESIGN,
+    "DESIGN": Capability.DESIGN,
+    "DEV": Capability.CODE,
+    "DOCS": Capability.CODE,
+    "TEST:write": Capability.CODE,
+}
+
+
+def capability_of(stage: str) -> Capability:
+    """Who can do a stage; whatever is not writing is judging."""
+    return _CAPABILITIES.get(stage) or _CAPABILITIES.get(stage.partition(":")[0], Capability.REVIEW)
+
+
+def build_bundles(turn: Turn) -> None:
+    """The bundles are put together when an agent takes the work: nothing has to be asked."""
+    turn.move(Move.HANDOFF_BUNDLE_READY)
+
+
+def schedule(turn: Turn) -> None:
+    """Confidence first; then start the workflow, or see whether it goes on."""
+    run = turn.run
+    if run.effective_confidence < CONFIDENCE_FLOOR:
+        turn.move(Move.CONFIDENCE_LT_0_6)
+    elif not run.executing:
+        turn.call(Call.EXECUTE, lambda call: requests.Epic(call, run.epic_id))
+    elif run.workflow_status in _GOING_ON:
+        turn.move(Move.RESOURCE_READY)
+    else:
+        turn.move(Move.RESOURCE_BUSY, run.workflow_detail)
+
+
+def workflow_told(turn: Turn, command: WorkflowTold) -> None:
+    """The workflow's state decides where SCHEDULE and QUEUE go."""
+    turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
+    going_on = command.status in _GOING_ON
+    if turn.in_state(State.SCHEDULE):
+        turn.move(Move.RESOURCE_READY if going_on else Move.RESOURCE_BUSY, command.detail)
+    elif turn.in_state(State.QUEUE) and going_on:
+        turn.move(Move.RESOURCE_AVAILABLE)
+    elif turn.in_state(State.QUEUE):
+        wait_for_room(turn)
+
+
+def wait_for_room(turn: Turn) -> None:
+    """Ask whoever can help, and look again by a timer."""
+    run = turn.run
+    detail = (run.workflow_detail or str(run.workflow_status),)
+    if run.question is None and run.workflow_status is WorkflowStatus.PAUSED:
+        turn.ask(Question.PAUSED, "The workflow is paused.", detail)
+    elif run.question is None and run.workflow_status in (WorkflowStatus.BLOCKED, WorkflowStatus.FAILED):
+        turn.ask(Question.BLOCKED, f"The workflow is {run.workflow_status}.", detail)
+    turn.wake(QUEUE_TIMER, min(FIRST_CHECK_SECONDS * 2**run.queue_checks, MAX_CHECK_SECONDS))
+
+
+def look_at_workflow(turn: Turn) -> None:
+    """The queue's timer fired."""
+    if turn.in_state(State.QUEUE) and Call.SEE_WORKFLOW not in turn.run.calls.values():
+        turn.call(Call.SEE_WORKFLOW, lambda call: requests.Epic(call, turn.run.epic_id))
+
+
+def answer_workflow(turn: Turn, command: Answer) -> None:
+    """Pass a person's answer on to the workflow."""
+    epic_id = turn.run.epic_id
+    turn.call(
+        Call.TELL_WORKFLOW,
+        lambda call: requests.TellWorkflow(call, epic_id, command.reply, command.text, command.task_id),
+    )
+
+
+def claim_wave(turn: Turn) -> None:
+    """Take as many ready tasks as may run at the same time."""
+    run = turn.run
+    limit = max(1, min(turn.room, 64))
+    turn.call(Call.CLAIM_WAVE, lambda call: requests.ClaimWave(call, run.epic_id, limit))
+
+
+def tasks_handed_out(turn: Turn, command: TasksHandedOut) -> None:
+    """Start one pipeline per claimed task; nothing claimed means to wait, or that all is done."""
+    turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
+    if not command.task_ids and command.status is not WorkflowStatus.COMPLETED:
+        turn.move(Move.RESOURCE_BUSY, command.detail)
+        return
+    turn.note(facts.WaveClaimed("", command.task_ids))
+    template = _template(turn) if command.task_ids else ""
+    for task_id in command.task_ids:
+        _start_pipeline(turn, task_id, template)
+    advance_wave(turn)
+
+
+def _template(turn: Turn) -> str:
+    if turn.run.order.template:
+        return turn.run.order.template
+    if turn.is_present(Capability.REVIEW):
+        return WITH_REVIEW
+    turn.risk(
+        "no-reviewer", "no reviewer was there: the stages REVIEW and TEST were left out", severity=Severity.MEDIUM
+    )
+    return WITHOUT_REVIEW
+
+
+def _start_pipeline(turn: Turn, task_id: str, template: str) -> None:
+    task = turn.run.tasks[task_id]
+    earlier = f"{turn.run.run_id}/{task_id}/{task.attempt - 1}" if task.attempt > 1 else ""
+    turn.call(
+        Call.START_PIPELINE,
+        lambda call: requests.StartPipeline(call, task.pipeline_id, task_id, template, earlier),
+        subject=task_id,
+    )
+
+
+def pipeline_told(turn: Turn, command: PipelineTold) -> None:
+    """Offer the delegated stages, and go on when every pipeline of the wave has ended."""
+    task = turn.run.tasks[command.task_id]
+    turn.note(facts.PipelineAdvanced(command.call_id, command.task_id, task.pipeline_id, command.status))
+    if command.risks:
+        turn.note(facts.RisksNoted(command.risks))
+    for delegation in command.delegations:
+        _offer_stage(turn, command.task_id, delegation)
+    if command.status is PipelineStatus.ESCALATED and turn.run.question is None:
+        turn.ask(Question.PIPELINE_ESCALATED, "A stage cannot go on by itself.", (command.task_id,))
+    advance_wave(turn)
+
+
+def _offer_stage(turn: Turn, task_id: str, delegation: Delegation) -> None:
+    run = turn.run
+    if any(item.delegation_id == delegation.delegation_id for item in (*run.assignments.values(), *run.held)):
+        return
+    capability = capability_of(delegation.stage)
+    turn.assign(
+        Assignment(
+            "",
+            Purpose.STAGE,
+            capability,
+            task_id,
+            delegation.stage,
+            delegation_id=delegation.delegation_id,
+            node_context=delegation.node_context,
+            directive=delegation.directive,
+            excluded_agent=author_of(run.tasks[task_id]) if capability is Capability.REVIEW else "",
+            needs_repository=bool(run.order.repository_id),
+        )
+    )
+
+
+def author_of(task: Task) -> str:
+    """Who wrote the work; that agent never judges it."""
+    return task.work.author if task.work else ""
+
+
+def advance_wave(turn: Turn) -> None:
+    """All started: into execution. All ended: into review."""
+    wave = turn.run.wave_tasks.values()
+    if turn.in_state(State.DISPATCH) and all(task.pipeline_status for task in wave):
+        turn.move(Move.DISPATCH_SUCCESS)
+    elif turn.in_state(State.CODER_EXEC) and all(task.pipeline_status in PIPELINE_ENDED for task in wave):
+        turn.move(Move.CLAIMS_EVIDENCE_ARRIVED)
+
+
+def follow_pipelines(turn: Turn) -> None:
+    """Watch the pipelines by a timer too, in case one goes on without an agent's answer."""
+    turn.wake(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
+    advance_wave(turn)
+
+
+def look_at_pipelines(turn: Turn) -> None:
+    """The safety pass over live pipelines."""
+    if not turn.in_state(State.DISPATCH, State.CODER_EXEC):
+        return
+    for task_id, task in turn.run.wave_tasks.items():
+        if task.pipeline_status not in PIPELINE_ENDED:
+            see_pipeline(turn, task_id)
+    turn.wake(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
+
+
+def see_pipeline(turn: Turn, task_id: str) -> None:
+    """Ask how a task's pipeline is."""
+    pipeline_id = turn.run.tasks[task_id].pipeline_id
+    turn.call(Call.SEE_PIPELINE, lambda call: requests.Pipeline(call, pipeline_id, task_id), subject=task_id)
+
+
+def pipeline_gone(turn: Turn, task_id: str) -> None:
+    """The pipeline service does not know it any more: the attempt has failed."""
+    pipeline_id = turn.run.tasks[task_id].pipeline_id
+    turn.note(facts.PipelineAdvanced("", task_id, pipeline_id, PipelineStatus.ABORTED))
+    advance_wave(turn)
+
+
+def answer_pipeline(turn: Turn, command: Answer) -> None:
+    """Pass a person's answer on to the escalated pipeline."""
+    task_id = command.task_id or escalated_task(turn.run)
+    pipeline_id = turn.run.tasks[task_id].pipeline_id
+    turn.call(
+        Call.TELL_PIPELINE,
+        lambda call: requests.TellPipeline(call, pipeline_id, task_id, command.reply, command.stage, command.text),
+        subject=task_id,
+    )
+
+
+def escalated_task(run: Run) -> str:
+    """The task whose pipeline waits for a person."""
+    escalated = (key for key, task in run.wave_tasks.items() if task.pipeline_status is PipelineStatus.ESCALATED)
+    return next(escalated, "")
+
+
+def stage_done(turn: Turn, assignment: Assignment, agent_id: str, result: StageResult) -> None:
+    """Keep the work, and hand the stage's word to the pipeline."""
+    if result.work is not None and assignment.capability is Capability.CODE:
+        turn.note(facts.WorkHandedIn(assignment.task_id, result.work))
+    _complete_stage(turn, assignment, agent_id, result, lost=False)
+
+
+def stage_lost(turn: Turn, assignment: Assignment) -> None:
+    """A lost writer aborts the attempt; a lost judge counts as a crash. A dead agent never passes."""
+    result = StageResult()
+    if assignment.capability is not Capability.REVIEW:
+        result = StageResult("FAIL", "ABORT", Severity.HIGH, AGENT_LOST)
+    _complete_stage(turn, assignment, "", result, lost=True)
+
+
+def _complete_stage(turn: Turn, assignment: Assignment, agent_id: str, result: StageResult, *, lost: bool) -> None:
+    pipeline_id = turn.run.tasks[assignment.task_id].pipeline_id
+    turn.call(
+        Call.COMPLETE_STAGE,
+        lambda call: requests.CompleteStage(
+            call,
+            pipeline_id,
+            assignment.task_id,
+            assignment.stage,
+            assignment.delegation_id,
+            agent_id,
+            result.verdict,
+            result.route,
+            result.severity,
+            result.hint,
+            result.transcript,
+            result.report,
+            lost,
+        ),
+        subject=assignment.task_id,
+    )

@@ -1,0 +1,275 @@
+"""How each event of the journal changes the run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from pointsman.services.chassis.machine import Event
+from pointsman.services.orchestrator.domain import facts
+from pointsman.services.orchestrator.domain.run import Run, RunState
+from pointsman.services.orchestrator.domain.values import Judgement, OpenRemark, Remark, Slot, Task, Usage
+from pointsman.services.orchestrator.domain.words import Call, Fact, Move, State, TaskStatus, WorkflowStatus
+
+
+def apply(state: RunState | None, event: Event, at: datetime) -> RunState:
+    """Fold one event into the run."""
+    if state is None:
+        return RunState(_submitted(event.data, at))
+    run = _forget_call(state.run, event.data)
+    is_fact = event.name in _FACT_NAMES
+    run = _FOLDS[type(event.data)](run, event.data) if is_fact else _moved(run, event, at)
+    run = replace(run, spent=replace(run.spent, transitions=run.spent.transitions + 1))
+    return RunState(run, state.leases, state.present)
+
+
+def _submitted(data: facts.Submitted, at: datetime) -> Run:
+    return Run(
+        data.run_id, State.BOOT, data.intent, data.order, data.budget, at, at,
+        confidence=data.order.routing.confidence, epic_id=data.order.epic_id, spent=Usage(transitions=1),
+    )  # fmt: skip
+
+
+def _forget_call(run: Run, data: Any) -> Run:
+    call_id = getattr(data, "call_id", "")
+    if call_id not in run.calls:
+        return run
+    return replace(run, calls={key: call for key, call in run.calls.items() if key != call_id})
+
+
+def _moved(run: Run, event: Event, at: datetime) -> Run:
+    move, data = Move(event.name), event.data
+    run = replace(run, status=State(event.target), since=at, question=None, held=())
+    if data.is_replan:
+        run = replace(run, replans=run.replans + 1)
+    fold = _MOVE_FOLDS.get(move)
+    return fold(run, data) if fold else run
+
+
+def _replanning(run: Run, data: facts.Moved) -> Run:
+    return replace(run, asserted=None, plan_is_fresh=False, reasons=(*run.reasons, data.reason), calls={})
+
+
+def _judged_plan(run: Run, data: facts.Moved) -> Run:  # noqa: ARG001
+    return replace(run, plan_is_fresh=False)
+
+
+def _blocked_plan(run: Run, data: facts.Moved) -> Run:
+    return replace(run, blocking_rounds=run.blocking_rounds + 1, reasons=(*run.reasons, data.reason))
+
+
+def _passed_plan(run: Run, data: facts.Moved) -> Run:  # noqa: ARG001
+    return replace(run, debated=True, remarks={}, blocking_rounds=0)
+
+
+def _directed(run: Run, data: facts.Moved) -> Run:
+    return replace(run, disposition=data.reason, replans=0, blocking_rounds=0, plan_is_fresh=False)
+
+
+def _ended(run: Run, data: facts.Moved) -> Run:
+    return replace(run, end_reason=data.reason, calls={})
+
+
+_MOVE_FOLDS: Mapping[Move, Callable[[Run, facts.Moved], Run]] = {
+    Move.NEED_REPLAN: _replanning,
+    Move.DISPATCH_FAILED: _replanning,
+    Move.REQUIREMENT_CHANGED: _replanning,
+    Move.REQUIREMENT_CHANGED_OR_BLOCKED: _replanning,
+    Move.NEED_PLAN_REVIEW: _judged_plan,
+    Move.SKIP_PLAN_REVIEW: _judged_plan,
+    Move.BLOCKING_FEEDBACK: _blocked_plan,
+    Move.PASS_OR_FEEDBACK_LIMIT_REACHED: _passed_plan,
+    Move.SWITCH: _directed,
+    Move.KEEP: _directed,
+    Move.MERGE: _directed,
+    Move.CLARIFIED: _directed,
+    Move.CANCEL: _ended,
+    Move.FATAL_ERROR: _ended,
+}
+
+
+def _called(run: Run, data: facts.Called) -> Run:
+    calls = {**run.calls, data.call_id: data.call}
+    checks = run.queue_checks + (data.call is Call.SEE_WORKFLOW)
+    return replace(run, calls=calls, call_count=run.call_count + 1, queue_checks=checks)
+
+
+def _resumables_found(run: Run, data: facts.ResumablesFound) -> Run:
+    return replace(run, candidates=data.candidates)
+
+
+def _epic_stored(run: Run, data: facts.EpicStored) -> Run:
+    return replace(run, queued_epic_id=data.epic_id) if data.queued else replace(run, epic_id=data.epic_id)
+
+
+def _resumed(run: Run, data: facts.Resumed) -> Run:
+    run = _planned(replace(run, epic_id=data.epic_id, intent=data.intent), facts.Planned(data.plan))
+    tasks = dict(run.tasks)
+    for task_id in data.accepted:
+        tasks[task_id] = replace(tasks[task_id], status=TaskStatus.ACCEPTED)
+    return replace(run, tasks=tasks, plan_is_fresh=False)
+
+
+def _planned(run: Run, data: facts.Planned) -> Run:
+    plan = data.plan
+    kept = {task_id: task for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED}
+    tasks = {**kept, **{t.task_id: kept.get(t.task_id, Task(t)) for t in plan.tasks}}
+    slots = {slot.slot_id: Slot(slot.question) for slot in plan.slots}
+    return replace(
+        run, tasks=tasks, slots=slots, confidence=plan.confidence, plan_count=run.plan_count + 1, audit_errors=(),
+        plan_built_in=plan.built_in, plan_is_fresh=True, reasons=(), risks=(*run.risks, *plan.risks), wave=(),
+    )  # fmt: skip
+
+
+def _plan_stored(run: Run, data: facts.PlanStored) -> Run:
+    return replace(run, audit_errors=data.audit_errors)
+
+
+def _feedback_given(run: Run, data: facts.FeedbackGiven) -> Run:
+    def rounds(remark: Remark) -> int:
+        earlier = run.remarks.get(remark.key)
+        return earlier.rounds + 1 if earlier else 1
+
+    return replace(run, remarks={remark.key: OpenRemark(remark, rounds(remark)) for remark in data.remarks})
+
+
+def _feedback_settled(run: Run, data: facts.FeedbackSettled) -> Run:
+    return replace(run, remarks={key: item for key, item in run.remarks.items() if key not in data.keys})
+
+
+def _researched(run: Run, data: facts.Researched) -> Run:
+    slot = replace(run.slots[data.slot], settled=True, usable=data.usable, confidence=data.confidence)
+    return replace(run, slots={**run.slots, data.slot: slot})
+
+
+def _unchanged(run: Run, data: Any) -> Run:  # noqa: ARG001
+    return run
+
+
+def _workflow_seen(run: Run, data: facts.WorkflowSeen) -> Run:
+    executing = data.status not in (WorkflowStatus.UNKNOWN, WorkflowStatus.IDLE, WorkflowStatus.PLANNED)
+    return replace(run, workflow_status=data.status, workflow_detail=data.detail, executing=executing)
+
+
+def _wave_claimed(run: Run, data: facts.WaveClaimed) -> Run:
+    tasks = dict(run.tasks)
+    for task_id in data.task_ids:
+        task = tasks[task_id]
+        attempt = task.attempt + 1
+        tasks[task_id] = Task(
+            task.outline, TaskStatus.RUNNING, attempt, task.rejections, f"{run.run_id}/{task_id}/{attempt}"
+        )
+    return replace(run, tasks=tasks, wave=data.task_ids, wave_verdict="", queue_checks=0)
+
+
+def _pipeline_advanced(run: Run, data: facts.PipelineAdvanced) -> Run:
+    return run.with_task(data.task_id, pipeline_status=data.status)
+
+
+def _work_handed_in(run: Run, data: facts.WorkHandedIn) -> Run:
+    return run.with_task(data.task_id, work=data.work)
+
+
+def _task_judged(run: Run, data: facts.TaskJudged) -> Run:
+    said = run.tasks[data.task_id].judgement
+    judgement = Judgement(
+        said.reviewed or data.judge == "reviewer", data.accepted, data.reason or said.reason, data.replan or said.replan
+    )
+    return run.with_task(data.task_id, judgement=judgement, status=TaskStatus.REVIEWING)
+
+
+def _wave_verified(run: Run, data: facts.WaveVerified) -> Run:
+    return replace(run, accepted_commit=data.accepted_commit or run.accepted_commit, accepted_bundle=data.bundle)
+
+
+def _wave_concluded(run: Run, data: facts.WaveConcluded) -> Run:
+    tasks = dict(run.tasks)
+    for task_id, task in run.wave_tasks.items():
+        accepted = bool(task.judgement.accepted)
+        rejections = task.rejections if accepted else (*task.rejections, task.judgement.reason)
+        status = TaskStatus.ACCEPTED if accepted else TaskStatus.REJECTED
+        tasks[task_id] = replace(task, status=status, rejections=rejections)
+    return replace(run, tasks=tasks, wave_verdict=data.verdict)
+
+
+def _assigned(run: Run, data: facts.Assigned) -> Run:
+    spent = replace(run.spent, assignments=run.spent.assignments + 1)
+    key = data.assignment.assignment_id
+    held = tuple(held for held in run.held if held.assignment_id != key)
+    return replace(run, assignments={**run.assignments, key: data.assignment}, spent=spent, held=held)
+
+
+def _spend(run: Run, usage: Usage) -> Run:
+    spent = run.spent
+    return replace(
+        run,
+        spent=replace(spent, tokens=spent.tokens + usage.tokens, cost_micros=spent.cost_micros + usage.cost_micros),
+    )
+
+
+def _assignment_retried(run: Run, data: facts.AssignmentRetried) -> Run:
+    return _spend(run, data.usage)
+
+
+def _assignment_ended(run: Run, data: facts.AssignmentEnded) -> Run:
+    left = {key: item for key, item in run.assignments.items() if key != data.assignment_id}
+    return _spend(replace(run, assignments=left), data.usage)
+
+
+def _asked(run: Run, data: facts.Asked) -> Run:
+    return replace(run, question=data.question, question_count=run.question_count + 1)
+
+
+def _answered(run: Run, data: facts.Answered) -> Run:
+    return replace(run, question=None, budget=data.budget or run.budget)
+
+
+def _budget_held(run: Run, data: facts.BudgetHeld) -> Run:
+    return replace(run, held=(*run.held, data.assignment))
+
+
+def _intent_changed(run: Run, data: facts.IntentChanged) -> Run:
+    return replace(run, intent=data.intent)
+
+
+def _confidence_set(run: Run, data: facts.ConfidenceSet) -> Run:
+    if data.asserted:
+        return replace(run, asserted=data.confidence)
+    return replace(run, confidence=data.confidence, asserted=None)
+
+
+def _risks_noted(run: Run, data: facts.RisksNoted) -> Run:
+    known = {risk.key for risk in run.risks}
+    return replace(run, risks=(*run.risks, *(risk for risk in data.risks if risk.key not in known)))
+
+
+_FACT_NAMES = frozenset(str(fact) for fact in Fact)
+_FOLDS: Mapping[type, Callable[[Run, Any], Run]] = {
+    facts.Called: _called,
+    facts.CallEnded: _unchanged,
+    facts.ResumablesFound: _resumables_found,
+    facts.EpicStored: _epic_stored,
+    facts.Resumed: _resumed,
+    facts.Planned: _planned,
+    facts.PlanStored: _plan_stored,
+    facts.FeedbackGiven: _feedback_given,
+    facts.FeedbackSettled: _feedback_settled,
+    facts.Researched: _researched,
+    facts.Designed: _unchanged,
+    facts.WorkflowSeen: _workflow_seen,
+    facts.WaveClaimed: _wave_claimed,
+    facts.PipelineAdvanced: _pipeline_advanced,
+    facts.WorkHandedIn: _work_handed_in,
+    facts.TaskJudged: _task_judged,
+    facts.WaveVerified: _wave_verified,
+    facts.WaveConcluded: _wave_concluded,
+    facts.Assigned: _assigned,
+    facts.AssignmentRetried: _assignment_retried,
+    facts.AssignmentEnded: _assignment_ended,
+    facts.Asked: _asked,
+    facts.Answered: _answered,
+    facts.BudgetHeld: _budget_held,
+    facts.IntentChanged: _intent_changed,
+    facts.ConfidenceSet: _confidence_set,
+    facts.RisksNoted: _risks_noted,
+}

@@ -1,0 +1,163 @@
+"""What agents hand in: whose lease it is, whether it fits, and what follows from it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.orchestrator.domain import acceptance, execution, facts, planning, research
+from pointsman.services.orchestrator.domain.commands import (
+    AnswersResult,
+    CompleteAssignment,
+    DebateResult,
+    DesignResult,
+    ExpireAssignment,
+    FailAssignment,
+    HandIn,
+    MalformedResult,
+    PlanResult,
+    ResearchResult,
+    Result,
+    ReviewResult,
+    StageResult,
+    VerifyResult,
+)
+from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
+from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.values import Assignment, Lease, Usage
+from pointsman.services.orchestrator.domain.words import AssignmentEnd, Capability, Purpose, Verdict
+
+EXPECTED: Mapping[Purpose, tuple[type, str]] = {
+    Purpose.PLAN: (PlanResult, "plan"),
+    Purpose.PATCH: (PlanResult, "plan"),
+    Purpose.DEBATE: (DebateResult, "review"),
+    Purpose.PLAN_ANSWER: (AnswersResult, "answers"),
+    Purpose.RESEARCH: (ResearchResult, "research"),
+    Purpose.DESIGN: (DesignResult, "design"),
+    Purpose.STAGE: (StageResult, "stage"),
+    Purpose.REVIEW: (ReviewResult, "review"),
+    Purpose.VERIFY: (VerifyResult, "verification"),
+}
+
+
+def complete(turn: Turn, command: CompleteAssignment) -> HandIn:
+    """Take a result; one that does not fit counts as a failed attempt, and says which field."""
+    assignment, lease = _leased(turn, command)
+    problem = _problem(turn, assignment, command.result)
+    if problem is not None:
+        error = f"{problem.field}: {problem.problem}"
+        _fail_attempt(turn, assignment, lease, error, command.usage)
+        return HandIn(accepted=False, field=problem.field, problem=problem.problem)
+    turn.end_assignment(assignment.assignment_id, AssignmentEnd.DONE, agent_id=command.agent_id, usage=command.usage)
+    _TAKEN[assignment.purpose](turn, assignment, command.agent_id, command.result)
+    return HandIn(accepted=True)
+
+
+def fail(turn: Turn, command: FailAssignment) -> HandIn:
+    """An agent gives up: another attempt, or the end of it."""
+    assignment, lease = _leased(turn, command)
+    if command.permanent:
+        lease = Lease(lease.agent_id, lease.epoch, MAX_ATTEMPTS, leased=True)
+    _fail_attempt(turn, assignment, lease, command.error, command.usage)
+    return HandIn(accepted=True)
+
+
+def expire(turn: Turn, command: ExpireAssignment) -> None:
+    """The last lease ran out: nobody could do it."""
+    assignment, lease = turn.run.assignments.get(command.assignment_id), turn.leases.get(command.assignment_id)
+    if assignment is not None and lease is not None and lease.epoch == command.epoch:
+        exhausted = Lease(lease.agent_id, lease.epoch, MAX_ATTEMPTS, leased=True)
+        _fail_attempt(turn, assignment, exhausted, "the lease ran out", Usage())
+
+
+def _leased(turn: Turn, command: CompleteAssignment | FailAssignment) -> tuple[Assignment, Lease]:
+    assignment = turn.run.assignments.get(command.assignment_id)
+    lease: Lease | None = turn.leases.get(command.assignment_id)
+    if assignment is None or lease is None or not lease.leased:
+        raise lease_lost(command.assignment_id, "nobody has to work on it any more")
+    if (lease.epoch, lease.agent_id) != (command.epoch, command.agent_id):
+        raise lease_lost(command.assignment_id, "another agent holds it")
+    return assignment, lease
+
+
+def lease_lost(assignment_id: str, why: str) -> Refusal:
+    """The one answer to whoever does not hold the lease."""
+    return Refusal(
+        Reason.LEASE_LOST,
+        f"the lease of '{assignment_id}' is lost: {why}",
+        metadata={"id": assignment_id, "state": why},
+    )
+
+
+def _problem(turn: Turn, assignment: Assignment, result: Result) -> MalformedResult | None:
+    if isinstance(result, MalformedResult):
+        return result
+    expected, field = EXPECTED[assignment.purpose]
+    if not isinstance(result, expected):
+        return MalformedResult(field, f"an assignment for {assignment.purpose} takes a {field}")
+    if isinstance(result, StageResult):
+        return _stage_problem(assignment, result)
+    if isinstance(result, ReviewResult):
+        return _review_problem(turn, assignment, result)
+    if isinstance(result, VerifyResult):
+        return _verify_problem(turn, result)
+    return None
+
+
+def _stage_problem(assignment: Assignment, result: StageResult) -> MalformedResult | None:
+    writes = assignment.capability is Capability.CODE
+    if writes and result.work is None and result.verdict != "FAIL":
+        return MalformedResult("stage.coder_result", "a writing stage hands in claims, evidence and changed files")
+    return None
+
+
+def _review_problem(turn: Turn, assignment: Assignment, result: ReviewResult) -> MalformedResult | None:
+    task = turn.run.tasks[assignment.task_id]
+    known = {claim.claim_id for claim in task.work.claims} if task.work else set()
+    unknown = [claim for claim in result.rejected_claims if claim not in known]
+    if unknown:
+        return MalformedResult("review.rejected_claims", f"the work has no claim {unknown[0]}")
+    if result.verdict is Verdict.PASS and result.rejected_claims:
+        return MalformedResult("review.rejected_claims", "a pass cannot reject claims")
+    return None
+
+
+def _verify_problem(turn: Turn, result: VerifyResult) -> MalformedResult | None:
+    unknown = [finding.task_id for finding in result.findings if finding.task_id not in turn.run.wave]
+    if unknown:
+        return MalformedResult("verification.tasks", f"the wave has no task {unknown[0]}")
+    return None
+
+
+def _fail_attempt(turn: Turn, assignment: Assignment, lease: Lease, error: str, usage: Usage) -> None:
+    assignment_id = assignment.assignment_id
+    if lease.attempt < MAX_ATTEMPTS:
+        turn.note(facts.AssignmentRetried(assignment_id, lease.agent_id, lease.attempt, error[:2000], usage))
+        return
+    turn.end_assignment(
+        assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error[:2000], usage=usage
+    )
+    _LOST[assignment.purpose](turn, assignment)
+
+
+_TAKEN: Mapping[Purpose, Callable[[Turn, Assignment, str, Any], None]] = {
+    Purpose.PLAN: lambda turn, _assignment, _agent, result: planning.planned(turn, result),
+    Purpose.PATCH: lambda turn, _assignment, _agent, result: planning.planned(turn, result),
+    Purpose.DEBATE: lambda turn, _assignment, _agent, result: planning.remarked(turn, result),
+    Purpose.PLAN_ANSWER: lambda turn, _assignment, _agent, result: planning.answered_remarks(turn, result),
+    Purpose.RESEARCH: research.researched,
+    Purpose.DESIGN: lambda turn, _assignment, _agent, result: research.designed(turn, result),
+    Purpose.STAGE: execution.stage_done,
+    Purpose.REVIEW: lambda turn, assignment, _agent, result: acceptance.reviewed(turn, assignment, result),
+    Purpose.VERIFY: lambda turn, _assignment, _agent, result: acceptance.verified(turn, result),
+}
+_LOST: Mapping[Purpose, Callable[[Turn, Assignment], None]] = {
+    Purpose.PLAN: lambda turn, _: planning.planner_lost(turn),
+    Purpose.PATCH: lambda turn, _: planning.planner_lost(turn),
+    Purpose.DEBATE: lambda turn, _: planning.ask_person_to_debate(turn),
+    Purpose.PLAN_ANSWER: lambda turn, _: planning.resolve_debate(turn, ""),
+    Purpose.RESEARCH: research.slot_lost,
+    Purpose.DESIGN: lambda turn, _: research.designer_lost(turn),
+    Purpose.STAGE: execution.stage_lost,
+    Purpose.REVIEW: acceptance.reviewer_lost,
+    Purpose.VERIFY: lambda turn, _: acceptance.verifier_lost(turn),
+}

@@ -1,0 +1,157 @@
+"""BOOT to EPIC_SYNC: unfinished work, the message, the session's other run, the epic."""
+
+from pointsman.services.chassis.refusals import invalid_field
+from pointsman.services.orchestrator.domain import facts, requests
+from pointsman.services.orchestrator.domain.commands import Answer, EpicKept, EpicLoaded, ResumablesListed
+from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR
+from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.words import Call, Move, Question, Reply, Resume, State
+
+KEPT = "kept"
+MERGED = "merged"
+
+
+def probe_unfinished_work(turn: Turn) -> None:
+    """Ask for resumable epics, unless the caller said no or this run is itself one."""
+    if turn.run.order.resume is Resume.NO or turn.run.order.epic_id:
+        turn.move(Move.NO_RESUMABLE, "not asked for")
+        return
+    turn.call(Call.LIST_RESUMABLE, requests.Ask)
+
+
+def resumables_listed(turn: Turn, command: ResumablesListed) -> None:
+    """Go by what there is."""
+    turn.note(facts.ResumablesFound(command.call_id, command.candidates))
+    turn.move(Move.FOUND_RESUMABLE if command.candidates else Move.NO_RESUMABLE)
+
+
+def ask_to_resume(turn: Turn) -> None:
+    """Show the unfinished work and ask."""
+    subjects = tuple(f"{item.epic_id}: {item.title}" for item in turn.run.candidates)
+    turn.ask(Question.RESUME, "There is unfinished work. Resume it first?", subjects)
+
+
+def load_resume_queue(turn: Turn) -> None:
+    """Keep the message as the next epic, then take over the best of the unfinished ones."""
+    order = turn.run.order
+    turn.call(
+        Call.QUEUE_MESSAGE, lambda call: requests.KeepEpic(call, "", turn.run.intent, order.priority, owned=False)
+    )
+
+
+def message_queued(turn: Turn, command: EpicKept) -> None:
+    """The message is safe: load the epic to resume, or start its own run when it has no plan yet."""
+    turn.note(facts.EpicStored(command.call_id, command.epic_id, queued=True))
+    best = turn.run.candidates[0]
+    if best.planned:
+        turn.call(Call.LOAD_EPIC, lambda call: requests.Epic(call, best.epic_id))
+        return
+    turn.tell(Call.START_NEXT, requests.StartNext("", best.epic_id))
+    turn.move(Move.CANCEL, KEPT)
+
+
+def epic_loaded(turn: Turn, command: EpicLoaded) -> None:
+    """Go on with the resumed plan."""
+    turn.note(facts.Resumed(command.call_id, command.epic_id, command.intent, command.plan, command.accepted))
+    turn.move(Move.RESUME_QUEUE_LOADED)
+
+
+def take_message(turn: Turn) -> None:
+    """The submitted message is the user's input."""
+    turn.move(Move.USER_INPUT)
+
+
+def judge_intake(turn: Turn) -> None:
+    """Confidence first, then the session's other run."""
+    run = turn.run
+    if run.effective_confidence < CONFIDENCE_FLOOR:
+        turn.move(Move.CONFIDENCE_LT_0_6)
+    elif run.order.rival_run_id:
+        turn.move(Move.CONFLICT_WITH_CURRENT_EPIC, run.order.rival_run_id)
+    else:
+        turn.move(Move.INTAKE_OK)
+
+
+def ask_for_clarity(turn: Turn) -> None:
+    """Ask what is meant."""
+    reasons = "; ".join(turn.run.reasons) or "the request is not clear enough"
+    text = f"Confidence is {turn.run.effective_confidence:.2f}, below {CONFIDENCE_FLOOR} ({reasons}). What is meant?"
+    turn.ask(Question.LOW_CONFIDENCE, text, turn.run.reasons)
+
+
+def ask_which_epic(turn: Turn) -> None:
+    """Ask which of the session's two runs goes on."""
+    rival = turn.run.order.rival_run_id
+    turn.ask(Question.CONFLICT, "Another run of this session is live: switch to this one, keep it, or merge?", (rival,))
+
+
+def ask_about_feedback(turn: Turn) -> None:
+    """Show the critic's open remarks and ask."""
+    subjects = tuple(item.remark.statement for item in turn.run.remarks.values()) or turn.run.audit_errors
+    turn.ask(Question.FEEDBACK_ESCALATED, "The plan did not pass its review. How should it go on?", subjects)
+
+
+def ask_about_replans(turn: Turn) -> None:
+    """Say that planning goes in circles, and ask."""
+    turn.ask(Question.REPLAN_LIMIT, "The run was re-planned three times. What should be different?", turn.run.reasons)
+
+
+def answer_resume(turn: Turn, command: Answer) -> None:
+    """Resume, or leave the candidates where they are."""
+    turn.move(Move.USER_RESUME_YES if command.reply is Reply.RESUME_YES else Move.USER_RESUME_NO)
+
+
+def answer_switch(turn: Turn, command: Answer) -> None:
+    """Switch, keep, merge, or take what was clarified; too unsure a clarification is asked about again."""
+    moves = {Reply.SWITCH: Move.SWITCH, Reply.KEEP: Move.KEEP, Reply.MERGE: Move.MERGE}
+    if command.reply in moves:
+        turn.note(facts.ConfidenceSet(1.0 if command.confidence is None else command.confidence, asserted=True))
+        turn.move(moves[command.reply], str(command.reply))
+        return
+    confidence = 1.0 if command.confidence is None else command.confidence
+    if command.text:
+        turn.note(facts.IntentChanged(command.text))
+    turn.note(facts.ConfidenceSet(confidence, asserted=True))
+    if confidence < CONFIDENCE_FLOOR:
+        ask_for_clarity(turn)
+    else:
+        turn.move(Move.CLARIFIED, str(command.reply))
+
+
+def check_switch_text(command: Answer) -> None:
+    """A clarification of an unclear request needs words."""
+    if command.reply is Reply.CLARIFIED and not command.text and command.confidence is None:
+        raise invalid_field("text", "say what is meant, or give a confidence")
+
+
+def park_rival(turn: Turn) -> None:
+    """The session's other run ends, resumable."""
+    turn.tell(Call.PARK_RUN, requests.OtherRun("", turn.run.order.rival_run_id, "parked"))
+
+
+def merge_into_rival(turn: Turn) -> None:
+    """Hand the message to the session's other run, and end."""
+    rival = turn.run.order.rival_run_id
+    turn.tell(Call.MERGE_INTO_RUN, requests.OtherRun("", rival, turn.run.intent))
+    turn.move(Move.CANCEL, f"{MERGED} into {rival}")
+
+
+def store_epic(turn: Turn) -> None:
+    """Keep the epic in the workflow service."""
+    run = turn.run
+    owned = run.disposition != str(Reply.KEEP)
+    turn.call(
+        Call.STORE_EPIC, lambda call: requests.KeepEpic(call, run.epic_id, run.intent, run.order.priority, owned=owned)
+    )
+
+
+def epic_kept(turn: Turn, command: EpicKept) -> None:
+    """The epic is stored: plan it, or leave it there when the other run is kept."""
+    if turn.in_state(State.RESUME_PLAN):
+        message_queued(turn, command)
+        return
+    turn.note(facts.EpicStored(command.call_id, command.epic_id))
+    if turn.run.disposition == str(Reply.KEEP):
+        turn.move(Move.CANCEL, KEPT)
+    else:
+        turn.move(Move.BD_UPSERT_DONE)

@@ -1,0 +1,112 @@
+"""OBSERVE to DETAIL_DESIGN: what has to be found out, by whom, whether it is enough, and the design."""
+
+from pointsman.services.orchestrator.domain import builtin, facts
+from pointsman.services.orchestrator.domain.commands import DesignResult, ResearchResult
+from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_REPLANS, Run
+from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.values import Assignment
+from pointsman.services.orchestrator.domain.words import Capability, Move, Purpose, Severity
+
+
+def define_targets(turn: Turn) -> None:
+    """The plan's slots are the targets."""
+    turn.move(Move.OBSERVE_TARGET_DEFINED, ",".join(turn.run.slots))
+
+
+def fan_out_research(turn: Turn) -> None:
+    """One assignment per open slot; without a researcher and a repository there is nothing to look at."""
+    run = turn.run
+    if run.order.repository_id or turn.is_present(Capability.RESEARCH):
+        await_open_slots(turn)
+        return
+    for slot in _open_slots(run):
+        confidence = max(run.effective_confidence, CONFIDENCE_FLOOR)
+        turn.note(
+            facts.Researched(
+                slot, "built-in", usable=True, confidence=confidence, document=builtin.empty_survey(run, slot)
+            )
+        )
+    turn.move(Move.RESULT_ARRIVED, "built-in")
+
+
+def await_open_slots(turn: Turn) -> None:
+    """Offer the open slots that nobody works on yet."""
+    run = turn.run
+    offered = {item.slot for item in (*run.assignments.values(), *run.held)}
+    for slot in _open_slots(run):
+        if slot not in offered and (turn.room or not offered):
+            turn.assign(
+                Assignment(
+                    "",
+                    Purpose.RESEARCH,
+                    Capability.RESEARCH,
+                    slot=slot,
+                    needs_repository=bool(run.order.repository_id),
+                )
+            )
+            offered.add(slot)
+
+
+def _open_slots(run: Run) -> list[str]:
+    return [key for key, slot in run.slots.items() if not slot.settled]
+
+
+def researched(turn: Turn, assignment: Assignment, agent_id: str, result: ResearchResult) -> None:
+    """A report came in."""
+    slot, confidence = assignment.slot, result.confidence
+    turn.note(facts.Researched(slot, agent_id, usable=True, confidence=confidence, document=result.document))
+    turn.move(Move.RESULT_ARRIVED, slot)
+
+
+def slot_lost(turn: Turn, assignment: Assignment) -> None:
+    """Nobody could fill the slot: it is left out, openly."""
+    slot = assignment.slot
+    turn.note(facts.Researched(slot, "", usable=False, confidence=0.0, document=""))
+    question = turn.run.slots[slot].question
+    turn.risk(f"research-{slot}", f"nobody could find out: {question}", severity=Severity.MEDIUM)
+    turn.move(Move.RESULT_ARRIVED, slot)
+
+
+def ingest_result(turn: Turn) -> None:
+    """The report is in the store already."""
+    turn.move(Move.ARTIFACTS_LOADED)
+
+
+def evaluate_research(turn: Turn) -> None:
+    """Wait for open slots; plan again when nothing usable or convincing came; else go on."""
+    run = turn.run
+    usable = [slot.confidence for slot in run.slots.values() if slot.usable]
+    if _open_slots(run):
+        turn.move(Move.NEED_MORE_RESULTS)
+    elif usable and sum(usable) / len(usable) >= CONFIDENCE_FLOOR:
+        turn.move(Move.ENOUGH_INFO)
+    elif run.replans >= MAX_REPLANS:
+        turn.move(Move.REPLAN_LIMIT, "research does not convince")
+    else:
+        reason = "research is not sure enough" if usable else "no usable research report"
+        turn.move(Move.NEED_REPLAN, reason, is_replan=True)
+
+
+def make_design(turn: Turn) -> None:
+    """Have a designer do it, or take the plan's own words."""
+    if turn.is_present(Capability.DESIGN):
+        turn.assign(Assignment("", Purpose.DESIGN, Capability.DESIGN))
+        return
+    _built_in_design(turn)
+
+
+def designed(turn: Turn, result: DesignResult) -> None:
+    """The designer handed in a design."""
+    turn.note(facts.Designed(result.document, built_in=False))
+    turn.move(Move.DESIGN_READY)
+
+
+def designer_lost(turn: Turn) -> None:
+    """No designer could do it: the plan's own words are the design, and that is a risk."""
+    turn.risk("designer-lost", "no designer finished; the design is the plan's own words", severity=Severity.LOW)
+    _built_in_design(turn)
+
+
+def _built_in_design(turn: Turn) -> None:
+    turn.note(facts.Designed(builtin.design(turn.run), built_in=True))
+    turn.move(Move.DESIGN_READY)

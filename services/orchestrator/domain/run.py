@@ -1,0 +1,123 @@
+"""A run as its journal makes it."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from pointsman.services.orchestrator.domain.values import (
+    NOTHING_SPENT,
+    Assignment,
+    Budget,
+    Candidate,
+    Lease,
+    OpenQuestion,
+    OpenRemark,
+    Order,
+    Risk,
+    Slot,
+    Task,
+    Usage,
+)
+from pointsman.services.orchestrator.domain.words import (
+    TERMINAL,
+    Call,
+    Capability,
+    State,
+    TaskStatus,
+    WorkflowStatus,
+)
+
+CONFIDENCE_FLOOR = 0.6
+MAX_REJECTIONS = 3
+MAX_REPLANS = 3
+MAX_FEEDBACK_ROUNDS = 3
+MAX_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One submitted message on its way through the machine."""
+
+    run_id: str
+    status: State
+    intent: str
+    order: Order
+    budget: Budget
+    created_at: datetime
+    since: datetime
+    spent: Usage = NOTHING_SPENT
+    confidence: float = 0.0
+    asserted: float | None = None
+    """What a person said about the confidence; it holds until the next re-plan."""
+    epic_id: str = ""
+    queued_epic_id: str = ""
+    candidates: tuple[Candidate, ...] = ()
+    question: OpenQuestion | None = None
+    question_count: int = 0
+    disposition: str = ""
+    calls: dict[str, Call] = field(default_factory=dict)
+    call_count: int = 0
+    assignments: dict[str, Assignment] = field(default_factory=dict)
+    held: tuple[Assignment, ...] = ()
+    tasks: dict[str, Task] = field(default_factory=dict)
+    slots: dict[str, Slot] = field(default_factory=dict)
+    plan_count: int = 0
+    plan_built_in: bool = False
+    plan_is_fresh: bool = False
+    audit_errors: tuple[str, ...] = ()
+    remarks: dict[str, OpenRemark] = field(default_factory=dict)
+    blocking_rounds: int = 0
+    debated: bool = False
+    replans: int = 0
+    reasons: tuple[str, ...] = ()
+    """Why the next plan is needed."""
+    wave: tuple[str, ...] = ()
+    wave_verdict: str = ""
+    executing: bool = False
+    workflow_status: WorkflowStatus = WorkflowStatus.UNKNOWN
+    workflow_detail: str = ""
+    queue_checks: int = 0
+    risks: tuple[Risk, ...] = ()
+    accepted_commit: str = ""
+    accepted_bundle: str = ""
+    end_reason: str = ""
+
+    @property
+    def effective_confidence(self) -> float:
+        """What the guards look at: a person's word first."""
+        return self.confidence if self.asserted is None else self.asserted
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is in a terminal state."""
+        return self.status in TERMINAL
+
+    @property
+    def wave_tasks(self) -> dict[str, Task]:
+        """The tasks that were claimed last."""
+        return {task_id: self.tasks[task_id] for task_id in self.wave if task_id in self.tasks}
+
+    @property
+    def needs_verifier(self) -> bool:
+        """Whether there is something that only the verifier can prove."""
+        commands = any(c.has_command and c.required for task in self.tasks.values() for c in task.outline.criteria)
+        return bool(self.order.repository_id) or commands
+
+    @property
+    def live_pipelines(self) -> tuple[str, ...]:
+        """Pipelines that were started and have not ended."""
+        running = (t for t in self.tasks.values() if t.status is TaskStatus.RUNNING and t.pipeline_id)
+        return tuple(task.pipeline_id for task in running)
+
+    def with_task(self, task_id: str, **changes: Any) -> "Run":
+        """The run with one task changed."""
+        return replace(self, tasks={**self.tasks, task_id: replace(self.tasks[task_id], **changes)})
+
+
+@dataclass(slots=True)
+class RunState:
+    """A run with what the store knows besides: the leases a batch's commands name, and which agents are there."""
+
+    run: Run
+    leases: dict[str, Lease] = field(default_factory=dict)
+    present: frozenset[Capability] = frozenset()
