@@ -1,0 +1,160 @@
+"""What can be asked of a pipeline, and what each answer holds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pointsman.services.pipeline.domain.context import Delegation
+from pointsman.services.pipeline.domain.dag import Graph
+from pointsman.services.pipeline.domain.events import PipelineImported
+from pointsman.services.pipeline.domain.marker import Reported
+from pointsman.services.pipeline.domain.retries import StopDecision
+from pointsman.services.pipeline.domain.route import EffectiveRoute
+from pointsman.services.pipeline.domain.state import Settings
+from pointsman.services.pipeline.domain.words import Disposition, PipelineStatus, RiskKind
+
+
+@dataclass(frozen=True, slots=True)
+class AutoDelegate:
+    """Delegate what becomes ready in the same step: to the agent named for the stage, else to the one."""
+
+    agent_id: str
+    agents: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StartPipeline:
+    """Begin a pipeline."""
+
+    entity_id: str
+    settings: Settings
+    graph: Graph
+    nonce_seed: str
+    reflections: dict[str, str] = field(default_factory=dict)
+    auto: AutoDelegate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPipeline:
+    """Go on with a pipeline from a state file."""
+
+    entity_id: str
+    imported: PipelineImported
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateStage:
+    """Give a stage to an agent."""
+
+    entity_id: str
+    stage: str
+    agent_id: str
+    nonce_seed: str
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewReport:
+    """A report whose body is stored already."""
+
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteStage:
+    """Take the result of a delegation: what the agent may have said, the last first."""
+
+    entity_id: str
+    delegation_id: str
+    agent_id: str
+    nonce_seed: str
+    said: tuple[Reported, ...] = ()
+    report: NewReport | None = None
+    auto: AutoDelegate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutContext:
+    """Attach a report to an active delegation."""
+
+    entity_id: str
+    delegation_id: str
+    agent_id: str
+    report: NewReport
+
+
+@dataclass(frozen=True, slots=True)
+class SkipStage:
+    """Let a stage be skipped."""
+
+    entity_id: str
+    stage: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RestartFrom:
+    """Run a stage and all after it again."""
+
+    entity_id: str
+    stage: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelPipeline:
+    """End a pipeline."""
+
+    entity_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOutBarrier:
+    """A barrier's time is over; one that has been resolved or opened anew since then is left alone."""
+
+    entity_id: str
+    group: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUp:
+    """Remove what an ended pipeline no longer needs, if it ended long enough ago."""
+
+    entity_id: str
+    older_than_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Where the pipeline is, and which stages became ready or were delegated."""
+
+    status: PipelineStatus
+    next: tuple[Delegation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionAnswer:
+    """Everything that is needed to go on."""
+
+    disposition: Disposition
+    status: PipelineStatus
+    route: EffectiveRoute | None = None
+    next: tuple[Delegation, ...] = ()
+    stop: StopDecision | None = None
+    risks: tuple[tuple[str, RiskKind], ...] = ()
+
+
+ANSWERS: Mapping[type, type] = {
+    StartPipeline: Answer,
+    ImportPipeline: Answer,
+    DelegateStage: Answer,
+    CompleteStage: CompletionAnswer,
+    PutContext: Answer,
+    SkipStage: Answer,
+    RestartFrom: Answer,
+    CancelPipeline: Answer,
+    TimeOutBarrier: Answer,
+    CleanUp: Answer,
+}

@@ -1,0 +1,264 @@
+"""Finds what an agent said in what it wrote. The transcript is hostile: every step is linear and bounded."""
+
+import bisect
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pointsman.services.pipeline.domain.words import RouteSource
+
+MAX_TRANSCRIPT_CHARACTERS = 1_048_576
+MAX_MARKER_CHARACTERS = 4096
+MAX_UNPARSABLE = 512
+MAX_MARKERS = 4096
+MAX_CANDIDATES = 32
+MAX_DEPTH = 16
+MAX_NUMBER_CHARACTERS = 32
+
+_NAME = "PIPELINE_ROUTE:"
+_OPENER = re.compile(r"<!--[ \t\r\n]{0,64}$")
+_OPENER_CHARACTERS = 68
+_OLD_NAME = "PIPELINE_VERDICT:"
+_OLD_BODY = re.compile(r"[ \t\r\n]{0,64}(PASS|FAIL)(?::[ \t]{0,8}([A-Za-z]{1,16}))?[ \t\r\n]{0,64}-->")
+_SPACE = re.compile(r"[ \t\r\n]*")
+_FENCE = re.compile(r"^[ \t]{0,12}(?:[-*+] |[0-9]{1,3}[.)] )?(`{3,}|~{3,})([^\n]{0,256})", re.MULTILINE)
+_OUTPUT_NAMES = "tool_result|tool_output|tool_response|function_results|stdout|stderr|local-command-stdout|output"
+_OUTPUT = re.compile(rf"^[ \t]{{0,12}}<(/?)({_OUTPUT_NAMES})(?: [^<>\n]{{0,200}})?>", re.MULTILINE)
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_QUOTE = re.compile(r"[ \t]{0,12}>")
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A route as it was said: nothing is believed yet, but every field is text or absent, and bounded."""
+
+    source: RouteSource
+    verdict: str | None = None
+    route: str | None = None
+    severity: str | None = None
+    context_file: str | None = None
+    hint: str | None = None
+    barrier_group: str | None = None
+    nonce: str | None = None
+
+
+class _RejectedError(ValueError):
+    """The JSON of a marker is not what a careful reader takes."""
+
+
+def parse_route(transcript: str, nonce: str | None = None) -> Reported | None:
+    """The last route that counts, or None; with a nonce, only one that carries it."""
+    return choose(candidates(transcript), nonce)
+
+
+def choose(found: tuple[Reported, ...], nonce: str | None = None) -> Reported | None:
+    """The first candidate, or the first that carries the nonce."""
+    return next((reported for reported in found if nonce is None or reported.nonce == nonce), None)
+
+
+def candidates(transcript: str) -> tuple[Reported, ...]:
+    """What could count, the last first, one for each nonce; the old verdict only where no route does."""
+    texts = [_Text(text) for text in reversed(spoken_texts(_tail(transcript))) if "PIPELINE_" in text]
+    found: dict[str | None, Reported] = {}
+    for reported in itertools.islice(_routes(texts), MAX_MARKERS):
+        found.setdefault(reported.nonce, reported)
+        if len(found) == MAX_CANDIDATES:
+            break
+    if found:
+        return tuple(found.values())
+    return tuple(itertools.islice(_old_verdicts(texts), 1))
+
+
+def _tail(transcript: str) -> str:
+    """The end of a transcript that is too long, from the beginning of a line."""
+    if len(transcript) <= MAX_TRANSCRIPT_CHARACTERS:
+        return transcript
+    tail = transcript[-MAX_TRANSCRIPT_CHARACTERS:]
+    return tail[tail.find("\n") + 1 :]
+
+
+def spoken_texts(transcript: str) -> list[str]:
+    """The agent's own words: of a transcript of JSON messages only the texts of assistant messages, else all of it."""
+    begun = transcript.lstrip()
+    if not begun.startswith("{") or _message(begun.split("\n", 1)[0]) is None:
+        return [transcript]
+    return [text for line in begun.split("\n") for text in _assistant_texts(_message(line))]
+
+
+def _message(line: str) -> dict[str, Any] | None:
+    stripped = line.strip()
+    if not stripped.startswith("{"):
+        return None
+    try:
+        value = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and ("type" in value or "role" in value) else None
+
+
+def _assistant_texts(message: dict[str, Any] | None) -> Iterator[str]:
+    if message is None:
+        return
+    inner = message.get("message")
+    body = inner if isinstance(inner, dict) else message
+    if "assistant" not in (message.get("type"), body.get("role")):
+        return
+    content = body.get("content")
+    if isinstance(content, str):
+        yield content
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
+            yield block["text"]
+
+
+class _Text:
+    """A text whose openers are looked for from the end, jumping over code and quotes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._hidden = (list(_fences(text)), list(_outputs(text)))
+
+    def openers(self, name: str) -> Iterator[int]:
+        """Where each `<!-- NAME` that counts ends, the last first."""
+        position = self.text.rfind(name)
+        while position >= 0:
+            hidden_from = self._hidden_from(position)
+            if hidden_from is not None:
+                position = self.text.rfind(name, 0, hidden_from)
+                continue
+            if _OPENER.search(self.text, max(0, position - _OPENER_CHARACTERS), position):
+                yield position + len(name)
+            position = self.text.rfind(name, 0, position)
+
+    def _hidden_from(self, position: int) -> int | None:
+        """Where the fenced code, quoted output, block quote or code span around the position begins."""
+        for spans in self._hidden:
+            before = bisect.bisect_right(spans, (position, len(self.text))) - 1
+            if before >= 0 and position < spans[before][1]:
+                return spans[before][0]
+        lookback = max(0, position - MAX_MARKER_CHARACTERS)
+        line_start = max(lookback, self.text.rfind("\n", lookback, position) + 1)
+        if _QUOTE.match(self.text, line_start):
+            return line_start
+        if self.text.count("`", line_start, position) % 2 == 1:
+            return self.text.rfind("`", line_start, position)
+        return None
+
+
+def _fences(text: str) -> Iterator[tuple[int, int]]:
+    opened: tuple[int, str] | None = None
+    for match in _FENCE.finditer(text):
+        fence, rest = match.group(1), match.group(2)
+        if opened is None:
+            if not (fence[0] == "`" and "`" in rest):
+                opened = (match.start(), fence)
+        elif fence.startswith(opened[1]) and not rest.strip():
+            yield opened[0], match.end()
+            opened = None
+    if opened is not None:
+        yield opened[0], len(text)
+
+
+def _outputs(text: str) -> Iterator[tuple[int, int]]:
+    opened: tuple[int, str] | None = None
+    for match in _OUTPUT.finditer(text):
+        closes, name = match.group(1) == "/", match.group(2)
+        if opened is None and not closes:
+            opened = (match.start(), name)
+        elif opened is not None and closes and name == opened[1]:
+            yield opened[0], match.end()
+            opened = None
+    if opened is not None:
+        yield opened[0], len(text)
+
+
+def _routes(texts: list[_Text]) -> Iterator[Reported]:
+    unparsable = 0
+    for body in (text.text[end : end + MAX_MARKER_CHARACTERS] for text in texts for end in text.openers(_NAME)):
+        fields = _decode(body)
+        if fields is not None:
+            yield _reported(fields)
+            continue
+        unparsable += 1
+        if unparsable == MAX_UNPARSABLE:
+            return
+
+
+def _old_verdicts(texts: list[_Text]) -> Iterator[Reported]:
+    for text in texts:
+        for end in text.openers(_OLD_NAME):
+            match = _OLD_BODY.match(text.text, end)
+            if match:
+                yield Reported(RouteSource.OLD_VERDICT, verdict=match.group(1), severity=match.group(2))
+
+
+def _decode(text: str) -> dict[str, Any] | None:
+    """The JSON object at the beginning, if the marker ends right after it and it hides nothing."""
+    start = _end_of_space(text, 0)
+    if not text.startswith("{", start) or "-->" not in text:
+        return None
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    if _depth(value) > MAX_DEPTH or not text.startswith("-->", _end_of_space(text, end)):
+        return None
+    fields: dict[str, Any] = value
+    return fields
+
+
+def _end_of_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
+
+
+def _depth(value: Any) -> int:
+    if not isinstance(value, dict | list):
+        return 0
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max((_depth(item) for item in inner), default=0)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise _RejectedError("a key stands twice")
+    if any(_UNSTORABLE.search(text) for pair in pairs for text in pair if isinstance(text, str)):
+        raise _RejectedError("a text has NUL or half a character")
+    return fields
+
+
+def _number(text: str) -> float:
+    if len(text) > MAX_NUMBER_CHARACTERS:
+        raise _RejectedError("a number is too long")
+    return float(text)
+
+
+def _constant(name: str) -> NoReturn:
+    raise _RejectedError(name)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_number, parse_float=_number, parse_constant=_constant)
+
+
+def _reported(fields: dict[str, Any]) -> Reported:
+    return Reported(
+        RouteSource.MARKER,
+        verdict=_text(fields.get("verdict")),
+        route=_text(fields.get("route")),
+        severity=_text(fields.get("severity")),
+        context_file=_text(fields.get("context_file")),
+        hint=_text(fields.get("hint")),
+        barrier_group=_text(fields.get("barrierGroup", fields.get("barrier_group"))),
+        nonce=_text(fields.get("nonce")),
+    )
+
+
+def _text(value: Any) -> str | None:
+    """Text as it is; anything else that was said becomes text that no list of words contains."""
+    if value is None:
+        return None
+    return value if isinstance(value, str) else f"({type(value).__name__})"

@@ -1,0 +1,72 @@
+"""When a failing stage stops trying, and what its failures look like over time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from pointsman.services.pipeline.domain.words import SEVERITY_RANK, Severity, Verdict
+
+MAX_HISTORY = 25
+
+
+class StopReason(StrEnum):
+    """Why a stage stops or goes on trying."""
+
+    QUALITY_GATE_PASSED = "quality-gate-passed"
+    MAX_RETRIES_EXHAUSTED = "max-retries-exhausted"
+    CONVERGENCE_STALL_OBSERVED = "convergence-stall-observed"
+    SEVERITY_IMPROVING = "severity-improving"
+    SEVERITY_WORSENING = "severity-worsening"
+    RETRIES_LEFT = "retries-left"
+
+
+class StopAction(StrEnum):
+    """What follows from it."""
+
+    NEXT = "NEXT"
+    FORCE_NEXT = "FORCE_NEXT"
+    RETRY = "RETRY"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRound:
+    """One failed round of a stage."""
+
+    round: int
+    severity: Severity
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StopDecision:
+    """Whether the stage stops trying, why, and what was observed."""
+
+    stop: bool
+    reason: StopReason
+    action: StopAction
+    note: str = ""
+
+
+def should_stop(
+    verdict: Verdict, retry_count: int, max_retries: int, history: Sequence[RetryRound] = ()
+) -> StopDecision:
+    """Only PASS and used-up retries stop; a stall or a trend is observed and said, nothing more."""
+    if verdict is Verdict.PASS:
+        return StopDecision(stop=True, reason=StopReason.QUALITY_GATE_PASSED, action=StopAction.NEXT)
+    if retry_count >= max_retries:
+        note = f"{retry_count} of {max_retries} retries are used up"
+        return StopDecision(stop=True, reason=StopReason.MAX_RETRIES_EXHAUSTED, action=StopAction.FORCE_NEXT, note=note)
+    reason, note = _observed(history)
+    return StopDecision(stop=False, reason=reason, action=StopAction.RETRY, note=note)
+
+
+def _observed(history: Sequence[RetryRound]) -> tuple[StopReason, str]:
+    if len(history) < 2:
+        return StopReason.RETRIES_LEFT, ""
+    before, last = history[-2].severity, history[-1].severity
+    if before is last:
+        return StopReason.CONVERGENCE_STALL_OBSERVED, f"two rounds in a row failed with {last}"
+    if SEVERITY_RANK[last] < SEVERITY_RANK[before]:
+        return StopReason.SEVERITY_IMPROVING, f"better: {before} became {last}"
+    return StopReason.SEVERITY_WORSENING, f"worse: {before} became {last}"

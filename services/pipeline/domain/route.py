@@ -1,0 +1,192 @@
+"""From what an agent said to what counts: repair the words, then bring them in line with the policy."""
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from pointsman.services.pipeline.domain.marker import Reported
+from pointsman.services.pipeline.domain.words import (
+    QUALITY,
+    Correction,
+    RouteSource,
+    RouteTarget,
+    Severity,
+    StageKind,
+    Verdict,
+)
+
+MAX_HINT_CHARACTERS = 200
+MAX_CONTEXT_FILE_CHARACTERS = 1024
+MAX_GROUP_CHARACTERS = 64
+
+Word = TypeVar("Word", Verdict, RouteTarget, Severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """One correction, for programs and for people."""
+
+    code: Correction
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveRoute:
+    """What counts. The severity is set exactly when the verdict is FAIL."""
+
+    verdict: Verdict
+    route: RouteTarget
+    severity: Severity | None = None
+    context_file: str = ""
+    hint: str = ""
+    barrier_group: str = ""
+    source: RouteSource = RouteSource.TYPED
+    warnings: tuple[Warned, ...] = ()
+    degraded: bool = False
+
+    def corrected(self, code: Correction, text: str, route: RouteTarget | None = None) -> "EffectiveRoute":
+        """The same with one more warning, and perhaps another way."""
+        return replace(self, route=route or self.route, warnings=(*self.warnings, Warned(code, text)))
+
+    def was(self, code: Correction) -> bool:
+        """Whether this correction was made."""
+        return any(warning.code is code for warning in self.warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What the policy has to know of the stage that speaks."""
+
+    kind: StageKind
+    has_next: bool
+    returns_to: str | None
+    """Where a FAIL may go back to; the stage's own id when it can only repeat itself."""
+    on_fail: str | None
+    has_dev: bool
+    barrier: str | None
+    retries: int
+    max_retries: int
+
+
+def repair(reported: Reported, kind: StageKind) -> EffectiveRoute:
+    """Layer 1, the words: what is not a known word becomes the default, and says so."""
+    verdict = _word(Verdict, reported.verdict)
+    route = _word(RouteTarget, reported.route)
+    severity = _word(Severity, reported.severity)
+    counted = verdict or Verdict.PASS
+    default = RouteTarget.NEXT if counted is Verdict.PASS else RouteTarget.DEV
+    result = EffectiveRoute(
+        counted, route or default, source=reported.source, degraded=verdict is None and kind in QUALITY
+    )
+    if reported.source is RouteSource.OLD_VERDICT:
+        result = result.corrected(Correction.OLD_VERDICT, "PIPELINE_VERDICT is old; write PIPELINE_ROUTE")
+    if verdict is None:
+        result = result.corrected(Correction.VERDICT_REPAIRED, "the verdict is neither PASS nor FAIL; taken as PASS")
+    if route is None and reported.source is RouteSource.MARKER:
+        result = result.corrected(Correction.ROUTE_REPAIRED, f"the route is not one; taken as {default}")
+    return _with_texts(_with_severity(result, severity), reported)
+
+
+def _word(words: type[Word], said: str | None) -> Word | None:
+    """The word that was said, whatever its case; letters that only look alike are another word."""
+    text = (said or "").strip(" \t\r\n")
+    upper = text.upper() if text.isascii() else text
+    return words[upper] if upper in words.__members__ else None
+
+
+def _with_severity(route: EffectiveRoute, severity: Severity | None) -> EffectiveRoute:
+    if route.verdict is Verdict.PASS:
+        return route
+    if severity is None:
+        text = "a FAIL needs a severity; taken as MEDIUM"
+        return replace(route, severity=Severity.MEDIUM).corrected(Correction.SEVERITY_REPAIRED, text)
+    return replace(route, severity=severity)
+
+
+def _with_texts(route: EffectiveRoute, reported: Reported) -> EffectiveRoute:
+    hint = " ".join((reported.hint or "").split())
+    context_file = reported.context_file or ""
+    group = reported.barrier_group or ""
+    if len(hint) > MAX_HINT_CHARACTERS:
+        route = route.corrected(Correction.HINT_CUT, f"the hint was cut to {MAX_HINT_CHARACTERS} characters")
+        hint = hint[:MAX_HINT_CHARACTERS]
+    if len(context_file) > MAX_CONTEXT_FILE_CHARACTERS:
+        route = route.corrected(Correction.CONTEXT_FILE_DROPPED, "the name of the context file is too long")
+        context_file = ""
+    if len(group) > MAX_GROUP_CHARACTERS:
+        route = route.corrected(Correction.BARRIER_GROUP_DROPPED, "the name of the barrier is too long")
+        group = ""
+    return replace(route, hint=hint, context_file=context_file, barrier_group=group)
+
+
+def enforce(route: EffectiveRoute, position: Position) -> EffectiveRoute:
+    """Layer 2, the policy: the way that the pipeline takes, whatever was asked for."""
+    if route.route is RouteTarget.ABORT:
+        return route
+    for step in (
+        _pass_goes_on,
+        _fail_goes_back,
+        _complete_at_the_end,
+        _barrier_exists,
+        _return_is_possible,
+        _member_waits,
+    ):
+        route = step(route, position)
+    return route if route.route is RouteTarget.BARRIER else replace(route, barrier_group="")
+
+
+def _pass_goes_on(route: EffectiveRoute, _position: Position) -> EffectiveRoute:
+    if route.verdict is Verdict.PASS and route.route is RouteTarget.DEV:
+        return route.corrected(Correction.PASS_CANNOT_RETURN, "PASS cannot go back to DEV", RouteTarget.NEXT)
+    return route
+
+
+def _fail_goes_back(route: EffectiveRoute, position: Position) -> EffectiveRoute:
+    asks_on = route.route in {RouteTarget.NEXT, RouteTarget.COMPLETE}
+    asks_barrier = route.route is RouteTarget.BARRIER and position.barrier is None
+    if route.verdict is Verdict.PASS or not (asks_on or asks_barrier):
+        return route
+    if asks_barrier:
+        route = route.corrected(Correction.NO_SUCH_BARRIER, "the stage is no member of a barrier")
+    if position.on_fail is None:
+        return route.corrected(Correction.FORCED_ON, "FAIL with nowhere to go back to", RouteTarget.NEXT)
+    return route.corrected(
+        Correction.FAIL_CANNOT_GO_ON, f"FAIL cannot go on; back to {position.on_fail}", RouteTarget.DEV
+    )
+
+
+def _complete_at_the_end(route: EffectiveRoute, position: Position) -> EffectiveRoute:
+    if route.route is RouteTarget.COMPLETE and position.has_next:
+        text = "COMPLETE counts only at the last stage"
+        return route.corrected(Correction.COMPLETE_BEFORE_THE_END, text, RouteTarget.NEXT)
+    return route
+
+
+def _barrier_exists(route: EffectiveRoute, position: Position) -> EffectiveRoute:
+    if route.route is RouteTarget.BARRIER and position.barrier is None:
+        return route.corrected(Correction.NO_SUCH_BARRIER, "the stage is no member of a barrier", RouteTarget.NEXT)
+    return route
+
+
+def _return_is_possible(route: EffectiveRoute, position: Position) -> EffectiveRoute:
+    if route.route is not RouteTarget.DEV:
+        return route
+    if position.returns_to is None and not position.has_dev:
+        return route.corrected(Correction.NO_DEV_STAGE, "there is no DEV stage to go back to", RouteTarget.NEXT)
+    if position.returns_to is None:
+        return route.corrected(Correction.FORCED_ON, "FAIL with nowhere to go back to", RouteTarget.NEXT)
+    if position.retries >= position.max_retries:
+        text = f"{position.retries} of {position.max_retries} retries are used up"
+        return route.corrected(Correction.RETRY_EXHAUSTED, text, RouteTarget.NEXT)
+    if position.on_fail is None:
+        return route.corrected(Correction.REPEATS_ITSELF, "there is no DEV before this stage; it repeats itself")
+    return route
+
+
+def _member_waits(route: EffectiveRoute, position: Position) -> EffectiveRoute:
+    if position.barrier is None:
+        return route
+    route = replace(route, barrier_group=position.barrier)
+    if route.route is RouteTarget.BARRIER:
+        return route
+    text = f"the stage is a member of barrier {position.barrier}"
+    return route.corrected(Correction.BARRIER_MEMBER, text, RouteTarget.BARRIER)
