@@ -1,0 +1,290 @@
+"""Drives one run of the pure machine: folds every decision, hands out leases, and plays the other services."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.machine import Decision, Effect, Event
+from pointsman.services.orchestrator.domain import commands, requests
+from pointsman.services.orchestrator.domain.decide import MACHINE
+from pointsman.services.orchestrator.domain.run import Run, RunState
+from pointsman.services.orchestrator.domain.values import (
+    Assignment,
+    Budget,
+    Candidate,
+    ClaimOutline,
+    Criterion,
+    Delegation,
+    Lease,
+    Order,
+    Plan,
+    Routing,
+    SlotOutline,
+    TaskOutline,
+    Work,
+)
+from pointsman.services.orchestrator.domain.words import (
+    Call,
+    Capability,
+    DebateVerdict,
+    EvidenceKind,
+    PipelineStatus,
+    Purpose,
+    Reply,
+    Verdict,
+    WorkflowStatus,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ALL = frozenset(Capability)
+MOCKS = frozenset({Capability.RESEARCH, Capability.CODE, Capability.REVIEW})
+NOBODY: frozenset[Capability] = frozenset()
+
+
+def outline(task_id: str, *, required: bool = True, command: bool = False) -> TaskOutline:
+    criterion = Criterion(f"{task_id}-C1", required, command, ("tests/test_it.py",))
+    return TaskOutline(task_id, f"task {task_id}", (criterion,))
+
+
+def plan(*task_ids: str, confidence: float = 0.9, slots: tuple[str, ...] = ("s1",), command: bool = False) -> Plan:
+    tasks = tuple(outline(task_id, command=command) for task_id in task_ids or ("T1",))
+    return Plan(tasks, tuple(SlotOutline(slot, "what?") for slot in slots), confidence, "{}")
+
+
+def work(task_id: str, author: str = "coder", *evidence: EvidenceKind, files: tuple[str, ...] = ()) -> Work:
+    kinds = evidence or (EvidenceKind.COMMAND,)
+    return Work(author, (ClaimOutline("K1", (f"{task_id}-C1",), kinds),), files, "{}")
+
+
+class Driver:
+    """A run with a patient world around it: peers answer well unless a test says otherwise."""
+
+    def __init__(self, present: frozenset[Capability] = MOCKS, **order: Any) -> None:
+        routing = Routing(
+            "d1",
+            order.pop("confidence", 0.9),
+            debate=order.pop("debate", False),
+            high_stakes=order.pop("high_stakes", False),
+        )
+        self.order = Order(routing, **order)
+        self.budget = Budget()
+        self.present = present
+        self.now = START
+        self.state: RunState | None = None
+        self.journal: list[Event] = []
+        self.effects: list[Effect] = []
+        self.told: list[Effect] = []
+        self.timers: dict[str, datetime] = {}
+        self.leases: dict[str, Lease] = {}
+        self.candidates: tuple[Candidate, ...] = ()
+        self.pending: list[str] = []
+        self.workflow = WorkflowStatus.RUNNING
+        self.verdicts: list[DebateVerdict] = []
+        self.audit_errors: tuple[str, ...] = ()
+        self.pipelines: dict[str, set[str]] = {}
+        self.stage_verdicts: dict[str, str] = {}
+
+    @property
+    def run(self) -> Run:
+        assert self.state is not None
+        return self.state.run
+
+    @property
+    def moves(self) -> list[str]:
+        return [event.name for event in self.journal if event.source != event.target]
+
+    def send(self, command: Any) -> Any:
+        """Decide a command, fold its events, and keep its effects for later."""
+        if self.state is not None:
+            self.state = RunState(self.state.run, dict(self.leases), self.present)
+        before = to_text(self.state.run) if self.state else ""
+        decision: Decision = MACHINE.decide(self.state, command, self.now)
+        assert before == (to_text(self.state.run) if self.state else ""), "decide must not change the state"
+        for event in decision.events:
+            revived = Event(event.name, event.source, event.target, self._through_json(event))
+            self.state = MACHINE.apply(self.state, revived, self.now)
+            self.journal.append(revived)
+        if decision.drop_effects:
+            self.effects.clear()
+            self.timers.clear()
+        self.effects += decision.effects
+        for timer in decision.timers:
+            self.timers[timer.name] = getattr(timer, "due_at", START)
+        assert self.state is None or from_text(to_text(self.state.run), Run) == self.state.run
+        return decision.answer
+
+    def _through_json(self, event: Event) -> Any:
+        return from_text(to_text(event.data), MACHINE.events[event.name])
+
+    def submit(self, intent: str = "add a flag") -> "Driver":
+        self.send(commands.Submit("run_1", intent, self.order, self.budget))
+        return self
+
+    def settle(self) -> "Driver":
+        """Let the other services answer until the run waits for an agent, a person or a timer."""
+        while self.effects:
+            self._deliver(self.effects.pop(0))
+        return self
+
+    def _deliver(self, effect: Effect) -> None:
+        call = Call(effect.kind)
+        answer = getattr(self, f"_on_{call.name.lower()}", None)
+        if effect.data.call_id and answer is not None:
+            self.send(answer(effect.data))
+        else:
+            self.told.append(effect)
+
+    def refuse_next(self, reason: str = "refused") -> "Driver":
+        """The first waiting effect is refused for good."""
+        effect = self.effects.pop(0)
+        self.send(commands.CallRefused("run_1", effect.data.call_id, reason))
+        return self
+
+    def _on_list_resumable(self, data: requests.Ask) -> Any:
+        return commands.ResumablesListed("run_1", data.call_id, self.candidates)
+
+    def _on_store_epic(self, data: requests.KeepEpic) -> Any:
+        return commands.EpicKept("run_1", data.call_id, data.epic_id or "epic_1")
+
+    def _on_queue_message(self, data: requests.KeepEpic) -> Any:
+        return commands.EpicKept("run_1", data.call_id, "epic_queued")
+
+    def _on_load_epic(self, data: requests.Epic) -> Any:
+        self.pending = ["T2"]
+        return commands.EpicLoaded("run_1", data.call_id, data.epic_id, "the old wish", plan("T1", "T2"), ("T1",))
+
+    def _on_store_plan(self, data: requests.KeepPlan) -> Any:
+        self.pending = [key for key, task in self.run.tasks.items() if task.status != "accepted"]
+        return commands.PlanKept("run_1", data.call_id, self.audit_errors)
+
+    def _told_workflow(self, call_id: str) -> Any:
+        return commands.WorkflowTold("run_1", call_id, self.workflow)
+
+    def _on_execute(self, data: requests.Epic) -> Any:
+        return self._told_workflow(data.call_id)
+
+    def _on_see_workflow(self, data: requests.Epic) -> Any:
+        return self._told_workflow(data.call_id)
+
+    def _on_tell_workflow(self, data: requests.TellWorkflow) -> Any:
+        self.workflow = WorkflowStatus.RUNNING
+        return self._told_workflow(data.call_id)
+
+    def _on_claim_wave(self, data: requests.ClaimWave) -> Any:
+        claimed, self.pending = self.pending[: data.limit], self.pending[data.limit :]
+        return commands.TasksHandedOut("run_1", data.call_id, tuple(claimed), self.workflow)
+
+    def _on_settle_wave(self, data: requests.SettleWave) -> Any:
+        self.pending = [item.task_id for item in data.rejected] + self.pending
+        if not self.pending and self.workflow is WorkflowStatus.RUNNING:
+            self.workflow = WorkflowStatus.COMPLETED
+        return self._told_workflow(data.call_id)
+
+    def _on_start_pipeline(self, data: requests.StartPipeline) -> Any:
+        self.pipelines[data.pipeline_id] = {"DEV"} if data.template == "fix" else {"DEV", "REVIEW", "TEST"}
+        return self._pipeline(data.call_id, data.pipeline_id, data.task_id, ("DEV",))
+
+    def _on_complete_stage(self, data: requests.CompleteStage) -> Any:
+        left = self.pipelines[data.pipeline_id]
+        left.discard(data.stage)
+        if data.route == "ABORT":
+            return commands.PipelineTold("run_1", data.call_id, data.task_id, PipelineStatus.ABORTED)
+        if not left:
+            return commands.PipelineTold("run_1", data.call_id, data.task_id, PipelineStatus.COMPLETED)
+        stages = ("REVIEW", "TEST") if data.stage == "DEV" else ()
+        return self._pipeline(data.call_id, data.pipeline_id, data.task_id, stages)
+
+    def _on_see_pipeline(self, data: requests.Pipeline) -> Any:
+        return self._pipeline(data.call_id, data.pipeline_id, data.task_id, ())
+
+    def _on_tell_pipeline(self, data: requests.TellPipeline) -> Any:
+        return self._pipeline(data.call_id, data.pipeline_id, data.task_id, (data.stage,))
+
+    def _pipeline(self, call_id: str, pipeline_id: str, task_id: str, stages: tuple[str, ...]) -> Any:
+        delegations = tuple(Delegation(f"{pipeline_id}:{stage}", stage, "{}", "do it") for stage in stages)
+        return commands.PipelineTold("run_1", call_id, task_id, PipelineStatus.ACTIVE, delegations)
+
+    def _verdict(self, usual: DebateVerdict) -> DebateVerdict:
+        return self.verdicts.pop(0) if self.verdicts else usual
+
+    def _on_report_outcome(self, data: requests.ReportOutcome) -> Any:
+        return commands.DebateEnded("run_1", data.call_id, self._verdict(DebateVerdict.RETRY))
+
+    def _on_resolve_debate(self, data: requests.ResolveDebate) -> Any:
+        return commands.DebateEnded("run_1", data.call_id, self._verdict(DebateVerdict.PROCEED))
+
+    def lease(self, assignment_id: str, agent_id: str = "agent") -> int:
+        """Take an assignment; the epoch that answers must carry."""
+        lease = self.leases.get(assignment_id, Lease("", 0, 0, leased=False))
+        self.leases[assignment_id] = Lease(agent_id, lease.epoch + 1, lease.attempt + 1, leased=True)
+        return lease.epoch + 1
+
+    def open(self, purpose: Purpose | None = None) -> list[Assignment]:
+        """The assignments that wait for an agent."""
+        return [item for item in self.run.assignments.values() if purpose in (None, item.purpose)]
+
+    def hand_in(self, assignment: Assignment, result: Any, agent_id: str = "agent") -> Any:
+        """Lease an assignment, complete it, and let the other services answer."""
+        epoch = self.lease(assignment.assignment_id, agent_id)
+        answer = self.send(
+            commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, agent_id, result)
+        )
+        self.settle()
+        return answer
+
+    def lose(self, assignment: Assignment) -> None:
+        """Every agent that takes the assignment is lost."""
+        for _ in range(3):
+            epoch = self.lease(assignment.assignment_id)
+        self.send(commands.ExpireAssignment("run_1", assignment.assignment_id, epoch))
+        self.settle()
+
+    def good_result(self, assignment: Assignment) -> Any:
+        """What an able agent hands in."""
+        task_id = assignment.task_id
+        results: dict[Purpose, Any] = {
+            Purpose.PLAN: commands.PlanResult(plan()),
+            Purpose.PATCH: commands.PlanResult(plan("T9")),
+            Purpose.DEBATE: commands.DebateResult(()),
+            Purpose.PLAN_ANSWER: commands.AnswersResult((), "it stands", 0.9),
+            Purpose.RESEARCH: commands.ResearchResult(0.9, "{}"),
+            Purpose.DESIGN: commands.DesignResult("{}"),
+            Purpose.REVIEW: commands.ReviewResult(Verdict.PASS),
+            Purpose.VERIFY: self.good_verification(),
+        }
+        if assignment.purpose is not Purpose.STAGE:
+            return results[assignment.purpose]
+        made = work(task_id) if assignment.capability is Capability.CODE else None
+        return commands.StageResult(self.stage_verdicts.get(assignment.stage, "PASS"), work=made)
+
+    def good_verification(self) -> commands.VerifyResult:
+        findings = tuple(
+            commands.TaskFinding(task_id, True, ("K1",), (f"{task_id}-C1",)) for task_id in self.run.wave
+        )
+        return commands.VerifyResult(findings, "a" * 40, "", "{}")
+
+    def work_until(self, *purposes: Purpose) -> "Driver":
+        """Able agents do everything, until an assignment for one of the purposes is open or nothing is left."""
+        while True:
+            waiting = self.open()
+            if not waiting or any(item.purpose in purposes for item in waiting):
+                return self
+            agent_id = "coder" if waiting[0].capability is Capability.CODE else "agent"
+            self.hand_in(waiting[0], self.good_result(waiting[0]), agent_id)
+
+    def reply(self, reply: Reply, **details: Any) -> "Driver":
+        """Answer the open question."""
+        assert self.run.question is not None
+        self.send(commands.Answer("run_1", self.run.question.question_id, reply, **details))
+        return self.settle()
+
+    def fire(self, name: str) -> "Driver":
+        """The timer comes due."""
+        self.now = max(self.now, self.timers.pop(name)) + timedelta(seconds=1)
+        self.send(commands.TimerFired("run_1", name))
+        return self.settle()
+
+    def with_budget(self, **limits: Any) -> "Driver":
+        self.budget = replace(self.budget, **limits)
+        return self
