@@ -1,0 +1,217 @@
+"""Whether to debate before starting: what is at stake, and what bypasses the debate."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pointsman.services.router.domain.document import DebateRule
+from pointsman.services.router.domain.english import (
+    ACTIVE,
+    ASK,
+    CHANGE,
+    MAKE,
+    READ,
+    TELL,
+    TOOL,
+    Act,
+    Order,
+    Sentence,
+)
+from pointsman.services.router.domain.languages import Reading
+from pointsman.services.router.domain.lexicon import Word
+from pointsman.services.router.domain.scan import MASK, PatternSet, pattern_set
+from pointsman.services.router.domain.values import DebateReason, PlanningTrigger, Stakes
+
+DATA, SURFACE, SECURITY, KEY_OWNER = (int(Word[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
+BULK, VAGUE, TIME, PRODUCTION = (int(Word[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
+_KEYS = frozenset({"key", "keys"})
+_EDGES = frozenset(
+    {"from", "in", "of", "to", "with", "by", "under", "on", "for", "at", "into", "when", "if", "that", "which"}
+)
+_SUBORDINATE = frozenset({"that", "which", "where", "when", "if", "so", "while", "because", "whose"})
+_HARMLESS = frozenset({"sort", "filter", "group", "sum", "calculate", "compute", "order", "compare", "let"})
+_CHECKED = {trigger: f"debate.{trigger}" for trigger in PlanningTrigger}
+
+
+@dataclass(frozen=True, slots=True)
+class DebateRules:
+    """The debate's lists, ready to be used."""
+
+    destructive: frozenset[str]
+    any_object: frozenset[str]
+    deployment: frozenset[str]
+    pushes: frozenset[str]
+    patterns: PatternSet
+    stakes: Mapping[PlanningTrigger, Stakes]
+    read_commands: frozenset[str]
+    read_launcher_verbs: frozenset[str]
+    destructive_commands: frozenset[str]
+
+
+def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -> DebateRules:
+    """Prepare the debate's lists."""
+    destructive = rules[PlanningTrigger.DESTRUCTIVE]
+    deployment = rules[PlanningTrigger.DEPLOYMENT]
+    return DebateRules(
+        destructive=frozenset(destructive.verbs.split()),
+        any_object=frozenset(destructive.any_object.split()),
+        deployment=frozenset(deployment.verbs.split()),
+        pushes=frozenset(deployment.pushes.split()),
+        patterns=pattern_set({name: rule.pattern for name, rule in rules.items() if rule.pattern}),
+        stakes={PlanningTrigger(name): Stakes(rule.stakes) for name, rule in rules.items()},
+        read_commands=frozenset(commands["read"].split()),
+        read_launcher_verbs=frozenset(commands["git_read"].split()),
+        destructive_commands=frozenset(commands["destructive"].split()),
+    )
+
+
+def planning_triggers(rules: DebateRules, sentences: Iterable[Sentence], text: str) -> dict[PlanningTrigger, str]:
+    """Every reason to debate that the orders give, each with the word that stands for it."""
+    found: dict[PlanningTrigger, str] = {}
+    for sentence in sentences:
+        for order in sentence.orders:
+            if order.work and not is_reading(order):
+                _weigh(rules, sentence, order, found)
+        if sentence.act in (Act.FAULT, Act.WISH, Act.CODE):
+            _note(found, PlanningTrigger.SECURITY, _security_word(sentence.words, sentence.flags))
+        if sentence.act is Act.COMMAND and sentence.words[0] in rules.destructive_commands:
+            _note(found, PlanningTrigger.DESTRUCTIVE, sentence.words[0])
+    for name in rules.patterns.matching(text):
+        match = rules.patterns.expressions[name].search(text)
+        _note(found, PlanningTrigger(name), match.group().strip())
+    return found
+
+
+def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str) -> None:
+    if word:
+        found.setdefault(trigger, word)
+
+
+def _weigh(rules: DebateRules, sentence: Sentence, order: Order, found: dict[PlanningTrigger, str]) -> None:
+    words, flags, after = sentence.words, sentence.flags, order.at + 1
+    if order.verb in rules.destructive and _destroys_data(rules, words, flags, order):
+        _note(found, PlanningTrigger.DESTRUCTIVE, words[order.at])
+    if order.verb in rules.deployment:
+        _note(found, PlanningTrigger.DEPLOYMENT, words[order.at])
+    elif order.verb in rules.pushes and _reaches_production(words, flags, after):
+        _note(found, PlanningTrigger.DEPLOYMENT, words[order.at])
+    _note(found, PlanningTrigger.SECURITY, _security_word(words[after:], flags[after:], order.verb))
+    if order.flags & (CHANGE | TOOL) and not order.flags & MAKE:
+        _note(found, PlanningTrigger.BULK, _bulk_word(words, flags, after))
+    if sum(flag & VAGUE > 0 for flag in flags[after:]):
+        _note(
+            found,
+            PlanningTrigger.AMBIGUOUS_SCOPE,
+            next(w for w, f in zip(words[after:], flags[after:], strict=True) if f & VAGUE),
+        )
+
+
+def _destroys_data(rules: DebateRules, words: list[str], flags: list[int], order: Order) -> bool:
+    """The object, up to the first preposition, is data; some verbs need no more than any object that is no label."""
+    seen = 0
+    for at in range(order.at + 1, len(words)):
+        if words[at] in _EDGES and seen:
+            break
+        seen |= flags[at] | (DATA if words[at][0] == MASK else 0)
+        if seen & DATA:
+            return True
+        seen |= 1
+    return order.verb in rules.any_object and not seen & SURFACE and bool(seen)
+
+
+def _reaches_production(words: list[str], flags: list[int], start: int) -> bool:
+    return any(
+        flags[at] & PRODUCTION and words[at - 1] in ("to", "into", "on", "the") for at in range(start, len(words))
+    )
+
+
+def _security_word(words: list[str], flags: list[int], verb: str = "") -> str:
+    for at, word in enumerate(words):
+        if flags[at] & SECURITY:
+            return word
+        if word in _KEYS and (verb in ("rotate", "revoke") or at and flags[at - 1] & KEY_OWNER):
+            return word
+    return ""
+
+
+def _bulk_word(words: list[str], flags: list[int], start: int) -> str:
+    """A word of quantity that governs what is changed: before any subordinate clause, and not of time."""
+    for at in range(start, len(words)):
+        if words[at] in _SUBORDINATE or (
+            words[at] == "to" and at + 1 < len(words) and flags[at + 1] & (CHANGE | MAKE | READ)
+        ):
+            return ""
+        if flags[at] & BULK and not (at + 1 < len(words) and flags[at + 1] & TIME) and words[at - 1] != "at":
+            return words[at]
+    return ""
+
+
+def is_reading(order: Order) -> bool:
+    """The order only looks."""
+    if order.verb in _HARMLESS:
+        return True
+    return bool(order.flags & (READ | TELL | ASK)) and not order.flags & (CHANGE | MAKE)
+
+
+def only_reads(rules: DebateRules, sentences: list[Sentence]) -> bool:
+    """The whole message only looks: every order, every command, and nothing else that asks for work."""
+    for sentence in sentences:
+        if sentence.act is Act.COMMAND:
+            if not _command_reads(rules, sentence):
+                return False
+        elif sentence.orders:
+            if not all(is_reading(order) for order in sentence.orders):
+                return False
+        elif sentence.act in ACTIVE:
+            return False
+    return True
+
+
+def _command_reads(rules: DebateRules, sentence: Sentence) -> bool:
+    """Each part of a pipe only reads; a flag that writes or executes does not."""
+    text = sentence.text
+    if any(mark in text for mark in (">", "-delete", "-exec", "-i ", "xargs", "&", ";")):
+        return False
+    for part in text.split("|"):
+        words = part.split()
+        if not words or words[0] in rules.read_commands:
+            continue
+        if words[0] == "git" and len(words) > 1 and words[1] in rules.read_launcher_verbs:
+            continue
+        if words[0] not in ("sort", "uniq", "cut", "awk", "sed", "tr"):
+            return False
+    return True
+
+
+def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
+    """Every reason to debate in another language, by its lists."""
+    hits = reading.hits
+    names = {
+        PlanningTrigger.DESTRUCTIVE: "destructive" in hits and "data" in hits,
+        PlanningTrigger.DEPLOYMENT: "deployment" in hits,
+        PlanningTrigger.SECURITY: "security" in hits,
+        PlanningTrigger.BULK: "bulk" in hits and "do" in hits,
+        PlanningTrigger.AMBIGUOUS_SCOPE: "vague" in hits and "do" in hits and "work" not in hits,
+    }
+    expressions = reading.language.classes.expressions
+    lists = {PlanningTrigger.AMBIGUOUS_SCOPE: "vague"}
+    return {
+        trigger: expressions[lists.get(trigger, trigger.value)].search(reading.text).group().strip()
+        for trigger, holds in names.items()
+        if holds
+    }
+
+
+def foreign_only_reads(reading: Reading) -> bool:
+    """The message only looks, in another language."""
+    hits = reading.hits
+    return not hits & {"do", "make", "fault", "wish", "approval"} or ("read" in hits and not hits & {"do", "fault"})
+
+
+def reasons_for(found: Mapping[PlanningTrigger, str], text: str) -> tuple[DebateReason, ...]:
+    """The reasons with their places in the text, in the order of the table."""
+    reasons = []
+    for trigger in PlanningTrigger:
+        if trigger in found:
+            start = max(0, text.find(found[trigger]))
+            reasons.append(DebateReason(trigger, _CHECKED[trigger], start, start + len(found[trigger])))
+    return tuple(reasons)

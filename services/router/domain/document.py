@@ -1,0 +1,110 @@
+"""The shape of the rule file, and what a project may add to it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class RuleProblem(Exception):
+    """A rule cannot be taken: which one, and why."""
+
+    def __init__(self, rule: str, problem: str) -> None:
+        super().__init__(f"rule '{rule}': {problem}")
+        self.rule = rule
+        self.problem = problem
+
+
+class RuleEffect(StrEnum):
+    """What a match of an own rule means."""
+
+    ACTION = "action"
+    REFERENCE = "reference"
+    ANSWER = "answer"
+    HIGH_STAKES = "high_stakes"
+    MEDIUM_STAKES = "medium_stakes"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRule:
+    """One rule that a project adds."""
+
+    id: str
+    effect: RuleEffect
+    pattern: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRule:
+    """One expression over the whole text."""
+
+    kind: str
+    pattern: str
+    about: str
+    exempt: str = ""
+    needs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EnglishRules:
+    """The English lexicon: base forms in classes, phrases as expressions."""
+
+    keywords: dict[str, str]
+    code_indicators: str
+    verbs: dict[str, str]
+    doubling: str
+    nouns: dict[str, str]
+    words: dict[str, str]
+    faults: str
+    phrases: dict[str, str]
+    commands: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageRules:
+    """The lexicon of another language: each class is a list of words, stems (`*`) or fragments."""
+
+    script: str
+    stopwords: str
+    question: str
+    polite: str
+    do: str
+    make: str
+    read: str
+    tell: str
+    work: str
+    prose: str
+    thanks: str
+    approval: str
+    fault: str
+    wish: str
+    destructive: str
+    data: str
+    deployment: str
+    security: str
+    bulk: str
+    vague: str
+
+
+@dataclass(frozen=True, slots=True)
+class DebateRule:
+    """When a planning debate is due: words of the order, or an expression over the text."""
+
+    stakes: str
+    about: str
+    verbs: str = ""
+    any_object: str = ""
+    pushes: str = ""
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDocument:
+    """The whole rule file."""
+
+    version: str
+    about: str
+    patterns: dict[str, PatternRule]
+    english: EnglishRules
+    languages: dict[str, LanguageRules]
+    fast_path: dict[str, str]
+    debate: dict[str, DebateRule]

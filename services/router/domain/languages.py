@@ -1,0 +1,166 @@
+"""What a message in another language does, by the words and fragments that its language's lists name."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from pointsman.services.router.domain.document import LanguageRules, RuleProblem
+from pointsman.services.router.domain.scan import PatternSet, pattern_set
+
+_WORD = re.compile(r"\w[\w'-]*")
+_SCRIPTS = ("han", "kana", "hangul", "cyrillic", "latin")
+_LISTS = tuple(field.name for field in fields(LanguageRules) if field.name not in ("script", "stopwords"))
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language, ready to be matched."""
+
+    code: str
+    script: str
+    stopwords: frozenset[str]
+    classes: PatternSet
+
+
+@dataclass(frozen=True, slots=True)
+class Languages:
+    """All other languages, and the words that give one of them away."""
+
+    by_script: Mapping[str, Language]
+    latin: tuple[Language, ...]
+    telling: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a message in another language was found to do."""
+
+    rule: str
+    active: bool
+    language: Language
+    hits: frozenset[str]
+    text: str
+
+
+def build_languages(rules: Mapping[str, LanguageRules], english_words: frozenset[str]) -> Languages:
+    """Compile every language's lists."""
+    languages = [_build(code, rule) for code, rule in rules.items()]
+    latin = tuple(language for language in languages if language.script == "latin")
+    by_script = {language.script: language for language in languages if language.script != "latin"}
+    telling = frozenset(word for language in latin for word in language.stopwords) - english_words
+    return Languages(by_script, latin, telling)
+
+
+def _build(code: str, rules: LanguageRules) -> Language:
+    if rules.script not in _SCRIPTS:
+        raise RuleProblem(f"languages.{code}.script", f"'{rules.script}' is none of {', '.join(_SCRIPTS)}")
+    patterns = {name: "|".join(_item(item, rules.script) for item in getattr(rules, name).split()) for name in _LISTS}
+    try:
+        classes = pattern_set(patterns)
+    except RuleProblem as problem:
+        raise RuleProblem(f"languages.{code}.{problem.rule}", problem.problem) from None
+    return Language(code, rules.script, frozenset(rules.stopwords.split()), classes)
+
+
+def _item(item: str, script: str) -> str:
+    """One entry as an expression: `^` at the beginning, `_` a blank, `*` any ending; words are whole in alphabets."""
+    if item in ("?", "¿"):
+        return re.escape(item)
+    body = item.removeprefix("^").replace("_", " ").replace("*", "[а-яё]*" if script == "cyrillic" else "[a-z]*")
+    if item.startswith("^"):
+        return rf"^[^\pL]*{body}"
+    if script == "latin":
+        return rf"\b{body}\b"
+    # RE2's \b knows ASCII only, so the edges of a Cyrillic word are spelt out.
+    return rf"(?:^|[^а-яё]){body}(?:$|[^а-яё])" if script == "cyrillic" else body
+
+
+def plain(text: str) -> str:
+    """The text without accents, letter by letter, so that positions stay."""
+    if text.isascii():
+        return text
+    return "".join(unicodedata.normalize("NFD", letter)[0] for letter in text)
+
+
+def detect_language(languages: Languages, text: str, words: set[str]) -> Language | None:
+    """The language of a text that is not English; None for English."""
+    if not text.isascii():
+        script = _script(text)
+        if script is not None:
+            return languages.by_script[script]
+        words = set(_WORD.findall(plain(text)))
+    if languages.telling.isdisjoint(words):
+        return None
+    scores = [(len(words & language.stopwords), -rank) for rank, language in enumerate(languages.latin)]
+    best, rank = max(scores)
+    english = len(words & ENGLISH_STOPWORDS)
+    return languages.latin[-rank] if best > english else None
+
+
+ENGLISH_STOPWORDS = frozenset(
+    "the an and or of to in is are it that this for with on at by from as be not you your my we our they their "
+    "what how why when where which who can could would should do does did please make add fix all file files".split()
+)
+
+
+def _script(text: str) -> str | None:
+    """The script that is not Latin and has enough letters to be more than a quotation."""
+    counts = {"han": 0, "kana": 0, "hangul": 0, "cyrillic": 0}
+    latin = 0
+    for letter in text:
+        if letter.isascii():
+            latin += letter.isalpha()
+            continue
+        script = _script_of(ord(letter))
+        if script is not None:
+            counts[script] += 1
+    found = max(counts, key=lambda name: counts[name])
+    if counts[found] < 2 or sum(counts.values()) * 6 < latin:
+        return None
+    if counts["kana"] >= 2 and found == "han":
+        return "kana"
+    return found
+
+
+def _script_of(point: int) -> str | None:
+    if 0x4E00 <= point <= 0x9FFF or 0x3400 <= point <= 0x4DBF:
+        return "han"
+    if 0x3040 <= point <= 0x30FF:
+        return "kana"
+    if 0xAC00 <= point <= 0xD7AF or 0x1100 <= point <= 0x11FF:
+        return "hangul"
+    if 0x0400 <= point <= 0x04FF:
+        return "cyrillic"
+    return None
+
+
+def read_language(language: Language, text: str) -> Reading:
+    """Decide by the first row whose condition holds."""
+    folded = plain(text) if language.script == "latin" else text
+    hits = frozenset(language.classes.matching(folded))
+    rule = _first_row(hits)
+    return Reading(f"{language.code}.{rule}", rule in _ACTIVE_ROWS, language, hits, folded)
+
+
+_ACTIVE_ROWS = frozenset({"approval", "fault", "order", "make", "read", "wish", "work"})
+
+
+def _first_row(hits: frozenset[str]) -> str:
+    asking = "question" in hits and "polite" not in hits
+    prose = "prose" in hits and "work" not in hits
+    rows = (
+        ("approval", "approval" in hits and not asking),
+        ("fault", "fault" in hits and not asking and not prose),
+        ("question", asking and not ("fault" in hits and "do" in hits and "polite" in hits)),
+        ("prose", prose),
+        ("order", "do" in hits),
+        ("make", "make" in hits and ("work" in hits or "tell" not in hits)),
+        ("tell", "tell" in hits),
+        ("read", "read" in hits),
+        ("wish", "wish" in hits),
+        ("thanks", "thanks" in hits),
+        ("question", "question" in hits),
+        ("work", "work" in hits),
+    )
+    return next((name for name, holds in rows if holds), "statement")

@@ -1,0 +1,64 @@
+"""The versioned rule file, loaded once and checked: a bad one is refused with file, rule and reason."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pointsman.services.router.domain.classify import RuleBook, build_rule_book
+from pointsman.services.router.domain.document import OwnRule, RuleDocument, RuleProblem
+
+RULE_FILE = Path(__file__).with_name("routing.json")
+
+
+class RuleFileRefused(Exception):
+    """A rule file cannot be taken: the file, the rule and the reason."""
+
+    def __init__(self, file: str, rule: str, problem: str) -> None:
+        super().__init__(f"{file}: rule '{rule}': {problem}")
+        self.file = file
+        self.rule = rule
+        self.problem = problem
+
+
+@functools.cache
+def standard_rule_book() -> RuleBook:
+    """The rule set that comes with the router."""
+    return load_rule_book(RULE_FILE)
+
+
+def load_rule_book(file: Path) -> RuleBook:
+    """Read, check and compile a whole rule file."""
+    raw = _decode(file, Any)
+    document = _decode(file, RuleDocument)
+    _refuse_unknown(str(file), "", raw, msgspec.to_builtins(document))
+    try:
+        return build_rule_book(document)
+    except RuleProblem as problem:
+        raise RuleFileRefused(str(file), problem.rule, problem.problem) from None
+
+
+def load_own_rules(file: Path) -> tuple[OwnRule, ...]:
+    """Read a project's own rules: a JSON list of objects with id, effect, pattern and description."""
+    return tuple(_decode(file, list[OwnRule]))
+
+
+def _decode(file: Path, shape: Any) -> Any:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=shape)
+    except msgspec.MsgspecError as error:
+        problem, _, place = str(error).partition(" - at ")
+        raise RuleFileRefused(str(file), place.strip("`").removeprefix("$.") or "$", problem) from None
+    except OSError as error:
+        raise RuleFileRefused(str(file), "$", error.strerror or "it cannot be read") from None
+
+
+def _refuse_unknown(file: str, place: str, raw: Any, known: Any) -> None:
+    """A key that nothing reads is a mistake, not a rule."""
+    if not isinstance(raw, dict):
+        return
+    for key, value in raw.items():
+        if key not in known:
+            raise RuleFileRefused(file, f"{place}{key}", "nothing reads this key")
+        _refuse_unknown(file, f"{place}{key}.", value, known[key])
