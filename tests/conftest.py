@@ -1,15 +1,12 @@
 """Fixtures that every suite shares: one PostgreSQL per worker, a fresh database of each kind per test."""
 
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
+from tests.helpers.databases import new_postgres_database
 from tests.helpers.postgres import PostgresServer, postgres_server
-
-_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +22,3 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'store.db'}"
     return new_postgres_database(request.getfixturevalue("postgres"))
-
-
-def new_postgres_database(server: PostgresServer) -> str:
-    """A new, empty database on the server."""
-    name = f"test_{next(_numbers)}"
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server.url.replace("/postgres?", f"/{name}?")

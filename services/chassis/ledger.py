@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.clock import to_us
@@ -14,8 +14,9 @@ from pointsman.services.chassis.crash import CrashPoint, reach
 from pointsman.services.chassis.machine import Command, Decision, Machine
 from pointsman.services.chassis.outbox import Delivery, OutboxWriter
 from pointsman.services.chassis.refusals import Reason, Refusal, not_found
-from pointsman.services.chassis.sql import among, packed
+from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
 from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.watch import channel, pack
 from pointsman.services.chassis.writer import LostRaceError
 
 State = TypeVar("State")
@@ -81,9 +82,8 @@ class Ledger(Generic[State]):
         self._outbox = OutboxWriter(store)
         self._find_answers = _find_answers(store)
         self._find_entities = _find_entities(store)
-        self._find_one = select(store.tables.entities).where(
-            store.tables.entities.c.entity_id == bindparam("entity_id")
-        )
+        entities = store.tables.entities
+        self._find_one = select(*_entity_columns(store)).where(entities.c.entity_id == bindparam("entity_id"))
         self._statements = _Statements(store)
         self._batch: _Batch[State] | None = None
 
@@ -93,8 +93,8 @@ class Ledger(Generic[State]):
 
     def load(self, connection: Connection, project: str, entity_id: str) -> State:
         """The state's body for reading, or not found."""
-        row = connection.execute(self._find_one, {"entity_id": entity_id}).first()
-        if row is None or row.kind != self.machine.kind or row.project != project:
+        row = _EntityRow._make(connection.execute(self._find_one, {"entity_id": entity_id}).first() or _NOTHING)
+        if row.kind != self.machine.kind or row.project != project:
             raise not_found(self.machine.kind, entity_id)
         return self._revive(row)
 
@@ -103,9 +103,7 @@ class Ledger(Generic[State]):
         batch = _Batch[State](self.store.database.clock.now())
         self._batch = batch
         self._outbox.begin()
-        answered = self._answered(connection, items)
-        fresh = [item for item in items if _key(item) not in answered]
-        self._load(connection, batch, fresh)
+        answered = self._load(connection, batch, items)
         reach(CrashPoint.BATCH_LOADED)
         outcomes = [self._outcome(batch, answered, item) for item in items]
         reach(CrashPoint.BATCH_DECIDED)
@@ -119,29 +117,30 @@ class Ledger(Generic[State]):
             self.store.announce({change.entity_id for change in batch.changes.values() if change.rows})
         self._outbox.committed()
 
-    def _answered(self, connection: Connection, items: Sequence[Submission]) -> dict[tuple[str, str], Row[Any]]:
-        keys = [item.caller.request_id for item in items]
-        rows = connection.execute(self._find_answers, {"values": packed(self.store.database, keys)})
-        return {(row.project, row.request_id): row for row in rows}
-
-    def _load(self, connection: Connection, batch: "_Batch[State]", items: Sequence[Submission]) -> None:
+    def _load(self, connection: Connection, batch: "_Batch[State]", items: Sequence[Submission]) -> "_Answered":
+        """The batch's entities into memory; which of its requests were answered before, and how."""
+        database = self.store.database
         commands: dict[str, list[Any]] = {}
         for item in items:
             commands.setdefault(item.command.entity_id, []).append(item.command)
-        if not commands:
-            return
-        rows = connection.execute(self._find_entities, {"values": packed(self.store.database, sorted(commands))})
-        for row in rows:
+        with pipelined(database, connection):
+            keys = packed(database, [item.caller.request_id for item in items])
+            answers = self._find_answers.start(connection, {"values": keys})
+            found = self._find_entities.start(connection, {"values": packed(database, sorted(commands))})
+            answered = {(row[0], row[1]): (row[2], row[3]) for row in answers.fetchall()}
+            rows = found.fetchall()
+        for row in map(_EntityRow._make, rows):
             batch.changes[row.entity_id] = self._revived(row, batch.now)
         if self._children:
             states = {key: change.state for key, change in batch.changes.items() if change.state is not None}
             self._children.load(connection, states, commands)
+        return answered
 
-    def _revived(self, row: Row[Any], now: datetime) -> Change[State]:
+    def _revived(self, row: "_EntityRow", now: datetime) -> Change[State]:
         state = self._revive(row) if row.kind == self.machine.kind else None
         return Change(row.entity_id, row.project, state, row.version, row.digest, row.version, row.created_at_us, now)
 
-    def _revive(self, row: Row[Any]) -> State:
+    def _revive(self, row: "_EntityRow") -> State:
         if row.machine_version > self.machine.version:
             raise Refusal(
                 Reason.UNKNOWN_VERSION,
@@ -151,13 +150,13 @@ class Ledger(Generic[State]):
         body = from_text(row.body, self._body_type)
         return self._children.state(body) if self._children else body
 
-    def _outcome(self, batch: "_Batch[State]", answered: Mapping[tuple[str, str], Row[Any]], item: Submission) -> Any:
+    def _outcome(self, batch: "_Batch[State]", answered: "_Answered", item: Submission) -> Any:
         try:
             key = _key(item)
             if key in answered:
-                row = answered[key]
-                _check_same_request(item, row.fingerprint)
-                return from_text(row.answer, self.machine.answers[type(item.command)])
+                fingerprint, text = answered[key]
+                _check_same_request(item, fingerprint)
+                return from_text(text, self.machine.answers[type(item.command)])
             if key in batch.answers:
                 fingerprint, answer = batch.answers[key]
                 _check_same_request(item, fingerprint)
@@ -170,19 +169,19 @@ class Ledger(Generic[State]):
         entity_id, caller = item.command.entity_id, item.caller
         change = batch.changes.get(entity_id)
         if change is None:
-            change = Change(entity_id, caller.project, None, 0, "", 0, to_us(batch.now), batch.now)
+            change = Change(entity_id, caller.project, None, 0, "", 0, batch.now_us, batch.now)
         elif change.project != caller.project or (change.state is None and change.version > 0):
             raise not_found(self.machine.kind, entity_id)
         decision = self.machine.decide(change.state, item.command, batch.now)
         batch.changes[entity_id] = change
         self._fold(batch, change, caller, decision)
         batch.answers[_key(item)] = (caller.fingerprint, decision.answer)
-        batch.answer_rows.append(_answer_row(item, decision.answer, to_us(batch.now)))
-        self._outbox.collect(batch.now, change, decision, item)
+        batch.answer_rows.append(_answer_row(item, decision.answer, batch.now_us))
+        self._outbox.collect(batch.now_us, change, decision, item)
         return decision.answer
 
     def _fold(self, batch: "_Batch[State]", change: Change[State], caller: Caller, decision: Decision) -> None:
-        at_us = to_us(batch.now)
+        at_us = batch.now_us
         for event in decision.events:
             change.state = self.machine.apply(change.state, event, batch.now)
             change.version += 1
@@ -204,21 +203,25 @@ class Ledger(Generic[State]):
 
     def _write(self, connection: Connection, batch: "_Batch[State]") -> None:
         changed = [change for change in batch.changes.values() if change.rows]
-        if batch.journal_rows:
-            self._statements.write_journal(connection, batch.journal_rows, changed)
-            reach(CrashPoint.JOURNAL_WRITTEN)
-            self._statements.write_entities(connection, [self._entity_row(change, batch.now) for change in changed])
+        if self._children and changed:
+            self._children.save(connection, changed)
+        reach(CrashPoint.CHILDREN_WRITTEN)
+        rows = [self._entity_row(change, batch.now_us) for change in changed]
+        with pipelined(self.store.database, connection):
+            if batch.journal_rows:
+                self._statements.write_journal(connection, batch.journal_rows, list(batch.changes))
+                reach(CrashPoint.JOURNAL_WRITTEN)
+            moved = self._statements.write_entities(connection, rows)
             reach(CrashPoint.ENTITIES_WRITTEN)
-            if self._children:
-                self._children.save(connection, changed)
-            reach(CrashPoint.CHILDREN_WRITTEN)
-        self._outbox.write(connection)
-        reach(CrashPoint.OUTBOX_WRITTEN)
-        if batch.answer_rows:
-            connection.execute(self._statements.insert_answer, batch.answer_rows)
-        reach(CrashPoint.ANSWERS_WRITTEN)
+            self._outbox.write(connection)
+            reach(CrashPoint.OUTBOX_WRITTEN)
+            if batch.answer_rows:
+                self._statements.insert_answer.run_all(connection, batch.answer_rows)
+            reach(CrashPoint.ANSWERS_WRITTEN)
+        if moved is not None and moved.rowcount != sum(row["of_version"] > 0 for row in rows):
+            raise LostRaceError
 
-    def _entity_row(self, change: Change[State], now: datetime) -> dict[str, Any]:
+    def _entity_row(self, change: Change[State], now_us: int) -> dict[str, Any]:
         state = change.state
         assert state is not None
         body = self._children.body(state) if self._children else state
@@ -226,8 +229,25 @@ class Ledger(Generic[State]):
             "of_entity": change.entity_id, "of_version": change.loaded_version, "kind": self.machine.kind,
             "project": change.project, "run_id": self.machine.run_id(state), "machine_version": self.machine.version,
             "version": change.version, "status": self.machine.status(state), "digest": change.digest,
-            "created_at_us": change.created_at_us, "updated_at_us": to_us(now), "body": to_text(body),
+            "created_at_us": change.created_at_us, "updated_at_us": now_us, "body": to_text(body),
         }  # fmt: skip
+
+
+class _EntityRow(NamedTuple):
+    """What is loaded of an entity."""
+
+    entity_id: str
+    kind: str
+    project: str
+    machine_version: int
+    version: int
+    digest: str
+    created_at_us: int
+    body: str
+
+
+_NOTHING = ("", "", "", 0, 0, "", 0, "")
+_Answered = dict[tuple[str, str], tuple[str, str]]
 
 
 class _Batch(Generic[State]):
@@ -235,6 +255,7 @@ class _Batch(Generic[State]):
 
     def __init__(self, now: datetime) -> None:
         self.now = now
+        self.now_us = to_us(now)
         self.changes: dict[str, Change[State]] = {}
         self.journal_rows: list[dict[str, Any]] = []
         self.answer_rows: list[dict[str, Any]] = []
@@ -248,30 +269,40 @@ class _Statements:
         tables = store.tables
         entities = tables.entities
         self._store = store
-        self._insert_journal = tables.journal.insert()
-        self._insert_entity = entities.insert()
-        self._update_entity = (
+        journal, head = tables.journal, tables.head
+        position = select(head.c.position - bindparam("behind")).scalar_subquery()
+        given: dict[str, Any] = {column.name: bindparam(column.name) for column in journal.c}
+        self._insert_journal = Prepared(store.database, journal.insert().values({**given, "position": position}))
+        self._move_head = Prepared(store.database, head.update().values(position=head.c.position + bindparam("count")))
+        self._notify = Prepared(store.database, select(func.pg_notify(bindparam("channel"), bindparam("news"))))
+        self._insert_entity = Prepared(store.database, entities.insert())
+        moved = (
             entities.update()
             .where(entities.c.entity_id == bindparam("of_entity"), entities.c.version == bindparam("of_version"))
             .values({name: bindparam(name) for name in _UPDATED})
         )
-        self.insert_answer = tables.idempotency.insert()
+        self._update_entity = Prepared(store.database, moved)
+        self.insert_answer = Prepared(store.database, tables.idempotency.insert())
 
-    def write_journal(self, connection: Connection, rows: list[dict[str, Any]], changed: Sequence[Change[Any]]) -> None:
-        """Give the rows their positions in the store and append them."""
-        last = self._store.reserve_positions(connection, len(rows), [change.entity_id for change in changed])
-        for position, row in enumerate(rows, last - len(rows) + 1):
-            row["position"] = position
-        connection.execute(self._insert_journal, rows)
+    def write_journal(self, connection: Connection, rows: list[dict[str, Any]], names: Sequence[str]) -> None:
+        """Move the head on, append the rows behind it, and tell the other replicas.
 
-    def write_entities(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-        """Insert the new ones, move the others on from the version that was loaded."""
+        The head's row stays locked until the commit, so positions become visible in their own order.
+        """
+        self._move_head.start(connection, {"count": len(rows)})
+        for behind, row in enumerate(reversed(rows)):
+            row["behind"] = behind
+        self._insert_journal.run_all(connection, rows)
+        if self._store.database.is_postgresql:
+            self._notify.start(connection, {"channel": channel(self._store.database), "news": pack(names)})
+
+    def write_entities(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> Any:
+        """Insert the new ones, move the others on from the version that was loaded; the cursor that moved them."""
         new = [{**row, "entity_id": row["of_entity"]} for row in rows if row["of_version"] == 0]
         moved = [row for row in rows if row["of_version"] > 0]
         if new:
-            connection.execute(self._insert_entity, new)
-        if moved and connection.execute(self._update_entity, moved).rowcount != len(moved):
-            raise LostRaceError
+            self._insert_entity.run_all(connection, new)
+        return self._update_entity.run_all(connection, moved) if moved else None
 
 
 _UPDATED = ("run_id", "machine_version", "version", "status", "digest", "updated_at_us", "body")
@@ -298,14 +329,19 @@ def _answer_row(item: Submission, answer: Any, at_us: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _find_answers(store: Store) -> Any:
+def _find_answers(store: Store) -> Prepared:
     table = store.tables.idempotency
-    return select(table.c.project, table.c.request_id, table.c.fingerprint, table.c.answer).where(
-        among(store.database, table.c.request_id)
-    )
+    columns = (table.c.project, table.c.request_id, table.c.fingerprint, table.c.answer)
+    return Prepared(store.database, select(*columns).where(among(store.database, table.c.request_id)))
 
 
-def _find_entities(store: Store) -> Any:
+def _entity_columns(store: Store) -> list[Any]:
+    return [store.tables.entities.c[name] for name in _EntityRow._fields]
+
+
+def _find_entities(store: Store) -> Prepared:
     table = store.tables.entities
-    found = select(table).where(among(store.database, table.c.entity_id))
-    return found.order_by(table.c.entity_id).with_for_update() if store.database.is_postgresql else found
+    found = select(*_entity_columns(store)).where(among(store.database, table.c.entity_id))
+    if store.database.is_postgresql:
+        found = found.order_by(table.c.entity_id).with_for_update()
+    return Prepared(store.database, found)

@@ -1,7 +1,6 @@
 """What has to happen outside the store: effects and timers, written in the transaction that decided them."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, bindparam, delete, select
@@ -9,7 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, select
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import from_text, to_text
 from pointsman.services.chassis.machine import Decision, Effect, SetTimer
-from pointsman.services.chassis.sql import among, packed, upsert
+from pointsman.services.chassis.sql import Prepared, among, packed, upsert
 from pointsman.services.chassis.store import EFFECTS, TIMERS, Store
 
 if TYPE_CHECKING:
@@ -73,29 +72,36 @@ class OutboxWriter:
     def __init__(self, store: Store) -> None:
         self._store = store
         outbox, timers = store.tables.outbox, store.tables.timers
-        self._insert_effect = outbox.insert()
-        self._delete_effect = delete(outbox).where(
+        self._insert_effect = Prepared(store.database, outbox.insert())
+        acknowledged = delete(outbox).where(
             outbox.c.entity_id == bindparam("of_entity"),
             outbox.c.seq == bindparam("of_seq"),
             outbox.c.number == bindparam("of_number"),
         )
-        self._delete_fired = delete(timers).where(
+        self._delete_effect = Prepared(store.database, acknowledged)
+        fired = delete(timers).where(
             timers.c.entity_id == bindparam("of_entity"),
             timers.c.name == bindparam("of_name"),
             timers.c.seq == bindparam("of_seq"),
         )
-        self._delete_timer = delete(timers).where(
+        self._delete_fired = Prepared(store.database, fired)
+        forgotten = delete(timers).where(
             timers.c.entity_id == bindparam("of_entity"), timers.c.name == bindparam("of_name")
         )
-        self._drop_effects = delete(outbox).where(outbox.c.entity_id == bindparam("of_entity"))
-        self._drop_timers = delete(timers).where(timers.c.entity_id == bindparam("of_entity"))
-        self._set_timer = upsert(
+        self._delete_timer = Prepared(store.database, forgotten)
+        all_effects = delete(outbox).where(outbox.c.entity_id == bindparam("of_entity"))
+        self._drop_effects = Prepared(store.database, all_effects)
+        all_timers = delete(timers).where(timers.c.entity_id == bindparam("of_entity"))
+        self._drop_timers = Prepared(store.database, all_timers)
+        timer_set = upsert(
             store.database,
             timers,
             ("entity_id", "name"),
             ("seq", "payload", "project", "traceparent", "attempts", "due_at_us", "lease_until_us"),
         )
-        self._find_busy = select(outbox.c.entity_id).where(among(store.database, outbox.c.entity_id)).distinct()
+        self._set_timer = Prepared(store.database, timer_set)
+        busy = select(outbox.c.entity_id).where(among(store.database, outbox.c.entity_id)).distinct()
+        self._find_busy = Prepared(store.database, busy)
         self.begin()
 
     def begin(self) -> None:
@@ -106,7 +112,7 @@ class OutboxWriter:
         self._timers: dict[tuple[str, str], dict[str, Any] | None] = {}
         self._leased: list[dict[str, Any]] = []
 
-    def collect(self, now: datetime, change: "Change[Any]", decision: Decision, item: "Submission") -> None:
+    def collect(self, now_us: int, change: "Change[Any]", decision: Decision, item: "Submission") -> None:
         """Take what one decision asks for; later decisions of the batch win over earlier ones."""
         if item.acknowledges is not None:
             self._acknowledged.append(item.acknowledges)
@@ -117,7 +123,7 @@ class OutboxWriter:
         if not decision.events:
             raise ValueError("effects and timers need an event: their ids come from its seq")
         self._effects += [
-            self._effect_row(now, change, item, (number, effect)) for number, effect in enumerate(decision.effects)
+            self._effect_row(now_us, change, item, (number, effect)) for number, effect in enumerate(decision.effects)
         ]
         for timer in decision.timers:
             row = _timer_row(change, item, timer) if isinstance(timer, SetTimer) else None
@@ -129,10 +135,9 @@ class OutboxWriter:
         self._timers = {key: row for key, row in self._timers.items() if key[0] != entity_id}
 
     def _effect_row(
-        self, now: datetime, change: "Change[Any]", item: "Submission", numbered: tuple[int, Effect]
+        self, now_us: int, change: "Change[Any]", item: "Submission", numbered: tuple[int, Effect]
     ) -> dict[str, Any]:
         number, effect = numbered
-        now_us = to_us(now)
         return {
             "entity_id": change.entity_id, "seq": change.version, "number": number, "kind": effect.kind,
             "payload": to_text(effect.data), "project": change.project, "traceparent": item.caller.traceparent,
@@ -146,35 +151,33 @@ class OutboxWriter:
         if self._effects:
             if self._store.delivers_effects:
                 self._lease_first_tries(connection)
-            connection.execute(self._insert_effect, self._effects)
+            self._insert_effect.run_all(connection, self._effects)
         forgotten = [{"of_entity": key[0], "of_name": key[1]} for key, row in self._timers.items() if row is None]
         if forgotten:
-            connection.execute(self._delete_timer, forgotten)
+            self._delete_timer.run_all(connection, forgotten)
         kept = [row for row in self._timers.values() if row is not None]
         if kept:
-            connection.execute(self._set_timer, kept)
+            self._set_timer.run_all(connection, kept)
 
     def _write_deletions(self, connection: Connection) -> None:
         effects = [effect for effect in self._acknowledged if isinstance(effect, PendingEffect)]
         timers = [timer for timer in self._acknowledged if isinstance(timer, FiredTimer)]
         if effects:
-            connection.execute(
-                self._delete_effect,
-                [{"of_entity": e.entity_id, "of_seq": e.seq, "of_number": e.number} for e in effects],
-            )
+            keys = [{"of_entity": e.entity_id, "of_seq": e.seq, "of_number": e.number} for e in effects]
+            self._delete_effect.run_all(connection, keys)
         if timers:
-            connection.execute(
-                self._delete_fired, [{"of_entity": t.entity_id, "of_name": t.name, "of_seq": t.seq} for t in timers]
-            )
+            fired = [{"of_entity": t.entity_id, "of_name": t.name, "of_seq": t.seq} for t in timers]
+            self._delete_fired.run_all(connection, fired)
         if self._dropped:
             entities = [{"of_entity": entity_id} for entity_id in self._dropped]
-            connection.execute(self._drop_effects, entities)
-            connection.execute(self._drop_timers, entities)
+            self._drop_effects.run_all(connection, entities)
+            self._drop_timers.run_all(connection, entities)
 
     def _lease_first_tries(self, connection: Connection) -> None:
         """This process delivers at once what is first in its entity's line; the rest waits for its turn."""
         entity_ids = sorted({row["entity_id"] for row in self._effects})
-        busy = set(connection.scalars(self._find_busy, {"values": packed(self._store.database, entity_ids)}))
+        found = self._find_busy.fetch(connection, {"values": packed(self._store.database, entity_ids)})
+        busy = {entity_id for (entity_id,) in found}
         for row in self._effects:
             if row["entity_id"] not in busy:
                 row["attempts"] = 1

@@ -69,6 +69,7 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
         for descriptor, servicer in service.servicers:
             server.add(descriptor, servicer)
     await server.start()
+    running.loops.start("server.end_overdue_calls", server.end_overdue_calls)
     for service in services:
         for name, work in (*service.loops, *_chassis_loops(service)):
             running.loops.start(f"{service.name}.{name}", work)

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, MetaData, bindparam, func
+from sqlalchemy import Connection, MetaData
 
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.ids import new_id
 from pointsman.services.chassis.tables import chassis_tables
-from pointsman.services.chassis.watch import Hub, Listener, channel, pack
+from pointsman.services.chassis.watch import Hub, Listener
 from pointsman.services.chassis.writer import Writer
 
 Result = TypeVar("Result")
@@ -31,7 +31,6 @@ class Store:
         self._deliver: Callable[[Sequence[Any]], None] | None = None
         self._jobs = _Jobs()
         self._listener: Listener | None = None
-        self._reserve = self._reserve_statement()
 
     @property
     def delivers_effects(self) -> bool:
@@ -74,20 +73,6 @@ class Store:
     def announce(self, names: set[str]) -> None:
         """Tell this process's watchers and loops that something was committed."""
         self.hub.announce(names)
-
-    def reserve_positions(self, connection: Connection, count: int, names: Sequence[str]) -> int:
-        """Take the next positions of the journal and tell the other replicas; the last one taken."""
-        parameters: dict[str, Any] = {"count": count}
-        if self.database.is_postgresql:
-            parameters["news"] = pack(names)
-        return int(connection.execute(self._reserve, parameters).scalar_one())
-
-    def _reserve_statement(self) -> Any:
-        head = self.tables.head
-        moved = head.update().values(position=head.c.position + bindparam("count"))
-        if self.database.is_postgresql:
-            return moved.returning(head.c.position, func.pg_notify(channel(self.database), bindparam("news")))
-        return moved.returning(head.c.position)
 
 
 class _Jobs:

@@ -1,8 +1,8 @@
-"""The tables that every store has: entities, journal, outbox, timers, idempotency, leases and the head."""
+"""The tables that every store has, as statements see them; the migrations lay them down with their indexes."""
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,6 @@ def _entities(metadata: MetaData) -> Table:
         Column("created_at_us", BigInteger, nullable=False),
         Column("updated_at_us", BigInteger, nullable=False),
         Column("body", Text, nullable=False),
-        Index("entities_by_project", "project", "kind", "created_at_us", "entity_id"),
-        Index("entities_by_run", "run_id"),
     )
 
 
@@ -75,7 +73,6 @@ def _journal(metadata: MetaData) -> Table:
         Column("actor", String(256), nullable=False),
         Column("traceparent", String(64), nullable=False),
         Column("digest", String(64), nullable=False),
-        Index("journal_by_position", "position", unique=True),
     )
 
 
@@ -96,7 +93,6 @@ def _outbox(metadata: MetaData) -> Table:
         Column("lease_owner", String(64), nullable=False),
         Column("lease_until_us", BigInteger, nullable=False),
         Column("last_error", String(256), nullable=False),
-        Index("outbox_by_due", "due_at_us"),
     )
 
 
@@ -113,7 +109,6 @@ def _timers(metadata: MetaData) -> Table:
         Column("attempts", Integer, nullable=False),
         Column("due_at_us", BigInteger, nullable=False),
         Column("lease_until_us", BigInteger, nullable=False),
-        Index("timers_by_due", "due_at_us"),
     )
 
 
@@ -128,7 +123,6 @@ def _idempotency(metadata: MetaData) -> Table:
         Column("command", String(64), nullable=False),
         Column("answer", Text, nullable=False),
         Column("at_us", BigInteger, nullable=False),
-        Index("idempotency_by_age", "at_us"),
     )
 
 

@@ -1,14 +1,17 @@
 """Exactly one writing thread per store, which joins whatever waits into one transaction and one commit."""
 
 import asyncio
+import contextlib
+import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
+import psycopg
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 
 from pointsman.services.chassis.crash import CrashPoint, reach
 from pointsman.services.chassis.db import Database
@@ -22,6 +25,11 @@ FIRST_BACKOFF_SECONDS = 0.02
 
 class LostRaceError(Exception):
     """A row moved between load and write; the batch is undone and decided again."""
+
+
+DATABASE_ERRORS = (DBAPIError, sqlite3.Error, psycopg.Error, LostRaceError)
+RACES = (sqlite3.IntegrityError, psycopg.IntegrityError, LostRaceError)
+OUTAGES = (sqlite3.OperationalError, psycopg.OperationalError, psycopg.InterfaceError)
 
 
 class BatchHandler(Protocol):
@@ -113,7 +121,7 @@ class Writer:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
                 self._transact([ticket])
-            except (DBAPIError, LostRaceError) as error:
+            except DATABASE_ERRORS as error:
                 self._drop_connection()
                 ticket.outcome = _refusal_for(error)
                 if not _worth_retrying(error) or attempt == MAX_ATTEMPTS or self._closed.wait(jitter(backoff_seconds)):
@@ -149,10 +157,9 @@ class Writer:
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            try:
-                connection.close()
-            except DBAPIError:
+            with contextlib.suppress(*DATABASE_ERRORS):
                 connection.invalidate()
+                connection.close()
 
 
 def _answer(tickets: Sequence[_Ticket]) -> None:
@@ -175,22 +182,23 @@ def _settle(tickets: Sequence[_Ticket]) -> None:
             ticket.future.set_result(ticket.outcome)
 
 
-def _worth_retrying(error: DBAPIError | LostRaceError) -> bool:
+def _worth_retrying(error: BaseException) -> bool:
     """A race, a deadlock or a lost connection may go better next time; a broken statement never does."""
-    if isinstance(error, IntegrityError | LostRaceError) or error.connection_invalidated:
-        return True
-    code = str(getattr(error.orig, "sqlstate", "") or "")
-    if code:
-        return code[:2] in ("40", "53", "55", "57", "08") or code == "23505"
-    return type(error.orig).__name__ in ("OperationalError", "InterfaceError")
+    return isinstance(_cause(error), RACES + OUTAGES)
 
 
-def _refusal_for(error: DBAPIError | LostRaceError) -> BaseException:
-    if isinstance(error, IntegrityError | LostRaceError):
+def _refusal_for(error: BaseException) -> BaseException:
+    cause = _cause(error)
+    if isinstance(cause, RACES):
         return Refusal(Reason.LOST_RACE, "another writer was faster; read again and try again")
-    if _worth_retrying(error):
+    if isinstance(cause, OUTAGES):
         return Refusal(Reason.UNAVAILABLE, "the database is out of reach; try again", retry_after_seconds=1.0)
     return error
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The driver's own error."""
+    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
 
 
 def _stopping() -> Refusal:

@@ -177,6 +177,11 @@ class CounterServicer:
     def __init__(self, counters: CounterStore) -> None:
         self._counters = counters
 
+    @property
+    def ledger(self) -> Ledger[Counter]:
+        """Where its commands go."""
+        return self._counters.ledger
+
     async def Add(self, request: Any, caller: Caller) -> Any:
         """Count on."""
         answer = await self._counters.ledger.submit(caller, Add(request.counter_id, request.amount))

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 
@@ -37,7 +38,9 @@ class PostgresServer:
         command = [str(self.binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder)]
         for setting in SETTINGS:
             command += ["-c", setting]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **_as_nobody())
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=_nobody().uid, group=_nobody().gid
+        )
         eventually_now(self._answers, seconds=20)
 
     def kill(self) -> None:
@@ -70,7 +73,7 @@ def postgres_server() -> Iterator[PostgresServer]:
             shutil.chown(folder, "nobody")
         folder.chmod(0o755)
         initdb = [str(binaries / "initdb"), "-D", str(folder / "data"), "-A", "trust", "-U", "postgres", "--no-sync"]
-        subprocess.run(initdb, check=True, capture_output=True, **_as_nobody())
+        subprocess.run(initdb, check=True, capture_output=True, user=_nobody().uid, group=_nobody().gid)
         server = PostgresServer(folder, binaries)
         server.start()
         try:
@@ -94,9 +97,16 @@ def _reachable_binaries(folder: Path) -> Path:
     return folder / "install" / "bin"
 
 
-def _as_nobody() -> dict[str, int]:
+class _User(NamedTuple):
+    """Whom to run the server as; nothing means this user."""
+
+    uid: int | None
+    gid: int | None
+
+
+def _nobody() -> _User:
     """PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
-        return {}
-    nobody = pwd.getpwnam("nobody")
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid}
+        return _User(None, None)
+    entry = pwd.getpwnam("nobody")
+    return _User(entry.pw_uid, entry.pw_gid)

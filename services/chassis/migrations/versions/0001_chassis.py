@@ -13,17 +13,7 @@ def upgrade() -> None:
     _journal()
     _outbox()
     _timers()
-    op.create_table(
-        "idempotency",
-        sa.Column("request_id", sa.String(512), primary_key=True),
-        sa.Column("project", sa.String(64), primary_key=True),
-        sa.Column("fingerprint", sa.String(512), nullable=False),
-        sa.Column("entity_id", sa.String(256), nullable=False),
-        sa.Column("command", sa.String(64), nullable=False),
-        sa.Column("answer", sa.Text, nullable=False),
-        sa.Column("at_us", sa.BigInteger, nullable=False),
-    )
-    op.create_index("idempotency_by_age", "idempotency", ["at_us"])
+    _idempotency()
     op.create_table(
         "leases",
         sa.Column("name", sa.String(128), primary_key=True),
@@ -59,11 +49,13 @@ def _entities() -> None:
 
 
 def _journal() -> None:
+    """PostgreSQL: keyed by entity, so that it can be spread; SQLite: in commit order, so that a batch is one run of pages."""
+    by_entity = _on_postgresql()
     op.create_table(
         "journal",
-        sa.Column("entity_id", sa.String(256), primary_key=True),
-        sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("position", sa.BigInteger, nullable=False),
+        sa.Column("position", sa.BigInteger if by_entity else sa.Integer, primary_key=not by_entity),
+        sa.Column("entity_id", sa.String(256), primary_key=by_entity, nullable=False),
+        sa.Column("seq", sa.BigInteger, primary_key=by_entity, autoincrement=False, nullable=False),
         sa.Column("kind", sa.String(32), nullable=False),
         sa.Column("project", sa.String(64), nullable=False),
         sa.Column("run_id", sa.String(256), nullable=False),
@@ -77,7 +69,10 @@ def _journal() -> None:
         sa.Column("traceparent", sa.String(64), nullable=False),
         sa.Column("digest", sa.String(64), nullable=False),
     )
-    op.create_index("journal_by_position", "journal", ["position"], unique=True)
+    if by_entity:
+        op.create_index("journal_by_position", "journal", ["position"])
+    else:
+        op.create_index("journal_by_entity", "journal", ["entity_id", "seq"], unique=True)
 
 
 def _outbox() -> None:
@@ -96,6 +91,7 @@ def _outbox() -> None:
         sa.Column("lease_owner", sa.String(64), nullable=False),
         sa.Column("lease_until_us", sa.BigInteger, nullable=False),
         sa.Column("last_error", sa.String(256), nullable=False),
+        sqlite_with_rowid=False,
     )
     op.create_index("outbox_by_due", "outbox", ["due_at_us"])
 
@@ -112,5 +108,25 @@ def _timers() -> None:
         sa.Column("attempts", sa.Integer, nullable=False),
         sa.Column("due_at_us", sa.BigInteger, nullable=False),
         sa.Column("lease_until_us", sa.BigInteger, nullable=False),
+        sqlite_with_rowid=False,
     )
     op.create_index("timers_by_due", "timers", ["due_at_us"])
+
+
+def _idempotency() -> None:
+    op.create_table(
+        "idempotency",
+        sa.Column("request_id", sa.String(512), primary_key=True),
+        sa.Column("project", sa.String(64), primary_key=True),
+        sa.Column("fingerprint", sa.String(512), nullable=False),
+        sa.Column("entity_id", sa.String(256), nullable=False),
+        sa.Column("command", sa.String(64), nullable=False),
+        sa.Column("answer", sa.Text, nullable=False),
+        sa.Column("at_us", sa.BigInteger, nullable=False),
+    )
+    if _on_postgresql():
+        op.create_index("idempotency_by_age", "idempotency", ["at_us"], postgresql_using="brin")
+
+
+def _on_postgresql() -> bool:
+    return op.get_bind().dialect.name == "postgresql"

@@ -1,0 +1,1 @@
+"""Benchmarks: each figure stands beside a floor that was measured in the same run with nothing of ours."""

@@ -1,0 +1,63 @@
+"""One benchmarked server in its own process: `python -m tests.bench.server empty|stack|ours [URL]`; prints its port."""
+
+import asyncio
+import dataclasses
+import sys
+from typing import Any
+
+import grpc
+
+from tests.bench.floors import Joiner, add_floor, open_raw
+from tests.helpers.counter import Add, CounterServicer, build, counter_pb2
+
+
+async def serve_floor(kind: str, url: str) -> None:
+    """A bare server: an empty call, or one with the raw joined transaction."""
+    sys.setswitchinterval(0.0005)
+    server = grpc.aio.server()
+    joiner = Joiner(open_raw(url)) if kind == "stack" else None
+    if joiner is not None:
+        joiner.start(asyncio.get_running_loop())
+
+    async def handle(request: Any, _context: Any) -> Any:
+        value = await joiner.submit(request.counter_id) if joiner is not None else 0
+        return counter_pb2.AddResponse(value=value)
+
+    add_floor(server, counter_pb2.AddRequest, counter_pb2.AddResponse, handle)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    print(port, flush=True)
+    await server.wait_for_termination()
+
+
+async def serve_ours(url: str) -> None:
+    """The chassis with the counter; each command writes journal, state, outbox and answer."""
+    from pointsman.services.chassis.config import ServerSettings
+    from pointsman.services.chassis.db import Database
+    from pointsman.services.chassis.service import start
+
+    service = build(Database(url, "counter"))
+    servicer = service.servicers[0][1]
+    assert isinstance(servicer, CounterServicer)
+    descriptor = service.servicers[0][0]
+    quiet = dataclasses.replace(service, loops=(), servicers=[(descriptor, _Telling(servicer))], close=None)
+    running = await start(lambda _address: [quiet], ServerSettings(port=0))
+    print(running.address.rpartition(":")[2], flush=True)
+    await asyncio.Event().wait()
+
+
+class _Telling:
+    """Adds with one effect each, which nobody delivers here."""
+
+    def __init__(self, servicer: CounterServicer) -> None:
+        self._ledger = servicer.ledger
+
+    async def Add(self, request: Any, caller: Any) -> Any:
+        """One durable command."""
+        answer = await self._ledger.submit(caller, Add(request.counter_id, request.amount, ("them",)))
+        return counter_pb2.AddResponse(value=answer.value, seq=answer.seq)
+
+
+if __name__ == "__main__":
+    kind, url = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+    asyncio.run(serve_ours(url) if kind == "ours" else serve_floor(kind, url))
