@@ -10,7 +10,7 @@ from pointsman.services.workflow.domain.events import EventName
 from pointsman.services.workflow.domain.fold import apply
 from pointsman.services.workflow.domain.pauses import Stop
 from pointsman.services.workflow.domain.states import KIND, PauseCause, TaskStatus, WorkflowStatus, check_transition
-from pointsman.services.workflow.domain.workflow import Header, Workflow
+from pointsman.services.workflow.domain.workflow import TOTAL, Header, Workflow
 
 
 class Draft:
@@ -74,7 +74,7 @@ class Draft:
     def conclude(self) -> None:
         """When nothing is in flight and nothing is ready: failed, blocked, paused for constraints, or completed."""
         header = self.header
-        if header.status is not WorkflowStatus.RUNNING or not header.idle_hands:
+        if header.status is not WorkflowStatus.RUNNING or not header.idle_hands or not header.counts[TOTAL]:
             return
         if header.counts[TaskStatus.FAILED]:
             self.fail(f"nothing is left to run but {header.counts[TaskStatus.FAILED]} failed tasks")

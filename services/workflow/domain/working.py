@@ -33,6 +33,7 @@ def next_tasks(draft: Draft, command: asked.NextTasks) -> asked.HandedOut:
     """Hand out ready tasks, or none with the reason in the progress."""
     check_command("NextTasks", command.entity_id, draft.header.status)
     chosen: tuple[Task, ...] = ()
+    draft.conclude()
     if draft.header.status is WorkflowStatus.RUNNING:
         draft.stop(stop_before_commit(draft.state))
     if draft.header.status is WorkflowStatus.RUNNING:
