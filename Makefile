@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
-CONTEXTS := common handoff router orchestrator pipeline workflow
-PROTOS := $(shell find protos/pointsman -name '*.proto' 2>/dev/null | sort)
+WORKERS ?= 2
+TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help setup proto lock
+.PHONY: help setup run up test check bench proto lock docs
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -27,6 +27,29 @@ $(DEV_STAMP): requirements-dev.lock pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@ $(RUN_STAMP)
+
+run: $(RUN_STAMP) ## start an embedded control plane and take one task to COMPLETE (TASK="…")
+	@$(BIN)/python -m pointsman.cli demo "$(TASK)"
+
+up: $(RUN_STAMP) ## start all services in one process, on SQLite
+	@$(BIN)/python -m pointsman.cli up
+
+test: $(DEV_STAMP) ## all tests, on SQLite and a real PostgreSQL from the package index
+	@$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests
+
+check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code, dependencies
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy -p pointsman
+	$(BIN)/mypy tests protos
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/buf lint protos
+	$(BIN)/buf format --diff --exit-code protos --path protos/pointsman
+	$(BIN)/python protos/check.py
+	$(BIN)/deptry .
+
+bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines
+	@$(BIN)/python -m tests.bench
 
 setup: $(DEV_STAMP) ## virtual environment with everything, from the lock files
 

@@ -24,17 +24,19 @@ class ServerSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="POINTSMAN_SERVER_", frozen=True, extra="forbid")
 
     host: str = Field(
-        "127.0.0.1", description="Address to listen on; beyond loopback only with TLS and authentication."
+        default="127.0.0.1", description="Address to listen on; beyond loopback only with TLS and authentication."
     )
-    port: int = Field(DEFAULT_PORT, ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")
+    port: int = Field(default=DEFAULT_PORT, ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")
     reflection: bool = Field(
         default=False, description="Whether clients may list the services (for buf curl and grpcurl)."
     )
-    max_message_bytes: int = Field(2 * 1024 * 1024, ge=1024, description="Largest request, in bytes.")
-    max_metadata_bytes: int = Field(8 * 1024, ge=1024, description="Largest metadata of a call, in bytes.")
-    max_in_flight: int = Field(2000, ge=1, description="Calls handled at once before new ones are turned away.")
-    deadline_cap_seconds: float = Field(60.0, gt=0, description="Longest time a call may take, whatever it asks for.")
-    drain_seconds: float = Field(10.0, ge=0, description="How long calls in flight may finish after SIGTERM.")
+    max_message_bytes: int = Field(default=2 * 1024 * 1024, ge=1024, description="Largest request, in bytes.")
+    max_metadata_bytes: int = Field(default=8 * 1024, ge=1024, description="Largest metadata of a call, in bytes.")
+    max_in_flight: int = Field(default=2000, ge=1, description="Calls handled at once before new ones are turned away.")
+    deadline_cap_seconds: float = Field(
+        default=60.0, gt=0, description="Longest time a call may take, whatever it asks for."
+    )
+    drain_seconds: float = Field(default=10.0, ge=0, description="How long calls in flight may finish after SIGTERM.")
 
     @property
     def address(self) -> str:
@@ -55,8 +57,10 @@ class StoreSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="POINTSMAN_", frozen=True, extra="ignore")
 
-    data: Path = Field(Path("~/.local/share/pointsman"), description="Directory of the SQLite files.")
-    database_url: str = Field("", description="PostgreSQL for all stores, each in its own schema; empty means SQLite.")
+    data: Path = Field(default=Path("~/.local/share/pointsman"), description="Directory of the SQLite files.")
+    database_url: str = Field(
+        default="", description="PostgreSQL for all stores, each in its own schema; empty means SQLite."
+    )
 
     def url_for(self, context: str) -> str:
         """The database of one context."""
@@ -66,6 +70,22 @@ class StoreSettings(BaseSettings):
     def directory(self) -> Path:
         """The data directory, with ~ resolved."""
         return self.data.expanduser().resolve()
+
+
+class PeerSettings(BaseSettings):
+    """Where the services are, seen from here. Environment: POINTSMAN_PEERS_<SERVICE>."""
+
+    model_config = SettingsConfigDict(env_prefix="POINTSMAN_PEERS_", frozen=True, extra="forbid")
+
+    router: str = Field(default="", description="Address of the router; empty means this process.")
+    workflow: str = Field(default="", description="Address of the workflow service; empty means this process.")
+    pipeline: str = Field(default="", description="Address of the pipeline service; empty means this process.")
+    orchestrator: str = Field(default="", description="Address of the orchestrator; empty means this process.")
+
+    def all_at(self, address: str) -> "PeerSettings":
+        """The same, with every address that is not set put to this one."""
+        given = {name: getattr(self, name) or address for name in type(self).model_fields}
+        return PeerSettings(**given)
 
 
 def is_loopback(host: str) -> bool:

@@ -76,9 +76,12 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
     return running
 
 
-async def serve_until_stopped(build: Callable[[str], Sequence[Service]], settings: ServerSettings) -> None:
-    """Run until SIGTERM or SIGINT, then drain."""
+async def serve_until_stopped(
+    build: Callable[[str], Sequence[Service]], settings: ServerSettings, greet: Callable[[str], None]
+) -> None:
+    """Run until SIGTERM or SIGINT, then drain; `greet` learns the address once calls are taken."""
     running = await start(build, settings)
+    greet(running.address)
     log.info("serving", address=running.address, services=[service.name for service in running.services])
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

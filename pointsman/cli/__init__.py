@@ -1,0 +1,63 @@
+"""The `pointsman` command: one table of commands, each in its own module and imported only when it is used."""
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_UNREACHABLE = 3
+EXIT_WAITS_FOR_PERSON = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One command: where it is and what it is for."""
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "up": Listed("up", "start everything in one process, on SQLite"),
+    "serve": Listed("serve", "start one service"),
+    "migrate": Listed("migrate", "bring the stores' tables up to date"),
+    "doctor": Listed("doctor", "check the set-up and say what to fix"),
+}
+
+
+def main() -> None:
+    """Run the command that the first argument names."""
+    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if name in ("--help", "-h", "help"):
+        print(_help())
+    elif name == "--version":
+        from importlib.metadata import version
+
+        print(version("pointsman"))
+    elif name in COMMANDS:
+        _run(name)
+    else:
+        print(f"pointsman: unknown command '{name}'\n\n{_help()}", file=sys.stderr)
+        sys.exit(EXIT_USAGE)
+
+
+def _run(name: str) -> None:
+    from pointsman.services.chassis.refusals import Refusal
+
+    module = importlib.import_module(f"pointsman.cli.{COMMANDS[name].module}")
+    try:
+        module.app(sys.argv[2:], prog_name=f"pointsman {name}")
+    except Refusal as refusal:
+        print(f"pointsman: {refusal.message}", file=sys.stderr)
+        sys.exit(EXIT_USAGE)
+
+
+def _help() -> str:
+    lines = ["usage: pointsman COMMAND [OPTIONS]", ""]
+    lines += [f"  {name:<10} {command.summary}" for name, command in COMMANDS.items()]
+    lines += ["", "`pointsman COMMAND --help` says more. Every command takes --json where it prints a result."]
+    return "\n".join(lines)

@@ -1,0 +1,5 @@
+"""Runs the command line: `python -m pointsman.cli`."""
+
+from pointsman.cli import main
+
+main()

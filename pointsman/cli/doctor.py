@@ -1,0 +1,118 @@
+"""`pointsman doctor`: what is wrong with the set-up, and what to do about it."""
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import grpc
+import typer
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from pointsman.cli import EXIT_FAILED
+from pointsman.cli.migrate import migrations_of
+from pointsman.cli.plane import CONTEXTS, LOCK
+from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, load
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.migrate import migration_states
+from pointsman.services.chassis.owner import owner_of
+
+app = typer.Typer(add_completion=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was checked."""
+
+    check: str
+    ok: bool
+    detail: str
+    advice: str = ""
+
+
+@app.command()
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False) -> None:
+    """Check Python, data directory, databases, migrations, ports and peers; exit 1 if something needs fixing."""
+    findings = [*_machine(), *_stores(), *_serving()]
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            mark = "ok  " if finding.ok else "FIX "
+            print(
+                f"{mark} {finding.check}: {finding.detail}" + (f"\n     → {finding.advice}" if finding.advice else "")
+            )
+    sys.exit(0 if all(finding.ok for finding in findings) else EXIT_FAILED)
+
+
+def _machine() -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("python", sys.version_info >= (3, 11), version)
+    folder = load(StoreSettings).directory
+    present = folder if folder.exists() else next(parent for parent in folder.parents if parent.exists())
+    writable = os.access(present, os.W_OK)
+    advice = "" if writable else "make it writable, or set POINTSMAN_DATA to a directory of yours"
+    yield Finding("data directory", writable, str(folder), advice)
+
+
+def _stores() -> Iterator[Finding]:
+    stores = load(StoreSettings)
+    for name in CONTEXTS:
+        if not stores.database_url and not (stores.directory / f"{name}.db").exists():
+            yield Finding(f"{name} store", ok=True, detail="not there yet; the first start creates it")
+            continue
+        database = Database(stores.url_for(name), name)
+        try:
+            database.read_now(lambda connection: connection.execute(text("SELECT 1")))
+            missing = [state.line for state in migration_states(database, migrations_of(name)) if not state.is_current]
+            advice = "run `pointsman migrate`" if missing else ""
+            detail = (
+                f"reachable; migrations missing: {', '.join(missing)}" if missing else "reachable, migrations current"
+            )
+            yield Finding(f"{name} store", not missing, detail, advice)
+        except SQLAlchemyError as error:
+            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+            yield Finding(
+                f"{name} store", ok=False, detail=reason, advice="check POINTSMAN_DATABASE_URL and that the server runs"
+            )
+        finally:
+            database.close()
+
+
+def _serving() -> Iterator[Finding]:
+    owner = owner_of(load(StoreSettings).directory / LOCK)
+    address = os.environ.get("POINTSMAN_SERVER", "") or (owner.address if owner else "")
+    peers = load(PeerSettings).all_at(address)
+    if address or any(getattr(peers, name) for name in CONTEXTS):
+        for name in CONTEXTS:
+            yield asyncio.run(_health(name, getattr(peers, name)))
+        return
+    settings = load(ServerSettings)
+    with socket.socket() as probe:
+        free = probe.connect_ex((settings.host, settings.port)) != 0
+    detail = f"{settings.address} is {'free' if free else 'taken'}; no control plane runs on this data directory"
+    advice = "" if free else "set POINTSMAN_SERVER_PORT, or POINTSMAN_SERVER if that is a control plane of yours"
+    yield Finding("port", free, detail, advice)
+
+
+async def _health(name: str, address: str) -> Finding:
+    async with grpc.aio.insecure_channel(address) as channel:
+        service = f"pointsman.api.{name}.v1.{name.capitalize()}Service"
+        try:
+            request = health_pb2.HealthCheckRequest(service=service)
+            answer = await health_pb2_grpc.HealthStub(channel).Check(request, timeout=3)
+        except grpc.aio.AioRpcError as error:
+            return Finding(
+                f"{name} service",
+                ok=False,
+                detail=f"{address}: {error.code().name}",
+                advice="start it, or set POINTSMAN_PEERS_*",
+            )
+    serving = answer.status == health_pb2.HealthCheckResponse.SERVING
+    return Finding(f"{name} service", serving, f"{address}: {'serving' if serving else 'not serving'}")

@@ -1,0 +1,117 @@
+"""The control plane that a command talks to: the one named, the one that runs, or one embedded for the moment."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import grpc
+
+from pointsman.cli import EXIT_UNREACHABLE
+from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, load
+from pointsman.services.chassis.owner import Claim, owner_of
+from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.service import Service, start
+
+CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
+LOCK = "pointsman.lock"
+REACH_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Channels to the four services, by name."""
+
+    channels: dict[str, grpc.aio.Channel]
+    address: str
+    embedded: bool
+
+
+@asynccontextmanager
+async def control_plane(server: str = "") -> AsyncIterator[Plane]:
+    """The control plane at `server` (or POINTSMAN_SERVER); else the one that owns the data directory; else our own."""
+    address = server or os.environ.get("POINTSMAN_SERVER", "")
+    if address:
+        async with _connected(address) as plane:
+            yield plane
+        return
+    lock = load(StoreSettings).directory / LOCK
+    try:
+        claim = Claim(lock)
+    except Refusal:
+        owner = owner_of(lock)
+        async with _connected(owner.address if owner else "") as plane:
+            yield plane
+        return
+    with claim:
+        async with _embedded(claim) as plane:
+            yield plane
+
+
+@asynccontextmanager
+async def _embedded(claim: Claim) -> AsyncIterator[Plane]:
+    running = await start(build_all(load(StoreSettings), CONTEXTS), ServerSettings(port=0))
+    claim.announce(running.address)
+    channel = open_channel(running.address)
+    try:
+        yield Plane(dict.fromkeys(CONTEXTS, channel), running.address, embedded=True)
+    finally:
+        await channel.close()
+        await running.stop()
+
+
+@asynccontextmanager
+async def _connected(address: str) -> AsyncIterator[Plane]:
+    peers = load(PeerSettings).all_at(address)
+    channels = {name: open_channel(getattr(peers, name)) for name in CONTEXTS}
+    try:
+        for name, channel in channels.items():
+            await _require(channel, name, getattr(peers, name))
+        yield Plane(channels, address, embedded=False)
+    finally:
+        for channel in channels.values():
+            await channel.close()
+
+
+async def _require(channel: grpc.aio.Channel, name: str, address: str) -> None:
+    try:
+        async with asyncio.timeout(REACH_SECONDS):
+            await channel.channel_ready()
+    except TimeoutError:
+        print(f"pointsman: cannot reach the {name} service at {address}; is it running?", file=sys.stderr)
+        sys.exit(EXIT_UNREACHABLE)
+
+
+def build_all(stores: StoreSettings, contexts: Sequence[str]) -> Callable[[str], Sequence[Service]]:
+    """A function that wires the named services, for a process that listens at the address it is given."""
+
+    def build(address: str) -> Sequence[Service]:
+        return [build_one(name, stores, address) for name in contexts]
+
+    return build
+
+
+def build_one(name: str, stores: StoreSettings, address: str) -> Service:
+    """One service, by the name of its context."""
+    if name == "router":
+        from pointsman.services.router.__main__ import build as build_router
+        from pointsman.services.router.config import RouterSettings
+
+        return build_router(stores, load(RouterSettings))
+    if name == "workflow":
+        from pointsman.services.workflow.__main__ import build as build_workflow
+        from pointsman.services.workflow.config import WorkflowSettings
+
+        return build_workflow(stores, load(WorkflowSettings))
+    if name == "pipeline":
+        from pointsman.services.pipeline.__main__ import build as build_pipeline
+        from pointsman.services.pipeline.config import PipelineSettings
+
+        return build_pipeline(stores, load(PipelineSettings))
+    from pointsman.services.orchestrator.__main__ import build as build_orchestrator
+    from pointsman.services.orchestrator.config import OrchestratorSettings
+
+    return build_orchestrator(stores, load(OrchestratorSettings), load(PeerSettings).all_at(address))

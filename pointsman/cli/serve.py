@@ -1,0 +1,39 @@
+"""`pointsman serve <service>`: one service in a process of its own."""
+
+import asyncio
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from pointsman.cli.plane import CONTEXTS, build_all
+from pointsman.services.chassis.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.owner import Claim
+from pointsman.services.chassis.service import serve_until_stopped
+from pointsman.services.chassis.telemetry import configure_logs
+
+app = typer.Typer(add_completion=False)
+ServiceName = StrEnum("ServiceName", CONTEXTS)  # type: ignore[misc]
+
+
+@app.command()
+def serve(
+    service: Annotated[ServiceName, typer.Argument(help="Which one.")],  # type: ignore[valid-type]
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 lets the system choose.")] = None,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
+) -> None:
+    """Start one service and serve until stopped; POINTSMAN_PEERS_* say where the others are."""
+    configure_logs(as_json=log_json)
+    name = str(service)
+    stores = load(StoreSettings)
+    settings = load(ServerSettings, **({"port": port} if port is not None else {}))
+
+    def greet(address: str) -> None:
+        print(f"{name} is up at {address}. Ctrl-C stops it.", flush=True)
+
+    work = serve_until_stopped(build_all(stores, [name]), settings, greet)
+    if stores.database_url:
+        asyncio.run(work)
+        return
+    with Claim(stores.directory / f"{name}.lock"):
+        asyncio.run(work)

@@ -1,0 +1,75 @@
+"""Who owns a file store: a lock that ends with its process, and beside it the address where the owner serves."""
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from pointsman.services.chassis.refusals import Reason, Refusal
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """The process that holds a lock, and where it serves."""
+
+    pid: int
+    address: str = ""
+
+
+class Claim:
+    """A held lock; everybody else is told who holds it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a+b")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise _taken(path) from None
+        self.announce("")
+
+    def announce(self, address: str) -> None:
+        """Write down who holds the lock and where it serves."""
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(msgspec.json.encode(Owner(os.getpid(), address)))
+        self._file.flush()
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._file.truncate(0)
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def owner_of(path: Path) -> Owner | None:
+    """Who says to hold the lock; nobody, when it is free or half written."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Owner)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
+
+
+def _taken(path: Path) -> Refusal:
+    owner = owner_of(path)
+    who = (
+        f"process {owner.pid}" + (f", serving at {owner.address}" if owner.address else "")
+        if owner
+        else "another process"
+    )
+    return Refusal(
+        Reason.UNAVAILABLE,
+        f"{path.parent} is in use by {who}; stop it, connect to it, or choose another directory with POINTSMAN_DATA",
+        metadata={"address": owner.address if owner else ""},
+    )
