@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
+from pointsman.services.pipeline.domain import strict
 from pointsman.services.pipeline.domain.words import RouteSource
 
 MAX_TRANSCRIPT_CHARACTERS = 1_048_576
@@ -16,7 +17,6 @@ MAX_UNPARSABLE = 512
 MAX_MARKERS = 4096
 MAX_CANDIDATES = 32
 MAX_DEPTH = 16
-MAX_NUMBER_CHARACTERS = 32
 
 _NAME = "PIPELINE_ROUTE:"
 _OPENER = re.compile(r"<!--[ \t\r\n]{0,64}$")
@@ -27,7 +27,6 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _FENCE = re.compile(r"^[ \t]{0,12}(?:[-*+] |[0-9]{1,3}[.)] )?(`{3,}|~{3,})([^\n]{0,256})", re.MULTILINE)
 _OUTPUT_NAMES = "tool_result|tool_output|tool_response|function_results|stdout|stderr|local-command-stdout|output"
 _OUTPUT = re.compile(rf"^[ \t]{{0,12}}<(/?)({_OUTPUT_NAMES})(?: [^<>\n]{{0,200}})?>", re.MULTILINE)
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _QUOTE = re.compile(r"[ \t]{0,12}>")
 
 
@@ -43,10 +42,6 @@ class Reported:
     hint: str | None = None
     barrier_group: str | None = None
     nonce: str | None = None
-
-
-class _RejectedError(ValueError):
-    """The JSON of a marker is not what a careful reader takes."""
 
 
 def parse_route(transcript: str, nonce: str | None = None) -> Reported | None:
@@ -200,48 +195,17 @@ def _decode(text: str) -> dict[str, Any] | None:
     start = _end_of_space(text, 0)
     if not text.startswith("{", start) or "-->" not in text:
         return None
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
+    decoded = strict.raw_decode(text, start)
+    if decoded is None:
         return None
-    if _depth(value) > MAX_DEPTH or not text.startswith("-->", _end_of_space(text, end)):
-        return None
-    fields: dict[str, Any] = value
-    return fields
+    fields: dict[str, Any] = decoded[0]
+    ends = text.startswith("-->", _end_of_space(text, decoded[1]))
+    return fields if ends and strict.depth(fields) <= MAX_DEPTH else None
 
 
 def _end_of_space(text: str, position: int) -> int:
     match = _SPACE.match(text, position)
     return match.end() if match else position
-
-
-def _depth(value: Any) -> int:
-    if not isinstance(value, dict | list):
-        return 0
-    inner = value.values() if isinstance(value, dict) else value
-    return 1 + max((_depth(item) for item in inner), default=0)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise _RejectedError("a key stands twice")
-    if any(_UNSTORABLE.search(text) for pair in pairs for text in pair if isinstance(text, str)):
-        raise _RejectedError("a text has NUL or half a character")
-    return fields
-
-
-def _number(text: str) -> float:
-    if len(text) > MAX_NUMBER_CHARACTERS:
-        raise _RejectedError("a number is too long")
-    return float(text)
-
-
-def _constant(name: str) -> NoReturn:
-    raise _RejectedError(name)
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_number, parse_float=_number, parse_constant=_constant)
 
 
 def _reported(fields: dict[str, Any]) -> Reported:

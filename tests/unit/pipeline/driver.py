@@ -1,0 +1,128 @@
+"""Drives a pipeline in memory, the way the chassis would: decide, fold, remember timers and events."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pointsman.services.chassis.machine import CancelTimer, Event, SetTimer
+from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain.context import Delegation
+from pointsman.services.pipeline.domain.dag import Graph
+from pointsman.services.pipeline.domain.draft import BarrierDue
+from pointsman.services.pipeline.domain.machine import MACHINE, TRANSITIONS, stages_seen_by
+from pointsman.services.pipeline.domain.marker import Reported
+from pointsman.services.pipeline.domain.state import Pipeline, Settings
+from pointsman.services.pipeline.domain.templates import template_graph
+from pointsman.services.pipeline.domain.words import EventName, Policy, RouteSource, StageStatus
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def said(verdict: str = "PASS", route: str | None = None, **more: Any) -> tuple[Reported, ...]:
+    """A route in an agent's own words."""
+    default = "NEXT" if verdict == "PASS" else "DEV"
+    return (Reported(RouteSource.MARKER, verdict=verdict, route=route or default, **more),)
+
+
+@dataclass
+class Drive:
+    """One pipeline and everything that happened to it."""
+
+    state: Pipeline | None = None
+    now: datetime = START
+    events: list[Event] = field(default_factory=list)
+    timers: dict[str, SetTimer] = field(default_factory=dict)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        assert self.state is not None
+        return self.state
+
+    def do(self, command: Any) -> Any:
+        """Decide with only the stages that the command claims to need, and fold what follows."""
+        seen = self._slice(command)
+        decision = MACHINE.decide(seen, command, self.now)
+        for event in decision.events:
+            assert (event.source, event.target) in TRANSITIONS[EventName(event.name)], event
+            self.state = MACHINE.apply(self.state, event, self.now)
+        self.events += decision.events
+        if decision.drop_effects:
+            self.timers.clear()
+        for timer in decision.timers:
+            self.timers.pop(timer.name, None)
+            if not isinstance(timer, CancelTimer):
+                self.timers[timer.name] = timer
+        return decision.answer
+
+    def _slice(self, command: Any) -> Pipeline | None:
+        if self.state is None:
+            return None
+        seen = stages_seen_by(self.state.graph, command)
+        kept = {stage: known for stage, known in self.state.stages.items() if seen is None or stage in seen}
+        return Pipeline(self.state.head, self.state.graph, kept)
+
+    def names(self) -> list[str]:
+        """The names of all events so far."""
+        return [event.name for event in self.events]
+
+    def count(self, name: EventName) -> int:
+        """How often an event happened."""
+        return self.names().count(name)
+
+    def last(self, name: EventName) -> Any:
+        """The payload of the last event of a name."""
+        return next(event.data for event in reversed(self.events) if event.name == name)
+
+    def status(self, stage: str) -> StageStatus:
+        return self.pipeline.status_of(stage)
+
+    def delegate(self, stage: str, agent_id: str = "agent") -> Delegation:
+        answer: c.Answer = self.do(c.DelegateStage("p", stage, agent_id, "seed"))
+        return answer.next[0]
+
+    def complete(self, stage: str, words: tuple[Reported, ...] | None = None, **more: Any) -> c.CompletionAnswer:
+        """Complete the current delegation of a stage; every next stage is delegated unless told otherwise."""
+        known = self.pipeline.stages[stage]
+        more.setdefault("auto", c.AutoDelegate("agent"))
+        command = c.CompleteStage(
+            "p", f"{stage}#{known.delegations}", known.agent_id, "seed", said() if words is None else words, **more
+        )
+        answer: c.CompletionAnswer = self.do(command)
+        return answer
+
+    def put(self, stage: str, sha256: str) -> None:
+        known = self.pipeline.stages[stage]
+        self.do(c.PutContext("p", f"{stage}#{known.delegations}", known.agent_id, c.NewReport(sha256, 10)))
+
+    def fire(self, name: str) -> c.Answer:
+        """Let a timer come due."""
+        timer = self.timers.pop(name)
+        self.now = max(self.now, timer.due_at)
+        assert isinstance(timer.data, BarrierDue)
+        answer: c.Answer = self.do(c.TimeOutBarrier("p", timer.data.group, timer.data.number))
+        return answer
+
+    def wait(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def start(template: str = "standard", *, graph: Graph | None = None, auto: bool = True, **settings: Any) -> Drive:
+    """A pipeline that has just begun."""
+    drive = Drive()
+    reflections = settings.pop("reflections", {})
+    values = Settings(template="" if graph else template, **settings)
+    command = c.StartPipeline(
+        "p", values, graph or template_graph(template), "seed", reflections, c.AutoDelegate("agent") if auto else None
+    )
+    drive.do(command)
+    return drive
+
+
+def at_barrier(**settings: Any) -> Drive:
+    """A quick-dev pipeline whose DEV has passed: REVIEW and TEST are active."""
+    drive = start("quick-dev", **settings)
+    drive.complete("DEV")
+    return drive
+
+
+STRICT = Policy.STRICT

@@ -1,0 +1,172 @@
+"""Seed 004: state files of version 3 are migrated, of version 4 taken as they are; barriers are rebuilt."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pointsman.services.chassis.refusals import Code, Refusal
+from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain.state import Pipeline, phase
+from pointsman.services.pipeline.domain.statefile import ensure_v4, read_state_file, write_state_file
+from pointsman.services.pipeline.domain.words import Disposition, Phase, PipelineStatus, StageStatus, Verdict
+from tests.unit.pipeline.driver import START, Drive, at_barrier, said, start
+
+
+def v3(**changes: Any) -> dict[str, Any]:
+    """A quick-dev pipeline of the older engine, whose REVIEW is active."""
+    return {
+        "version": 3,
+        "sessionId": "s-1",
+        "classification": {"pipelineId": "quick-dev"},
+        "dag": {"DEV": {"deps": []}, "REVIEW": {"deps": ["DEV"]}, "TEST": {"deps": ["REVIEW"]}},
+        "stages": {
+            "DEV": {"status": "completed", "agent": "developer", "verdict": "PASS"},
+            "REVIEW": {"status": "active", "agent": "reviewer", "verdict": None},
+            "TEST": {"status": "pending"},
+        },
+        "retries": {"REVIEW": 2},
+        "pendingRetry": None,
+        "enforced": True,
+        "meta": {"initialized": True, "cancelled": False},
+        **changes,
+    }
+
+
+def load(content: object, barrier_json: str = "") -> Drive:
+    """The pipeline of a state file."""
+    drive = Drive()
+    drive.do(c.ImportPipeline("p", read_state_file(json.dumps(content), barrier_json, "", START).imported))
+    return drive
+
+
+def test_a_state_of_version_3_is_migrated() -> None:
+    state = ensure_v4(v3())
+    assert state["version"] == 4
+    assert state["pipelineActive"] is True
+    assert state["activeStages"] == ["REVIEW"]
+    assert state["retryHistory"] == {"REVIEW": []}
+    assert state["crashes"] == {}
+    assert "enforced" not in state
+    assert state["meta"] == {"initialized": True}
+    assert "pendingRetry" in state
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"enforced": False},
+        {"meta": {"cancelled": True}},
+        {"dag": {}},
+        {"stages": {"DEV": {"status": "completed"}, "REVIEW": {"status": "skipped"}}},
+    ],
+)
+def test_an_idle_or_complete_state_of_version_3_is_not_active(changes: dict[str, Any]) -> None:
+    assert ensure_v4(v3(**changes))["pipelineActive"] is False
+
+
+def test_a_state_of_version_4_is_taken_as_it_is() -> None:
+    content = {"version": 4, "pipelineActive": True, "extra": [1], "pendingRetry": None}
+    assert ensure_v4(content) == content
+
+
+def test_an_imported_pipeline_goes_on() -> None:
+    drive = load(v3())
+    assert drive.pipeline.head.status is PipelineStatus.ACTIVE
+    assert [drive.status(stage) for stage in ("DEV", "REVIEW", "TEST")] == [
+        StageStatus.PASSED,
+        StageStatus.ACTIVE,
+        StageStatus.READY,
+    ]
+    assert drive.pipeline.stages["REVIEW"].retries == 2
+    assert list(drive.timers) == ["barrier:post-dev"]
+    drive.delegate("TEST")
+    drive.complete("TEST")
+    assert drive.complete("REVIEW").status is PipelineStatus.COMPLETED
+
+
+def test_a_pending_retry_of_version_3_goes_back_to_dev() -> None:
+    stages = {**v3()["stages"], "REVIEW": {"status": "failed", "verdict": {"verdict": "FAIL", "severity": "HIGH"}}}
+    drive = load(v3(stages=stages, pendingRetry={"stages": [{"stage": "REVIEW"}]}))
+    assert drive.pipeline.head.returns == ("DEV",)
+    assert drive.status("DEV") is StageStatus.READY
+    assert drive.status("REVIEW") is StageStatus.PENDING
+    assert phase(drive.pipeline) is Phase.RETRYING
+
+
+def test_a_damaged_barrier_file_is_rebuilt_from_the_stages() -> None:
+    for damaged in ("", "{broken", "[]", '{"a":1,"a":2}'):
+        read = read_state_file(json.dumps(v3()), damaged, "", START)
+        assert read.barriers_rebuilt
+        assert list(read.imported.barriers) == ["post-dev"]
+    started = json.dumps({"post-dev": {"startTime": "2025-12-31T23:58:00+00:00"}})
+    read = read_state_file(json.dumps(v3()), started, "", START)
+    assert not read.barriers_rebuilt
+    assert (read.imported.barriers["post-dev"].due_at or START).minute == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "{", '{"version":2}', "{}", '{"version":4,"version":3}', '{"version":NaN}', "[" * 100_000,
+     '{"version":4,"dag":{"DEV":{}},"stages":{"DEV":{"status":"eaten"}}}', '{"version":4,"dag":[]}',
+     '{"version":3,"dag":{"COOK":{"deps":[]}}}', '{"version":4,"dag":{"DEV":{"deps":["X"]}}}',
+     '{"version":4,"dag":{"DEV":{"deps":["REVIEW"]},"REVIEW":{"deps":["DEV"]}}}', '{"version":4,"sessionId":"\\u0000"}'],
+)  # fmt: skip
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        read_state_file(text, "", "", START)
+    assert refused.value.code is Code.INVALID_ARGUMENT
+
+
+def exported(pipeline: Pipeline) -> tuple[dict[str, Any], dict[str, Any]]:
+    state_json, barrier_json = write_state_file("p", pipeline)
+    return json.loads(state_json), json.loads(barrier_json)
+
+
+def test_a_pipeline_survives_export_and_import() -> None:
+    drive = at_barrier()
+    drive.complete("REVIEW", said("FAIL", severity="HIGH", context_file="/r.md"))
+    state, barriers = exported(drive.pipeline)
+    assert state["activeStages"] == ["TEST"]
+    assert state["dag"]["REVIEW"]["barrier"]["group"] == "post-dev"
+    assert state["dag"]["DEV"]["onFail"] is None
+    assert barriers["post-dev"]["completed"] == ["REVIEW"]
+    again = load(state, json.dumps(barriers))
+    assert again.pipeline.head.marks == drive.pipeline.head.marks
+    assert again.pipeline.stages["REVIEW"].verdict is Verdict.FAIL
+    assert exported(again.pipeline)[0]["stages"] == state["stages"]
+    assert again.complete("TEST").disposition is Disposition.RETURNED
+
+
+def test_a_pending_return_survives_export_and_import() -> None:
+    drive = at_barrier()
+    drive.complete("REVIEW", said("FAIL"))
+    drive.complete("TEST", auto=None)
+    state, _ = exported(drive.pipeline)
+    assert load(state).pipeline.head.returns == ("DEV",)
+
+
+def test_own_dags_and_ended_pipelines_survive_too() -> None:
+    drive = start("fix")
+    drive.complete("DEV")
+    state, barriers = exported(drive.pipeline)
+    assert state["pipelineActive"] is False
+    assert barriers == {}
+    assert load(state).pipeline.head.status is PipelineStatus.COMPLETED
+    state["classification"] = {}
+    assert load(state).pipeline.head.status is PipelineStatus.COMPLETED
+    drive = start("fix")
+    drive.do(c.CancelPipeline("p"))
+    assert load(exported(drive.pipeline)[0]).pipeline.head.status is PipelineStatus.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("drive", "expected"),
+    [
+        (start("none"), Phase.IDLE),
+        (start("fix", auto=False), Phase.CLASSIFIED),
+        (start("fix"), Phase.DELEGATING),
+    ],
+)
+def test_the_phase_is_derived_for_display(drive: Drive, expected: Phase) -> None:
+    assert phase(drive.pipeline) is expected
