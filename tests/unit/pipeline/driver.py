@@ -35,6 +35,7 @@ class Drive:
 
     @property
     def pipeline(self) -> Pipeline:
+        """The pipeline, which must have begun."""
         assert self.state is not None
         return self.state
 
@@ -74,9 +75,11 @@ class Drive:
         return next(event.data for event in reversed(self.events) if event.name == name)
 
     def status(self, stage: str) -> StageStatus:
+        """Where a stage is."""
         return self.pipeline.status_of(stage)
 
     def delegate(self, stage: str, agent_id: str = "agent") -> Delegation:
+        """Give a stage to an agent."""
         answer: c.Answer = self.do(c.DelegateStage("p", stage, agent_id, "seed"))
         return answer.next[0]
 
@@ -91,6 +94,7 @@ class Drive:
         return answer
 
     def put(self, stage: str, sha256: str) -> None:
+        """Attach a report to the current delegation of a stage."""
         known = self.pipeline.stages[stage]
         self.do(c.PutContext("p", f"{stage}#{known.delegations}", known.agent_id, c.NewReport(sha256, 10)))
 
@@ -103,6 +107,7 @@ class Drive:
         return answer
 
     def wait(self, seconds: float) -> None:
+        """Let time pass."""
         self.now += timedelta(seconds=seconds)
 
 

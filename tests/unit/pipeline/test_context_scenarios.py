@@ -150,11 +150,11 @@ def test_budgets_hold_for_the_longest_names_and_hints() -> None:
 def test_a_hint_is_shortened_before_anything_else() -> None:
     dev, review = f"DEV:{'d' * 60}", f"REVIEW:{'r' * 57}"
     neighbours = [f"DEV:{'n' * 20}{number:02d}" for number in range(31)]
-    nodes = [Node(dev, kind_of(dev)), Node(review, kind_of(review), deps=(dev,), on_fail=dev)]
+    nodes = [Node(dev, kind_of(dev), on_fail=dev), Node(review, kind_of(review), deps=(dev,), on_fail=dev)]
     nodes += [Node(name, kind_of(name), deps=(dev,)) for name in neighbours]
     drive = start(graph=build_graph(nodes), env={"k": "v" * 390})
     drive.complete(dev)
-    drive.complete(review, said("FAIL", hint="h" * 200))
+    drive.complete(review, said("FAIL", hint="h" * 200, context_file="report.md"))
     content = json.loads(node_context(drive.pipeline, dev))
     assert content["node"]["next"] == [review, *neighbours]
     assert content["retryContext"]["hint"] == READ_FIRST
