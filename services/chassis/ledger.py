@@ -16,6 +16,7 @@ from pointsman.services.chassis.outbox import Delivery, OutboxWriter
 from pointsman.services.chassis.refusals import Reason, Refusal, not_found
 from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
 from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.telemetry import new_traceparent
 from pointsman.services.chassis.watch import channel, pack
 from pointsman.services.chassis.writer import LostRaceError
 
@@ -41,6 +42,7 @@ class Change(Generic[State]):
     version: int
     digest: str
     loaded_version: int
+    traceparent: str
     created_at_us: int
     at: datetime
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -77,6 +79,7 @@ class Ledger(Generic[State]):
     def __init__(self, store: Store, machine: Machine[State], children: Children[State] | None = None) -> None:
         self.store = store
         self.machine = machine
+        store.machines.append(machine)
         self._children = children
         self._body_type: Any = children.body_type if children else machine.state_type
         self._outbox = OutboxWriter(store)
@@ -138,7 +141,17 @@ class Ledger(Generic[State]):
 
     def _revived(self, row: "_EntityRow", now: datetime) -> Change[State]:
         state = self._revive(row) if row.kind == self.machine.kind else None
-        return Change(row.entity_id, row.project, state, row.version, row.digest, row.version, row.created_at_us, now)
+        return Change(
+            row.entity_id,
+            row.project,
+            state,
+            row.version,
+            row.digest,
+            row.version,
+            row.traceparent,
+            row.created_at_us,
+            now,
+        )
 
     def _revive(self, row: "_EntityRow") -> State:
         if row.machine_version > self.machine.version:
@@ -169,7 +182,17 @@ class Ledger(Generic[State]):
         entity_id, caller = item.command.entity_id, item.caller
         change = batch.changes.get(entity_id)
         if change is None:
-            change = Change(entity_id, caller.project, None, 0, "", 0, batch.now_us, batch.now)
+            change = Change(
+                entity_id,
+                caller.project,
+                None,
+                0,
+                "",
+                0,
+                caller.traceparent or new_traceparent(entity_id),
+                batch.now_us,
+                batch.now,
+            )
         elif change.project != caller.project or (change.state is None and change.version > 0):
             raise not_found(self.machine.kind, entity_id)
         decision = self.machine.decide(change.state, item.command, batch.now)
@@ -229,7 +252,7 @@ class Ledger(Generic[State]):
             "of_entity": change.entity_id, "of_version": change.loaded_version, "kind": self.machine.kind,
             "project": change.project, "run_id": self.machine.run_id(state), "machine_version": self.machine.version,
             "version": change.version, "status": self.machine.status(state), "digest": change.digest,
-            "created_at_us": change.created_at_us, "updated_at_us": now_us, "body": to_text(body),
+            "traceparent": change.traceparent, "created_at_us": change.created_at_us, "updated_at_us": now_us, "body": to_text(body),
         }  # fmt: skip
 
 
@@ -242,11 +265,12 @@ class _EntityRow(NamedTuple):
     machine_version: int
     version: int
     digest: str
+    traceparent: str
     created_at_us: int
     body: str
 
 
-_NOTHING = ("", "", "", 0, 0, "", 0, "")
+_NOTHING = ("", "", "", 0, 0, "", "", 0, "")
 _Answered = dict[tuple[str, str], tuple[str, str]]
 
 

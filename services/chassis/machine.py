@@ -75,3 +75,5 @@ class Machine(Generic[State]):
     run_id: Callable[[State], str]
     events: Mapping[str, type]
     answers: Mapping[type, type]
+    terminal: frozenset[str] = frozenset()
+    """The states after which nothing comes: the entity's span ends there."""

@@ -10,6 +10,7 @@ from pointsman.services.chassis.codec import from_text, to_text
 from pointsman.services.chassis.machine import Decision, Effect, SetTimer
 from pointsman.services.chassis.sql import Prepared, among, packed, upsert
 from pointsman.services.chassis.store import EFFECTS, TIMERS, Store
+from pointsman.services.chassis.telemetry import step_traceparent
 
 if TYPE_CHECKING:
     from pointsman.services.chassis.ledger import Change, Submission
@@ -122,28 +123,15 @@ class OutboxWriter:
             return
         if not decision.events:
             raise ValueError("effects and timers need an event: their ids come from its seq")
-        self._effects += [
-            self._effect_row(now_us, change, item, (number, effect)) for number, effect in enumerate(decision.effects)
-        ]
+        self._effects += [_effect_row(now_us, change, number, effect) for number, effect in enumerate(decision.effects)]
         for timer in decision.timers:
-            row = _timer_row(change, item, timer) if isinstance(timer, SetTimer) else None
+            row = _timer_row(change, timer) if isinstance(timer, SetTimer) else None
             self._timers[change.entity_id, timer.name] = row
 
     def _drop(self, entity_id: str) -> None:
         self._dropped[entity_id] = None
         self._effects = [row for row in self._effects if row["entity_id"] != entity_id]
         self._timers = {key: row for key, row in self._timers.items() if key[0] != entity_id}
-
-    def _effect_row(
-        self, now_us: int, change: "Change[Any]", item: "Submission", numbered: tuple[int, Effect]
-    ) -> dict[str, Any]:
-        number, effect = numbered
-        return {
-            "entity_id": change.entity_id, "seq": change.version, "number": number, "kind": effect.kind,
-            "payload": to_text(effect.data), "project": change.project, "traceparent": item.caller.traceparent,
-            "created_at_us": now_us, "attempts": 0, "due_at_us": now_us, "lease_owner": "", "lease_until_us": 0,
-            "last_error": "",
-        }  # fmt: skip
 
     def write(self, connection: Connection) -> None:
         """Delete what was acknowledged or dropped, then write what is new."""
@@ -208,9 +196,23 @@ def fired_timer(row: Any) -> FiredTimer:
     return FiredTimer(*(row[name] for name in FiredTimer.__slots__))
 
 
-def _timer_row(change: "Change[Any]", item: "Submission", timer: SetTimer) -> dict[str, Any]:
+def _step(change: "Change[Any]") -> str:
+    """The trace context of the transition that asked for it: what it leads to hangs below."""
+    return step_traceparent(change.traceparent, change.entity_id, change.version)
+
+
+def _effect_row(now_us: int, change: "Change[Any]", number: int, effect: Effect) -> dict[str, Any]:
+    return {
+        "entity_id": change.entity_id, "seq": change.version, "number": number, "kind": effect.kind,
+        "payload": to_text(effect.data), "project": change.project, "traceparent": _step(change),
+        "created_at_us": now_us, "attempts": 0, "due_at_us": now_us, "lease_owner": "", "lease_until_us": 0,
+        "last_error": "",
+    }  # fmt: skip
+
+
+def _timer_row(change: "Change[Any]", timer: SetTimer) -> dict[str, Any]:
     return {
         "entity_id": change.entity_id, "name": timer.name, "seq": change.version, "payload": to_text(timer.data),
-        "project": change.project, "traceparent": item.caller.traceparent, "attempts": 0,
+        "project": change.project, "traceparent": _step(change), "attempts": 0,
         "due_at_us": to_us(timer.due_at), "lease_until_us": 0,
     }  # fmt: skip

@@ -1,6 +1,7 @@
 """One service as a process runs it: its store, its servicers, its loops; and the process that runs several."""
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,6 +21,7 @@ from pointsman.services.chassis.store import Store
 
 IDEMPOTENCY_DAYS = 7
 SWITCH_INTERVAL_SECONDS = 0.0005
+OTLP_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 log = structlog.get_logger()
 
@@ -107,7 +109,16 @@ def _chassis_loops(service: Service) -> Sequence[tuple[str, Callable[[], Awaitab
             await store.perform(lambda connection: _delete(connection, table.delete().where(table.c.at_us < oldest_us)))  # noqa: B023
             await asyncio.sleep(3600)
 
-    return (("clock", keep_clock), ("forget_answers", forget_answers))
+    return (("clock", keep_clock), ("forget_answers", forget_answers), *_span_loops(service))
+
+
+def _span_loops(service: Service) -> Sequence[tuple[str, Callable[[], Awaitable[None]]]]:
+    """Spans are exported only where the standard variables name a collector."""
+    if not any(os.environ.get(name) for name in OTLP_VARIABLES):
+        return ()
+    from pointsman.services.chassis.spans import SpanFollower, otlp_exporter  # noqa: PLC0415 - slow to import
+
+    return (("spans", SpanFollower(service.store, service.name, service.store.machines, otlp_exporter()).run),)
 
 
 def _delete(connection: Any, statement: Any) -> int:

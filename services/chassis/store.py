@@ -8,6 +8,7 @@ from sqlalchemy import Connection, MetaData
 
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.ids import new_id
+from pointsman.services.chassis.machine import Machine
 from pointsman.services.chassis.tables import chassis_tables
 from pointsman.services.chassis.watch import Hub, Listener
 from pointsman.services.chassis.writer import Writer
@@ -29,6 +30,7 @@ class Store:
         self.writer = Writer(database)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._deliver: Callable[[Sequence[Any]], None] | None = None
+        self.machines: list[Machine[Any]] = []
         self._jobs = _Jobs()
         self._listener: Listener | None = None
 

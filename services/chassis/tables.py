@@ -15,6 +15,7 @@ class ChassisTables:
     timers: Table
     idempotency: Table
     leases: Table
+    cursors: Table
     head: Table
 
 
@@ -27,6 +28,12 @@ def chassis_tables(metadata: MetaData) -> ChassisTables:
         timers=_timers(metadata),
         idempotency=_idempotency(metadata),
         leases=_leases(metadata),
+        cursors=Table(
+            "cursors",
+            metadata,
+            Column("name", String(128), primary_key=True),
+            Column("position", BigInteger, nullable=False),
+        ),
         head=Table(
             "head",
             metadata,
@@ -48,6 +55,7 @@ def _entities(metadata: MetaData) -> Table:
         Column("version", BigInteger, nullable=False),
         Column("status", String(64), nullable=False),
         Column("digest", String(64), nullable=False),
+        Column("traceparent", String(64), nullable=False),
         Column("created_at_us", BigInteger, nullable=False),
         Column("updated_at_us", BigInteger, nullable=False),
         Column("body", Text, nullable=False),

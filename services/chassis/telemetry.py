@@ -15,9 +15,9 @@ _NO_TRACE = "0" * 32
 current_traceparent: ContextVar[str] = ContextVar("current_traceparent", default="")
 
 
-def new_traceparent() -> str:
-    """A trace of its own, sampled."""
-    return f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01"
+def new_traceparent(entity_id: str) -> str:
+    """A trace of an entity's own, whose root is the entity's span."""
+    return f"00-{secrets.token_hex(16)}-{transition_span_id(entity_id, 0)}-01"
 
 
 def valid_traceparent(text: str) -> str:
@@ -28,6 +28,11 @@ def valid_traceparent(text: str) -> str:
 def transition_span_id(entity_id: str, seq: int) -> str:
     """The span id of a transition: the same however often it is exported."""
     return hashlib.sha256(f"{entity_id}#{seq}".encode()).hexdigest()[:16]
+
+
+def step_traceparent(traceparent: str, entity_id: str, seq: int) -> str:
+    """The context of one transition in its entity's trace."""
+    return f"00-{traceparent[3:35]}-{transition_span_id(entity_id, seq)}-{traceparent[53:55]}"
 
 
 def configure_logs(*, as_json: bool, level: str = "INFO") -> None:

@@ -21,6 +21,11 @@ def upgrade() -> None:
         sa.Column("epoch", sa.BigInteger, nullable=False),
         sa.Column("until_us", sa.BigInteger, nullable=False),
     )
+    op.create_table(
+        "cursors",
+        sa.Column("name", sa.String(128), primary_key=True),
+        sa.Column("position", sa.BigInteger, nullable=False),
+    )
     head = op.create_table(
         "head",
         sa.Column("only", sa.Integer, primary_key=True, autoincrement=False),
@@ -40,6 +45,7 @@ def _entities() -> None:
         sa.Column("version", sa.BigInteger, nullable=False),
         sa.Column("status", sa.String(64), nullable=False),
         sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("traceparent", sa.String(64), nullable=False),
         sa.Column("created_at_us", sa.BigInteger, nullable=False),
         sa.Column("updated_at_us", sa.BigInteger, nullable=False),
         sa.Column("body", sa.Text, nullable=False),
