@@ -36,7 +36,7 @@ async def collector() -> AsyncIterator[Collector]:
     """A collector that listens until the end of the block."""
     server = grpc.aio.server()
     kept = Collector()
-    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(kept, server)
+    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(kept, server)  # type: ignore[no-untyped-call]
     port = server.add_insecure_port("127.0.0.1:0")
     kept.endpoint = f"127.0.0.1:{port}"
     await server.start()
