@@ -3,40 +3,86 @@
 import asyncio
 import json
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+from tests.bench.floors import open_raw
 from tests.bench.load import Measured, load, server
+from tests.bench.preload import preload
 from tests.helpers.databases import new_postgres_database
-from tests.helpers.postgres import PostgresServer, postgres_server
+from tests.helpers.postgres import postgres_server
 
 CALLERS = (1, 16, 64)
+DATABASES = ("sqlite", "postgresql")
+HISTORIES = (1_000, 1_000_000)
 ROUNDS = 3
 SECONDS = 3.0
+
+NewUrl = Callable[[str], str]
 
 
 def main() -> None:
     """Measure floors and ours in turn, so that a noisy minute hits both, and print the middle round."""
     with postgres_server() as postgres, tempfile.TemporaryDirectory() as folder:
+
+        def new_url(database: str) -> str:
+            if database == "postgresql":
+                return new_postgres_database(postgres)
+            return f"sqlite:///{Path(tempfile.mkdtemp(dir=folder)) / 'bench.db'}"
+
         for callers in CALLERS:
             with server("empty") as port:
-                emit("empty_call", "none", callers, asyncio.run(load(port, callers, SECONDS)), None)
-        for database in ("sqlite", "postgresql"):
+                emit("empty_call", "none", callers, asyncio.run(load(port, callers, SECONDS)))
+        for database in DATABASES:
+            for joined in CALLERS:
+                raw_transactions(database, joined, new_url(database))
             for callers in CALLERS:
-                compare(database, callers, postgres, Path(folder))
+                compare(database, callers, new_url)
+            flatness(database, new_url)
 
 
-def compare(database: str, callers: int, postgres: PostgresServer, folder: Path) -> None:
+def raw_transactions(database: str, joined: int, url: str) -> None:
+    """The bare transaction with the bare driver, alone and joined."""
+    store = open_raw(url)
+    latencies: list[float] = []
+    started = time.perf_counter()
+    while time.perf_counter() - started < SECONDS / 3:
+        begun = time.perf_counter()
+        store.batch([f"c{number}" for number in range(joined)])
+        latencies.append(time.perf_counter() - begun)
+    rate = len(latencies) * joined / (time.perf_counter() - started)
+    latencies.sort()
+    p50, p99 = latencies[len(latencies) // 2] * 1000, latencies[int(len(latencies) * 0.99)] * 1000
+    emit("raw_transaction", database, joined, Measured(rate, p50, p99))
+
+
+def compare(database: str, callers: int, new_url: NewUrl) -> None:
     """Stack and ours, several rounds each, one after the other."""
-    stacks, ours = [], []
-    for number in range(ROUNDS):
-        for kind, results in (("stack", stacks), ("ours", ours)):
-            name = f"{kind}-{callers}-{number}.db"
-            url = f"sqlite:///{folder / name}" if database == "sqlite" else new_postgres_database(postgres)
-            with server(kind, url) as port:
-                results.append(asyncio.run(load(port, callers, SECONDS)))
-    stack, own = middle(stacks), middle(ours)
-    emit("stack", database, callers, stack, None)
-    emit("durable_command", database, callers, own, stack)
+    results: dict[str, list[Measured]] = {"stack": [], "ours": []}
+    for _ in range(ROUNDS):
+        for kind, measured in results.items():
+            with server(kind, new_url(database)) as port:
+                measured.append(asyncio.run(load(port, callers, SECONDS)))
+    stack, ours = middle(results["stack"]), middle(results["ours"])
+    emit("stack", database, callers, stack)
+    ratios = {"ratio_to_stack": ours.rate / stack.rate, "p50_ratio_to_stack": ours.p50_ms / stack.p50_ms}
+    emit("durable_command", database, callers, ours, ratios)
+
+
+def flatness(database: str, new_url: NewUrl) -> None:
+    """Whether a long journal makes a command slower."""
+    urls = {rows: new_url(database) for rows in HISTORIES}
+    for rows, url in urls.items():
+        preload(url, rows)
+    results: dict[int, list[Measured]] = {rows: [] for rows in HISTORIES}
+    for _ in range(ROUNDS):
+        for rows, url in urls.items():
+            with server("ours", url) as port:
+                results[rows].append(asyncio.run(load(port, 16, SECONDS)))
+    short, long = (middle(results[rows]) for rows in HISTORIES)
+    emit(f"durable_command_after_{HISTORIES[0]}_rows", database, 16, short)
+    emit(f"durable_command_after_{HISTORIES[1]}_rows", database, 16, long, {"ratio_to_short": long.rate / short.rate})
 
 
 def middle(results: list[Measured]) -> Measured:
@@ -44,7 +90,7 @@ def middle(results: list[Measured]) -> Measured:
     return sorted(results, key=lambda result: result.rate)[len(results) // 2]
 
 
-def emit(name: str, database: str, callers: int, measured: Measured, stack: Measured | None) -> None:
+def emit(name: str, database: str, callers: int, measured: Measured, ratios: dict[str, float] | None = None) -> None:
     """Print one row."""
     row = {
         "name": name,
@@ -53,10 +99,8 @@ def emit(name: str, database: str, callers: int, measured: Measured, stack: Meas
         "rate": round(measured.rate, 1),
         "p50_ms": round(measured.p50_ms, 3),
         "p99_ms": round(measured.p99_ms, 3),
+        **{key: round(value, 3) for key, value in (ratios or {}).items()},
     }
-    if stack is not None:
-        row["ratio_to_stack"] = round(measured.rate / stack.rate, 3)
-        row["p50_ratio_to_stack"] = round(measured.p50_ms / stack.p50_ms, 3)
     print(json.dumps(row), flush=True)
 
 

@@ -55,7 +55,7 @@ async def load(port: int, callers: int, seconds: float) -> Measured:
 async def _burst(stub: Any, callers: int, seconds: float, numbers: "itertools.count[int]") -> list[float]:
     latencies: list[float] = []
     end = time.perf_counter() + seconds
-    prefix = f"{time.time_ns():x}"  # noqa: TID251
+    prefix = f"{time.time_ns():x}"
 
     async def call() -> None:
         while (begun := time.perf_counter()) < end:

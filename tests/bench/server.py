@@ -7,6 +7,9 @@ from typing import Any
 
 import grpc
 
+from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.service import start
 from tests.bench.floors import Joiner, add_floor, open_raw
 from tests.helpers.counter import Add, CounterServicer, build, counter_pb2
 
@@ -32,16 +35,12 @@ async def serve_floor(kind: str, url: str) -> None:
 
 async def serve_ours(url: str) -> None:
     """The chassis with the counter; each command writes journal, state, outbox and answer."""
-    from pointsman.services.chassis.config import ServerSettings
-    from pointsman.services.chassis.db import Database
-    from pointsman.services.chassis.service import start
-
     service = build(Database(url, "counter"))
     servicer = service.servicers[0][1]
     assert isinstance(servicer, CounterServicer)
     descriptor = service.servicers[0][0]
     quiet = dataclasses.replace(service, loops=(), servicers=[(descriptor, _Telling(servicer))], close=None)
-    running = await start(lambda _address: [quiet], ServerSettings(port=0))
+    running = await start(lambda _address: [quiet], ServerSettings(port=0, host="127.0.0.1"))
     print(running.address.rpartition(":")[2], flush=True)
     await asyncio.Event().wait()
 

@@ -28,7 +28,7 @@ for folder in (ROOT / "protos", ROOT / "tests" / "helpers"):
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 counter_pb2: Any
-counter_pb2, counter_pb2_grpc = grpc.protos_and_services("counter.proto")  # type: ignore[attr-defined]
+counter_pb2, counter_pb2_grpc = grpc.protos_and_services("counter.proto")
 SERVICE = counter_pb2.DESCRIPTOR.services_by_name["CounterService"]
 CEILING = 1_000_000
 
