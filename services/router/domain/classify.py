@@ -1,14 +1,23 @@
 """The procedure: one message in, one explained decision out. The same text and rules always give the same."""
 
 import hashlib
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pointsman.services.router.domain import debate as debating
 from pointsman.services.router.domain.document import OwnRule, RuleDocument, RuleEffect, RuleProblem
-from pointsman.services.router.domain.english import ACTIVE, Act, English, Sentence, read_english
+from pointsman.services.router.domain.english import (
+    ACTIVE,
+    Act,
+    English,
+    Sentence,
+    is_command_line,
+    read_english,
+    tokens_of,
+)
 from pointsman.services.router.domain.languages import (
     Languages,
     Reading,
@@ -17,12 +26,14 @@ from pointsman.services.router.domain.languages import (
     read_language,
 )
 from pointsman.services.router.domain.lexicon import build_lexicon
+from pointsman.services.router.domain.references import References, build_references
 from pointsman.services.router.domain.scan import PatternSet, Scan, compile_pattern, pattern_set, scan
 from pointsman.services.router.domain.values import (
     Bypass,
     Classification,
     Confidence,
     Debate,
+    DebateReason,
     Mode,
     PlanningTrigger,
     RouteTarget,
@@ -32,7 +43,6 @@ from pointsman.services.router.domain.values import (
 )
 
 STRONG_AT = 3
-_PLAIN_WORD = re.compile(r"\w[\w'-]*")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -43,22 +53,28 @@ class RuleBook:
     document: RuleDocument
     version: str
     patterns: PatternSet
+    references: References
     english: English
     languages: Languages
     fast_path: PatternSet
     debate: debating.DebateRules
+    indicators: frozenset[str]
+    keywords: frozenset[str]
+    answers: dict[str, Classification]
     own: tuple[tuple[OwnRule, Any], ...] = ()
 
 
 def build_rule_book(document: RuleDocument) -> RuleBook:
     """Compile a rule file; a rule that cannot be taken is refused by name."""
     english = document.english
-    lexicon = build_lexicon(english)
+    lexicon = build_lexicon(english, debating.risky_verbs(document.debate))
     commands = " ".join(english.commands[name] for name in ("read", "write", "destructive"))
+    indicators = frozenset(english.code_indicators.split())
     return RuleBook(
         document=document,
         version=document.version,
-        patterns=pattern_set({name: rule.pattern for name, rule in document.patterns.items()}),
+        patterns=_all_patterns(document),
+        references=build_references(document.references),
         english=English(
             lexicon=lexicon,
             phrases=pattern_set(english.phrases),
@@ -66,16 +82,26 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
             launchers=frozenset(english.commands["launcher"].split()),
             launcher_verbs=frozenset(english.commands["launcher_verb"].split()),
         ),
-        languages=build_languages(document.languages, frozenset(lexicon.flags)),
+        languages=build_languages(document.languages, frozenset(english.stopwords.split()), frozenset(lexicon.flags)),
         fast_path=pattern_set(document.fast_path),
         debate=debating.build_debate(document.debate, english.commands),
+        indicators=indicators,
+        keywords=frozenset(lexicon.stems) | indicators,
+        answers={},
     )
+
+
+def _all_patterns(document: RuleDocument) -> PatternSet:
+    """Everything that one pass over the text has to find."""
+    patterns = {name: rule.pattern for name, rule in document.patterns.items()}
+    debates = {f"debate.{name}": rule.pattern for name, rule in document.debate.items() if rule.pattern}
+    return pattern_set({**patterns, **document.english.phrases, **debates})
 
 
 def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
     """The same book with a project's rules added; the version names them by their digest."""
     if not own:
-        return replace(book, own=(), version=book.document.version)
+        return replace(book, own=(), version=book.document.version, answers={})
     seen: set[str] = set()
     compiled = []
     for rule in own:
@@ -85,7 +111,7 @@ def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
         compiled.append((rule, compile_pattern(rule.id, f"(?i){rule.pattern}")))
     told = "\n".join(f"{rule.id}\t{rule.effect}\t{rule.pattern}" for rule in own)
     digest = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:12]
-    return replace(book, own=tuple(compiled), version=f"{book.document.version}+{digest}")
+    return replace(book, own=tuple(compiled), answers={}, version=f"{book.document.version}+{digest}")
 
 
 def classify(
@@ -93,19 +119,25 @@ def classify(
 ) -> Classification:
     """Decide one message."""
     lower = lower_case(text)
-    found = scan(book.patterns, book.document.patterns, lower)
-    if system_generated or "system.marker" in found.marks:
+    found = scan(book.patterns, book.references, lower)
+    if system_generated or "system.marker" in found.hits:
         return _answer(book, "system.marker")
-    command = book.fast_path.matching(lower.strip())
-    if command:
-        return _fast_path(book, lower, command[0])
-    own = tuple((rule, match) for rule, pattern in book.own if (match := pattern.search(lower)) is not None)
-    words = set(_PLAIN_WORD.findall(lower))
-    language = detect_language(book.languages, lower, words)
+    tokens = tokens_of(found.masked)
+    if tokens and tokens[0] in book.document.fast_path:
+        command = book.fast_path.matching(lower.strip())
+        if command:
+            return _fast_path(book, lower, command[0])
+    own = _own_matches(book, lower) if book.own else ()
     message = _Message(book, lower, found, own, already_debated)
-    if language is None:
-        return _classify_english(message)
+    words = set(tokens)
+    language = detect_language(book.languages, lower, words)
+    if language is None or (tokens[0] in book.english.commands and is_command_line(book.english, tokens)):
+        return _classify_english(message, tokens, words)
     return _classify_foreign(message, read_language(language, found.masked))
+
+
+def _own_matches(book: RuleBook, lower: str) -> tuple[tuple[OwnRule, Any], ...]:
+    return tuple((rule, match) for rule, pattern in book.own if (match := pattern.search(lower)) is not None)
 
 
 def lower_case(text: str) -> str:
@@ -118,8 +150,7 @@ def lower_case(text: str) -> str:
     return _SURROGATE.sub("\ufffd", lower).replace("’", "'")
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
+class _Message(NamedTuple):
     """One message on its way through the procedure."""
 
     book: RuleBook
@@ -133,81 +164,85 @@ class _Message:
         return next((f"own.{rule.id}" for rule, _ in self.own if rule.effect is effect), "")
 
 
-def _classify_english(message: _Message) -> Classification:
-    marks = message.scan.marks
-    sentences = read_english(message.book.english, message.scan.masked, "shape.identifier" in marks)
-    rule = _mode_rule(message, _english_rule(sentences, marks))
-    if not rule.active:
-        return _answer(message.book, rule.name)
-    triggers = _triggers(message, _english_keywords(message, sentences))
-    reads = debating.only_reads(message.book.debate, sentences) and "shape.redirection" not in marks
-    found = {} if reads else debating.planning_triggers(message.book.debate, sentences, message.lower)
-    return _act(message, rule.name, triggers, reads, found)
+def _classify_english(message: _Message, tokens: list[str], words: set[str]) -> Classification:
+    book, hits = message.book, message.scan.hits
+    sentences = read_english(book.english, tokens, hits)
+    name, active = _mode_rule(message, *_english_rule(sentences, hits))
+    if not active:
+        return _answer(book, name)
+    triggers = _triggers(message, _english_keywords(book, sentences, words))
+    reads = debating.only_reads(book.debate, sentences) and "shape.redirection" not in hits
+    found = {} if reads else debating.planning_triggers(book.debate, sentences)
+    if hits and not reads:
+        _add_patterns(message, found)
+    return _act(message, name, triggers, reads, found)
+
+
+def _add_patterns(message: _Message, found: dict[PlanningTrigger, str]) -> None:
+    """Reasons to debate that are expressions over the text: SQL, command lines, wildcards."""
+    for hit in message.scan.hits:
+        if hit.startswith("debate."):
+            match = message.book.patterns.expressions[hit].search(message.lower)
+            found.setdefault(PlanningTrigger(hit.removeprefix("debate.")), match.group().strip())
 
 
 def _classify_foreign(message: _Message, reading: Reading) -> Classification:
-    rule = _mode_rule(message, _Rule(reading.rule, reading.active))
-    if not rule.active:
-        return _answer(message.book, rule.name)
+    name, active = _mode_rule(message, reading.rule, reading.active)
+    if not active:
+        return _answer(message.book, name)
     triggers = _triggers(message, _foreign_keywords(message, reading))
     reads = debating.foreign_only_reads(reading)
     found = {} if reads else debating.foreign_triggers(reading)
-    return _act(message, rule.name, triggers, reads, found)
+    return _act(message, name, triggers, reads, found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """The rule that decides the mode, and which way."""
-
-    name: str
-    active: bool
-
-
-def _mode_rule(message: _Message, spoken: _Rule) -> _Rule:
+def _mode_rule(message: _Message, spoken: str, active: bool) -> tuple[str, bool]:
     """References first, then what the project's own rules say, then what the message does."""
     if message.scan.references:
-        return _Rule(message.scan.references[0].rule, active=True)
-    if name := message.own_with(RuleEffect.REFERENCE):
-        return _Rule(name, active=True)
-    if name := message.own_with(RuleEffect.ANSWER):
-        return _Rule(name, active=False)
-    if not spoken.active and not spoken.name.endswith("question") and (name := message.own_with(RuleEffect.ACTION)):
-        return _Rule(name, active=True)
-    return spoken
+        return message.scan.references[0].rule, True
+    if message.own:
+        if name := message.own_with(RuleEffect.REFERENCE):
+            return name, True
+        if name := message.own_with(RuleEffect.ANSWER):
+            return name, False
+        if not active and not spoken.endswith("question") and (name := message.own_with(RuleEffect.ACTION)):
+            return name, True
+    return spoken, active
 
 
-def _english_rule(sentences: list[Sentence], marks: frozenset[str]) -> _Rule:
-    """One operation is enough; without any, the first sentence says what kind of talk it is."""
+def _english_rule(sentences: list[Sentence], hits: frozenset[str]) -> tuple[str, bool]:
+    """One operation is enough; without any, a question or the first sentence says what kind of talk it is."""
+    talk = Act.ACKNOWLEDGEMENT if not sentences else sentences[0].act
+    asked = False
     for sentence in sentences:
         if sentence.act in ACTIVE:
-            return _Rule(sentence.act, active=True)
-    if not sentences:
-        return _Rule(Act.ACKNOWLEDGEMENT, active=False)
-    asked = any(sentence.act in (Act.QUESTION, Act.REQUEST) for sentence in sentences)
-    if "shape.error_name" in marks and not asked:
-        return _Rule(Act.FAULT, active=True)
-    return _Rule(next((s.act for s in sentences if s.act is Act.QUESTION), sentences[0].act), active=False)
+            return sentence.act, True
+        if sentence.act is _QUESTION:
+            talk = _QUESTION
+        asked = asked or sentence.act in (_QUESTION, _REQUEST)
+    if "shape.error_name" in hits and not asked:
+        return Act.FAULT, True
+    return talk, False
 
 
-def _english_keywords(message: _Message, sentences: list[Sentence]) -> dict[str, tuple[str, str]]:
+def _english_keywords(book: RuleBook, sentences: list[Sentence], words: set[str]) -> dict[str, tuple[str, str]]:
     """Each distinct keyword by its stem: the word as it stands, and its rule."""
-    lexicon = message.book.english.lexicon
-    indicators = message.book.document.english.code_indicators.split()
+    lexicon = book.english.lexicon
     found: dict[str, tuple[str, str]] = {}
+    if len(sentences) > 1:
+        words = {word for sentence in sentences if sentence.act is not _STATEMENT for word in sentence.words}
+    for word in words & book.keywords:
+        if word in book.indicators:
+            found[word] = (word, "code_indicator")
+        else:
+            stem = lexicon.stems[word]
+            found[stem] = (word, lexicon.keyword_rules[stem])
     for sentence in sentences:
-        if sentence.act is Act.STATEMENT:
-            continue
-        for word in sentence.words:
-            stem = lexicon.stems.get(word)
-            if stem is not None:
-                found.setdefault(stem, (word, lexicon.keyword_rules[stem]))
-            elif word in indicators:
-                found.setdefault(word, (word, "code_indicator"))
         for order in sentence.orders:
-            if order.work:
-                found.setdefault(order.verb, (sentence.words[order.at], Act.ORDER))
-        if sentence.act is Act.COMMAND:
-            found.setdefault(sentence.words[0], (sentence.words[0], Act.COMMAND))
+            if order.work and order.verb not in found:
+                found[order.verb] = (sentence.words[order.at], _ORDER)
+        if sentence.act is _COMMAND:
+            found.setdefault(sentence.words[0], (sentence.words[0], _COMMAND))
     return found
 
 
@@ -224,20 +259,32 @@ def _foreign_keywords(message: _Message, reading: Reading) -> dict[str, tuple[st
 
 def _triggers(message: _Message, keywords: dict[str, tuple[str, str]]) -> tuple[Trigger, ...]:
     """References, keywords and own rules, in the order of their places."""
-    found = list(message.scan.references)
     text = message.scan.masked
-    for word, rule in keywords.values():
-        start = _place(text, word)
-        kind = TriggerKind.CODE_INDICATOR if rule == "code_indicator" else TriggerKind.KEYWORD
-        found.append(Trigger(kind, word, rule, start, start + len(word)))
+    found = [
+        Trigger(
+            _INDICATOR if rule == "code_indicator" else _KEYWORD,
+            word,
+            rule,
+            start := _place(text, word),
+            start + len(word),
+        )
+        for word, rule in keywords.values()
+    ]
+    found += message.scan.references
     for own, match in message.own:
         if own.effect in (RuleEffect.ACTION, RuleEffect.REFERENCE):
             found.append(Trigger(TriggerKind.OWN_RULE, own.id, f"own.{own.id}", match.start(), match.end()))
-    return tuple(sorted(found, key=_start))
+    if len(found) > 1:
+        found.sort(key=_start)
+    return tuple(found)
 
 
-def _start(trigger: Trigger) -> int:
-    return trigger.start
+# Looking up a member costs more than the rest of most functions here: they are looked up once.
+_KEYWORD, _INDICATOR = TriggerKind.KEYWORD, TriggerKind.CODE_INDICATOR
+_STATEMENT, _QUESTION, _REQUEST, _COMMAND, _ORDER = Act.STATEMENT, Act.QUESTION, Act.REQUEST, Act.COMMAND, Act.ORDER
+_ACTION, _SWARM, _PLANNING, _NO_DEBATE = Mode.ACTION, RouteTarget.SWARM_ORCHESTRATOR, Debate.PLANNING, Debate.NONE
+_STRONG, _WEAK, _NO_STAKES = Confidence.STRONG, Confidence.WEAK, Stakes.NONE
+_start = operator.attrgetter("start")
 
 
 def _place(text: str, word: str) -> int:
@@ -256,34 +303,40 @@ def _place(text: str, word: str) -> int:
 def _act(
     message: _Message, rule: str, triggers: tuple[Trigger, ...], reads: bool, found: dict[PlanningTrigger, str]
 ) -> Classification:
-    confidence = Confidence.STRONG if len(triggers) >= STRONG_AT else Confidence.WEAK
-    if confidence is Confidence.STRONG:
+    strong = len(triggers) >= STRONG_AT
+    if strong and found:
         found.pop(PlanningTrigger.AMBIGUOUS_SCOPE, None)
-    reasons = debating.reasons_for(found, message.lower) + _own_reasons(message)
-    stakes = _stakes(message, found)
     bypass = _bypass(message, reads)
-    rules = (rule, *(t.rule for t in triggers), *(r.rule for r in reasons), *((f"bypass.{bypass}",) if bypass else ()))
+    reasons: tuple[DebateReason, ...] = ()
+    stakes = _NO_STAKES
+    if found or message.own:
+        reasons = debating.reasons_for(found, message.lower) + _own_reasons(message)
+        stakes = _stakes(message, found)
+    rules = [rule, *[trigger.rule for trigger in triggers], *[reason.rule for reason in reasons]]
+    if bypass is not None:
+        rules.append(_BYPASS_RULES[bypass])
     return Classification(
-        mode=Mode.ACTION,
-        confidence=confidence,
-        triggers=triggers,
-        route=RouteTarget.SWARM_ORCHESTRATOR,
-        fast_path=False,
-        debate=Debate.PLANNING if reasons and bypass is None else Debate.NONE,
-        stakes=stakes,
-        bypass=bypass,
-        reasons=reasons,
-        rules=tuple(dict.fromkeys(rules)),
-        rule_set_version=message.book.version,
+        _ACTION,
+        _STRONG if strong else _WEAK,
+        triggers,
+        _SWARM,
+        False,  # noqa: FBT003 - by position, for speed
+        _PLANNING if reasons and bypass is None else _NO_DEBATE,
+        stakes,
+        bypass,
+        reasons,
+        tuple(dict.fromkeys(rules)),
+        message.book.version,
     )
 
 
+_BYPASS_RULES = {bypass: f"bypass.{bypass}" for bypass in Bypass}
 _OWN_STAKES = {RuleEffect.HIGH_STAKES: Stakes.HIGH, RuleEffect.MEDIUM_STAKES: Stakes.MEDIUM}
 
 
-def _own_reasons(message: _Message) -> tuple[debating.DebateReason, ...]:
+def _own_reasons(message: _Message) -> tuple[DebateReason, ...]:
     return tuple(
-        debating.DebateReason(PlanningTrigger.OWN_RULE, f"own.{rule.id}", match.start(), match.end())
+        DebateReason(PlanningTrigger.OWN_RULE, f"own.{rule.id}", match.start(), match.end())
         for rule, match in message.own
         if rule.effect in _OWN_STAKES
     )
@@ -299,7 +352,7 @@ def _stakes(message: _Message, found: dict[PlanningTrigger, str]) -> Stakes:
 
 def _bypass(message: _Message, reads: bool) -> Bypass | None:
     """In order of precedence; a trivial command never comes here."""
-    if "override.user" in message.scan.marks:
+    if "override.user" in message.scan.hits:
         return Bypass.USER_OVERRIDE
     if reads:
         return Bypass.READ_ONLY
@@ -307,19 +360,23 @@ def _bypass(message: _Message, reads: bool) -> Bypass | None:
 
 
 def _answer(book: RuleBook, rule: str) -> Classification:
-    return Classification(
-        mode=Mode.ANSWER,
-        confidence=Confidence.NONE,
-        triggers=(),
-        route=RouteTarget.DIRECT_RESPONSE,
-        fast_path=False,
-        debate=Debate.NONE,
-        stakes=Stakes.NONE,
-        bypass=None,
-        reasons=(),
-        rules=(rule,),
-        rule_set_version=book.version,
-    )
+    """Talk: one decision for each rule that says so, made once."""
+    known = book.answers.get(rule)
+    if known is None:
+        known = book.answers[rule] = Classification(
+            mode=Mode.ANSWER,
+            confidence=Confidence.NONE,
+            triggers=(),
+            route=RouteTarget.DIRECT_RESPONSE,
+            fast_path=False,
+            debate=Debate.NONE,
+            stakes=Stakes.NONE,
+            bypass=None,
+            reasons=(),
+            rules=(rule,),
+            rule_set_version=book.version,
+        )
+    return known
 
 
 def _fast_path(book: RuleBook, lower: str, command: str) -> Classification:

@@ -18,11 +18,17 @@ from pointsman.services.router.domain.english import (
 )
 from pointsman.services.router.domain.languages import Reading
 from pointsman.services.router.domain.lexicon import Word
-from pointsman.services.router.domain.scan import MASK, PatternSet, pattern_set
+from pointsman.services.router.domain.scan import MASK
 from pointsman.services.router.domain.values import DebateReason, PlanningTrigger, Stakes
 
 DATA, SURFACE, SECURITY, KEY_OWNER = (int(Word[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
 BULK, VAGUE, TIME, PRODUCTION = (int(Word[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
+_DESTRUCTIVE, _DEPLOYMENT, _SECURITY, _BULK, _AMBIGUOUS_SCOPE, _OWN_RULE = _ALL = tuple(PlanningTrigger)
+_COMMAND = Act.COMMAND
+_CHANGING = CHANGE | TOOL
+_WEIGHTY = SECURITY | BULK | VAGUE | int(Word.RISKY)
+_LOOKING = READ | TELL | ASK
+_WRITING = CHANGE | MAKE
 _KEYS = frozenset({"key", "keys"})
 _EDGES = frozenset(
     {"from", "in", "of", "to", "with", "by", "under", "on", "for", "at", "into", "when", "if", "that", "which"}
@@ -40,11 +46,15 @@ class DebateRules:
     any_object: frozenset[str]
     deployment: frozenset[str]
     pushes: frozenset[str]
-    patterns: PatternSet
     stakes: Mapping[PlanningTrigger, Stakes]
     read_commands: frozenset[str]
     read_launcher_verbs: frozenset[str]
     destructive_commands: frozenset[str]
+
+
+def risky_verbs(rules: Mapping[str, DebateRule]) -> list[str]:
+    """The verbs that may start a debate."""
+    return [verb for rule in rules.values() for verb in f"{rule.verbs} {rule.pushes}".split()]
 
 
 def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -> DebateRules:
@@ -56,7 +66,6 @@ def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -
         any_object=frozenset(destructive.any_object.split()),
         deployment=frozenset(deployment.verbs.split()),
         pushes=frozenset(deployment.pushes.split()),
-        patterns=pattern_set({name: rule.pattern for name, rule in rules.items() if rule.pattern}),
         stakes={PlanningTrigger(name): Stakes(rule.stakes) for name, rule in rules.items()},
         read_commands=frozenset(commands["read"].split()),
         read_launcher_verbs=frozenset(commands["git_read"].split()),
@@ -64,21 +73,21 @@ def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -
     )
 
 
-def planning_triggers(rules: DebateRules, sentences: Iterable[Sentence], text: str) -> dict[PlanningTrigger, str]:
-    """Every reason to debate that the orders give, each with the word that stands for it."""
+def planning_triggers(rules: DebateRules, sentences: Iterable[Sentence]) -> dict[PlanningTrigger, str]:
+    """Every reason to debate that the sentences give, each with the word that stands for it."""
     found: dict[PlanningTrigger, str] = {}
     for sentence in sentences:
-        for order in sentence.orders:
+        for order in sentence.orders if sentence.seen & _WEIGHTY or not _KEYS.isdisjoint(sentence.words) else ():
             if order.work and not is_reading(order):
                 _weigh(rules, sentence, order, found)
-        if sentence.act in (Act.FAULT, Act.WISH, Act.CODE):
-            _note(found, PlanningTrigger.SECURITY, _security_word(sentence.words, sentence.flags))
-        if sentence.act is Act.COMMAND and sentence.words[0] in rules.destructive_commands:
-            _note(found, PlanningTrigger.DESTRUCTIVE, sentence.words[0])
-    for name in rules.patterns.matching(text):
-        match = rules.patterns.expressions[name].search(text)
-        _note(found, PlanningTrigger(name), match.group().strip())
+        if sentence.act in _IMPLIED_WORK:
+            _note(found, _SECURITY, _security_word(sentence.words, sentence.flags))
+        elif sentence.act is _COMMAND and sentence.words[0] in rules.destructive_commands:
+            _note(found, _DESTRUCTIVE, sentence.words[0])
     return found
+
+
+_IMPLIED_WORK = frozenset({Act.FAULT, Act.WISH, Act.CODE})
 
 
 def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str) -> None:
@@ -88,21 +97,20 @@ def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str
 
 def _weigh(rules: DebateRules, sentence: Sentence, order: Order, found: dict[PlanningTrigger, str]) -> None:
     words, flags, after = sentence.words, sentence.flags, order.at + 1
+    ahead = 0
+    for flag in flags[after:]:
+        ahead |= flag
     if order.verb in rules.destructive and _destroys_data(rules, words, flags, order):
-        _note(found, PlanningTrigger.DESTRUCTIVE, words[order.at])
-    if order.verb in rules.deployment:
-        _note(found, PlanningTrigger.DEPLOYMENT, words[order.at])
-    elif order.verb in rules.pushes and _reaches_production(words, flags, after):
-        _note(found, PlanningTrigger.DEPLOYMENT, words[order.at])
-    _note(found, PlanningTrigger.SECURITY, _security_word(words[after:], flags[after:], order.verb))
-    if order.flags & (CHANGE | TOOL) and not order.flags & MAKE:
-        _note(found, PlanningTrigger.BULK, _bulk_word(words, flags, after))
-    if sum(flag & VAGUE > 0 for flag in flags[after:]):
-        _note(
-            found,
-            PlanningTrigger.AMBIGUOUS_SCOPE,
-            next(w for w, f in zip(words[after:], flags[after:], strict=True) if f & VAGUE),
-        )
+        _note(found, _DESTRUCTIVE, words[order.at])
+    if order.verb in rules.deployment or (order.verb in rules.pushes and _reaches_production(words, flags, after)):
+        _note(found, _DEPLOYMENT, words[order.at])
+    if ahead & SECURITY or not _KEYS.isdisjoint(words):
+        _note(found, _SECURITY, _security_word(words[after:], flags[after:], order.verb))
+    if ahead & BULK and order.flags & _CHANGING and not order.flags & MAKE:
+        _note(found, _BULK, _bulk_word(words, flags, after))
+    if ahead & VAGUE:
+        vague = next(word for word, flag in zip(words[after:], flags[after:], strict=True) if flag & VAGUE)
+        _note(found, _AMBIGUOUS_SCOPE, vague)
 
 
 def _destroys_data(rules: DebateRules, words: list[str], flags: list[int], order: Order) -> bool:
@@ -128,7 +136,7 @@ def _security_word(words: list[str], flags: list[int], verb: str = "") -> str:
     for at, word in enumerate(words):
         if flags[at] & SECURITY:
             return word
-        if word in _KEYS and (verb in ("rotate", "revoke") or at and flags[at - 1] & KEY_OWNER):
+        if word in _KEYS and (verb in ("rotate", "revoke") or (at and flags[at - 1] & KEY_OWNER)):
             return word
     return ""
 
@@ -149,13 +157,13 @@ def is_reading(order: Order) -> bool:
     """The order only looks."""
     if order.verb in _HARMLESS:
         return True
-    return bool(order.flags & (READ | TELL | ASK)) and not order.flags & (CHANGE | MAKE)
+    return bool(order.flags & _LOOKING) and not order.flags & _WRITING
 
 
 def only_reads(rules: DebateRules, sentences: list[Sentence]) -> bool:
     """The whole message only looks: every order, every command, and nothing else that asks for work."""
     for sentence in sentences:
-        if sentence.act is Act.COMMAND:
+        if sentence.act is _COMMAND:
             if not _command_reads(rules, sentence):
                 return False
         elif sentence.orders:
@@ -168,8 +176,8 @@ def only_reads(rules: DebateRules, sentences: list[Sentence]) -> bool:
 
 def _command_reads(rules: DebateRules, sentence: Sentence) -> bool:
     """Each part of a pipe only reads; a flag that writes or executes does not."""
-    text = sentence.text
-    if any(mark in text for mark in (">", "-delete", "-exec", "-i ", "xargs", "&", ";")):
+    text = " ".join(sentence.words)
+    if any(mark in text for mark in (">", "- delete", "- exec", "- i ", "xargs", "&", ";")):
         return False
     for part in text.split("|"):
         words = part.split()
@@ -186,14 +194,14 @@ def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
     """Every reason to debate in another language, by its lists."""
     hits = reading.hits
     names = {
-        PlanningTrigger.DESTRUCTIVE: "destructive" in hits and "data" in hits,
-        PlanningTrigger.DEPLOYMENT: "deployment" in hits,
-        PlanningTrigger.SECURITY: "security" in hits,
-        PlanningTrigger.BULK: "bulk" in hits and "do" in hits,
-        PlanningTrigger.AMBIGUOUS_SCOPE: "vague" in hits and "do" in hits and "work" not in hits,
+        _DESTRUCTIVE: "destructive" in hits and "data" in hits,
+        _DEPLOYMENT: "deployment" in hits,
+        _SECURITY: "security" in hits,
+        _BULK: "bulk" in hits and "do" in hits,
+        _AMBIGUOUS_SCOPE: "vague" in hits and "do" in hits and "work" not in hits,
     }
     expressions = reading.language.classes.expressions
-    lists = {PlanningTrigger.AMBIGUOUS_SCOPE: "vague"}
+    lists = {_AMBIGUOUS_SCOPE: "vague"}
     return {
         trigger: expressions[lists.get(trigger, trigger.value)].search(reading.text).group().strip()
         for trigger, holds in names.items()
@@ -210,7 +218,7 @@ def foreign_only_reads(reading: Reading) -> bool:
 def reasons_for(found: Mapping[PlanningTrigger, str], text: str) -> tuple[DebateReason, ...]:
     """The reasons with their places in the text, in the order of the table."""
     reasons = []
-    for trigger in PlanningTrigger:
+    for trigger in _ALL:
         if trigger in found:
             start = max(0, text.find(found[trigger]))
             reasons.append(DebateReason(trigger, _CHECKED[trigger], start, start + len(found[trigger])))

@@ -40,8 +40,17 @@ class PatternRule:
     kind: str
     pattern: str
     about: str
-    exempt: str = ""
-    needs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRules:
+    """What makes a word without blanks a file, a folder or a host, and which words only look like one."""
+
+    extensions: str
+    dot_names: str
+    hosts: str
+    folders: str
+    exempt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,7 @@ class EnglishRules:
     """The English lexicon: base forms in classes, phrases as expressions."""
 
     keywords: dict[str, str]
+    stopwords: str
     code_indicators: str
     verbs: dict[str, str]
     doubling: str
@@ -103,6 +113,7 @@ class RuleDocument:
 
     version: str
     about: str
+    references: ReferenceRules
     patterns: dict[str, PatternRule]
     english: EnglishRules
     languages: dict[str, LanguageRules]

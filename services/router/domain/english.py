@@ -1,35 +1,70 @@
 """What an English sentence does: ask, tell, order, approve, wish, report a fault, or just talk."""
 
-import re
+import functools
+import itertools
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from pointsman.services.router.domain.lexicon import VERB, Lexicon, Word
 from pointsman.services.router.domain.scan import MASK, PatternSet
 
-# Single character classes only, each followed by what it excludes: no backtracking beyond one character.
-_TOKEN = re.compile(r"\w(?:[\w'+#]|[.-](?=\w))*|\x01+|[^\s\w]")
-_BOUNDARY = re.compile(r"(?<=[.!?])[\s\"')]+|\n+|;\s")
-_CLAUSE_MARKS = frozenset(
-    {",", "and", "then", "but", "or", ":", "-", "–", "—", "(", "so", "also", "please", ";", "after", "if"}
+_BREAK = "\x02"
+_BREAKS = ((". ", " \x02 "), ("! ", " \x02 "), ("? ", " ? \x02 "), ("\n", " \x02 "), ("; ", " \x02 "))
+_MARKS = (
+    ",",
+    ":",
+    "?",
+    "(",
+    ")",
+    '"',
+    "`",
+    "/",
+    "!",
+    " '",
+    "' ",
+    "=",
+    "[",
+    "]",
+    "{",
+    "}",
+    "<",
+    ">",
+    "|",
+    "&",
+    ";",
+    "…",
 )
-_OBJECTS = frozenset("the a an my our your its their this these those all every each both it them".split())
-_REQUESTS = frozenset({"can", "could", "would", "will"})
+_FOREIGN_MARKS = ("“", "”", "—", "–", "。", "，", "？", "！", "、", "：", "«", "»", "‘")
+_OBJECTS = frozenset(
+    {"the", "a", "an", "my", "our", "your", "its", "their", "this", "these", "those", "all", "every", "each"}
+    | {"both", "it", "them"}
+)
 _PARTNERS = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
+_PERSONS = frozenset({"i", "you", "we", "they"})
 _VERB_ENDINGS = ("ize", "ise", "ify")
+_NOTHING: frozenset[str] = frozenset()
+_ZEROS = itertools.repeat(0)
 
 TOOL, CHANGE, MAKE, READ, ASK, TELL = (int(Word[name]) for name in ("TOOL", "CHANGE", "MAKE", "READ", "ASK", "TELL"))
 WORK, STRONG_WORK, PROSE, WEAK_PROSE = (int(Word[name]) for name in ("WORK", "STRONG_WORK", "PROSE", "WEAK_PROSE"))
 FAULT, QUESTION, WH, SUBJECT = (int(Word[name]) for name in ("FAULT", "QUESTION", "WH", "SUBJECT"))
 DETERMINER, COPULA, LEAD, APPROVAL = (int(Word[name]) for name in ("DETERMINER", "COPULA", "LEAD", "APPROVAL"))
-NEGATION, FUNCTION, THIRD, FILLER = (int(Word[name]) for name in ("NEGATION", "FUNCTION", "THIRD", "FILLER"))
-GERUND = int(Word.GERUND)
+THIRD, FILLER, GERUND = (int(Word[name]) for name in ("THIRD", "FILLER", "GERUND"))
+CLAUSE, ASKED, NEGATION = int(Word.CLAUSE), int(Word.REQUEST), int(Word.NEGATION)
 _REFERENCE = WORK | STRONG_WORK | int(Word.DATA)
+_NOUN = WORK | PROSE
+_OBJECT_START = DETERMINER | WORK
 _SKIPPED = LEAD | FILLER
+_NOUN_SIGNS = COPULA | FAULT | WORK
 
 
 class Act(StrEnum):
     """What a sentence does; the value is the rule that says so."""
+
+    __hash__ = str.__hash__
 
     ORDER = "order.verb"
     APPROVAL = "order.approval"
@@ -43,11 +78,25 @@ class Act(StrEnum):
     STATEMENT = "talk.statement"
 
 
+# Looking up a member costs more than the rest of most functions here: they are looked up once.
+_ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWLEDGEMENT, _STATEMENT = Act
 ACTIVE = frozenset({Act.ORDER, Act.APPROVAL, Act.COMMAND, Act.WISH, Act.FAULT, Act.CODE})
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Place(StrEnum):
+    """Where an order may stand; the later, the plainer it has to be."""
+
+    __hash__ = str.__hash__
+
+    FIRST = "first"
+    REQUESTED = "requested"
+    LATER = "later"
+
+
+_FIRST, _REQUESTED, _LATER = Place
+
+
+class Order(NamedTuple):
     """One thing that a sentence says to do: the verb's base form, what it can be, and where it stands."""
 
     verb: str
@@ -56,15 +105,16 @@ class Order:
     work: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sentence:
-    """A sentence that has been read."""
+    """A sentence while it is read: its words, what each can be, the phrases in it, and what it does."""
 
-    act: Act
-    text: str
     words: list[str]
     flags: list[int]
-    orders: tuple[Order, ...] = ()
+    hits: frozenset[str]
+    seen: int
+    act: Act = _STATEMENT
+    orders: Sequence[Order] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,192 +128,263 @@ class English:
     launcher_verbs: frozenset[str]
 
 
-def read_english(english: English, text: str, has_identifier: bool) -> list[Sentence]:
+def tokens_of(text: str) -> list[str]:
+    """The words and marks of a lower-case text, and a break between sentences; a dot inside a word stays there."""
+    spaced = text.rstrip().rstrip(".! ")
+    for mark, apart in _BREAKS:
+        if mark in spaced:
+            spaced = spaced.replace(mark, apart)
+    for mark in _MARKS if text.isascii() else _MARKS + _FOREIGN_MARKS:
+        if mark in spaced:
+            spaced = spaced.replace(mark, f" {mark} ")
+    return spaced.split()
+
+
+def read_english(english: English, tokens: list[str], hits: frozenset[str]) -> list[Sentence]:
     """Read each sentence of a lower-case text whose references are masked."""
-    sentences = []
-    for piece in _BOUNDARY.split(text):
-        words = _TOKEN.findall(piece)
-        if words:
-            sentences.append(_read(english, piece, words, has_identifier))
-    return sentences
+    if _BREAK in tokens:
+        return [_read(english, words, _own_hits(english, words, hits)) for words in _split(tokens)]
+    return [_read(english, tokens, hits)] if tokens else []
 
 
-def _read(english: English, text: str, words: list[str], has_identifier: bool) -> Sentence:
-    known = english.lexicon.flags
-    flags = [known.get(word, 0) for word in words]
-    if MASK in text:
-        flags = [_REFERENCE if word[0] == MASK else flag for word, flag in zip(words, flags, strict=True)]
+def _own_hits(english: English, words: list[str], hits: frozenset[str]) -> frozenset[str]:
+    """Which phrases stand in this sentence, when some stand in the whole message."""
+    found = frozenset(english.phrases.matching(" ".join(words))) if hits else _NOTHING
+    return found | {"shape.identifier"} if "shape.identifier" in hits else found
+
+
+def _split(tokens: list[str]) -> list[list[str]]:
+    sentences: list[list[str]] = [[]]
+    for token in tokens:
+        if token == _BREAK:
+            sentences.append([])
+        else:
+            sentences[-1].append(token)
+    return [words for words in sentences if words]
+
+
+def _read(english: English, words: list[str], hits: frozenset[str]) -> Sentence:
+    flags = list(map(english.lexicon.flags.get, words, _ZEROS))
+    if 0 in flags:
+        _mark_references(words, flags)
+    sentence = Sentence(words, flags, hits, functools.reduce(operator.or_, flags))
     start = _skip_leads(words, flags)
     if start == len(words):
-        approving = any(flag & APPROVAL for flag in flags)
-        return Sentence(Act.APPROVAL if approving else Act.ACKNOWLEDGEMENT, text, words, flags)
-    if _is_command_line(english, words, text):
-        return Sentence(Act.COMMAND, text, words, flags)
-    asking = _is_question(words, flags, start)
-    orders = _requests(english, words, flags) if asking else _orders(english, words, flags, start, text)
-    if orders:
-        act = Act.ORDER if any(order.work for order in orders) else Act.REQUEST
-        return Sentence(act, text, words, flags, tuple(orders))
-    if asking:
-        return Sentence(Act.QUESTION, text, words, flags)
-    return _read_statement(english, text, words, flags, has_identifier)
+        sentence.act = _APPROVAL if sentence.seen & APPROVAL else _ACKNOWLEDGEMENT
+    elif words[0] in english.commands and is_command_line(english, words):
+        sentence.act = _COMMAND
+    else:
+        _read_clauses(english, sentence, start)
+    return sentence
+
+
+def _mark_references(words: list[str], flags: list[int]) -> None:
+    for at, word in enumerate(words):
+        if word[0] == MASK:
+            flags[at] = _REFERENCE
 
 
 def _skip_leads(words: list[str], flags: list[int]) -> int:
-    """Pass over short acknowledgements, greetings and fillers at the beginning."""
-    at = 0
-    for word, flag in zip(words, flags, strict=True):
-        if not (flag & LEAD or not word[0].isalnum() and word[0] not in MASK + "/") and not word.endswith("ly"):
-            break
-        at += 1
-    return at
+    """Pass over short acknowledgements, greetings and marks at the beginning."""
+    for at, flag in enumerate(flags):
+        if flag & LEAD:
+            continue
+        word = words[at]
+        if flag or word[0] == MASK or (word[0].isalnum() and not word.endswith("ly")):
+            return at
+    return len(words)
 
 
-def _is_command_line(english: English, words: list[str], text: str) -> bool:
-    first = words[1] if words[0] == "$" and len(words) > 1 else words[0]
-    if first not in english.commands:
+def is_command_line(english: English, words: list[str]) -> bool:
+    """The message is a command as one types it: a program with a subcommand, a flag, a path, or nothing."""
+    if words[-1][0] == "?":
         return False
-    second = words[1] if len(words) > 1 else ""
-    if first in english.launchers and second in english.launcher_verbs:
+    if len(words) == 1:
         return True
-    return "command" in english.phrases.matching(text.strip()) and words[-1] != "?"
+    second = words[1]
+    if words[0] in english.launchers and second in english.launcher_verbs:
+        return True
+    return not second[0].isalpha() or second[0] == MASK
 
 
-def _is_question(words: list[str], flags: list[int], start: int) -> bool:
-    if words[-1] == "?":
+def _read_clauses(english: English, sentence: Sentence, start: int) -> None:
+    asking = _is_question(sentence, start)
+    orders = _requests(english, sentence, start) if asking else _orders(english, sentence, start)
+    if orders:
+        sentence.orders = orders
+        sentence.act = _REQUEST
+        for order in orders:
+            if order.work:
+                sentence.act = _ORDER
+                return
+    elif asking:
+        sentence.act = _QUESTION
+    else:
+        sentence.act = _statement(sentence)
+
+
+def _is_question(sentence: Sentence, start: int) -> bool:
+    words = sentence.words
+    if words[-1][0] == "?":
         return True
-    first, flag = words[start], flags[start]
+    flag = sentence.flags[start]
     if not flag & QUESTION:
         return False
-    following = flags[start + 1] if start + 1 < len(words) else 0
     if flag & WH:
         return True
+    following = sentence.flags[start + 1] if start + 1 < len(words) else 0
+    first = words[start]
     if first in ("when", "where"):
         return bool(following & QUESTION)
-    return bool(
-        following & SUBJECT or following & DETERMINER and not flag & VERB and first not in ("do", "have", "don't")
-    )
+    if first in ("do", "have", "don't"):
+        return words[start + 1] in _PERSONS if start + 1 < len(words) else False
+    return bool(following & (SUBJECT | DETERMINER)) and not flag & VERB
 
 
-def _requests(english: English, words: list[str], flags: list[int]) -> list[Order]:
+def _requests(english: English, sentence: Sentence, start: int) -> list[Order]:
     """Orders dressed as questions: can you …, would you mind …, and a please in the middle."""
-    found = []
-    for at, word in enumerate(words[:-1]):
-        if word in _REQUESTS and words[at + 1] in _PARTNERS:
-            verb = _skip_fillers(words, flags, at + 2)
-            order = _order_at(english, words, flags, verb, gerunds=True)
-            if order is not None and (words[at + 1] != "we" or order.work):
-                found.append(order)
-        elif word in ("please", "pls") and at:
-            order = _order_at(english, words, flags, at + 1)
-            if order is not None:
-                found.append(order)
-    if found:
-        found.extend(_later_orders(english, words, flags, found[-1].at + 1))
-    return found
+    found: list[Order] = []
+    if not sentence.seen & ASKED:
+        return found
+    words, flags = sentence.words, sentence.flags
+    for at in range(len(words) - 1):
+        if not flags[at] & ASKED:
+            continue
+        order = None
+        if words[at + 1] in _PARTNERS and _opens_clause(sentence, start, at):
+            order = _order_at(english, sentence, _skip_fillers(sentence, at + 2), _REQUESTED)
+            if order is not None and words[at + 1] == "we" and not order.work:
+                order = None
+        elif words[at] in ("please", "pls") and at:
+            order = _order_at(english, sentence, at + 1, _FIRST)
+        if order is not None:
+            found.append(order)
+    return found + _later_orders(english, sentence, found[-1].at + 1) if found else found
 
 
-def _skip_fillers(words: list[str], flags: list[int], at: int) -> int:
+def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
+    """What can you do: the question word rules, unless a clause begins in between."""
+    return not (sentence.flags[start] & WH and at > start and not sentence.flags[at - 1] & CLAUSE)
+
+
+def _skip_fillers(sentence: Sentence, at: int) -> int:
+    words, flags = sentence.words, sentence.flags
     while at < len(words) - 1 and (flags[at] & FILLER or words[at] in (",", "mind") or words[at].endswith("ly")):
         at += 1
     return at
 
 
-def _orders(english: English, words: list[str], flags: list[int], start: int, text: str) -> list[Order]:
+def _orders(english: English, sentence: Sentence, start: int) -> list[Order]:
     """The orders of a sentence that is no question."""
-    first = _order_at(english, words, flags, start)
+    words = sentence.words
+    first = _order_at(english, sentence, start, _FIRST)
+    if first is None and words[start] in ("you", "your"):
+        first = _order_at(english, sentence, _skip_fillers(sentence, _after_duty(words)), _FIRST)
     if first is not None:
-        return [first, *_later_orders(english, words, flags, first.at + 1)]
-    if words[start] in ("you", "your") and (to := _after_duty(words)):
-        order = _order_at(english, words, flags, _skip_fillers(words, flags, to))
-        return [] if order is None else [order, *_later_orders(english, words, flags, order.at + 1)]
-    if "plan" in english.phrases.matching(text):
+        return [first, *_later_orders(english, sentence, first.at + 1)]
+    if "plan" in sentence.hits:
         return []
-    return [order for order in _later_orders(english, words, flags, start) if _is_firm(order, words, flags)]
+    return [order for order in _later_orders(english, sentence, start) if _is_firm(order, sentence)]
 
 
 def _after_duty(words: list[str]) -> int:
-    """Where the verb stands in: you need to …, your task is to …, you must …."""
+    """Where the verb stands in: you need to …, your task is to …, you must …; past the end without a duty."""
     for at, word in enumerate(words[:-1]):
         if word == "to" and at and words[at - 1] in ("need", "is", "have", "tasked", "want"):
             return at + 1
         if word in ("must", "should") and at:
             return at + 1
-    return 0
+    return len(words)
 
 
-def _later_orders(english: English, words: list[str], flags: list[int], start: int) -> list[Order]:
+def _later_orders(english: English, sentence: Sentence, start: int) -> list[Order]:
     """Orders at the beginning of later clauses."""
-    found = []
-    for at in range(start, len(words) - 1):
-        if words[at] in _CLAUSE_MARKS:
-            order = _order_at(english, words, flags, at + 1, later=True)
-            if order is not None:
+    found: list[Order] = []
+    if not sentence.seen & CLAUSE:
+        return found
+    flags = sentence.flags
+    for at in range(start, len(flags) - 1):
+        if flags[at] & CLAUSE and not flags[at + 1] & CLAUSE:
+            order = _order_at(english, sentence, at + 1, _LATER)
+            if order is not None and not (found and found[-1].at == order.at):
                 found.append(order)
     return found
 
 
-def _is_firm(order: Order, words: list[str], flags: list[int]) -> bool:
-    """After a statement only a clear imperative counts: a comma or please before it, an object after it."""
-    before = words[order.at - 1]
-    after = flags[order.at + 1] if order.at + 1 < len(words) else 0
-    return order.work and (before in ("please", "then", "so", "also") or bool(after & (DETERMINER | WORK)))
+def _is_firm(order: Order, sentence: Sentence) -> bool:
+    """After a statement only a clear imperative counts: please before it, or an object after it."""
+    after = sentence.flags[order.at + 1] if order.at + 1 < len(sentence.words) else 0
+    return order.work and (
+        sentence.words[order.at - 1] in ("please", "then", "so", "also") or bool(after & _OBJECT_START)
+    )
 
 
-def _order_at(
-    english: English, words: list[str], flags: list[int], at: int, *, later: bool = False, gerunds: bool = False
-) -> Order | None:
+def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
     """The order whose verb stands here, after any fillers."""
-    while at < len(words) - 1 and _is_filler(words, flags, at):
+    words, flags = sentence.words, sentence.flags
+    last = len(words) - 1
+    while at < last and _is_filler(words[at], flags[at]):
         at += 1
-    if at >= len(words) or _is_negated(words, at):
+    if at > last or (sentence.seen & NEGATION and _is_negated(words, at)):
         return None
-    word, flag = words[at], flags[at]
-    if word in ("let's", "lets") and at + 1 < len(words):
-        return _order_at(english, words, flags, at + 1)
-    if word == "help" and at + 2 < len(words) and words[at + 1] in ("me", "us"):
-        return _order_at(english, words, flags, _skip_fillers(words, flags, at + 1))
+    flag = flags[at]
     if flag & VERB:
-        return None if _is_noun_here(words, flags, at) else _make_order(english, words, flags, at)
-    following = words[at + 1] if at + 1 < len(words) else ""
-    if flag & THIRD and not later and following and (following in _OBJECTS or following[0] in "'\"" + MASK):
-        return _make_order(english, words, flags, at)
-    if flag & GERUND and gerunds:
-        return _make_order(english, words, flags, at)
-    if flag == 0 and not later and _looks_like_verb(word, following):
-        return Order(word, CHANGE, at, _is_work(words, flags, at, CHANGE))
+        if words[at] == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
+            return _order_at(english, sentence, _skip_fillers(sentence, at + 1), _FIRST)
+        if at < last and flags[at + 1] & _NOUN_SIGNS and _is_noun_here(words, flags, at):
+            return None
+        return Order(words[at], flag & VERB, at, _is_work(sentence, flag))
+    if at < last and words[at] == "let's":
+        return _order_at(english, sentence, at + 1, _FIRST)
+    return _unusual_order(english, sentence, at, place)
+
+
+def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
+    """Orders by other forms: copies the …, would you mind adding …, and verbs that no list knows."""
+    words, flag = sentence.words, sentence.flags[at]
+    following = words[at + 1] if at + 1 < len(words) else " "
+    if place is _REQUESTED and flag & GERUND:
+        return _make_order(english, sentence, at)
+    if place is _LATER:
+        return None
+    if flag & THIRD and (following in _OBJECTS or following[0] in "'\"\x01"):
+        return _make_order(english, sentence, at)
+    if flag == 0 and _looks_like_verb(words[at], following):
+        return Order(words[at], CHANGE, at, _is_work(sentence, CHANGE))
     return None
 
 
-def _is_filler(words: list[str], flags: list[int], at: int) -> bool:
-    flag = flags[at]
-    if words[at].endswith("ly") and not flag & VERB:
+def _is_filler(word: str, flag: int) -> bool:
+    if flag & VERB:
+        return bool(flag & LEAD)
+    if flag & _SKIPPED:
         return True
-    return bool(flag & _SKIPPED) and not (flag & VERB and not flag & LEAD) and not words[at] == "let's"
+    return not flag and (word.endswith("ly") or not (word[0].isalnum() or word[0] == MASK))
 
 
 def _is_negated(words: list[str], at: int) -> bool:
     """Don't fix, no need to fix, never fix: that asks for nothing."""
     if words[at] in ("don't", "dont", "never"):
         return True
-    before = words[max(0, at - 3) : at]
-    return bool(before) and (before[-1] in ("don't", "dont", "never", "not") or before[-3:] == ["no", "need", "to"])
+    if not at:
+        return False
+    return words[at - 1] in ("don't", "dont", "never", "not") or words[max(0, at - 3) : at] == ["no", "need", "to"]
 
 
 def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
     """Test results are …, build failed, search of …: the word is no verb here."""
-    if at + 1 >= len(words):
-        return False
-    following = flags[at + 1]
-    if words[at + 1] in ("'s", "of", "vs"):
+    word, following = words[at + 1], flags[at + 1]
+    if word in ("of", "vs"):
         return True
     if following & COPULA and not following & DETERMINER:
-        return not (words[at + 1] in ("and", "or", "all") or flags[at] & TELL)
-    if following & FAULT and at + 2 >= len(words) and not flags[at] & TELL:
-        return words[at + 1] in ("failed", "fails", "failing", "broke", "broken", "crashed", "crashes")
-    return at + 2 < len(words) and bool(
-        following & WORK and flags[at + 2] & COPULA and words[at + 2] not in ("and", "or")
-    )
+        return not (word in ("and", "or") or flags[at] & TELL)
+    if word in ("failed", "fails", "failing", "broke", "broken", "crashed", "crashes"):
+        return not flags[at] & TELL
+    return bool(following & WORK) and at + 2 < len(words) and _is_predicate(words[at + 2], flags[at + 2])
+
+
+def _is_predicate(word: str, flag: int) -> bool:
+    return bool(flag & COPULA) and word not in ("and", "or", "of", "look")
 
 
 def _looks_like_verb(word: str, following: str) -> bool:
@@ -273,59 +394,54 @@ def _looks_like_verb(word: str, following: str) -> bool:
     return following in _OBJECTS or (len(word) > 5 and word.endswith(_VERB_ENDINGS))
 
 
-def _make_order(english: English, words: list[str], flags: list[int], at: int) -> Order:
-    verb = english.lexicon.base.get(words[at], words[at])
+def _make_order(english: English, sentence: Sentence, at: int) -> Order:
+    verb = english.lexicon.base.get(sentence.words[at], sentence.words[at])
     flag = english.lexicon.flags.get(verb, 0) & VERB
-    return Order(verb, flag, at, _is_work(words, flags, at, flag))
+    return Order(verb, flag, at, _is_work(sentence, flag))
 
 
-def _is_work(words: list[str], flags: list[int], at: int, verb: int) -> bool:
+def _is_work(sentence: Sentence, verb: int) -> bool:
     """Whether the order's object lies in files, web or code (work), or in prose that can be answered (talk)."""
-    if verb & TOOL:
-        return True
-    if verb & TELL:
-        return False
-    seen = 0
-    first = 0
-    for flag in flags:
-        seen |= flag
-        if not first and flag & (WORK | PROSE):
-            first = flag
-    given = "given" in words or "following" in words
+    if verb & (TOOL | TELL):
+        return bool(verb & TOOL)
+    seen = sentence.seen
+    first = seen & _NOUN if seen & _NOUN != _NOUN else _first_noun(sentence.flags)
     if verb & MAKE:
         return bool(first & WORK) or not (first & PROSE or seen & WEAK_PROSE)
     if verb & ASK and not verb & (CHANGE | READ):
         return bool(first & WORK) and not first & PROSE
     if seen & STRONG_WORK or first & WORK:
         return True
-    return not (first & PROSE or given or verb & ASK and verb & READ and seen & WEAK_PROSE)
+    given = "given" in sentence.words or "following" in sentence.words
+    return not (first & PROSE or given or (verb & ASK and verb & READ and seen & WEAK_PROSE))
 
 
-def _read_statement(english: English, text: str, words: list[str], flags: list[int], has_identifier: bool) -> Sentence:
+def _first_noun(flags: list[int]) -> int:
+    """Where work and prose are both named, the first rules: a poem about tests, a test of poems."""
+    return next(flag & _NOUN for flag in flags if flag & _NOUN)
+
+
+def _statement(sentence: Sentence) -> Act:
     """A sentence that neither asks nor orders: approval, wish, fault report, code by name, or talk."""
-    phrases = english.phrases.matching(text)
-    seen = 0
-    for flag in flags:
-        seen |= flag
-    act = Act.STATEMENT
-    if "approval" in phrases and not seen & FAULT:
-        act = Act.APPROVAL
-    elif "plan" in phrases:
-        act = Act.STATEMENT
-    elif "personal_wish" in phrases:
-        act = Act.REQUEST
-    elif "wish" in phrases and not (seen & PROSE and not seen & WORK):
-        act = Act.WISH
-    elif _is_fault(words, seen, phrases):
-        act = Act.FAULT
-    elif has_identifier and "talk.topic" not in phrases:
-        act = Act.CODE
-    return Sentence(act, text, words, flags)
+    hits, seen = sentence.hits, sentence.seen
+    if "plan" in hits:
+        return _STATEMENT
+    if "approval" in hits and not seen & FAULT:
+        return _APPROVAL
+    if "personal_wish" in hits:
+        return _REQUEST
+    work = bool(seen & WORK) or not seen & PROSE
+    if "wish" in hits and work:
+        return _WISH
+    if work and _is_fault(sentence):
+        return _FAULT
+    return _CODE if "shape.identifier" in hits and "talk.topic" not in hits else _STATEMENT
 
 
-def _is_fault(words: list[str], seen: int, phrases: tuple[str, ...]) -> bool:
+def _is_fault(sentence: Sentence) -> bool:
     """Something is said not to work; a feeling or a polite phrase is no fault."""
-    if "no_fault" in phrases or not (seen & FAULT or "fault" in phrases):
+    hits, seen = sentence.hits, sentence.seen
+    if "no_fault" in hits or "talk.topic" in hits or not (seen & FAULT or "fault" in hits):
         return False
-    personal = words[0] in ("i", "my", "i'm", "i've", "we", "you") and not seen & WORK
-    return not (seen & PROSE and not seen & WORK) and (not personal or bool(seen & FAULT))
+    personal = sentence.words[0] in ("i", "my", "i'm", "i've", "we", "you") and not seen & WORK
+    return not personal or bool(seen & FAULT)

@@ -29,6 +29,7 @@ class Languages:
 
     by_script: Mapping[str, Language]
     latin: tuple[Language, ...]
+    english: frozenset[str]
     telling: frozenset[str]
 
 
@@ -43,13 +44,13 @@ class Reading:
     text: str
 
 
-def build_languages(rules: Mapping[str, LanguageRules], english_words: frozenset[str]) -> Languages:
-    """Compile every language's lists."""
+def build_languages(rules: Mapping[str, LanguageRules], english: frozenset[str], known: frozenset[str]) -> Languages:
+    """Compile every language's lists; a word that English knows too gives no language away."""
     languages = [_build(code, rule) for code, rule in rules.items()]
     latin = tuple(language for language in languages if language.script == "latin")
     by_script = {language.script: language for language in languages if language.script != "latin"}
-    telling = frozenset(word for language in latin for word in language.stopwords) - english_words
-    return Languages(by_script, latin, telling)
+    telling = frozenset(word for language in latin for word in language.stopwords) - known
+    return Languages(by_script, latin, english, telling)
 
 
 def _build(code: str, rules: LanguageRules) -> Language:
@@ -92,16 +93,18 @@ def detect_language(languages: Languages, text: str, words: set[str]) -> Languag
         words = set(_WORD.findall(plain(text)))
     if languages.telling.isdisjoint(words):
         return None
-    scores = [(len(words & language.stopwords), -rank) for rank, language in enumerate(languages.latin)]
-    best, rank = max(scores)
-    english = len(words & ENGLISH_STOPWORDS)
-    return languages.latin[-rank] if best > english else None
-
-
-ENGLISH_STOPWORDS = frozenset(
-    "the an and or of to in is are it that this for with on at by from as be not you your my we our they their "
-    "what how why when where which who can could would should do does did please make add fix all file files".split()
-)
+    scores = [len(words & language.stopwords) for language in languages.latin]
+    best = max(scores)
+    if best <= len(words & languages.english) or (
+        best == 1 and all(len(word) < 3 for word in words & languages.telling)
+    ):
+        return None
+    candidates = [language for language, score in zip(languages.latin, scores, strict=True) if score == best]
+    return (
+        candidates[0]
+        if len(candidates) == 1
+        else max(candidates, key=lambda one: len(one.classes.matching(plain(text))))
+    )
 
 
 def _script(text: str) -> str | None:

@@ -41,6 +41,9 @@ class Word(IntFlag):
     THIRD = 1 << 28
     FILLER = 1 << 29
     GERUND = 1 << 30
+    CLAUSE = 1 << 31
+    REQUEST = 1 << 32
+    RISKY = 1 << 33
 
 
 VERB = int(Word.TOOL | Word.CHANGE | Word.MAKE | Word.READ | Word.ASK | Word.TELL)
@@ -55,6 +58,8 @@ _WORD_CLASSES = (
     "negation",
     "function",
     "filler",
+    "clause",
+    "request",
 )
 _NOUN_CLASSES = (
     "work",
@@ -83,8 +88,8 @@ class Lexicon:
     keyword_rules: Mapping[str, str]
 
 
-def build_lexicon(english: EnglishRules) -> Lexicon:
-    """Inflect and merge the lists."""
+def build_lexicon(english: EnglishRules, risky: Iterable[str]) -> Lexicon:
+    """Inflect and merge the lists; risky are the verbs that may start a debate."""
     flags: dict[str, int] = {}
     _check_classes("english.words", english.words, _WORD_CLASSES)
     _check_classes("english.nouns", english.nouns, _NOUN_CLASSES)
@@ -96,6 +101,7 @@ def build_lexicon(english: EnglishRules) -> Lexicon:
     for name, words in english.verbs.items():
         for verb in words.split():
             _mark_verb(flags, base, verb, Word[name.upper()], english)
+    _mark(flags, (form for verb in risky for form in _present(verb, english)), Word.RISKY)
     keyword_rules = {word: f"keyword.{group}" for group, words in english.keywords.items() for word in words.split()}
     stems = {form: verb for verb in keyword_rules for form in _present(verb, english)}
     return Lexicon(flags, stems, base, keyword_rules)

@@ -3,18 +3,19 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
-from pointsman.services.router.domain.document import PatternRule, RuleProblem
+from pointsman.services.router.domain.document import RuleProblem
+from pointsman.services.router.domain.references import References, find_references
 from pointsman.services.router.domain.values import Trigger, TriggerKind
 
 MASK = "\x01"
 _FENCE = "reference.fence"
+_AT_HAND = "reference.at_hand"
 _SET_MEMORY_BYTES = 64 << 20
-# No repetition is nested in another one, so this expression cannot backtrack far: a match costs what it is long.
-_HAS_LETTER = re.compile(r"[^\W\d_]")
+_FENCE_MARK = re.compile(r"```|~~~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,13 @@ class PatternSet:
     expressions: Mapping[str, Any]
     together: Any
 
-    def matching(self, text: str) -> tuple[str, ...]:
+    def matching(self, text: str) -> list[str]:
         """The names of the expressions that match somewhere in the text."""
         hits = self.together.Match(text)
         if not hits:
-            return ()
+            return []
         names = self.names
-        return tuple([names[hit] for hit in sorted(hits)])
+        return [names[hit] for hit in hits]
 
 
 def pattern_set(patterns: Mapping[str, str]) -> PatternSet:
@@ -61,80 +62,62 @@ def compile_pattern(name: str, pattern: str) -> Any:
     return expression
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """The references of a text, the text with them masked, and the other marks that it bears."""
+class Scan(NamedTuple):
+    """The references of a text, the text with them masked, and everything else that matched."""
 
     references: tuple[Trigger, ...]
     masked: str
-    marks: frozenset[str]
+    hits: frozenset[str]
 
 
-NO_MARKS: frozenset[str] = frozenset()
+_NO_HITS: frozenset[str] = frozenset()
 
 
-def scan(patterns: PatternSet, rules: Mapping[str, PatternRule], text: str) -> Scan:
-    """Look for every reference and mark; what one reference covers is not looked at again."""
-    names = patterns.matching(text)
-    if not names:
-        return Scan((), text, NO_MARKS)
-    references: list[Trigger] = []
+def scan(patterns: PatternSet, references: References, text: str) -> Scan:
+    """Look for every reference, phrase and mark; what one reference covers is not looked at again."""
+    hits = patterns.matching(text)
+    found: list[Trigger] = []
     masked = text
-    for name in names:
-        if not name.startswith("reference."):
-            continue
-        spans = tuple(_spans(patterns, rules, name, masked))
-        kind = TriggerKind[rules[name].kind]
-        references.extend(Trigger(kind, _reference_name(name, text[a:b]), name, a, b) for a, b in spans)
-        masked = _mask(masked, spans)
-    return Scan(_distinct(references), masked, frozenset(names))
+    if _FENCE in hits:
+        fences = [Trigger(TriggerKind.CODE_BLOCK, "code block", _FENCE, *span) for span in _fences(text)]
+        masked, found = _mask(text, fences), fences
+    if "." in text or "/" in text or "\\" in text:
+        named, dotted = find_references(references, masked)
+        masked, found = _mask(masked, named), found + named
+        if dotted:
+            hits.append("shape.identifier")
+    if _AT_HAND in hits:
+        at_hand = [_at_hand(match) for match in patterns.expressions[_AT_HAND].finditer(masked)]
+        masked, found = _mask(masked, at_hand), found + at_hand
+    return Scan(_distinct(found) if found else (), masked, frozenset(hits) if hits else _NO_HITS)
 
 
-def _mask(text: str, spans: tuple[tuple[int, int], ...]) -> str:
+def _at_hand(match: Any) -> Trigger:
+    """The code at hand, called by its last word: the codebase."""
+    name = match.group().replace("code base", "codebase").rsplit(" ", 1)[-1]
+    return Trigger(TriggerKind.CODE_INDICATOR, name, _AT_HAND, match.start(), match.end())
+
+
+def _mask(text: str, spans: list[Trigger]) -> str:
     pieces: list[str] = []
     position = 0
-    for start, end in spans:
-        pieces += (text[position:start], MASK * (end - start))
-        position = end
-    return "".join((*pieces, text[position:]))
-
-
-def _spans(patterns: PatternSet, rules: Mapping[str, PatternRule], name: str, text: str) -> Iterator[tuple[int, int]]:
-    if name == _FENCE:
-        yield from _fences(text)
-        return
-    rule = rules[name]
-    exempt = rule.exempt.split()
-    for match in patterns.expressions[name].finditer(text):
-        start, end = match.span(1 if match.re.groups else 0)
-        found = text[start:end].rstrip(".")
-        if found in exempt or MASK in found or not _shaped(found, rule):
-            continue
-        yield start, start + len(found)
-
-
-def _shaped(found: str, rule: PatternRule) -> bool:
-    """A path of several parts needs a mark of one: his/her/their is none."""
-    return not rule.needs or (any(mark in found for mark in rule.needs) and _HAS_LETTER.search(found) is not None)
+    for span in spans:
+        pieces += (text[position : span.start], MASK * (span.end - span.start))
+        position = span.end
+    return "".join((*pieces, text[position:])) if spans else text
 
 
 def _fences(text: str) -> Iterator[tuple[int, int]]:
-    """From an opening fence to its end, or to the end of the text."""
-    position = 0
-    while True:
-        start = min((at for at in (text.find("```", position), text.find("~~~", position)) if at >= 0), default=-1)
-        if start < 0:
-            return
-        closing = text.find(text[start : start + 3], start + 3)
-        position = len(text) if closing < 0 else closing + 3
-        yield start, position
-
-
-def _reference_name(rule: str, found: str) -> str:
-    """How a trigger is called: by what stands there, or by the last word of a phrase (the codebase)."""
-    if rule == _FENCE:
-        return "code block"
-    return found.replace("code base", "codebase").rsplit(" ", 1)[-1]
+    """From an opening fence to the next one like it, or to the end of the text."""
+    opened: re.Match[str] | None = None
+    for mark in _FENCE_MARK.finditer(text):
+        if opened is None:
+            opened = mark
+        elif mark.group() == opened.group():
+            yield opened.start(), mark.end()
+            opened = None
+    if opened is not None:
+        yield opened.start(), len(text)
 
 
 def _distinct(references: list[Trigger]) -> tuple[Trigger, ...]:

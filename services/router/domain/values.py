@@ -1,11 +1,13 @@
 """The words in which a routing decision is told."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Mode(StrEnum):
     """Whether a message can be answered directly or needs work done."""
+
+    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
 
     ANSWER = "ANSWER"
     ACTION = "ACTION"
@@ -13,6 +15,8 @@ class Mode(StrEnum):
 
 class Confidence(StrEnum):
     """How many distinct triggers speak for ACTION."""
+
+    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
 
     NONE = "NONE"
     WEAK = "WEAK"
@@ -22,6 +26,8 @@ class Confidence(StrEnum):
 class RouteTarget(StrEnum):
     """Who takes the message."""
 
+    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
+
     DIRECT_RESPONSE = "direct_response"
     SWARM_ORCHESTRATOR = "swarm_orchestrator"
     TOOL_SPECIALIST = "tool_specialist"
@@ -30,12 +36,16 @@ class RouteTarget(StrEnum):
 class Debate(StrEnum):
     """Whether advocate and critic argue before the work starts."""
 
+    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
+
     NONE = "none"
     PLANNING = "planning"
 
 
 class Stakes(StrEnum):
     """What is at stake if the task goes wrong."""
+
+    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
 
     NONE = "none"
     MEDIUM = "medium"
@@ -45,6 +55,8 @@ class Stakes(StrEnum):
 class Bypass(StrEnum):
     """Why no debate is held, in order of precedence."""
 
+    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
+
     USER_OVERRIDE = "user_override"
     TRIVIAL = "trivial"
     READ_ONLY = "read_only"
@@ -53,6 +65,8 @@ class Bypass(StrEnum):
 
 class TriggerKind(StrEnum):
     """What kind of evidence a trigger is."""
+
+    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
 
     KEYWORD = "keyword"
     PATH = "path"
@@ -66,6 +80,8 @@ class TriggerKind(StrEnum):
 class PlanningTrigger(StrEnum):
     """Why a message starts a planning debate."""
 
+    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
+
     DESTRUCTIVE = "destructive"
     DEPLOYMENT = "deployment"
     SECURITY = "security"
@@ -74,8 +90,7 @@ class PlanningTrigger(StrEnum):
     OWN_RULE = "own_rule"
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+class Trigger(NamedTuple):
     """One piece of evidence and where it first stands in the text, in code points."""
 
     kind: TriggerKind
@@ -85,8 +100,7 @@ class Trigger:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class DebateReason:
+class DebateReason(NamedTuple):
     """One reason to debate and where it stands; start equals end where nothing in the text stands for it."""
 
     trigger: PlanningTrigger
@@ -95,8 +109,7 @@ class DebateReason:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Classification:
+class Classification(NamedTuple):
     """What the rules say about one message."""
 
     mode: Mode

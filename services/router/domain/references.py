@@ -1,0 +1,119 @@
+"""References to something outside the conversation: files, folders, URLs, hosts. A look at each word, in linear time."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pointsman.services.router.domain.document import ReferenceRules
+from pointsman.services.router.domain.values import Trigger, TriggerKind
+
+_BLANKED = "\"'`()[]{}<>,;=|！？。，、：；（）「」『』“”‘’《》"
+_BLANKS = str.maketrans(_BLANKED, " " * len(_BLANKED))
+_VISIBLE = re.compile(r"[!-~]+")
+_ROOTS = ("/", "~/", "./", "../")
+_PATH, _URL, _HOST = TriggerKind.PATH, TriggerKind.URL, TriggerKind.HOST
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """The lists, ready for look-ups."""
+
+    extensions: frozenset[str]
+    dot_names: frozenset[str]
+    hosts: frozenset[str]
+    folders: frozenset[str]
+    exempt: frozenset[str]
+
+
+def build_references(rules: ReferenceRules) -> References:
+    """Prepare the lists."""
+    extensions = frozenset(rules.extensions.split())
+    return References(
+        extensions=extensions,
+        dot_names=extensions | frozenset(rules.dot_names.split()),
+        hosts=frozenset(rules.hosts.split()),
+        folders=frozenset(rules.folders.split()),
+        exempt=frozenset(rules.exempt.split()),
+    )
+
+
+def find_references(references: References, text: str) -> tuple[list[Trigger], bool]:
+    """Every reference in a lower-case text, and whether a dotted name of some code is there."""
+    found: list[Trigger] = []
+    dotted = False
+    position = 0
+    for chunk in _chunks(text):
+        position = text.find(chunk, position)
+        kind = _kind_of(references, chunk)
+        if kind is not None:
+            name = _trimmed(chunk)
+            start = position + chunk.find(name)
+            found.append(Trigger(kind, name, f"reference.{kind}", start, start + len(name)))
+        elif not dotted:
+            dotted = _is_dotted_name(references, chunk)
+        position += len(chunk)
+    return found, dotted
+
+
+def _chunks(text: str) -> Iterator[str]:
+    """The words with a mark that a reference needs."""
+    spaced = text.translate(_BLANKS)
+    for chunk in spaced.split() if text.isascii() else _VISIBLE.findall(spaced):
+        if "." in chunk or "/" in chunk or "\\" in chunk:
+            yield chunk
+
+
+def _trimmed(chunk: str) -> str:
+    """Without a mention's @, and without the marks of the sentence around it."""
+    return chunk.rstrip(".:!?").lstrip("@:!?#")
+
+
+def _kind_of(references: References, chunk: str) -> TriggerKind | None:
+    name = _trimmed(chunk)
+    if name in references.exempt or not name:
+        return None
+    scheme, separator, rest = name.partition("://")
+    if separator:
+        return _URL if scheme.isalnum() and rest else None
+    if name[1:3] == ":\\":
+        return _PATH
+    if name.startswith(_ROOTS):
+        return _PATH if len(name) > 1 and name != "//" and (name[1].isalnum() or name[1] in "/._*$") else None
+    if "/" in name:
+        return _PATH if _is_path(references, name) else None
+    return _kind_of_dotted(references, name.partition(":")[0])
+
+
+def _is_path(references: References, name: str) -> bool:
+    """A usual folder in front, a file name at the end, or several parts with the marks of a path."""
+    first, _, rest = name.partition("/")
+    if first.lstrip(".") in references.folders or (not rest and len(first) > 1):
+        return True
+    if _is_file_name(references, name.rsplit("/", 1)[1].partition(":")[0]):
+        return True
+    return "/" in rest.rstrip("/") and any(mark in name for mark in "._-") and not name.replace("/", "").isdigit()
+
+
+def _kind_of_dotted(references: References, name: str) -> TriggerKind | None:
+    if name[0] == "." or name.startswith("*."):
+        return _PATH if name.lstrip("*.") in references.dot_names or name[0] == "*" else None
+    if _is_file_name(references, name):
+        return _PATH
+    stem, _, ending = name.rpartition(".")
+    if ending in references.hosts and "@" not in name and stem.replace("-", "").replace(".", "").isalnum():
+        return _HOST
+    return None
+
+
+def _is_file_name(references: References, name: str) -> bool:
+    stem, _, ending = name.rpartition(".")
+    return ending in references.extensions and stem.strip("._-*@") != "" and name not in references.exempt
+
+
+def _is_dotted_name(references: References, chunk: str) -> bool:
+    """module.function, object.method: code by its name."""
+    name = _trimmed(chunk)
+    first, _, rest = name.partition(".")
+    if name in references.exempt or "/" in name or len(first) < 2 or len(rest) < 2:
+        return False
+    return first.isidentifier() and rest.replace(".", "_").isidentifier() and first.isascii()
