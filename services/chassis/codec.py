@@ -29,8 +29,15 @@ def from_text(text: str, expected: Any) -> Any:
         ) from error
 
 
-def chain(previous: str, *fields: str | int) -> str:
-    """The digest of a row, over the digest of the row before and every field of this one."""
+DIGESTED = (
+    "entity_id", "seq", "kind", "project", "run_id", "machine_version", "at_us", "event", "source", "target",
+    "payload", "actor", "traceparent",
+)  # fmt: skip
+"""What a journal row's digest covers, in this order: all but its position, which only the commit gives it."""
+
+
+def chain(previous: str, fields: tuple[str | int, ...]) -> str:
+    """The digest of a row, over the digest of the row before and the DIGESTED fields of this one."""
     return hashlib.sha256(_encoder.encode((previous, fields))).hexdigest()
 
 

@@ -3,17 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from pointsman.services.chassis.codec import chain
+from pointsman.services.chassis.codec import DIGESTED, chain
 from pointsman.services.chassis.refusals import not_found
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.watch import ANY
 
 PAGE_ROWS = 200
 SAFETY_SECONDS = 5.0
+_digested = attrgetter(*DIGESTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +118,7 @@ def broken_links(rows: Iterator[Transition] | list[Transition]) -> list[int]:
     broken: list[int] = []
     previous, expected_seq = "", 1
     for row in rows:
-        digest = chain(
-            previous, row.entity_id, row.seq, row.at_us, row.event, row.source, row.target, row.payload, row.actor,
-            row.traceparent,
-        )  # fmt: skip
+        digest = chain(previous, _digested(row))
         if row.seq != expected_seq or row.digest != digest:
             broken.append(row.seq)
         previous, expected_seq = row.digest, row.seq + 1

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Connection, bindparam, func, select
 
 from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.clock import to_us
-from pointsman.services.chassis.codec import chain, from_text, to_text
+from pointsman.services.chassis.codec import DIGESTED, chain, from_text, to_text
 from pointsman.services.chassis.crash import CrashPoint, reach
 from pointsman.services.chassis.machine import Command, Decision, Machine
 from pointsman.services.chassis.outbox import Delivery, OutboxWriter
@@ -21,6 +22,7 @@ from pointsman.services.chassis.watch import channel, pack
 from pointsman.services.chassis.writer import LostRaceError
 
 State = TypeVar("State")
+_digested = itemgetter(*DIGESTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,16 +212,13 @@ class Ledger(Generic[State]):
             change.version += 1
             payload = to_text(event.data)
             run_id = self.machine.run_id(change.state)
-            change.digest = chain(
-                change.digest, change.entity_id, change.version, at_us, event.name, event.source, event.target, payload,
-                caller.principal, caller.traceparent,
-            )  # fmt: skip
             row = {
                 "entity_id": change.entity_id, "seq": change.version, "kind": self.machine.kind,
                 "project": change.project, "run_id": run_id, "machine_version": self.machine.version, "at_us": at_us,
                 "event": event.name, "source": event.source, "target": event.target, "payload": payload,
-                "actor": caller.principal, "traceparent": caller.traceparent, "digest": change.digest,
+                "actor": caller.principal, "traceparent": caller.traceparent,
             }  # fmt: skip
+            row["digest"] = change.digest = chain(change.digest, _digested(row))
             change.rows.append(row)
             change.events.append(event)
             batch.journal_rows.append(row)

@@ -29,12 +29,16 @@ def a_caller(request_id: str = "", project: str = "local", fingerprint: str = "s
 
 
 @asynccontextmanager
-async def opened(url: str, clock: Clock | None = None) -> AsyncIterator[CounterStore]:
-    """A counter store as one replica has it, without its loops."""
+async def opened(url: str, clock: Clock | None = None, *, listens: bool = False) -> AsyncIterator[CounterStore]:
+    """A counter store as one replica has it, without its loops; it hears of other replicas only if it listens."""
     database = Database(url, "counter", clock)
     await asyncio.to_thread(migrate, database, None)
     counters = CounterStore(database)
-    counters.store.start()
+    if listens:
+        counters.store.start()
+    else:
+        counters.store.hub.bind()
+        database.synchronise_clock()
     try:
         yield counters
     finally:
@@ -89,9 +93,7 @@ async def journal_of(counters: CounterStore, counter_id: str, project: str = "lo
 
 async def state_of(counters: CounterStore, counter_id: str, project: str = "local") -> Counter:
     """A counter as its row has it."""
-    return await counters.store.database.read(
-        lambda connection: counters.ledger.load(connection, project, counter_id)
-    )
+    return await counters.store.database.read(lambda connection: counters.ledger.load(connection, project, counter_id))
 
 
 async def rows_of(counters: CounterStore, table: str) -> list[dict[str, Any]]:
@@ -134,5 +136,3 @@ def folded(rows: Iterable[Transition]) -> Counter | None:
         data = from_text(row.payload, MACHINE.events[row.event])
         state = MACHINE.apply(state, Event(row.event, row.source, row.target, data), from_us(row.at_us))
     return state
-
-
