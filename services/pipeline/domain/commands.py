@@ -132,6 +132,7 @@ class Answer:
 
     status: PipelineStatus
     next: tuple[Delegation, ...] = ()
+    pipeline_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

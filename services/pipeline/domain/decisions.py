@@ -18,6 +18,7 @@ from pointsman.services.pipeline.domain.completion import (
 )
 from pointsman.services.pipeline.domain.context import KIND, check_env
 from pointsman.services.pipeline.domain.draft import (
+    CLEAN_UP_TIMER,
     BarrierDue,
     Draft,
     barrier_timer,
@@ -64,7 +65,7 @@ def _start(command: c.StartPipeline, now: datetime) -> Decision:
     open_barriers(draft, ready)
     finish_if_over(draft)
     delegate_ready(draft, ready, command.auto, command.nonce_seed)
-    return draft.decision(c.Answer(draft.state.head.status, views(draft.state, ready)))
+    return draft.decision(c.Answer(draft.state.head.status, views(draft.state, ready), command.entity_id))
 
 
 def _readers(command: c.StartPipeline, reflected: tuple[str, ...]) -> dict[str, Return]:
@@ -83,7 +84,9 @@ def _import(command: c.ImportPipeline, now: datetime) -> Decision:
     for group, barrier in command.imported.barriers.items():
         due_at = barrier.due_at or now
         draft.set_timer(SetTimer(barrier_timer(group), due_at, BarrierDue(group, barrier.number)))
-    return draft.decision(c.Answer(draft.state.head.status))
+    if not draft.state.is_live():
+        draft.clean_up_later()
+    return draft.decision(c.Answer(draft.state.head.status, (), command.entity_id))
 
 
 def _delegate(state: Pipeline, command: c.DelegateStage, now: datetime) -> Decision:
@@ -187,6 +190,7 @@ def _clean_up(state: Pipeline, command: c.CleanUp, now: datetime) -> Decision:
         return Decision((), c.Answer(state.head.status))
     draft = Draft(state, command.entity_id, now)
     draft.emit(EventName.PIPELINE_CLEANED, e.PipelineCleaned())
+    draft.forget_timer(CLEAN_UP_TIMER)
     return draft.decision(c.Answer(draft.state.head.status))
 
 

@@ -63,8 +63,16 @@ class Draft:
         """End the pipeline: nothing waits any longer, but it will be cleaned up."""
         self.emit(name, data)
         self._ended = True
-        due_at = self.now + timedelta(seconds=CLEAN_UP_SECONDS)
-        self._timers = {CLEAN_UP_TIMER: SetTimer(CLEAN_UP_TIMER, due_at)}
+        self._timers = {}
+        self.clean_up_later()
+
+    def clean_up_later(self) -> None:
+        """Have what the pipeline leaves behind removed in a few days."""
+        self.set_timer(SetTimer(CLEAN_UP_TIMER, self.now + timedelta(seconds=CLEAN_UP_SECONDS)))
+
+    def forget_timer(self, name: str) -> None:
+        """A timer is no longer needed."""
+        self._timers[name] = CancelTimer(name)
 
     def decision(self, answer: Any) -> Decision:
         """All of it, with the answer."""

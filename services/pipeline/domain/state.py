@@ -134,6 +134,8 @@ class Pipeline:
     head: Head
     graph: Graph
     stages: dict[str, Stage]
+    loaded: dict[str, Stage] = field(default_factory=dict)
+    """The stages as they were loaded; one that is another object now has changed."""
 
     def copy(self) -> "Pipeline":
         """A pipeline that can be changed without changing this one; its parts are immutable."""

@@ -1,0 +1,17 @@
+"""The settings of the pipeline service."""
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class PipelineSettings(BaseSettings):
+    """How pipelines behave where they do not say so themselves. Environment: POINTSMAN_PIPELINE_<NAME>."""
+
+    model_config = SettingsConfigDict(env_prefix="POINTSMAN_PIPELINE_", frozen=True, extra="forbid")
+
+    barrier_timeout_seconds: float = Field(
+        default=300.0, ge=1, le=604_800, description="How long a barrier waits, where its pipeline does not say."
+    )
+    timer_poll_seconds: float = Field(
+        default=1.0, gt=0, le=60, description="How often timers of other replicas are looked for."
+    )

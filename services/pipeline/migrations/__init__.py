@@ -1,0 +1,1 @@
+"""The tables of the pipeline store, version by version."""

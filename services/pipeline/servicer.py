@@ -1,0 +1,168 @@
+"""PipelineService over gRPC: decode, one call of the store, encode."""
+
+from collections.abc import AsyncIterator
+from hashlib import sha256
+
+from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
+from pointsman.api.pipeline.v1 import requests_pb2 as rq
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.ids import new_id, new_nonce
+from pointsman.services.chassis.refusals import not_found
+from pointsman.services.chassis.wire import page_size, transition
+from pointsman.services.pipeline.config import PipelineSettings
+from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import reflection
+from pointsman.services.pipeline.domain.classify import classify
+from pointsman.services.pipeline.domain.context import KIND, context_handle, split_delegation_id
+from pointsman.services.pipeline.domain.draft import CLEAN_UP_SECONDS
+from pointsman.services.pipeline.domain.marker import parse_route
+from pointsman.services.pipeline.domain.route import repair
+from pointsman.services.pipeline.domain.statefile import read_state_file, write_state_file
+from pointsman.services.pipeline.domain.templates import TEMPLATES
+from pointsman.services.pipeline.domain.words import LIVE, StageKind
+from pointsman.services.pipeline.store import PipelineStore
+from pointsman.services.pipeline.wire import requests, responses
+from pointsman.services.pipeline.wire.words import to_wire
+
+
+class PipelineServicer:
+    """Every RPC of PipelineService."""
+
+    def __init__(self, pipelines: PipelineStore, settings: PipelineSettings) -> None:
+        self._pipelines = pipelines
+        self._settings = settings
+
+    async def Classify(self, request: pb.ClassifyRequest, _caller: Caller) -> pb.ClassifyResponse:
+        """Say which template a task needs."""
+        found = classify(request.text, answer_only=request.answer_only)
+        return pb.ClassifyResponse(template=found.template, rule=found.rule, matched=found.matched)
+
+    async def StartPipeline(self, request: pb.StartPipelineRequest, caller: Caller) -> pb.StartPipelineResponse:
+        """Begin a pipeline."""
+        made_id = new_id("pl", self._pipelines.store.database.clock.now())
+        timeout = self._settings.barrier_timeout_seconds
+        command = requests.start_command(request, caller, made_id, new_nonce(), timeout)
+        return responses.started(await self._pipelines.submit(caller, command))
+
+    async def DelegateStage(self, request: pb.DelegateStageRequest, caller: Caller) -> pb.DelegateStageResponse:
+        """Give a stage to an agent."""
+        answer: c.Answer = await self._pipelines.submit(caller, requests.delegate_command(request, caller, new_nonce()))
+        return pb.DelegateStageResponse(delegation=responses.delegation(answer.next[0]))
+
+    async def CompleteStage(self, request: pb.CompleteStageRequest, caller: Caller) -> pb.CompleteStageResponse:
+        """Take the result of a stage."""
+        report = await self._kept(caller, request.pipeline_id, request.report)
+        command = requests.complete_command(request, caller, new_nonce(), report)
+        return responses.completed(await self._pipelines.submit(caller, command))
+
+    async def SkipStage(self, request: rq.SkipStageRequest, caller: Caller) -> rq.SkipStageResponse:
+        """Let a stage be skipped."""
+        command = c.SkipStage(request.pipeline_id, request.stage, request.reason)
+        answer: c.Answer = await self._pipelines.submit(caller, command)
+        following = [responses.delegation(shown) for shown in answer.next]
+        return rq.SkipStageResponse(state=to_wire(answer.status), next=following)
+
+    async def RestartFrom(self, request: rq.RestartFromRequest, caller: Caller) -> rq.RestartFromResponse:
+        """Run a stage and all after it again."""
+        command = c.RestartFrom(request.pipeline_id, request.stage, request.reason)
+        answer: c.Answer = await self._pipelines.submit(caller, command)
+        following = [responses.delegation(shown) for shown in answer.next]
+        return rq.RestartFromResponse(state=to_wire(answer.status), next=following)
+
+    async def CancelPipeline(self, request: rq.CancelPipelineRequest, caller: Caller) -> rq.CancelPipelineResponse:
+        """End a pipeline."""
+        answer: c.Answer = await self._pipelines.submit(caller, c.CancelPipeline(request.pipeline_id, request.reason))
+        return rq.CancelPipelineResponse(state=to_wire(answer.status))
+
+    async def GetPipeline(self, request: rq.GetPipelineRequest, caller: Caller) -> rq.GetPipelineResponse:
+        """Show a pipeline."""
+        stored = await self._pipelines.get(caller.project, request.pipeline_id)
+        return rq.GetPipelineResponse(pipeline=responses.pipeline(stored))
+
+    async def ListPipelines(self, request: rq.ListPipelinesRequest, caller: Caller) -> rq.ListPipelinesResponse:
+        """Page through pipelines."""
+        limit = page_size(request.page)
+        after = requests.cursor(request.page)
+        listed = await self._pipelines.page(caller.project, requests.list_filter(request), after, limit + 1)
+        return responses.pipeline_page(listed, limit)
+
+    async def WatchPipeline(
+        self, request: rq.WatchPipelineRequest, caller: Caller
+    ) -> AsyncIterator[rq.WatchPipelineResponse]:
+        """Stream a pipeline's transitions until it has ended."""
+        rows = self._pipelines.journal.tail(caller.project, (KIND, request.pipeline_id), request.after_seq)
+        async for row in rows:
+            yield rq.WatchPipelineResponse(transition=transition(row))
+            if row.target not in LIVE:
+                return
+
+    async def WatchChanges(
+        self, request: rq.WatchChangesRequest, caller: Caller
+    ) -> AsyncIterator[rq.WatchChangesResponse]:
+        """Stream the transitions of all the project's pipelines."""
+        async for row in self._pipelines.journal.changes(caller.project, request.after_position):
+            yield rq.WatchChangesResponse(transition=transition(row))
+
+    async def PutContext(self, request: rq.PutContextRequest, caller: Caller) -> rq.PutContextResponse:
+        """Attach a report to a stage."""
+        report = await self._pipelines.keep_report(caller, request.pipeline_id, request.body)
+        await self._pipelines.submit(caller, requests.put_command(request, caller, report))
+        handle = context_handle(split_delegation_id(request.delegation_id)[0])
+        return rq.PutContextResponse(handle=handle, sha256=report.sha256)
+
+    async def GetContext(self, request: rq.GetContextRequest, caller: Caller) -> rq.GetContextResponse:
+        """Read a report that is addressed to the reader."""
+        body = await self._pipelines.context(caller.project, request.pipeline_id, request.delegation_id, request.handle)
+        return rq.GetContextResponse(body=body, sha256=sha256(body.encode()).hexdigest())
+
+    async def GetReflection(self, request: rq.GetReflectionRequest, caller: Caller) -> rq.GetReflectionResponse:
+        """Read what failed rounds taught."""
+        stored = await self._pipelines.get(caller.project, request.pipeline_id)
+        known = stored.pipeline.stages.get(request.stage)
+        if known is None or not known.reflection:
+            raise not_found("reflection", request.stage)
+        return rq.GetReflectionResponse(body=reflection.body(known.reflection), rounds=len(known.reflection))
+
+    async def ListTemplates(self, _request: rq.ListTemplatesRequest, _caller: Caller) -> rq.ListTemplatesResponse:
+        """List the templates."""
+        return rq.ListTemplatesResponse(templates=[responses.template(known) for known in TEMPLATES.values()])
+
+    async def ParseRoute(self, request: rq.ParseRouteRequest, _caller: Caller) -> rq.ParseRouteResponse:
+        """Parse a transcript without a pipeline."""
+        reported = parse_route(request.transcript, request.nonce or None)
+        if reported is None:
+            return rq.ParseRouteResponse(found=False)
+        return rq.ParseRouteResponse(found=True, route=responses.effective_route(repair(reported, StageKind.DEV)))
+
+    async def ImportState(self, request: rq.ImportStateRequest, caller: Caller) -> rq.ImportStateResponse:
+        """Go on with a pipeline from a state file."""
+        now = self._pipelines.store.database.clock.now()
+        read = read_state_file(request.state_json, request.barrier_json, request.run_id, now)
+        pipeline_id = request.pipeline_id or read.session_id or new_id("pl", now)
+        answer: c.Answer = await self._pipelines.submit(caller, c.ImportPipeline(pipeline_id, read.imported))
+        return rq.ImportStateResponse(
+            pipeline_id=answer.pipeline_id,
+            state=to_wire(answer.status),
+            migrated=read.migrated,
+            barriers_rebuilt=read.barriers_rebuilt,
+        )
+
+    async def ExportState(self, request: rq.ExportStateRequest, caller: Caller) -> rq.ExportStateResponse:
+        """Write a pipeline as a state file."""
+        stored = await self._pipelines.get(caller.project, request.pipeline_id)
+        state_json, barrier_json = write_state_file(request.pipeline_id, stored.pipeline)
+        return rq.ExportStateResponse(state_json=state_json, barrier_json=barrier_json)
+
+    async def CleanUp(self, request: rq.CleanUpRequest, caller: Caller) -> rq.CleanUpResponse:
+        """Remove what ended pipelines left behind."""
+        asked = request.older_than.ToTimedelta().total_seconds()
+        seconds = asked if request.HasField("older_than") else CLEAN_UP_SECONDS
+        count, ended_before = await self._pipelines.clean_up(caller, seconds)
+        return rq.CleanUpResponse(pipelines=count, ended_before=responses.timestamp(ended_before))
+
+    async def ForgetRun(self, request: rq.ForgetRunRequest, caller: Caller) -> rq.ForgetRunResponse:
+        """Remove the ended pipelines of a run."""
+        return rq.ForgetRunResponse(pipelines=await self._pipelines.forget_run(caller, request.run_id))
+
+    async def _kept(self, caller: Caller, pipeline_id: str, body: str) -> c.NewReport | None:
+        return await self._pipelines.keep_report(caller, pipeline_id, body) if body else None

@@ -1,0 +1,205 @@
+"""The durable rows of pipelines: every change goes through the ledger, every question is one read."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Connection, MetaData, and_, delete, or_, select
+
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.clock import from_us, to_us
+from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.journal import Journal
+from pointsman.services.chassis.ledger import Ledger
+from pointsman.services.chassis.refusals import Reason, Refusal, not_found, state_forbids
+from pointsman.services.chassis.sql import insert_or_ignore
+from pointsman.services.chassis.store import Store
+from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain.context import KIND, addressed_reports
+from pointsman.services.pipeline.domain.draft import CLEAN_UP_TIMER
+from pointsman.services.pipeline.domain.machine import MACHINE
+from pointsman.services.pipeline.domain.state import Head, Report
+from pointsman.services.pipeline.domain.views import Cursor, Filter, Listed, Stored
+from pointsman.services.pipeline.domain.words import LIVE
+from pointsman.services.pipeline.store.children import PipelineChildren
+from pointsman.services.pipeline.store.tables import pipeline_tables
+
+MAX_MERGED_CHARACTERS = 1_048_576
+MAX_CLEANED = 1000
+
+
+class PipelineStore:
+    """Pipelines, their reports and their journal."""
+
+    def __init__(self, database: Database) -> None:
+        metadata = MetaData()
+        self.store = Store(database, metadata)
+        self._own = pipeline_tables(metadata)
+        self._children = PipelineChildren(database, self._own)
+        self.ledger = Ledger(self.store, MACHINE, self._children)
+        self.journal = Journal(self.store)
+
+    async def submit(self, caller: Caller, command: Any) -> Any:
+        """Decide a command and commit what it leads to."""
+        return await self.ledger.submit(caller, command)
+
+    async def keep_report(self, caller: Caller, pipeline_id: str, body: str) -> c.NewReport:
+        """Store a report's body under its digest, before the command that attaches it to a stage."""
+        data = body.encode()
+        report = c.NewReport(sha256(data).hexdigest(), len(data))
+        row = {
+            "entity_id": pipeline_id,
+            "sha256": report.sha256,
+            "body": body,
+            "created_at_us": to_us(self.store.database.clock.now()),
+        }
+
+        def job(connection: Connection) -> Refusal | None:
+            if not self._is_here(connection, caller.project, pipeline_id):
+                return not_found(KIND, pipeline_id)
+            connection.execute(insert_or_ignore(self.store.database, self._own.reports), row)
+            return None
+
+        refused = await self.store.perform(job)
+        if refused is not None:
+            raise refused
+        return report
+
+    async def get(self, project: str, pipeline_id: str) -> Stored:
+        """A pipeline with all its stages."""
+        return await self.store.database.read(lambda connection: self._get(connection, project, pipeline_id))
+
+    async def context(self, project: str, pipeline_id: str, reader: str, handle: str) -> str:
+        """The report behind a handle, for the delegation it is addressed to; several are joined under headings."""
+
+        def query(connection: Connection) -> str:
+            stored = self._get(connection, project, pipeline_id)
+            reports = addressed_reports(stored.pipeline, pipeline_id, reader, handle)
+            return self._joined(connection, pipeline_id, handle, reports)
+
+        return await self.store.database.read(query)
+
+    async def page(self, project: str, wanted: Filter, after: Cursor | None, limit: int) -> list[Listed]:
+        """Pipelines of a project, newest first, after a cursor."""
+        entities = self.store.tables.entities
+        conditions = [entities.c.project == project, entities.c.kind == KIND]
+        if wanted.statuses:
+            conditions.append(entities.c.status.in_(wanted.statuses))
+        if wanted.run_id:
+            conditions.append(entities.c.run_id == wanted.run_id)
+        if after is not None:
+            same = and_(entities.c.created_at_us == after.created_at_us, entities.c.entity_id < after.pipeline_id)
+            conditions.append(or_(entities.c.created_at_us < after.created_at_us, same))
+        columns = (entities.c.entity_id, entities.c.body, entities.c.created_at_us, entities.c.updated_at_us)
+        order = (entities.c.created_at_us.desc(), entities.c.entity_id.desc())
+        statement = select(*columns).where(*conditions).order_by(*order).limit(limit)
+        rows = await self.store.database.read(lambda connection: connection.execute(statement).all())
+        return [Listed(row[0], from_text(row[1], Head), from_us(row[2]), from_us(row[3])) for row in rows]
+
+    async def clean_up(self, caller: Caller, older_than_seconds: float) -> tuple[int, datetime]:
+        """Clean the pipelines of a project that ended long enough ago; how many there were, and before when."""
+        ended_before = self.store.database.clock.now() - timedelta(seconds=older_than_seconds)
+        entities, timers = self.store.tables.entities, self.store.tables.timers
+        statement = (
+            select(timers.c.entity_id)
+            .join(entities, entities.c.entity_id == timers.c.entity_id)
+            .where(
+                timers.c.name == CLEAN_UP_TIMER,
+                entities.c.project == caller.project,
+                entities.c.updated_at_us <= to_us(ended_before),
+            )
+            .limit(MAX_CLEANED)
+        )
+        found = await self.store.database.read(lambda connection: connection.execute(statement).scalars().all())
+        for pipeline_id in found:
+            step = replace(caller, request_id=f"{caller.request_id}/{pipeline_id}")
+            await self.submit(step, c.CleanUp(pipeline_id, older_than_seconds))
+        return len(found), ended_before
+
+    async def forget_run(self, caller: Caller, run_id: str) -> int:
+        """Remove the ended pipelines of a run with everything about them; refused while one is live."""
+
+        def job(connection: Connection) -> int | Refusal:
+            answered = self._answered(connection, caller)
+            if answered is not None:
+                return answered
+            rows = self._of_run(connection, caller.project, run_id)
+            live = next(((row[0], row[1]) for row in rows if row[1] in LIVE), None)
+            if live is not None:
+                text = f"pipeline '{live[0]}' has not ended; cancel it first"
+                return state_forbids(KIND, live[0], live[1], ("COMPLETED", "ABORTED", "CANCELLED"), text)
+            self._delete(connection, [row[0] for row in rows])
+            self._remember(connection, caller, len(rows))
+            return len(rows)
+
+        outcome = await self.store.perform(job)
+        if isinstance(outcome, Refusal):
+            raise outcome
+        return outcome
+
+    def _is_here(self, connection: Connection, project: str, pipeline_id: str) -> bool:
+        entities = self.store.tables.entities
+        found = select(entities.c.kind, entities.c.project).where(entities.c.entity_id == pipeline_id)
+        row = connection.execute(found).first()
+        return row is not None and (row.kind, row.project) == (KIND, project)
+
+    def _get(self, connection: Connection, project: str, pipeline_id: str) -> Stored:
+        pipeline = self.ledger.load(connection, project, pipeline_id)
+        self._children.load_whole(connection, pipeline_id, pipeline)
+        entities = self.store.tables.entities
+        columns = select(entities.c.version, entities.c.created_at_us, entities.c.updated_at_us)
+        row = connection.execute(columns.where(entities.c.entity_id == pipeline_id)).one()
+        return Stored(pipeline_id, pipeline, row[0], from_us(row[1]), from_us(row[2]))
+
+    def _joined(self, connection: Connection, pipeline_id: str, handle: str, reports: Sequence[Report]) -> str:
+        table = self._own.reports
+        digests = [report.sha256 for report in reports]
+        found = select(table.c.sha256, table.c.body).where(
+            table.c.entity_id == pipeline_id, table.c.sha256.in_(digests)
+        )
+        bodies = {row[0]: row[1] for row in connection.execute(found)}
+        if not bodies:
+            raise not_found("context", handle)
+        if len(reports) == 1:
+            return str(bodies[digests[0]])
+        parts = [f"# {report.stage}\n\n{bodies[report.sha256]}" for report in reports if report.sha256 in bodies]
+        return "\n\n".join(parts)[:MAX_MERGED_CHARACTERS]
+
+    def _of_run(self, connection: Connection, project: str, run_id: str) -> Sequence[Any]:
+        entities = self.store.tables.entities
+        wanted = (entities.c.run_id == run_id, entities.c.project == project, entities.c.kind == KIND)
+        return connection.execute(
+            select(entities.c.entity_id, entities.c.status)
+            .where(*wanted)
+            .order_by(entities.c.entity_id)
+            .with_for_update()
+        ).all()
+
+    def _delete(self, connection: Connection, pipeline_ids: Sequence[str]) -> None:
+        tables = self.store.tables
+        own = (self._own.reports, self._own.stages, self._own.shapes)
+        for table in (*own, tables.outbox, tables.timers, tables.journal, tables.entities):
+            for pipeline_id in pipeline_ids:
+                connection.execute(delete(table).where(table.c.entity_id == pipeline_id))
+
+    def _answered(self, connection: Connection, caller: Caller) -> int | Refusal | None:
+        table = self.store.tables.idempotency
+        mine = (table.c.request_id == caller.request_id, table.c.project == caller.project)
+        row = connection.execute(select(table.c.fingerprint, table.c.answer).where(*mine)).first()
+        if row is None:
+            return None
+        if row[0] != caller.fingerprint:
+            metadata = {"request_id": caller.request_id}
+            return Refusal(Reason.REQUEST_ID_REUSED, "the request_id was used with another body", metadata=metadata)
+        return int(from_text(row[1], int))
+
+    def _remember(self, connection: Connection, caller: Caller, answer: int) -> None:
+        row = {
+            "request_id": caller.request_id, "project": caller.project, "fingerprint": caller.fingerprint,
+            "entity_id": "", "command": "ForgetRun", "answer": to_text(answer),
+            "at_us": to_us(self.store.database.clock.now()),
+        }  # fmt: skip
+        connection.execute(self.store.tables.idempotency.insert(), row)

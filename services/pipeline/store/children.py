@@ -1,0 +1,141 @@
+"""Loads the stages that commands need and saves those that changed; a DAG is read once and then remembered."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, and_, delete, select
+
+from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.ledger import Change
+from pointsman.services.chassis.sql import Prepared, among, packed, upsert
+from pointsman.services.pipeline.domain.dag import Graph, Node
+from pointsman.services.pipeline.domain.machine import stages_seen_by
+from pointsman.services.pipeline.domain.state import Head, Pipeline, Stage
+from pointsman.services.pipeline.domain.words import EventName
+from pointsman.services.pipeline.store.tables import PipelineTables
+
+REMEMBERED_GRAPHS = 128
+_NO_GRAPH = Graph(())
+
+
+class PipelineChildren:
+    """The rows of a pipeline beside its head."""
+
+    body_type: type = Head
+
+    def __init__(self, database: Database, tables: PipelineTables) -> None:
+        stages, shapes, reports = tables.stages, tables.shapes, tables.reports
+        self._database = database
+        self._graphs: OrderedDict[str, Graph] = OrderedDict()
+        self._lock = threading.Lock()
+        columns = select(stages.c.entity_id, stages.c.stage, stages.c.body)
+        of_entity = among(database, stages.c.entity_id, "entities")
+        some = and_(of_entity, among(database, stages.c.stage, "stages"))
+        self._find_some = Prepared(database, columns.where(some))
+        self._find_all = Prepared(database, columns.where(of_entity))
+        shape = select(shapes.c.entity_id, shapes.c.body).where(among(database, shapes.c.entity_id, "entities"))
+        self._find_shapes = Prepared(database, shape)
+        self._save_stage = Prepared(database, upsert(database, stages, ("entity_id", "stage"), ("body",)))
+        self._save_shape = Prepared(database, upsert(database, shapes, ("entity_id",), ("body",)))
+        dropped = delete(reports).where(among(database, reports.c.entity_id, "entities"))
+        self._drop_reports = Prepared(database, dropped)
+
+    def body(self, state: Pipeline) -> Head:
+        """The head is what every command needs."""
+        return state.head
+
+    def state(self, body: Any) -> Pipeline:
+        """A pipeline of which only the head is known yet."""
+        return Pipeline(body, _NO_GRAPH, {})
+
+    def load(
+        self, connection: Connection, states: Mapping[str, Pipeline], commands: Mapping[str, Sequence[Any]]
+    ) -> None:
+        """Give each pipeline its DAG and the stages that its commands see."""
+        self._load_graphs(connection, states)
+        some: dict[str, Pipeline] = {}
+        whole: dict[str, Pipeline] = {}
+        names: set[str] = set()
+        for pipeline_id, pipeline in states.items():
+            seen = [stages_seen_by(pipeline.graph, command) for command in commands[pipeline_id]]
+            known = [stages for stages in seen if stages is not None]
+            (some if len(known) == len(seen) else whole)[pipeline_id] = pipeline
+            names.update(*known)
+        if some and names:
+            self._load_stages(connection, self._find_some, some, {"stages": packed(self._database, sorted(names))})
+        if whole:
+            self._load_stages(connection, self._find_all, whole, {})
+
+    def load_whole(self, connection: Connection, pipeline_id: str, pipeline: Pipeline) -> None:
+        """Give a pipeline its DAG and all its stages, for reading."""
+        self._load_graphs(connection, {pipeline_id: pipeline})
+        self._load_stages(connection, self._find_all, {pipeline_id: pipeline}, {})
+
+    def save(self, connection: Connection, changes: Sequence[Change[Pipeline]]) -> None:
+        """Write new shapes, changed stages, and drop the reports of what was cleaned up."""
+        shapes: list[dict[str, str]] = []
+        stages: list[dict[str, str]] = []
+        cleaned: list[str] = []
+        for change in changes:
+            pipeline = change.state
+            assert pipeline is not None
+            if change.is_new:
+                shapes.append({"entity_id": change.entity_id, "body": to_text(pipeline.graph.nodes)})
+                self._remember(pipeline.graph)
+            stages += [
+                {"entity_id": change.entity_id, "stage": name, "body": to_text(stage)}
+                for name, stage in pipeline.stages.items()
+                if pipeline.loaded.get(name) is not stage
+            ]
+            if any(event.name == EventName.PIPELINE_CLEANED for event in change.events):
+                cleaned.append(change.entity_id)
+        self._write(connection, shapes, stages, cleaned)
+
+    def _write(
+        self, connection: Connection, shapes: list[dict[str, str]], stages: list[dict[str, str]], cleaned: list[str]
+    ) -> None:
+        if shapes:
+            self._save_shape.run_all(connection, shapes)
+        if stages:
+            self._save_stage.run_all(connection, stages)
+        if cleaned:
+            self._drop_reports.start(connection, {"entities": packed(self._database, cleaned)})
+
+    def _load_graphs(self, connection: Connection, states: Mapping[str, Pipeline]) -> None:
+        graphs = self._remembered({pipeline.head.shape for pipeline in states.values()})
+        missing = [key for key, pipeline in states.items() if pipeline.head.shape not in graphs]
+        if missing:
+            found = self._find_shapes.fetch(connection, {"entities": packed(self._database, missing)})
+            for _, body in found:
+                graph = Graph(from_text(body, tuple[Node, ...]))
+                graphs[graph.digest] = graph
+                self._remember(graph)
+        for pipeline in states.values():
+            pipeline.graph = graphs[pipeline.head.shape]
+
+    def _remembered(self, shapes: set[str]) -> dict[str, Graph]:
+        with self._lock:
+            known = {shape: self._graphs[shape] for shape in shapes if shape in self._graphs}
+            for shape in known:
+                self._graphs.move_to_end(shape)
+        return known
+
+    def _remember(self, graph: Graph) -> None:
+        with self._lock:
+            self._graphs[graph.digest] = graph
+            while len(self._graphs) > REMEMBERED_GRAPHS:
+                self._graphs.popitem(last=False)
+
+    def _load_stages(
+        self, connection: Connection, find: Prepared, pipelines: Mapping[str, Pipeline], more: Mapping[str, Any]
+    ) -> None:
+        rows: Iterable[tuple[str, str, str]] = find.fetch(
+            connection, {"entities": packed(self._database, sorted(pipelines)), **more}
+        )
+        for pipeline_id, name, body in rows:
+            stage = from_text(body, Stage)
+            pipelines[pipeline_id].stages[name] = stage
+            pipelines[pipeline_id].loaded[name] = stage

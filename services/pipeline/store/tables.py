@@ -1,0 +1,41 @@
+"""The tables of a pipeline beyond what the chassis keeps: its shape, its stages, its reports."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import BigInteger, Column, MetaData, String, Table, Text
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineTables:
+    """The child tables of a pipeline, keyed by its id first."""
+
+    shapes: Table
+    stages: Table
+    reports: Table
+
+
+def pipeline_tables(metadata: MetaData) -> PipelineTables:
+    """Declare the tables in a store's metadata."""
+    return PipelineTables(
+        shapes=Table(
+            "shapes",
+            metadata,
+            Column("entity_id", String(256), primary_key=True),
+            Column("body", Text, nullable=False),
+        ),
+        stages=Table(
+            "stages",
+            metadata,
+            Column("entity_id", String(256), primary_key=True),
+            Column("stage", String(64), primary_key=True),
+            Column("body", Text, nullable=False),
+        ),
+        reports=Table(
+            "reports",
+            metadata,
+            Column("entity_id", String(256), primary_key=True),
+            Column("sha256", String(64), primary_key=True),
+            Column("body", Text, nullable=False),
+            Column("created_at_us", BigInteger, nullable=False),
+        ),
+    )

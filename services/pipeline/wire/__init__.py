@@ -1,0 +1,1 @@
+"""Protobuf into commands, answers into protobuf. Pure: no clock, no store."""
