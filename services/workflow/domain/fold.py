@@ -28,7 +28,7 @@ from pointsman.services.workflow.domain.workflow import (
 def apply(state: Workflow | None, event: Event, at: datetime) -> Workflow:
     """Fold one event into the state."""
     if event.name == EventName.IMPORTED:
-        return _import(event.data)
+        return _import(state, event.data)
     if event.name == EventName.CREATED:
         return Workflow(Header(event.data.workflow_id, at, at))
     if state is None:
@@ -49,9 +49,9 @@ def _leave(header: Header, event: Event) -> None:
             header.cancelled = False
 
 
-def _import(data: happened.Imported) -> Workflow:
+def _import(state: Workflow | None, data: happened.Imported) -> Workflow:
     header = replace(data.header, counts=no_counts(), blocking={})
-    imported = Workflow(header)
+    imported = Workflow(header, was_resumable=state is not None and state.was_resumable)
     imported.change_details(data.details)
     _rewrite(imported, data.tasks)
     return imported

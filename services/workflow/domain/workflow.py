@@ -187,6 +187,7 @@ class Workflow:
     book: Book = field(default_factory=Book)
     details: Details = field(default_factory=Details)
     details_changed: bool = False
+    was_resumable: bool = False
 
     def draft(self) -> "Workflow":
         """A copy to try events out on."""

@@ -39,19 +39,23 @@ class Flow:
 
     @property
     def state(self) -> Workflow:
+        """The state, which must be there."""
         assert self.current is not None
         return self.current
 
     @property
     def status(self) -> WorkflowStatus:
+        """The workflow's state."""
         return self.state.header.status
 
     @property
     def pause_cause(self) -> str:
+        """Which rule paused it."""
         pause = self.state.header.pause
         return pause.cause if pause else ""
 
     def do(self, command: Any) -> Any:
+        """Decide a command and fold what it leads to."""
         self.now += timedelta(seconds=1)
         decision = MACHINE.decide(self.current, command, self.now)
         for event in decision.events:
@@ -60,35 +64,44 @@ class Flow:
         return decision.answer
 
     def refused(self, command: Any) -> Refusal:
+        """The refusal of a command."""
         with pytest.raises(Refusal) as caught:
             self.do(command)
         return caught.value
 
     def last_events(self, count: int) -> list[tuple[str, str, str]]:
+        """The last events, with their ends."""
         return [(event.name, event.source, event.target) for event, _ in self.journal[-count:]]
 
     def task(self, task_id: str) -> Task:
+        """One task."""
         return self.state.book.tasks[task_id]
 
     def statuses(self) -> dict[str, str]:
+        """Every task's state."""
         return {task.task_id: task.status.value for task in self.state.book.in_order()}
 
     def plan(self, *specs: TaskSpec, **fields: Any) -> Any:
+        """Store a plan."""
         return self.do(asked.UpsertPlan(ID, Fields(**fields), planned(*specs)))
 
     def execute(self, **settings: Any) -> Any:
+        """Start it."""
         return self.do(asked.Execute(ID, Settings(**settings)))
 
     def take(self, limit: int = 1) -> list[str]:
+        """Claim tasks; their ids."""
         return [task.task_id for task in self.do(asked.NextTasks(ID, limit)).tasks]
 
     def complete(self, *task_ids: str) -> Any:
+        """Complete tasks one by one."""
         answer = None
         for task_id in task_ids:
             answer = self.do(asked.CompleteTask(ID, task_id))
         return answer
 
     def fail(self, task_id: str) -> Any:
+        """Fail a task."""
         return self.do(asked.FailTask(ID, task_id, "broken"))
 
 

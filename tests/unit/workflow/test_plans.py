@@ -78,9 +78,9 @@ def test_a_plan_without_tasks_keeps_the_epic_idle() -> None:
     assert flow.status is WorkflowStatus.IDLE
     assert (flow.state.header.owner_run_id, flow.state.header.run_id, flow.state.header.priority) == ("r1", "r1", 3)
     assert flow.state.details.intake_text == "add a login page"
-    assert not flow.state.header.resumable
+    resumable = [flow.state.header.resumable]
     flow.do(asked.UpsertPlan(ID, Fields(owner_run_id="")))
-    assert flow.state.header.resumable
+    assert [*resumable, flow.state.header.resumable] == [False, True]
     assert flow.state.header.run_id == "r1"
 
 

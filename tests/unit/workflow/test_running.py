@@ -154,9 +154,9 @@ def test_unblock_is_idempotent_and_frees_a_task_when_all_its_dependencies_are_th
     flow = running(spec("a"), spec("b", blocked_by=("api_spec", "design_spec")), spec("c", blocked_by=("api_spec",)))
     flow.complete(*flow.take())
     assert flow.do(asked.Unblock(ID, "design_spec")).count == 0
-    assert flow.status is W.BLOCKED
+    assert flow.state.header.status == "blocked"
     assert flow.do(asked.Unblock(ID, "api_spec")).count == 2
-    assert flow.status is W.RUNNING
+    assert flow.state.header.status == "running"
     events = len(flow.journal)
     assert flow.do(asked.Unblock(ID, "api_spec")).count == 0
     assert len(flow.journal) == events

@@ -105,16 +105,20 @@ def test_each_command_is_taken_exactly_in_the_states_of_its_row(name: str, statu
     flow = _prepared(in_status(status), name)
     before = len(flow.journal)
     if status in COMMANDS_ALLOWED[name]:
-        try:
-            flow.do(COMMANDS[name]())
-        except Refusal as refusal:
-            assert refusal.metadata["kind"] != "workflow"  # noqa: PT017
+        _do_or_miss_a_task(flow, COMMANDS[name]())
         return
     refusal = flow.refused(COMMANDS[name]())
     assert refusal.reason is Reason.STATE_FORBIDS
     assert refusal.metadata["state"] == status
     assert name not in refusal.metadata["allowed"].split(",")
     assert len(flow.journal) == before
+
+
+def _do_or_miss_a_task(flow: Flow, command: object) -> None:
+    try:
+        flow.do(command)
+    except Refusal as missed:
+        assert missed.metadata["kind"] != "workflow"  # noqa: PT017 - the state took the command, its task did not
 
 
 def _prepared(flow: Flow, name: str) -> Flow:

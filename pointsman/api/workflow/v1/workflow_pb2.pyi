@@ -7,9 +7,9 @@ A workflow is a plan of tasks with its execution. A task is handed out to exactl
 depends on is completed or skipped and nothing blocks it. A workflow never completes with failed or blocked tasks, or with a
 hard constraint that is neither verified nor waived by name. The service runs no command and opens no file.
 
-Events in the journal (Transition.event): created, imported, planned, plan_changed, executed, claimed, released, owner_released,
-completed_task, failed_task, retried, skipped, settled, paused, resumed, unblocked, blocked, failed, completed, cancelled,
-constraints_merged, verified, waived, usage_recorded, audited.
+Events in the journal (Transition.event): created, imported, fields_changed, plan_stored, executed, claimed, released,
+owner_released, tasks_settled, task_retried, task_skipped, paused, resumed, reopened, unblocked, blocked, failed, completed,
+cancelled, constraints_merged, constraints_verified, constraint_waived, usage_recorded, audited.
 """
 
 from google.protobuf import descriptor as _descriptor

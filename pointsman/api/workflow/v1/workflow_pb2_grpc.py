@@ -428,7 +428,8 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ForgetRun(self, request, context):
-        """ForgetRun removes the workflows of a run with everything that belongs to them, unless another run owns them now.
+        """ForgetRun removes the workflows that a run owned last, with everything that belongs to them: those that are completed or
+        cancelled or that the run still owns. What another run could take up stays.
         Errors: none of its own; forgetting twice forgets nothing the second time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

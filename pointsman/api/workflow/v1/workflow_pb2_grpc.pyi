@@ -7,9 +7,9 @@ A workflow is a plan of tasks with its execution. A task is handed out to exactl
 depends on is completed or skipped and nothing blocks it. A workflow never completes with failed or blocked tasks, or with a
 hard constraint that is neither verified nor waived by name. The service runs no command and opens no file.
 
-Events in the journal (Transition.event): created, imported, planned, plan_changed, executed, claimed, released, owner_released,
-completed_task, failed_task, retried, skipped, settled, paused, resumed, unblocked, blocked, failed, completed, cancelled,
-constraints_merged, verified, waived, usage_recorded, audited.
+Events in the journal (Transition.event): created, imported, fields_changed, plan_stored, executed, claimed, released,
+owner_released, tasks_settled, task_retried, task_skipped, paused, resumed, reopened, unblocked, blocked, failed, completed,
+cancelled, constraints_merged, constraints_verified, constraint_waived, usage_recorded, audited.
 """
 
 from collections import abc as _abc
@@ -155,7 +155,8 @@ class WorkflowServiceStub:
     Errors: NOT_FOUND, INVALID_PAGE_TOKEN.
     """
     ForgetRun: _aio.UnaryUnaryMultiCallable[_reading_pb2.ForgetRunRequest, _reading_pb2.ForgetRunResponse]
-    """ForgetRun removes the workflows of a run with everything that belongs to them, unless another run owns them now.
+    """ForgetRun removes the workflows that a run owned last, with everything that belongs to them: those that are completed or
+    cancelled or that the run still owns. What another run could take up stays.
     Errors: none of its own; forgetting twice forgets nothing the second time.
     """
 
@@ -462,7 +463,8 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reading_pb2.ForgetRunRequest,
         context: _aio.ServicerContext[_reading_pb2.ForgetRunRequest, _abc.Awaitable[_reading_pb2.ForgetRunResponse]],
     ) -> _abc.Awaitable[_reading_pb2.ForgetRunResponse]:
-        """ForgetRun removes the workflows of a run with everything that belongs to them, unless another run owns them now.
+        """ForgetRun removes the workflows that a run owned last, with everything that belongs to them: those that are completed or
+        cancelled or that the run still owns. What another run could take up stays.
         Errors: none of its own; forgetting twice forgets nothing the second time.
         """
 

@@ -1,0 +1,37 @@
+"""Wires the workflow service together; `python -m pointsman.services.workflow` serves it alone."""
+
+import asyncio
+from pathlib import Path
+
+from pointsman.api.workflow.v1 import workflow_pb2
+from pointsman.services.chassis.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.service import Service, serve_until_stopped
+from pointsman.services.workflow.config import WorkflowSettings
+from pointsman.services.workflow.loops import LOOPS
+from pointsman.services.workflow.servicer import WorkflowServicer
+from pointsman.services.workflow.store import WorkflowStore
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def build(stores: StoreSettings, settings: WorkflowSettings) -> Service:
+    """The workflow service on its own store."""
+    return build_on(Database(stores.url_for("workflow"), "workflow"), settings)
+
+
+def build_on(database: Database, settings: WorkflowSettings) -> Service:
+    """The workflow service on a given database."""
+    workflows = WorkflowStore(database)
+    descriptor = workflow_pb2.DESCRIPTOR.services_by_name["WorkflowService"]
+    return Service(
+        "workflow", workflows.store, MIGRATIONS, [(descriptor, WorkflowServicer(workflows, settings))], LOOPS
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(
+        serve_until_stopped(
+            lambda _address: [build(load(StoreSettings), load(WorkflowSettings))], load(ServerSettings), print
+        )
+    )

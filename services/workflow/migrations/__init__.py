@@ -1,0 +1,1 @@
+"""The tables of the workflow context, version by version."""

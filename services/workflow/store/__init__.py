@@ -1,0 +1,163 @@
+"""Where workflows are kept: one ledger for what changes them, and the queries that only read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, MetaData, Select, literal, select, tuple_
+
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.codec import from_text
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.journal import Journal
+from pointsman.services.chassis.ledger import Ledger
+from pointsman.services.chassis.store import Store
+from pointsman.services.workflow.domain.commands import Command
+from pointsman.services.workflow.domain.machine import MACHINE
+from pointsman.services.workflow.domain.states import KIND, TaskStatus, WorkflowStatus
+from pointsman.services.workflow.domain.tasks import Task
+from pointsman.services.workflow.domain.workflow import Header, Workflow
+from pointsman.services.workflow.store.children import TASK_COLUMNS, WorkflowChildren, task_of
+from pointsman.services.workflow.store.tables import workflow_tables
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A workflow as it was read: with its number of transitions and a page of its tasks."""
+
+    state: Workflow
+    seq: int
+    tasks: tuple[Task, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """Which tasks to read: after a position, in some states."""
+
+    limit: int
+    after_position: int = 0
+    statuses: tuple[TaskStatus, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowFilter:
+    """Which workflows to list."""
+
+    statuses: tuple[WorkflowStatus, ...] = ()
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A workflow in a list, with the key after which the next page begins."""
+
+    header: Header
+    key: tuple[int | str, ...]
+
+
+class WorkflowStore:
+    """All workflows of one database."""
+
+    def __init__(self, database: Database) -> None:
+        metadata = MetaData()
+        self.store = Store(database, metadata)
+        self.journal = Journal(self.store)
+        self._tables = workflow_tables(metadata)
+        self._children = WorkflowChildren(database, self._tables)
+        self.ledger = Ledger(self.store, MACHINE, self._children)
+
+    def now(self) -> datetime:
+        """The database's time."""
+        return self.store.database.clock.now()
+
+    async def submit(self, caller: Caller, command: Command) -> Any:
+        """Decide a command and make it durable."""
+        return await self.ledger.submit(caller, command)
+
+    async def read(self, project: str, workflow_id: str, page: TaskPage) -> Reading:
+        """A workflow with a page of its tasks."""
+
+        def query(connection: Connection) -> Reading:
+            state = self._whole_state(connection, project, workflow_id, tasks=False)
+            rows = connection.execute(self._task_page(workflow_id, page))
+            return Reading(state, self._seq(connection, workflow_id), tuple(task_of(tuple(row)) for row in rows))
+
+        return await self.store.database.read(query)
+
+    async def read_whole(self, project: str, workflow_id: str) -> Workflow:
+        """A workflow with all its tasks."""
+        return await self.store.database.read(
+            lambda connection: self._whole_state(connection, project, workflow_id, tasks=True)
+        )
+
+    async def list(
+        self, project: str, wanted: WorkflowFilter, after: Sequence[int | str], limit: int
+    ) -> Sequence[Listed]:
+        """The project's workflows, the newest first."""
+        entities = self.store.tables.entities
+        order = (entities.c.created_at_us, entities.c.entity_id)
+        found = select(entities.c.body, *order).where(entities.c.project == project, entities.c.kind == KIND)
+        if wanted.statuses:
+            found = found.where(entities.c.status.in_([status.value for status in wanted.statuses]))
+        if wanted.run_id:
+            found = found.where(entities.c.run_id == wanted.run_id)
+        if after:
+            found = found.where(tuple_(*order) < tuple_(*(literal(value) for value in after)))
+        return await self._listed(found.order_by(*(column.desc() for column in order)).limit(limit))
+
+    async def list_resumable(self, project: str, after: Sequence[int | str], limit: int) -> Sequence[Listed]:
+        """What a run could take up: executable ones first, then by priority, the latest change, the id."""
+        entities, resumable = self.store.tables.entities, self._tables.resumable
+        order = (resumable.c.waits, resumable.c.priority, resumable.c.updated_at_us, resumable.c.entity_id)
+        joined = resumable.join(entities, entities.c.entity_id == resumable.c.entity_id)
+        found = select(entities.c.body, *order).select_from(joined).where(resumable.c.project == project)
+        if after:
+            found = found.where(tuple_(*order) > tuple_(*(literal(value) for value in after)))
+        return await self._listed(found.order_by(*order).limit(limit))
+
+    async def forget_run(self, project: str, run_id: str) -> int:
+        """Remove a run's workflows that nobody can take up any more; looked at again inside the transaction."""
+        return await self.store.perform(lambda connection: self._forget(connection, project, run_id))
+
+    async def _listed(self, found: Select[Any]) -> Sequence[Listed]:
+        rows = await self.store.database.read(lambda connection: connection.execute(found).all())
+        return [Listed(from_text(row[0], Header), tuple(row[1:])) for row in rows]
+
+    def _whole_state(self, connection: Connection, project: str, workflow_id: str, *, tasks: bool) -> Workflow:
+        state = self.ledger.load(connection, project, workflow_id)
+        if tasks:
+            return self._children.load_whole(connection, workflow_id, state)
+        return self._children.load_details(connection, workflow_id, state)
+
+    def _task_page(self, workflow_id: str, page: TaskPage) -> Select[Any]:
+        tasks = self._tables.tasks
+        columns = [tasks.c[name] for name in TASK_COLUMNS]
+        found = select(*columns).where(tasks.c.entity_id == workflow_id, tasks.c.position > page.after_position)
+        if page.statuses:
+            found = found.where(tasks.c.status.in_([status.value for status in page.statuses]))
+        return found.order_by(tasks.c.position).limit(page.limit)
+
+    def _seq(self, connection: Connection, workflow_id: str) -> int:
+        entities = self.store.tables.entities
+        found = select(entities.c.version).where(entities.c.entity_id == workflow_id)
+        return int(connection.execute(found).scalar() or 0)
+
+    def _forget(self, connection: Connection, project: str, run_id: str) -> int:
+        entities = self.store.tables.entities
+        found = select(entities.c.entity_id, entities.c.body).where(
+            entities.c.run_id == run_id, entities.c.project == project, entities.c.kind == KIND
+        )
+        if self.store.database.is_postgresql:
+            found = found.with_for_update()
+        gone = [row.entity_id for row in connection.execute(found) if _is_over(from_text(row.body, Header), run_id)]
+        tables = (self._tables.tasks, self._tables.dependencies, self._tables.details, self._tables.resumable)
+        for table in (*tables, self.store.tables.journal, entities):
+            for entity_id in gone:
+                connection.execute(table.delete().where(table.c.entity_id == entity_id))
+        return len(gone)
+
+
+def _is_over(header: Header, run_id: str) -> bool:
+    """Whether only the run itself could still want the workflow."""
+    return header.status is WorkflowStatus.COMPLETED or header.cancelled or header.owner_run_id == run_id

@@ -1,0 +1,1 @@
+"""Workflow messages to domain values and back. Pure: no clock, no store."""
