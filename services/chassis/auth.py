@@ -5,6 +5,8 @@ from enum import StrEnum
 
 LOCAL = "local"
 ENGINE = "engine"
+ENGINE_REQUESTS = "engine:"
+"""How the service's own request ids begin, and no client's may: ids of effects can be guessed."""
 
 
 class Role(StrEnum):
@@ -32,4 +34,5 @@ class Caller:
 
 def engine_caller(project: str, traceparent: str, request_id: str) -> Caller:
     """The service itself, acting on a timer or on the answer to one of its effects."""
-    return Caller(ENGINE, project, frozenset({Role.SERVICE}), traceparent, request_id, request_id)
+    own_id = ENGINE_REQUESTS + request_id
+    return Caller(ENGINE, project, frozenset({Role.SERVICE}), traceparent, own_id, own_id)

@@ -15,12 +15,12 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
-from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.auth import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, status_of
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.chassis.ingress import Malformed, caller_of, deserializer, validate
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
 from pointsman.services.chassis.telemetry import current_traceparent
 
 MESSAGE_SLACK_BYTES = 64 * 1024
@@ -172,6 +172,8 @@ class Server:
         valid = validate(request, method.name)
         if not method.has_request_id:
             return caller
+        if valid.request_id.startswith(ENGINE_REQUESTS):
+            raise invalid_field("request_id", f"must not begin with '{ENGINE_REQUESTS}'")
         body = method.name.encode() + valid.SerializeToString(deterministic=True)
         fingerprint = hashlib.blake2b(body, digest_size=16).hexdigest()
         return Caller(caller.principal, caller.project, caller.roles, caller.traceparent, valid.request_id, fingerprint)

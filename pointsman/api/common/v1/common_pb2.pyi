@@ -8,6 +8,8 @@ Metadata that every call may carry (ASCII, at most 8 KiB together):
   traceparent         W3C trace context; transitions caused by the call join that trace
   authorization       `Bearer <token>`, where the server asks for one
 
+Every request_id is the client's to choose, within its length; only those that begin with `engine:` are taken.
+
 Errors are google.rpc.Status with one google.rpc.ErrorInfo (domain `pointsman`, reason = the name of an
 ErrorReason without its prefix, metadata as documented there), plus google.rpc.BadRequest for invalid fields and
 google.rpc.RetryInfo where trying again later helps. The status text is for people and is never to be matched.

@@ -1,0 +1,83 @@
+"""Each request changes state once: the same one asked again has its first answer, another one under its id is refused."""
+
+import asyncio
+
+import pytest
+
+from pointsman.services.chassis.auth import engine_caller
+from pointsman.services.chassis.refusals import Reason, Refusal
+from tests.helpers.counter import CEILING, Add, Answer
+from tests.helpers.counters import a_caller, assert_sound, in_one_batch, journal_of, opened, rows_of, state_of
+
+
+async def test_the_same_request_again_has_its_first_answer(database_url: str) -> None:
+    async with opened(database_url) as counters:
+        first = await counters.ledger.submit(a_caller("r1"), Add("c1", 5))
+        await counters.ledger.submit(a_caller("r2"), Add("c1", 1))
+        again = await counters.ledger.submit(a_caller("r1"), Add("c1", 5))
+        assert again == first == Answer(5, 1)
+        assert len(await journal_of(counters, "c1")) == 2
+
+
+async def test_the_first_answer_outlives_the_process(database_url: str) -> None:
+    async with opened(database_url) as counters:
+        first = await counters.ledger.submit(a_caller("r1"), Add("c1", 5))
+    async with opened(database_url) as counters:
+        assert await counters.ledger.submit(a_caller("r1"), Add("c1", 5)) == first
+        await assert_sound(counters)
+
+
+async def test_another_body_under_a_used_request_id_is_refused(database_url: str) -> None:
+    async with opened(database_url) as counters:
+        await counters.ledger.submit(a_caller("r1", fingerprint="one body"), Add("c1", 5))
+        with pytest.raises(Refusal) as refused:
+            await counters.ledger.submit(a_caller("r1", fingerprint="another"), Add("c1", 6))
+        assert (refused.value.reason, refused.value.metadata) == (Reason.REQUEST_ID_REUSED, {"request_id": "r1"})
+        assert (await state_of(counters, "c1")).value == 5
+
+
+async def test_both_hold_within_one_batch(database_url: str) -> None:
+    async with opened(database_url) as counters:
+        bodies = ("one body", "one body", "another")
+        outcomes = await in_one_batch(
+            counters.store, [counters.ledger.submit(a_caller("r1", fingerprint=body), Add("c1", 5)) for body in bodies]
+        )
+        assert outcomes[:2] == [Answer(5, 1), Answer(5, 1)]
+        assert isinstance(outcomes[2], Refusal)
+        assert outcomes[2].reason is Reason.REQUEST_ID_REUSED
+        assert len(await journal_of(counters, "c1")) == 1
+
+
+async def test_another_project_may_use_the_same_request_id(database_url: str) -> None:
+    async with opened(database_url) as counters:
+        await counters.ledger.submit(a_caller("r1", fingerprint="ours"), Add("c1", 5))
+        theirs = await counters.ledger.submit(a_caller("r1", "theirs", "theirs"), Add("c2", 6))
+        assert theirs == Answer(6, 1)
+        both = [a_caller("r2", project, project) for project in ("local", "theirs")]
+        commands = [
+            counters.ledger.submit(caller, Add(name, 1)) for caller, name in zip(both, ("c1", "c2"), strict=True)
+        ]
+        assert await in_one_batch(counters.store, commands) == [Answer(6, 6), Answer(7, 7)]
+
+
+async def test_a_refused_request_may_be_sent_again(database_url: str) -> None:
+    async with opened(database_url) as counters:
+        await counters.ledger.submit(a_caller(), Add("c1", CEILING))
+        with pytest.raises(Refusal):
+            await counters.ledger.submit(a_caller("r1"), Add("c1", 1))
+        await counters.ledger.submit(a_caller(), Add("c1", -1))
+        assert (await counters.ledger.submit(a_caller("r1"), Add("c1", 1))).value == CEILING
+
+
+async def test_one_request_sent_64_times_at_once_counts_once(database_url: str) -> None:
+    async with opened(database_url) as one:
+        sent = [one.ledger.submit(a_caller("r1"), Add("c1", 5)) for _ in range(64)]
+        assert set(await asyncio.gather(*sent)) == {Answer(5, 1)}
+        assert len(await rows_of(one, "idempotency")) == 1
+
+
+async def test_a_client_cannot_take_the_request_id_of_an_effect(database_url: str) -> None:
+    async with opened(database_url) as counters:
+        await counters.ledger.submit(a_caller("c1:1:0", fingerprint="a guess"), Add("c1", 1))
+        answer = await counters.ledger.submit(engine_caller("local", "", "c1:1:0"), Add("c1", 1))
+        assert answer.value == 2
