@@ -46,6 +46,7 @@ _PARTNERS = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
 _PERSONS = frozenset({"i", "you", "we", "they"})
 _VERB_ENDINGS = ("ize", "ise", "ify")
 _NOTHING: frozenset[str] = frozenset()
+_WHOLE_TEXT = frozenset({MASK, "shape.identifier"})
 _ZEROS = itertools.repeat(0)
 
 TOOL, CHANGE, MAKE, READ, ASK, TELL = (int(Word[name]) for name in ("TOOL", "CHANGE", "MAKE", "READ", "ASK", "TELL"))
@@ -150,7 +151,7 @@ def read_english(english: English, tokens: list[str], hits: frozenset[str]) -> l
 def _own_hits(english: English, words: list[str], hits: frozenset[str]) -> frozenset[str]:
     """Which phrases stand in this sentence, when some stand in the whole message."""
     found = frozenset(english.phrases.matching(" ".join(words))) if hits else _NOTHING
-    return found | {"shape.identifier"} if "shape.identifier" in hits else found
+    return found | (hits & _WHOLE_TEXT)
 
 
 def _split(tokens: list[str]) -> list[list[str]]:
@@ -165,7 +166,7 @@ def _split(tokens: list[str]) -> list[list[str]]:
 
 def _read(english: English, words: list[str], hits: frozenset[str]) -> Sentence:
     flags = list(map(english.lexicon.flags.get, words, _ZEROS))
-    if 0 in flags:
+    if MASK in hits:
         _mark_references(words, flags)
     sentence = Sentence(words, flags, hits, functools.reduce(operator.or_, flags))
     start = _skip_leads(words, flags)

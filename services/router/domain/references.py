@@ -1,16 +1,18 @@
 """References to something outside the conversation: files, folders, URLs, hosts. A look at each word, in linear time."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pointsman.services.router.domain.document import ReferenceRules
 from pointsman.services.router.domain.values import Trigger, TriggerKind
 
-_BLANKED = "\"'`()[]{}<>,;=|！？。，、：；（）「」『』“”‘’《》"
-_BLANKS = str.maketrans(_BLANKED, " " * len(_BLANKED))
+_INNER = "\"'`()[]{}<>,;=|"
+_BLANKS = str.maketrans(_INNER, " " * len(_INNER))
+_AROUND = _INNER + ".:!?"
 _VISIBLE = re.compile(r"[!-~]+")
 _ROOTS = ("/", "~/", "./", "../")
+_SEPARATORS = frozenset(_INNER)
+_RULES = {kind: f"reference.{kind}" for kind in TriggerKind}
 _PATH, _URL, _HOST = TriggerKind.PATH, TriggerKind.URL, TriggerKind.HOST
 
 
@@ -42,39 +44,40 @@ def find_references(references: References, text: str) -> tuple[list[Trigger], b
     found: list[Trigger] = []
     dotted = False
     position = 0
-    for chunk in _chunks(text):
-        position = text.find(chunk, position)
-        kind = _kind_of(references, chunk)
+    for name in _names(text):
+        position = text.find(name, position)
+        kind = _kind_of(references, name)
         if kind is not None:
-            name = _trimmed(chunk)
-            start = position + chunk.find(name)
-            found.append(Trigger(kind, name, f"reference.{kind}", start, start + len(name)))
+            found.append(Trigger(kind, name, _RULES[kind], position, position + len(name)))
         elif not dotted:
-            dotted = _is_dotted_name(references, chunk)
-        position += len(chunk)
+            dotted = _is_dotted_name(references, name)
+        position += len(name)
     return found, dotted
 
 
-def _chunks(text: str) -> Iterator[str]:
-    """The words with a mark that a reference needs."""
-    spaced = text.translate(_BLANKS)
-    for chunk in spaced.split() if text.isascii() else _VISIBLE.findall(spaced):
-        if "." in chunk or "/" in chunk or "\\" in chunk:
-            yield chunk
+def _names(text: str) -> list[str]:
+    """The words with a mark that a reference needs inside them, without the marks around them."""
+    names = []
+    for chunk in text.split() if text.isascii() else _VISIBLE.findall(text):
+        if "." not in chunk and "/" not in chunk and "\\" not in chunk:
+            continue
+        name = chunk.rstrip(_AROUND).lstrip("\"'`()[]{}<>,;=|@:!?#")
+        if not name.isalnum():
+            names += _inner(name) if not _SEPARATORS.isdisjoint(name) else (name,)
+    return names
 
 
-def _trimmed(chunk: str) -> str:
-    """Without a mention's @, and without the marks of the sentence around it."""
-    return chunk.rstrip(".:!?").lstrip("@:!?#")
+def _inner(name: str) -> list[str]:
+    """The parts of a word that quotes, brackets and the like hold together: open('a.txt')."""
+    parts = (part.rstrip(".:!?").lstrip("@:!?#") for part in name.translate(_BLANKS).split())
+    return [part for part in parts if "." in part or "/" in part or "\\" in part]
 
 
-def _kind_of(references: References, chunk: str) -> TriggerKind | None:
-    name = _trimmed(chunk)
-    if name in references.exempt or not name:
+def _kind_of(references: References, name: str) -> TriggerKind | None:
+    if not name or name in references.exempt:
         return None
-    scheme, separator, rest = name.partition("://")
-    if separator:
-        return _URL if scheme.isalnum() and rest else None
+    if "://" in name:
+        return _URL if name[0].isalnum() else None
     if name[1:3] == ":\\":
         return _PATH
     if name.startswith(_ROOTS):
@@ -110,9 +113,8 @@ def _is_file_name(references: References, name: str) -> bool:
     return ending in references.extensions and stem.strip("._-*@") != "" and name not in references.exempt
 
 
-def _is_dotted_name(references: References, chunk: str) -> bool:
+def _is_dotted_name(references: References, name: str) -> bool:
     """module.function, object.method: code by its name."""
-    name = _trimmed(chunk)
     first, _, rest = name.partition(".")
     if name in references.exempt or "/" in name or len(first) < 2 or len(rest) < 2:
         return False

@@ -89,6 +89,8 @@ def scan(patterns: PatternSet, references: References, text: str) -> Scan:
     if _AT_HAND in hits:
         at_hand = [_at_hand(match) for match in patterns.expressions[_AT_HAND].finditer(masked)]
         masked, found = _mask(masked, at_hand), found + at_hand
+    if found:
+        hits.append(MASK)
     return Scan(_distinct(found) if found else (), masked, frozenset(hits) if hits else _NO_HITS)
 
 
