@@ -67,7 +67,7 @@ def _directed(run: Run, data: facts.Moved) -> Run:
 
 
 def _ended(run: Run, data: facts.Moved) -> Run:
-    return replace(run, end_reason=data.reason, calls={})
+    return replace(run, end_reason=data.reason, calls={}, assignments={})
 
 
 _MOVE_FOLDS: Mapping[Move, Callable[[Run, facts.Moved], Run]] = {

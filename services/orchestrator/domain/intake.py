@@ -5,6 +5,7 @@ from pointsman.services.orchestrator.domain import facts, requests
 from pointsman.services.orchestrator.domain.commands import Answer, EpicKept, EpicLoaded, ResumablesListed
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR
 from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.values import Candidate
 from pointsman.services.orchestrator.domain.words import Call, Move, Question, Reply, Resume, State
 
 KEPT = "kept"
@@ -13,10 +14,14 @@ MERGED = "merged"
 
 def probe_unfinished_work(turn: Turn) -> None:
     """Ask for resumable epics, unless the caller said no or this run is itself one."""
-    if turn.run.order.resume is Resume.NO or turn.run.order.epic_id:
+    order = turn.run.order
+    if order.resume is Resume.NO:
         turn.move(Move.NO_RESUMABLE, "not asked for")
-        return
-    turn.call(Call.LIST_RESUMABLE, requests.Ask)
+    elif order.epic_id:
+        turn.note(facts.ResumablesFound("", (Candidate(order.epic_id, turn.run.intent[:200], planned=True),)))
+        turn.move(Move.FOUND_RESUMABLE, order.epic_id)
+    else:
+        turn.call(Call.LIST_RESUMABLE, requests.Ask)
 
 
 def resumables_listed(turn: Turn, command: ResumablesListed) -> None:
@@ -34,6 +39,9 @@ def ask_to_resume(turn: Turn) -> None:
 def load_resume_queue(turn: Turn) -> None:
     """Keep the message as the next epic, then take over the best of the unfinished ones."""
     order = turn.run.order
+    if order.epic_id:
+        turn.call(Call.LOAD_EPIC, lambda call: requests.Epic(call, order.epic_id))
+        return
     turn.call(
         Call.QUEUE_MESSAGE, lambda call: requests.KeepEpic(call, "", turn.run.intent, order.priority, owned=False)
     )

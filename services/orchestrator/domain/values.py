@@ -55,6 +55,7 @@ class Order:
     """What was submitted, and on which terms."""
 
     routing: Routing
+    project: str = ""
     session_id: str = ""
     resume: Resume = Resume.NO
     auto_resume: bool = False

@@ -444,6 +444,7 @@ class CompleteRequest(_message.Message):
     AGENT_ID_FIELD_NUMBER: _builtins.int
     COMPLETIONS_FIELD_NUMBER: _builtins.int
     NEXT_FIELD_NUMBER: _builtins.int
+    WAIT_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     agent_id: _builtins.str
@@ -456,6 +457,10 @@ class CompleteRequest(_message.Message):
     def next(self) -> Global___Wanted:
         """Lease the next assignments in the same call; absent means none."""
 
+    @_builtins.property
+    def wait(self) -> _duration_pb2.Duration:
+        """How long to wait for the next assignments; at most 55 s. The results are taken at once, whatever the wait."""
+
     def __init__(
         self,
         *,
@@ -463,10 +468,11 @@ class CompleteRequest(_message.Message):
         agent_id: _builtins.str = ...,
         completions: _abc.Iterable[Global___Completion] | None = ...,
         next: Global___Wanted | None = ...,
+        wait: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["next", b"next"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["next", b"next", "wait", b"wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "completions", b"completions", "next", b"next", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "completions", b"completions", "next", b"next", "request_id", b"request_id", "wait", b"wait"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,84 @@
+"""Wires the orchestrator together; `python -m pointsman.services.orchestrator` serves it alone."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from google.protobuf.descriptor import ServiceDescriptor
+
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2
+from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, exit_with, load
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.service import Service, serve_until_stopped
+from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
+from pointsman.services.orchestrator.loops import Engine
+from pointsman.services.orchestrator.peers import Channels, Peers
+from pointsman.services.orchestrator.servicer import (
+    AgentServicer,
+    ArtifactServicer,
+    MockServicer,
+    OrchestratorServicer,
+)
+from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.testing.mocks import MockAgents
+
+NAME = "orchestrator"
+MIGRATIONS = Path(__file__).parent / "migrations"
+Servicers = Sequence[tuple[ServiceDescriptor, object]]
+LoopList = Sequence[tuple[str, Callable[[], Awaitable[None]]]]
+
+
+def build(stores: StoreSettings, settings: OrchestratorSettings, peers: PeerSettings) -> Service:
+    """The orchestrator on its own store."""
+    return build_on(Database(stores.url_for(NAME), NAME), settings, peers)
+
+
+def build_on(
+    database: Database, settings: OrchestratorSettings, peers: PeerSettings, mocks: MockSettings | None = None
+) -> Service:
+    """The orchestrator on a given database; with mock agents where they are switched on."""
+    store = OrchestratorStore(database, settings.lease_seconds, settings.present_seconds)
+    channels = Channels(open_channel(peers.router), open_channel(peers.workflow), open_channel(peers.pipeline))
+    own_channel = open_channel(peers.orchestrator)
+    clients = Peers(channels)
+    engine = Engine(store, clients, settings)
+    mock_settings = mocks or MockSettings()
+    policy = mock_settings.policy()
+    agents = MockAgents(own_channel, policy, slow_seconds=settings.lease_seconds / 2)
+
+    async def close() -> None:
+        await engine.effects.close()
+        for channel in (channels.router, channels.workflow, channels.pipeline, own_channel):
+            await channel.close()
+
+    servicers: list[tuple[ServiceDescriptor, object]] = [
+        (_service(orchestrator_pb2, "OrchestratorService"), OrchestratorServicer(store, clients, settings)),
+        (_service(agent_pb2, "AgentService"), AgentServicer(store)),
+        (_service(artifact_pb2, "ArtifactService"), ArtifactServicer(store, settings.max_artifact_bytes)),
+        (_service(mock_pb2, "MockService"), MockServicer(policy) if mock_settings.offers_policy else object()),
+    ]
+    return Service(NAME, store.store, MIGRATIONS, servicers, (*engine.loops, *agents.loops), close)
+
+
+def _service(module: object, name: str) -> ServiceDescriptor:
+    found: ServiceDescriptor = module.DESCRIPTOR.services_by_name[name]  # type: ignore[attr-defined]
+    return found
+
+
+def main() -> None:
+    """Serve until the process is told to stop."""
+    try:
+        stores, server, settings = load(StoreSettings), load(ServerSettings), load(OrchestratorSettings)
+    except Refusal as refusal:
+        raise exit_with(refusal) from None
+    asyncio.run(
+        serve_until_stopped(
+            lambda address: [build(stores, settings, load(PeerSettings).all_at(address))], server, print
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""What the store shows of a run, a lease and an agent, for whoever puts it on the wire."""
+
+from dataclasses import dataclass
+
+from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.words import Capability
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as it stands in its row."""
+
+    run: Run
+    seq: int
+    created_at_us: int
+    updated_at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lease in an agent's hands."""
+
+    run_id: str
+    assignment_id: str
+    agent_id: str
+    epoch: int
+    attempt: int
+    lease_until_us: int
+    deadline_us: int
+    created_at_us: int
+    priority: int
+    repository_id: str
+    traceparent: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """An agent that polled."""
+
+    agent_id: str
+    capabilities: tuple[Capability, ...]
+    last_seen_us: int

@@ -1,0 +1,144 @@
+"""Background work: effects to peers and other runs, timers, leases that ran out, retention."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pointsman.services.chassis.auth import engine_caller
+from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis.delivery import DeliveryPolicy, EffectHandlers, EffectRunner, TimerRunner
+from pointsman.services.chassis.ids import new_id
+from pointsman.services.chassis.outbox import FiredTimer, PendingEffect
+from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.orchestrator.config import OrchestratorSettings
+from pointsman.services.orchestrator.domain import commands, requests
+from pointsman.services.orchestrator.domain.ending import PARKED
+from pointsman.services.orchestrator.domain.values import Order
+from pointsman.services.orchestrator.domain.words import Call, Resume
+from pointsman.services.orchestrator.peers import Peers
+from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.wire import answers
+
+RETENTION_BATCH = 100
+RETENTION_PAUSE_SECONDS = 600.0
+_GONE = frozenset({Reason.STATE_FORBIDS, Reason.NOT_FOUND})
+
+
+class Engine:
+    """What drives runs when nobody calls."""
+
+    def __init__(self, store: OrchestratorStore, peers: Peers, settings: OrchestratorSettings) -> None:
+        self._store = store
+        self._peers = peers
+        self._settings = settings
+        self._local: Mapping[Call, Callable[[PendingEffect, Any], Awaitable[Any]]] = {
+            Call.PARK_RUN: self._park_run,
+            Call.MERGE_INTO_RUN: self._merge_into_run,
+            Call.START_NEXT: self._start_next,
+            Call.LOAD_EPIC: self._load_epic,
+        }
+        handlers = EffectHandlers(self.deliver, self.give_up)
+        self.effects = EffectRunner(store.store, handlers, DeliveryPolicy())
+        self.timers = TimerRunner(store.store, self.fire)
+
+    @property
+    def loops(self) -> Sequence[tuple[str, Callable[[], Awaitable[None]]]]:
+        """The loops of the service."""
+        return (
+            ("effects", self.effects.run),
+            ("timers", self.timers.run),
+            ("exchange", self._store.exchange.run),
+            ("sweep", self.sweep),
+            ("retention", self.retention),
+        )
+
+    async def deliver(self, effect: PendingEffect) -> None:
+        """Make the call; its answer and the acknowledgement are one commit."""
+        call = Call(effect.kind)
+        local = self._local.get(call)
+        if local is not None:
+            command = await local(effect, effect.data(requests.REQUESTS[call]))
+        else:
+            command = await self._peers.perform(effect)
+        await self._acknowledge(effect, command)
+
+    async def give_up(self, effect: PendingEffect, refusal: Refusal) -> None:
+        """Tell the run that it was refused for good."""
+        call_id = effect.data(requests.REQUESTS[Call(effect.kind)]).call_id
+        reason = f"{effect.kind}: {refusal.message}"
+        await self._acknowledge(effect, commands.CallRefused(effect.entity_id, call_id, reason))
+
+    async def _acknowledge(self, effect: PendingEffect, command: Any) -> None:
+        caller = engine_caller(effect.project, effect.traceparent, effect.effect_id)
+        await self._store.ledger.submit(caller, command, effect)
+
+    async def fire(self, timer: FiredTimer) -> None:
+        """A timer of a run came due."""
+        caller = engine_caller(timer.project, timer.traceparent, timer.timer_id)
+        await self._store.ledger.submit(caller, commands.TimerFired(timer.entity_id, timer.name), timer)
+
+    async def _tell_run(self, effect: PendingEffect, command: Any) -> None:
+        """Say something to another run; one that has ended meanwhile does not matter."""
+        caller = engine_caller(effect.project, effect.traceparent, f"{effect.effect_id}:other")
+        try:
+            await self._store.ledger.submit(caller, command)
+        except Refusal as refusal:
+            if refusal.reason not in _GONE:
+                raise
+
+    async def _park_run(self, effect: PendingEffect, data: requests.OtherRun) -> Any:
+        await self._tell_run(effect, commands.Cancel(data.run_id, PARKED, keep_epic=True))
+        return commands.CallDone(effect.entity_id, data.call_id)
+
+    async def _merge_into_run(self, effect: PendingEffect, data: requests.OtherRun) -> Any:
+        await self._tell_run(effect, commands.ChangeRequirement(data.run_id, data.text))
+        return commands.CallDone(effect.entity_id, data.call_id)
+
+    async def _start_next(self, effect: PendingEffect, data: requests.StartNext) -> Any:
+        """Start the run of the next epic, on the terms of the one that ended."""
+        epic = await self._peers.next_epic(effect, data.epic_id)
+        if epic is not None:
+            ended = (await self._store.view(effect.project, effect.entity_id)).run
+            order = _next_order(ended.order, epic.epic_id, planned=epic.planned)
+            command = commands.Submit(new_id("run", self._store.now), epic.title, order, ended.budget)
+            await self._tell_run(effect, command)
+        return commands.CallDone(effect.entity_id, data.call_id)
+
+    async def _load_epic(self, effect: PendingEffect, data: requests.Epic) -> Any:
+        """The epic's plan as the run that planned it left it, and what of it is done."""
+        loaded = await self._peers.load_epic(effect, data.epic_id)
+        documents = await self._store.store.database.read(
+            lambda connection: self._store.documents(connection, loaded.workflow.run_id)
+        )
+        return answers.epic_loaded(effect.entity_id, data, loaded, documents.get("plan", ""))
+
+    async def sweep(self) -> None:
+        """End assignments whose last lease ran out."""
+        while True:
+            for row in await self._store.store.database.read(self._store.exchange.exhausted):
+                request_id = f"expire:{row.assignment_id}:{row.epoch}"
+                caller = engine_caller(row.project, row.traceparent, request_id)
+                await self._store.ledger.submit(
+                    caller, commands.ExpireAssignment(row.entity_id, row.assignment_id, row.epoch)
+                )
+            await asyncio.sleep(self._settings.sweep_seconds)
+
+    async def retention(self) -> None:
+        """Forget runs that ended long ago, in all four stores, this one last."""
+        while True:
+            before_us = to_us(self._store.now) - int(self._settings.retention_days * 86_400_000_000)
+            old = await self._store.store.database.read(
+                lambda connection: self._store.ended_before(connection, before_us, RETENTION_BATCH)  # noqa: B023
+            )
+            for row in old:
+                await self._peers.forget_run(row.project, row.entity_id)
+                await self._store.store.perform(
+                    lambda connection: self._store.forget(connection, row.entity_id, before_us)  # noqa: B023
+                )
+            await asyncio.sleep(RETENTION_PAUSE_SECONDS if len(old) < RETENTION_BATCH else 0)
+
+
+def _next_order(order: Order, epic_id: str, *, planned: bool) -> Order:
+    resume = Resume.YES if planned else Resume.NO
+    return replace(order, epic_id=epic_id, resume=resume, rival_run_id="", session_id="")

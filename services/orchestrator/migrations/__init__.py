@@ -1,0 +1,1 @@
+"""The orchestrator's tables, step by step."""

@@ -1,0 +1,326 @@
+"""The orchestrator's services: decode, one call of the store, encode."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import UTC
+
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
+from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1 import mock_pb2 as mock
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.router.v1 import decision_pb2 as decision
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.clock import from_us, to_us
+from pointsman.services.chassis.ids import new_id
+from pointsman.services.chassis.refusals import Refusal, invalid_field, not_found
+from pointsman.services.chassis.telemetry import new_traceparent
+from pointsman.services.chassis.wire import page_key, page_size, page_token, transition
+from pointsman.services.orchestrator.config import OrchestratorSettings
+from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.mocking import MockPolicy
+from pointsman.services.orchestrator.domain.values import Budget
+from pointsman.services.orchestrator.domain.views import Held
+from pointsman.services.orchestrator.domain.words import Capability
+from pointsman.services.orchestrator.peers import Peers
+from pointsman.services.orchestrator.store import OrchestratorStore, RunFilter
+from pointsman.services.orchestrator.store.artifacts import Artifact
+from pointsman.services.orchestrator.store.exchange import Wanted, run_of
+from pointsman.services.orchestrator.wire import handoffs, leases, mocking, runs
+
+JOURNAL_ROWS = 10_000
+END_OF_TIME = 2**62
+
+
+class OrchestratorServicer:
+    """OrchestratorService."""
+
+    def __init__(self, store: OrchestratorStore, peers: Peers, settings: OrchestratorSettings) -> None:
+        self._store = store
+        self._peers = peers
+        self._budget = Budget(
+            settings.assignments, settings.transitions, settings.fan_out, wall_clock_seconds=settings.wall_clock_seconds
+        )
+
+    async def Submit(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
+        """Ask the router; a message that asks for action becomes a run."""
+        run_id = new_id("run", self._store.now)
+        traceparent = caller.traceparent or new_traceparent(run_id)
+        decided = await self._peers.classify(_classify(request), caller.project, traceparent)
+        shown = runs.shown_routing(decided)
+        if decided.mode != decision.MODE_ACTION or decided.fast_path:
+            return pb.SubmitResponse(routing=shown)
+        order = runs.order(request, runs.routing(decided), caller.project, traceparent)
+        order = replace(order, rival_run_id=await self._store.rival(caller.project, request.session_id))
+        command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))
+        answer = await self._store.ledger.submit(replace(caller, traceparent=traceparent), command)
+        view = await self._store.view(caller.project, answer.run_id)
+        return pb.SubmitResponse(routing=shown, run=runs.run(view))
+
+    async def GetRun(self, request: pb.GetRunRequest, caller: Caller) -> pb.GetRunResponse:
+        """A run as it is now."""
+        return pb.GetRunResponse(run=runs.run(await self._store.view(caller.project, request.run_id)))
+
+    async def ListRuns(self, request: pb.ListRunsRequest, caller: Caller) -> pb.ListRunsResponse:
+        """Runs, newest first."""
+        size, key = page_size(request.page), page_key(request.page.page_token, 2) or (END_OF_TIME, "")
+        wanted, place = _run_filter(request, caller.project), (int(key[0]), str(key[1]))
+        views = await self._store.store.database.read(lambda c: self._store.runs(c, wanted, place, size))
+        next_token = page_token(views[-1].created_at_us, views[-1].run.run_id) if len(views) == size else ""
+        return pb.ListRunsResponse(runs=[runs.run(view) for view in views], next_page_token=next_token)
+
+    async def ChangeRequirement(
+        self, request: pb.ChangeRequirementRequest, caller: Caller
+    ) -> pb.ChangeRequirementResponse:
+        """Add to what is wanted."""
+        await self._store.ledger.submit(caller, commands.ChangeRequirement(request.run_id, request.message))
+        return pb.ChangeRequirementResponse(run=runs.run(await self._store.view(caller.project, request.run_id)))
+
+    async def Answer(self, request: pb.AnswerRequest, caller: Caller) -> pb.AnswerResponse:
+        """Answer the open question."""
+        await self._store.ledger.submit(caller, runs.answer(request))
+        return pb.AnswerResponse(run=runs.run(await self._store.view(caller.project, request.run_id)))
+
+    async def CancelRun(self, request: pb.CancelRunRequest, caller: Caller) -> pb.CancelRunResponse:
+        """End a run."""
+        await self._store.ledger.submit(caller, commands.Cancel(request.run_id, request.reason))
+        return pb.CancelRunResponse(run=runs.run(await self._store.view(caller.project, request.run_id)))
+
+    async def WatchRun(self, request: pb.WatchRunRequest, caller: Caller) -> AsyncIterator[pb.WatchRunResponse]:
+        """A run's transitions, to its end."""
+        entity = ("run", request.run_id)
+        async for row in self._store.journal.tail(caller.project, entity, request.after_seq):
+            yield pb.WatchRunResponse(transition=transition(row))
+            if runs.ends(row):
+                return
+
+    async def WatchChanges(
+        self, request: pb.WatchChangesRequest, caller: Caller
+    ) -> AsyncIterator[pb.WatchChangesResponse]:
+        """Every transition of the project."""
+        async for row in self._store.journal.changes(caller.project, request.after_position):
+            yield pb.WatchChangesResponse(transition=transition(row))
+
+    async def ListTransitions(self, request: pb.ListTransitionsRequest, caller: Caller) -> pb.ListTransitionsResponse:
+        """A page of a run's journal."""
+        size, key = page_size(request.page), page_key(request.page.page_token, 1) or (0,)
+        rows = await self._store.journal.page(caller.project, ("run", request.run_id), int(key[0]), size)
+        next_token = page_token(rows[-1].seq) if len(rows) == size else ""
+        return pb.ListTransitionsResponse(transitions=[transition(row) for row in rows], next_page_token=next_token)
+
+    async def GetDelivery(self, request: pb.GetDeliveryRequest, caller: Caller) -> pb.GetDeliveryResponse:
+        """What was accepted."""
+        desk, rows = await self._store.store.database.read(
+            lambda connection: (
+                leases.Desk(
+                    self._store.view_on(connection, caller.project, request.run_id).run,
+                    self._store.documents(connection, request.run_id),
+                ),
+                self._store.journal.rows(connection, request.run_id, 0, JOURNAL_ROWS),
+            )
+        )
+        return pb.GetDeliveryResponse(delivery=runs.deliver(desk, rows))
+
+    async def GetMachine(self, request: pb.GetMachineRequest, caller: Caller) -> pb.GetMachineResponse:  # noqa: ARG002
+        """The table."""
+        return runs.machine()
+
+
+class AgentServicer:
+    """AgentService."""
+
+    def __init__(self, store: OrchestratorStore) -> None:
+        self._store = store
+
+    async def Poll(self, request: agent.PollRequest, caller: Caller) -> agent.PollResponse:
+        """Lease work, waiting for it if there is none."""
+        held = await self._take(request.agent_id, request.wanted, caller, request.wait.ToTimedelta().total_seconds())
+        return agent.PollResponse(leases=await self._leases(caller.project, held))
+
+    async def Heartbeat(self, request: agent.HeartbeatRequest, caller: Caller) -> agent.HeartbeatResponse:
+        """Extend leases."""
+        keys = [(key.assignment_id, key.epoch) for key in request.leases]
+        await self._store.agents.heard_of(caller.project, request.agent_id, None)
+        until_us, lost = await self._store.store.perform(
+            lambda connection: self._store.exchange.renew(connection, request.agent_id, keys)
+        )
+        message = agent.HeartbeatResponse(lost_assignment_ids=lost)
+        message.expires_at.FromDatetime(from_us(until_us))
+        return message
+
+    async def Complete(self, request: agent.CompleteRequest, caller: Caller) -> agent.CompleteResponse:
+        """Take results, and lease what comes next."""
+        outcomes = await asyncio.gather(
+            *(self._complete(request.agent_id, completion, caller) for completion in request.completions)
+        )
+        held: Sequence[Held] = ()
+        if request.HasField("next"):
+            wait_seconds = request.wait.ToTimedelta().total_seconds()
+            held = await self._take(request.agent_id, request.next, caller, wait_seconds)
+        return agent.CompleteResponse(outcomes=outcomes, leases=await self._leases(caller.project, held))
+
+    async def Fail(self, request: agent.FailRequest, caller: Caller) -> agent.FailResponse:
+        """Take failures."""
+        outcomes = await asyncio.gather(*(self._fail(request.agent_id, item, caller) for item in request.failures))
+        return agent.FailResponse(outcomes=outcomes)
+
+    async def ListAgents(self, request: agent.ListAgentsRequest, caller: Caller) -> agent.ListAgentsResponse:
+        """Agents and how they are."""
+        size, key = page_size(request.page), page_key(request.page.page_token, 1) or ("",)
+        after = str(key[0])
+        now_us = to_us(self._store.now)
+        rows, working = await self._store.store.database.read(
+            lambda connection: (
+                self._store.agents.page(connection, caller.project, after, size),
+                self._store.working_agents(connection, caller.project),
+            )
+        )
+        shown = [leases.agent_row(row, row.agent_id in working, now_us) for row in rows]
+        return agent.ListAgentsResponse(
+            agents=shown, next_page_token=page_token(rows[-1].agent_id) if len(rows) == size else ""
+        )
+
+    async def ListAssignments(
+        self, request: agent.ListAssignmentsRequest, caller: Caller
+    ) -> agent.ListAssignmentsResponse:
+        """Assignments by id."""
+        size, key = page_size(request.page), page_key(request.page.page_token, 1) or ("",)
+        after = str(key[0])
+        rows = await self._store.store.database.read(
+            lambda connection: self._store.assignments(connection, caller.project, request.run_id, after, size)
+        )
+        wanted = {assignments.AssignmentState.Name(s).removeprefix("ASSIGNMENT_STATE_") for s in request.states}
+        shown = [leases.assignment_row(row) for row in rows if not wanted or row.status in wanted]
+        return agent.ListAssignmentsResponse(
+            assignments=shown, next_page_token=page_token(rows[-1].assignment_id) if len(rows) == size else ""
+        )
+
+    async def _take(self, agent_id: str, wanted: agent.Wanted, caller: Caller, wait_seconds: float) -> Sequence[Held]:
+        capabilities = frozenset(
+            Capability(assignments.Capability.Name(c).removeprefix("CAPABILITY_")) for c in wanted.capabilities
+        )
+        await self._store.agents.heard_of(caller.project, agent_id, capabilities)
+        key = f"{caller.project}/{agent_id}/{caller.request_id}"
+        poll_id = hashlib.sha256(key.encode()).hexdigest()
+        asked = Wanted(
+            caller.project, agent_id, poll_id, capabilities, frozenset(wanted.repository_ids), max(1, wanted.max_leases)
+        )
+        return await self._store.exchange.take(asked, wait_seconds)
+
+    async def _leases(self, project: str, held: Sequence[Held]) -> list[agent.Lease]:
+        if not held:
+            return []
+        desks = await self._store.store.database.read(
+            lambda connection: {
+                run_id: leases.Desk(
+                    self._store.view_on(connection, project, run_id).run, self._store.documents(connection, run_id)
+                )
+                for run_id in {item.run_id for item in held}
+            }
+        )
+        return [leases.lease(item, desks[item.run_id]) for item in held]
+
+    async def _complete(self, agent_id: str, item: agent.Completion, caller: Caller) -> agent.CompletionOutcome:
+        assignment_id = item.lease.assignment_id
+        command = commands.CompleteAssignment(
+            run_of(assignment_id), assignment_id, item.lease.epoch, agent_id,
+            handoffs.result(agent_id, item), handoffs.usage(item.usage),
+        )  # fmt: skip
+        return await self._hand_in(command, caller)
+
+    async def _fail(self, agent_id: str, item: agent.Failure, caller: Caller) -> agent.CompletionOutcome:
+        assignment_id = item.lease.assignment_id
+        command = commands.FailAssignment(
+            run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,
+            handoffs.usage(item.usage),
+        )  # fmt: skip
+        return await self._hand_in(command, caller)
+
+    async def _hand_in(
+        self, command: commands.CompleteAssignment | commands.FailAssignment, caller: Caller
+    ) -> agent.CompletionOutcome:
+        own = replace(caller, request_id=f"{caller.request_id}/{command.assignment_id}")
+        try:
+            answer = await self._store.ledger.submit(own, command)
+        except Refusal as refusal:
+            return leases.refused(command.assignment_id, refusal)
+        return leases.outcome(command.assignment_id, answer)
+
+
+class ArtifactServicer:
+    """ArtifactService."""
+
+    def __init__(self, store: OrchestratorStore, max_bytes: int) -> None:
+        self._store = store
+        self._max_bytes = max_bytes
+
+    async def Put(self, requests: AsyncIterator[artifact.PutRequest], caller: Caller) -> artifact.PutResponse:
+        """Store a body, checked against its digest."""
+        first = await anext(requests, artifact.PutRequest())
+        if not first.HasField("start"):
+            raise invalid_field("start", "the first message says what is put")
+        wanted, chunks, digest, size = first.start.artifact, [], hashlib.sha256(), 0
+        async for request in requests:
+            size += len(request.chunk)
+            if size > min(self._max_bytes, wanted.size_bytes):
+                raise invalid_field("chunk", "the body is longer than it may be")
+            digest.update(request.chunk)
+            chunks.append(request.chunk)
+        if (digest.hexdigest(), size) != (wanted.sha256, wanted.size_bytes):
+            raise invalid_field("start.artifact", "digest or size do not match the body")
+        stored = Artifact(caller.project, wanted.sha256, size, wanted.media_type, first.start.run_id)
+        await self._store.artifacts.put(stored, chunks)
+        return artifact.PutResponse(artifact=wanted)
+
+    async def Get(self, request: artifact.GetRequest, caller: Caller) -> AsyncIterator[artifact.GetResponse]:
+        """A body in chunks."""
+        number = 0
+        while (chunk := await self._store.artifacts.chunk(caller.project, request.sha256, number)) is not None:
+            yield artifact.GetResponse(chunk=chunk)
+            number += 1
+        if number == 0 and request.sha256 != hashlib.sha256(b"").hexdigest():
+            raise not_found("artifact", request.sha256)
+
+
+class MockServicer:
+    """MockService, where mocks or debugging are on."""
+
+    def __init__(self, policy: MockPolicy) -> None:
+        self._policy = policy
+
+    async def GetMockPolicy(
+        self,
+        request: mock.GetMockPolicyRequest,  # noqa: ARG002
+        caller: Caller,  # noqa: ARG002
+    ) -> mock.GetMockPolicyResponse:
+        """How each mock behaves."""
+        return mock.GetMockPolicyResponse(policies=mocking.policies(self._policy))
+
+    async def SetMockPolicy(
+        self,
+        request: mock.SetMockPolicyRequest,
+        caller: Caller,  # noqa: ARG002
+    ) -> mock.SetMockPolicyResponse:
+        """Change how a mock behaves."""
+        self._policy.set(mocking.roles(request.role), mocking.outcome(request.outcome))
+        return mock.SetMockPolicyResponse(policies=mocking.policies(self._policy))
+
+
+def _classify(request: pb.SubmitRequest) -> decision.ClassifyRequest:
+    overrides = {pb.MODE_OVERRIDE_ANSWER: decision.MODE_ANSWER, pb.MODE_OVERRIDE_ACTION: decision.MODE_ACTION}
+    return decision.ClassifyRequest(
+        request_id=f"submit-{request.request_id}"[:128],
+        message=decision.Message(
+            text=request.message, mode_override=overrides.get(request.mode_override, decision.MODE_UNSPECIFIED)
+        ),
+        session_id=request.session_id,
+    )
+
+
+def _run_filter(request: pb.ListRunsRequest, project: str) -> RunFilter:
+    after_us = to_us(request.created_after.ToDatetime(UTC)) if request.HasField("created_after") else 0
+    before_us = to_us(request.created_before.ToDatetime(UTC)) if request.HasField("created_before") else END_OF_TIME
+    states, labels = runs.state_names(request.states), tuple(request.labels.items())
+    return RunFilter(project, states, labels, request.session_id, after_us, before_us)

@@ -1,0 +1,200 @@
+"""Runs, assignments, documents, agents and artifacts: every table and transaction of the orchestrator."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, MetaData, bindparam, delete, select
+
+from pointsman.services.chassis.codec import from_text
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.journal import Journal
+from pointsman.services.chassis.ledger import Ledger
+from pointsman.services.chassis.store import Store
+from pointsman.services.orchestrator.domain.decide import MACHINE
+from pointsman.services.orchestrator.domain.run import Run, RunState
+from pointsman.services.orchestrator.domain.views import RunView
+from pointsman.services.orchestrator.domain.words import State
+from pointsman.services.orchestrator.store.agents import Agents
+from pointsman.services.orchestrator.store.artifacts import Artifacts
+from pointsman.services.orchestrator.store.children import LEASED, RunChildren
+from pointsman.services.orchestrator.store.exchange import Exchange
+
+LIST_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs a list shows."""
+
+    project: str
+    states: frozenset[str] = frozenset()
+    labels: tuple[tuple[str, str], ...] = ()
+    session_id: str = ""
+    created_after_us: int = 0
+    created_before_us: int = 2**62
+
+    def admits(self, view: RunView) -> bool:
+        """Whether the run has the labels and the session."""
+        order = view.run.order
+        same_session = not self.session_id or order.session_id == self.session_id
+        return same_session and all(order.labels.get(key) == value for key, value in self.labels)
+
+
+class OrchestratorStore:
+    """The orchestrator's durable rows."""
+
+    def __init__(self, database: Database, lease_seconds: float = 60.0, present_seconds: float = 120.0) -> None:
+        metadata = MetaData()
+        self.store = Store(database, metadata)
+        self.agents = Agents(self.store, metadata, present_seconds)
+        self.children = RunChildren(self.store, metadata, self.agents.present)
+        self.ledger: Ledger[RunState] = Ledger(self.store, MACHINE, self.children)
+        self.journal = Journal(self.store)
+        self.exchange = Exchange(self.store, self.children.assignments, lease_seconds)
+        self.artifacts = Artifacts(self.store, metadata)
+        self._sql = _Queries(self.store, self.children)
+
+    @property
+    def now(self) -> datetime:
+        """The store's time."""
+        return self.store.database.clock.now()
+
+    async def view(self, project: str, run_id: str) -> RunView:
+        """A run as it is now, or not found."""
+        return await self.store.database.read(lambda connection: self.view_on(connection, project, run_id))
+
+    def view_on(self, connection: Connection, project: str, run_id: str) -> RunView:
+        """The same, on an open connection."""
+        run = self.ledger.load(connection, project, run_id).run
+        row = connection.execute(self._sql.times, {"entity_id": run_id}).one()
+        return RunView(run, row.version, row.created_at_us, row.updated_at_us)
+
+    def documents(self, connection: Connection, run_id: str) -> Mapping[str, str]:
+        """What was handed in for a run, by name."""
+        return {row.name: row.body for row in connection.execute(self._sql.documents, {"entity_id": run_id})}
+
+    async def rival(self, project: str, session_id: str) -> str:
+        """A live run of the session, if there is one."""
+        if not session_id:
+            return ""
+        parameters = {"project": project, "session_id": session_id}
+        return await self.store.database.read(
+            lambda connection: connection.execute(self._sql.rival, parameters).scalar() or ""
+        )
+
+    def runs(self, connection: Connection, wanted: RunFilter, after: tuple[int, str], limit: int) -> list[RunView]:
+        """Runs, newest first, from a place on."""
+        found: list[RunView] = []
+        before_us, before_id = after
+        while len(found) < limit:
+            rows = self._rows(connection, wanted, before_us, before_id)
+            for row in rows:
+                view = self._revive(row)
+                if wanted.admits(view):
+                    found.append(view)
+                before_us, before_id = row.created_at_us, row.entity_id
+            if len(rows) < LIST_PAGE:
+                break
+        return found[:limit]
+
+    def _rows(self, connection: Connection, wanted: RunFilter, before_us: int, before_id: str) -> Sequence[Any]:
+        parameters = {
+            "project": wanted.project, "before_us": min(before_us, wanted.created_before_us), "before_id": before_id,
+            "after_us": wanted.created_after_us, "states": sorted(wanted.states) or list(_ALL_STATES),
+        }  # fmt: skip
+        return connection.execute(self._sql.runs, parameters).all()
+
+    @staticmethod
+    def _revive(row: Any) -> RunView:
+        return RunView(from_text(row.body, Run), row.version, row.created_at_us, row.updated_at_us)
+
+    def assignments(self, connection: Connection, project: str, run_id: str, after: str, limit: int) -> Sequence[Any]:
+        """Assignments of a run, or of the project, by id."""
+        statement = self._sql.assignments_of_run if run_id else self._sql.assignments_of_project
+        parameters = {"project": project, "after": after, "limit": limit}
+        return connection.execute(statement, {**parameters, "run_id": run_id} if run_id else parameters).all()
+
+    def working_agents(self, connection: Connection, project: str) -> frozenset[str]:
+        """Agents that hold a lease."""
+        return frozenset(connection.scalars(self._sql.working, {"project": project}))
+
+    def forget(self, connection: Connection, run_id: str, ended_before_us: int) -> bool:
+        """Remove an ended run with all its rows; whether it was there and old enough, checked again here."""
+        key = {"entity_id": run_id, "before": ended_before_us}
+        if connection.execute(self._sql.is_old, key).first() is None:
+            return False
+        for statement in self._sql.forget:
+            connection.execute(statement, {"of_entity": run_id})
+        return True
+
+    def ended_before(self, connection: Connection, before_us: int, limit: int) -> Sequence[Any]:
+        """Runs that ended before a time."""
+        return connection.execute(self._sql.ended, {"before": before_us, "limit": limit}).all()
+
+
+_ALL_STATES = tuple(str(state) for state in State)
+
+
+class _Queries:
+    """The reading statements, built once."""
+
+    def __init__(self, store: Store, children: RunChildren) -> None:
+        entities, index, assignments = store.tables.entities.c, children.index.c, children.assignments.c
+        self.times = select(entities.version, entities.created_at_us, entities.updated_at_us).where(
+            entities.entity_id == bindparam("entity_id")
+        )
+        documents = children.documents.c
+        self.documents = select(documents.name, documents.body).where(documents.entity_id == bindparam("entity_id"))
+        self.rival = (
+            select(index.entity_id)
+            .where(index.project == bindparam("project"), index.session_id == bindparam("session_id"))
+            .where(index.ended_at_us == 0)
+            .order_by(index.entity_id)
+            .limit(1)
+        )
+        self.runs = _runs_query(store)
+        by_id = (
+            select(children.assignments)
+            .where(assignments.project == bindparam("project"), assignments.assignment_id > bindparam("after"))
+            .order_by(assignments.assignment_id)
+            .limit(bindparam("limit"))
+        )
+        self.assignments_of_project = by_id
+        self.assignments_of_run = by_id.where(assignments.entity_id == bindparam("run_id"))
+        self.working = (
+            select(assignments.agent_id)
+            .where(assignments.status == LEASED, assignments.project == bindparam("project"))
+            .distinct()
+        )
+        self.ended = (
+            select(index.entity_id, index.project)
+            .where(index.ended_at_us > 0, index.ended_at_us < bindparam("before"))
+            .limit(bindparam("limit"))
+        )
+        self.is_old = select(index.entity_id).where(
+            index.entity_id == bindparam("entity_id"), index.ended_at_us > 0, index.ended_at_us < bindparam("before")
+        )
+        tables = store.tables
+        owned = (children.assignments, children.documents, tables.journal, tables.outbox, tables.timers)
+        self.forget = [
+            delete(table).where(table.c.entity_id == bindparam("of_entity"))
+            for table in (*owned, tables.idempotency, tables.entities, children.index)
+        ]
+
+
+def _runs_query(store: Store) -> Any:
+    table = store.tables.entities
+    place = (table.c.created_at_us < bindparam("before_us")) | (
+        (table.c.created_at_us == bindparam("before_us")) & (table.c.entity_id < bindparam("before_id"))
+    )
+    states: Any = bindparam("states", expanding=True)
+    return (
+        select(table)
+        .where(table.c.project == bindparam("project"), table.c.kind == MACHINE.kind, place)
+        .where(table.c.created_at_us >= bindparam("after_us"))
+        .where(table.c.status.in_(states))
+        .order_by(table.c.created_at_us.desc(), table.c.entity_id.desc())
+        .limit(LIST_PAGE)
+    )

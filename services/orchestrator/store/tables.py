@@ -1,0 +1,98 @@
+"""The orchestrator's own tables, beside those that every store has."""
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+METADATA_NAMES = ("run_index", "assignments", "documents")
+"""Tables whose rows belong to a run and go with it."""
+
+
+def run_index(metadata: MetaData) -> Table:
+    """Runs by session, and when they ended (0 while they live)."""
+    return Table(
+        "run_index",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("project", String(64), nullable=False),
+        Column("session_id", String(128), nullable=False),
+        Column("ended_at_us", BigInteger, nullable=False),
+        Index("run_index_by_session", "project", "session_id"),
+        Index("run_index_by_end", "ended_at_us"),
+    )
+
+
+def assignments(metadata: MetaData) -> Table:
+    """Assignments with their leases."""
+    return Table(
+        "assignments",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("assignment_id", String(256), primary_key=True),
+        Column("project", String(64), nullable=False),
+        Column("status", String(16), nullable=False),
+        Column("capability", String(16), nullable=False),
+        Column("repository_id", String(128), nullable=False),
+        Column("excluded_agent", String(128), nullable=False),
+        Column("priority", Integer, nullable=False),
+        Column("agent_id", String(128), nullable=False),
+        Column("epoch", BigInteger, nullable=False),
+        Column("attempt", Integer, nullable=False),
+        Column("lease_until_us", BigInteger, nullable=False),
+        Column("deadline_us", BigInteger, nullable=False),
+        Column("created_at_us", BigInteger, nullable=False),
+        Column("traceparent", String(64), nullable=False),
+        Column("poll_id", String(192), nullable=False),
+        Column("tokens", BigInteger, nullable=False),
+        Column("cost_micros", BigInteger, nullable=False),
+        Column("body", Text, nullable=False),
+        Index("assignments_by_queue", "status", "project", "capability", "priority", "created_at_us"),
+        Index("assignments_by_poll", "poll_id"),
+    )
+
+
+def documents(metadata: MetaData) -> Table:
+    """What agents handed in, by name: plan, design, research/<slot>, work/<task>, verification."""
+    return Table(
+        "documents",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("name", String(256), primary_key=True),
+        Column("body", Text, nullable=False),
+    )
+
+
+def agents(metadata: MetaData) -> Table:
+    """Agents that polled, and when they were last heard of."""
+    return Table(
+        "agents",
+        metadata,
+        Column("project", String(64), primary_key=True),
+        Column("agent_id", String(128), primary_key=True),
+        Column("capabilities", String(256), nullable=False),
+        Column("last_seen_us", BigInteger, nullable=False),
+    )
+
+
+def artifacts(metadata: MetaData) -> Table:
+    """Stored bodies, named by their content."""
+    return Table(
+        "artifacts",
+        metadata,
+        Column("project", String(64), primary_key=True),
+        Column("sha256", String(64), primary_key=True),
+        Column("size_bytes", BigInteger, nullable=False),
+        Column("media_type", String(128), nullable=False),
+        Column("run_id", String(128), nullable=False),
+        Index("artifacts_by_run", "run_id"),
+    )
+
+
+def artifact_chunks(metadata: MetaData) -> Table:
+    """The bodies, in pieces."""
+    return Table(
+        "artifact_chunks",
+        metadata,
+        Column("project", String(64), primary_key=True),
+        Column("sha256", String(64), primary_key=True),
+        Column("number", Integer, primary_key=True, autoincrement=False),
+        Column("body", LargeBinary, nullable=False),
+    )

@@ -1,0 +1,210 @@
+"""What agents hand in, as domain values; and what they are given, from the run's documents."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from google.protobuf.json_format import MessageToJson, Parse
+from google.protobuf.message import Message
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
+from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.commands import MalformedResult, Result
+from pointsman.services.orchestrator.domain.values import (
+    ClaimOutline,
+    Criterion,
+    Plan,
+    Remark,
+    Risk,
+    SlotOutline,
+    TaskOutline,
+    Usage,
+    Work,
+)
+from pointsman.services.orchestrator.domain.words import EvidenceKind, Severity, Verdict
+
+
+def document(message: Message) -> str:
+    """A message as the journal and the store keep it."""
+    return MessageToJson(message, indent=None, ensure_ascii=False)
+
+
+def revive(text: str, message: Any) -> Any:
+    """A stored document as the message it was; an absent one is empty."""
+    return Parse(text, message, ignore_unknown_fields=True) if text else message
+
+
+def usage(message: Any) -> Usage:
+    """What an agent says that it spent."""
+    return Usage(tokens=message.tokens, cost_micros=message.cost_micros)
+
+
+def result(agent_id: str, completion: agent.Completion) -> Result:
+    """What an agent hands in; what cannot be taken says which field is at fault."""
+    kind = completion.WhichOneof("result")
+    if kind is None:
+        return MalformedResult("result", "nothing was handed in")
+    taken: Result = _RESULTS[kind](agent_id, getattr(completion, kind))
+    return taken
+
+
+def plan(message: work.Plan) -> Plan | MalformedResult:
+    """A planner's plan."""
+    repeated = _repeated(task.id for task in message.tasks)
+    if repeated:
+        return MalformedResult("plan.tasks", f"the task id {repeated} is used twice")
+    repeated = _repeated(criterion.id for task in message.tasks for criterion in task.acceptance_criteria)
+    if repeated:
+        return MalformedResult("plan.tasks.acceptance_criteria", f"the criterion id {repeated} is used twice")
+    tasks = tuple(TaskOutline(t.id, t.name, _criteria(t.acceptance_criteria)) for t in message.tasks)
+    slots = tuple(SlotOutline(slot.id, slot.question) for slot in message.research_slots)
+    risks = tuple(_risk(risk) for risk in message.residual_risks)
+    return Plan(tasks, slots, message.confidence, document(message), risks=risks)
+
+
+def _criteria(messages: Iterable[handoff.AcceptanceCriterion]) -> tuple[Criterion, ...]:
+    return tuple(Criterion(c.id, c.required, bool(c.verify_command), tuple(c.test_files)) for c in messages)
+
+
+def _plan_result(_agent_id: str, message: work.Plan) -> Result:
+    planned = plan(message)
+    return planned if isinstance(planned, MalformedResult) else commands.PlanResult(planned)
+
+
+def _review_result(_agent_id: str, message: handoff.ReviewDecision) -> Result:
+    if message.review_level == handoff.REVIEW_LEVEL_ORCHESTRATOR:
+        return commands.DebateResult(tuple(_remark(item) for item in message.feedback))
+    verdict = Verdict(handoff.ReviewVerdict.Name(message.decision).removeprefix("REVIEW_VERDICT_"))
+    return commands.ReviewResult(
+        verdict,
+        tuple(message.rejected_claims),
+        tuple(item.statement for item in message.feedback),
+        tuple(_risk(risk) for risk in message.residual_risks),
+    )
+
+
+def _remark(item: handoff.Feedback) -> Remark:
+    return Remark(item.key, item.statement, item.counter, severity(item.severity), item.blocking)
+
+
+def severity(value: int) -> Severity:
+    """How bad it is; not said means MEDIUM."""
+    name = handoff.Severity.Name(value).removeprefix("SEVERITY_")  # type: ignore[arg-type]
+    return Severity(name) if name in Severity.__members__ else Severity.MEDIUM
+
+
+def _risk(item: handoff.ResidualRisk) -> Risk:
+    return Risk(item.key, item.statement, severity(item.severity), item.task_id)
+
+
+def _answers_result(_agent_id: str, message: work.FeedbackAnswers) -> Result:
+    settled = tuple(item.key for item in message.answers if item.accepted)
+    statement = "; ".join(item.statement for item in message.answers)[:2000]
+    return commands.AnswersResult(settled, statement, message.confidence)
+
+
+def _research_result(_agent_id: str, message: handoff.ResearchReport) -> Result:
+    for name in ("summary_md", "memory_jsonl"):
+        if not _is_present(getattr(message, name)):
+            return MalformedResult(f"research.{name}", "is required and must not be empty")
+    problem = _broken_line(message.memory_jsonl.text)
+    if problem:
+        return MalformedResult("research.memory_jsonl", problem)
+    return commands.ResearchResult(message.confidence, document(message))
+
+
+def _is_present(body: handoff.Document) -> bool:
+    return bool(body.text.strip()) or body.HasField("artifact")
+
+
+def _broken_line(text: str) -> str:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                json.loads(line)
+            except (ValueError, RecursionError):
+                return f"line {number} is no JSON"
+    return ""
+
+
+def _design_result(_agent_id: str, message: handoff.DetailDesign) -> Result:
+    if not _is_present(message.design_md):
+        return MalformedResult("design.design_md", "is required and must not be empty")
+    return commands.DesignResult(document(message))
+
+
+def _stage_result(agent_id: str, message: work.StageResult) -> Result:
+    made: Work | MalformedResult | None = None
+    if message.HasField("coder_result"):
+        made = coder_work(agent_id, message.coder_result)
+    if isinstance(made, MalformedResult):
+        return made
+    route = message.route
+    if message.HasField("route") and route.verdict not in ("PASS", "FAIL"):
+        return MalformedResult("stage.route.verdict", "must be PASS or FAIL")
+    return commands.StageResult(
+        route.verdict, route.route, severity(route.severity) if route.severity else None, route.hint,
+        message.transcript, message.report_md.text, made,
+    )  # fmt: skip
+
+
+def coder_work(agent_id: str, message: handoff.CoderResult) -> Work | MalformedResult:
+    """A coder's work; claims and evidence must fit together."""
+    repeated = _repeated(claim.id for claim in message.claims) or _repeated(item.id for item in message.evidence)
+    if repeated:
+        return MalformedResult("stage.coder_result.claims", f"the id {repeated} is used twice")
+    kinds = {
+        item.id: EvidenceKind(handoff.EvidenceKind.Name(item.kind).removeprefix("EVIDENCE_KIND_"))
+        for item in message.evidence
+    }
+    for claim in message.claims:
+        unknown = [key for key in claim.evidence_ids if key not in kinds]
+        if unknown:
+            return MalformedResult("stage.coder_result.claims.evidence_ids", f"there is no evidence {unknown[0]}")
+    claims = tuple(
+        ClaimOutline(c.id, tuple(c.criterion_ids), tuple(kinds[key] for key in c.evidence_ids)) for c in message.claims
+    )
+    files = tuple(item.path for item in message.changed_files)
+    return Work(agent_id, claims, files, document(message), message.result_commit)
+
+
+def _repeated(names: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return ""
+
+
+def _verification_result(_agent_id: str, message: work.VerificationReport) -> Result:
+    findings = tuple(_finding(task) for task in message.tasks)
+    bundle = document(message.bundle) if message.HasField("bundle") else ""
+    return commands.VerifyResult(findings, message.accepted_commit, bundle, document(message))
+
+
+def _finding(task: work.TaskFinding) -> commands.TaskFinding:
+    problems = [f"conflict in {path}" for path in task.conflicts]
+    problems += [f"{c.criterion_id}: {c.detail or 'failed'}" for c in task.criteria if not c.passed]
+    unsupported = [c for c in task.claims if c.status != work.CLAIM_STATUS_SUPPORTED]
+    problems += [f"{c.claim_id}: {work.ClaimStatus.Name(c.status)} {c.detail}" for c in unsupported]
+    return commands.TaskFinding(
+        task.task_id,
+        task.accepted,
+        tuple(c.claim_id for c in task.claims if c.status == work.CLAIM_STATUS_SUPPORTED),
+        tuple(c.criterion_id for c in task.criteria if c.passed),
+        "; ".join(problems)[:2000],
+    )
+
+
+_RESULTS: Mapping[str, Any] = {
+    "plan": _plan_result,
+    "review": _review_result,
+    "answers": _answers_result,
+    "research": _research_result,
+    "design": _design_result,
+    "stage": _stage_result,
+    "verification": _verification_result,
+}

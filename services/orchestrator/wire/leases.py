@@ -1,0 +1,252 @@
+"""What an agent is given with a lease: the typed bundle, put together from the run's documents."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pointsman.api.common.v1 import common_pb2 as common
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.services.chassis.clock import from_us
+from pointsman.services.chassis.codec import from_text
+from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.values import Assignment
+from pointsman.services.orchestrator.domain.views import AgentRow, Held
+from pointsman.services.orchestrator.domain.words import Capability, Purpose
+from pointsman.services.orchestrator.wire.handoffs import revive
+
+LOST_AFTER_US = 120_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A run with what was handed in for it."""
+
+    run: Run
+    documents: Mapping[str, str]
+
+    @property
+    def plan(self) -> work.Plan:
+        """The plan."""
+        plan: work.Plan = revive(self.documents.get("plan", ""), work.Plan())
+        return plan
+
+    @property
+    def research(self) -> list[handoff.ResearchReport]:
+        """The usable reports."""
+        names = sorted(name for name, body in self.documents.items() if name.startswith("research/") and body)
+        return [revive(self.documents[name], handoff.ResearchReport()) for name in names]
+
+    def coder_result(self, task_id: str) -> handoff.CoderResult:
+        """What the coder of a task handed in."""
+        made: handoff.CoderResult = revive(self.documents.get(f"work/{task_id}", ""), handoff.CoderResult())
+        return made
+
+    def criteria(self, task_id: str) -> list[handoff.AcceptanceCriterion]:
+        """A task's criteria."""
+        return [c for task in self.plan.tasks if task.id == task_id for c in task.acceptance_criteria]
+
+    def handoff(self, task_id: str) -> handoff.CoderHandoff:
+        """The typed bundle of a task."""
+        planned = next((task for task in self.plan.tasks if task.id == task_id), work.PlanTask(id=task_id))
+        task = self.run.tasks[task_id]
+        return handoff.CoderHandoff(
+            master_task=handoff.MasterTask(
+                run_id=self.run.run_id,
+                task_id=task_id,
+                attempt=task.attempt,
+                name=planned.name,
+                intent=self.run.intent[:60000],
+                actions=planned.actions,
+                files=planned.files,
+                requirement=planned.requirement,
+                rejections=[reason[:4000] for reason in task.rejections],
+            ),
+            detail_design=revive(self.documents.get("design", ""), handoff.DetailDesign()),
+            acceptance_criteria=planned.acceptance_criteria,
+            research_bundle=self.research,
+        )
+
+
+def lease(held: Held, desk: Desk) -> agent.Lease:
+    """A lease with its work."""
+    item: Assignment = from_text(held.body, Assignment)
+    message = agent.Lease(
+        assignment=assignment(held, item, desk.run), epoch=held.epoch, budget_left=_budget_left(desk.run)
+    )
+    message.expires_at.FromDatetime(from_us(held.lease_until_us))
+    _WORK[item.purpose](message, item, desk)
+    return message
+
+
+def assignment(held: Held, item: Assignment, run: Run) -> assignments.Assignment:
+    """An assignment in an agent's hands."""
+    message = assignments.Assignment(
+        id=held.assignment_id,
+        run_id=held.run_id,
+        purpose=assignments.Purpose.Value(f"PURPOSE_{item.purpose}"),
+        capability=capability(item.capability),
+        task_id=item.task_id,
+        stage=item.stage,
+        attempt=held.attempt,
+        state=assignments.ASSIGNMENT_STATE_LEASED,
+        agent_id=held.agent_id,
+        priority=held.priority,
+        traceparent=held.traceparent,
+    )
+    if held.repository_id:
+        message.repository.id = held.repository_id
+        message.repository.base_commit = run.accepted_commit or run.order.base_commit
+    message.deadline.FromDatetime(from_us(held.deadline_us))
+    message.created_at.FromDatetime(from_us(held.created_at_us))
+    return message
+
+
+def capability(value: Capability) -> assignments.Capability.ValueType:
+    """A capability on the wire."""
+    return assignments.Capability.Value(f"CAPABILITY_{value}")
+
+
+def agent_row(row: AgentRow, working: bool, now_us: int) -> agent.Agent:
+    """An agent and how it is."""
+    idle = now_us - row.last_seen_us < LOST_AFTER_US
+    state = agent.AGENT_STATE_WORKING if working else agent.AGENT_STATE_IDLE if idle else agent.AGENT_STATE_LOST
+    message = agent.Agent(id=row.agent_id, capabilities=[capability(c) for c in row.capabilities], state=state)
+    message.last_seen_at.FromDatetime(from_us(row.last_seen_us))
+    return message
+
+
+def assignment_row(row: Any) -> assignments.Assignment:
+    """An assignment as it stands in its row."""
+    item: Assignment = from_text(row.body, Assignment)
+    message = assignments.Assignment(
+        id=row.assignment_id,
+        run_id=row.entity_id,
+        purpose=assignments.Purpose.Value(f"PURPOSE_{item.purpose}"),
+        capability=capability(item.capability),
+        task_id=item.task_id,
+        stage=item.stage,
+        attempt=row.attempt,
+        state=assignments.AssignmentState.Value(f"ASSIGNMENT_STATE_{row.status}"),
+        agent_id=row.agent_id,
+        priority=row.priority,
+        traceparent=row.traceparent,
+    )
+    message.deadline.FromDatetime(from_us(row.deadline_us))
+    message.created_at.FromDatetime(from_us(row.created_at_us))
+    return message
+
+
+def outcome(assignment_id: str, answer: commands.HandIn) -> agent.CompletionOutcome:
+    """What became of a result."""
+    if answer.accepted:
+        return agent.CompletionOutcome(assignment_id=assignment_id, accepted=True)
+    return agent.CompletionOutcome(
+        assignment_id=assignment_id,
+        reason=common.ERROR_REASON_INVALID_FIELD,
+        message=f"{answer.field}: {answer.problem}",
+        field=answer.field,
+    )
+
+
+def refused(assignment_id: str, refusal: Refusal) -> agent.CompletionOutcome:
+    """Why a result was not taken."""
+    reason = common.ErrorReason.Value(f"ERROR_REASON_{refusal.reason}")
+    return agent.CompletionOutcome(assignment_id=assignment_id, reason=reason, message=refusal.message)
+
+
+def _budget_left(run: Run) -> runs.Budget:
+    budget, spent = run.budget, run.spent
+    return runs.Budget(
+        assignments=max(0, budget.assignments - spent.assignments),
+        tokens=max(0, budget.tokens - spent.tokens),
+        cost_micros=max(0, budget.cost_micros - spent.cost_micros),
+    )
+
+
+def _plan(message: agent.Lease, item: Assignment, desk: Desk) -> None:
+    run = desk.run
+    message.plan.intent = run.intent[:60000]
+    message.plan.reasons.extend(reason[:4000] for reason in run.reasons[-16:])
+    message.plan.verify_command.extend(run.order.verify_command)
+    message.plan.research.extend(desk.research)
+    message.plan.feedback.extend(
+        handoff.Feedback(
+            key=key,
+            statement=open_one.remark.statement,
+            counter=open_one.remark.counter,
+            severity=handoff.Severity.Value(f"SEVERITY_{open_one.remark.severity}"),
+            blocking=open_one.remark.blocking,
+        )
+        for key, open_one in run.remarks.items()
+    )
+    if item.purpose is not Purpose.PLAN or run.plan_count:
+        message.plan.current_plan.CopyFrom(desk.plan)
+
+
+def _debate(message: agent.Lease, _item: Assignment, desk: Desk) -> None:
+    rounds = max((open_one.rounds for open_one in desk.run.remarks.values()), default=0)
+    message.debate.CopyFrom(work.DebateRequest(intent=desk.run.intent[:60000], plan=desk.plan, round=rounds + 1))
+
+
+def _research(message: agent.Lease, item: Assignment, desk: Desk) -> None:
+    slot = work.ResearchSlot(id=item.slot, question=desk.run.slots[item.slot].question)
+    message.research.CopyFrom(work.ResearchRequest(intent=desk.run.intent[:60000], slot=slot))
+
+
+def _design(message: agent.Lease, _item: Assignment, desk: Desk) -> None:
+    message.design.CopyFrom(work.DesignRequest(intent=desk.run.intent[:60000], plan=desk.plan, research=desk.research))
+
+
+def _stage(message: agent.Lease, item: Assignment, desk: Desk) -> None:
+    message.stage.CopyFrom(
+        work.StageRequest(
+            stage=item.stage,
+            pipeline_id=desk.run.tasks[item.task_id].pipeline_id,
+            node_context_json=item.node_context,
+            directive=item.directive,
+            handoff=desk.handoff(item.task_id),
+        )
+    )
+    if desk.run.tasks[item.task_id].work is not None:
+        message.stage.coder_result.CopyFrom(desk.coder_result(item.task_id))
+
+
+def _review(message: agent.Lease, item: Assignment, desk: Desk) -> None:
+    message.review.CopyFrom(
+        work.ReviewRequest(handoff=desk.handoff(item.task_id), coder_result=desk.coder_result(item.task_id))
+    )
+
+
+def _verify(message: agent.Lease, _item: Assignment, desk: Desk) -> None:
+    run = desk.run
+    message.verify.accepted_commit = run.accepted_commit or run.order.base_commit
+    if run.accepted_bundle:
+        message.verify.accepted_bundle.CopyFrom(revive(run.accepted_bundle, handoff.ArtifactRef()))
+    for task_id, task in run.wave_tasks.items():
+        if task.judgement.accepted is None and task.work is not None:
+            message.verify.tasks.append(
+                work.VerifyTask(
+                    task_id=task_id,
+                    acceptance_criteria=desk.criteria(task_id),
+                    coder_result=desk.coder_result(task_id),
+                )
+            )
+
+
+_WORK: Mapping[Purpose, Callable[[agent.Lease, Assignment, Desk], None]] = {
+    Purpose.PLAN: _plan,
+    Purpose.PATCH: _plan,
+    Purpose.PLAN_ANSWER: _plan,
+    Purpose.DEBATE: _debate,
+    Purpose.RESEARCH: _research,
+    Purpose.DESIGN: _design,
+    Purpose.STAGE: _stage,
+    Purpose.REVIEW: _review,
+    Purpose.VERIFY: _verify,
+}
