@@ -1,0 +1,62 @@
+"""Agents: lease work, keep the lease alive, hand in."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from google.protobuf.duration_pb2 import Duration
+
+from pointsman.api.orchestrator.v1 import agent_pb2 as pb
+from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
+from pointsman.api.orchestrator.v1.assignment_pb2 import Assignment
+from pointsman.client.calls import Calls, new_request_id
+
+WAIT_SECONDS = 20.0
+MARGIN_SECONDS = 10.0
+
+
+class Agents:
+    """AgentService."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._stub: Any = AgentServiceStub(calls.channel)
+
+    async def poll(self, agent_id: str, wanted: pb.Wanted, wait_seconds: float = WAIT_SECONDS) -> Sequence[pb.Lease]:
+        """Lease work, waiting for it; empty when there is none."""
+        wait = Duration()
+        wait.FromMilliseconds(int(wait_seconds * 1000))
+        request = pb.PollRequest(request_id=new_request_id(), agent_id=agent_id, wanted=wanted, wait=wait)
+        answer: pb.PollResponse = await self._calls.call(self._stub.Poll, request, wait_seconds + MARGIN_SECONDS)
+        return answer.leases
+
+    async def heartbeat(self, agent_id: str, leases: Sequence[pb.LeaseKey]) -> pb.HeartbeatResponse:
+        """Extend leases; the answer names those that are lost."""
+        request = pb.HeartbeatRequest(request_id=new_request_id(), agent_id=agent_id, leases=leases)
+        answer: pb.HeartbeatResponse = await self._calls.call(self._stub.Heartbeat, request)
+        return answer
+
+    async def complete(self, agent_id: str, completion: pb.Completion, request_id: str = "") -> pb.CompletionOutcome:
+        """Hand in one result."""
+        request = pb.CompleteRequest(
+            request_id=request_id or new_request_id(), agent_id=agent_id, completions=[completion]
+        )
+        answer: pb.CompleteResponse = await self._calls.call(self._stub.Complete, request)
+        return answer.outcomes[0]
+
+    async def fail(self, agent_id: str, failure: pb.Failure, request_id: str = "") -> pb.CompletionOutcome:
+        """Give one assignment up."""
+        request = pb.FailRequest(request_id=request_id or new_request_id(), agent_id=agent_id, failures=[failure])
+        answer: pb.FailResponse = await self._calls.call(self._stub.Fail, request)
+        return answer.outcomes[0]
+
+    async def all(self) -> AsyncIterator[pb.Agent]:
+        """The agents that ever polled."""
+        async for page in self._calls.pages(self._stub.ListAgents, pb.ListAgentsRequest()):
+            for agent in page.agents:
+                yield agent
+
+    async def assignments(self, run_id: str) -> AsyncIterator[Assignment]:
+        """A run's assignments, oldest first."""
+        async for page in self._calls.pages(self._stub.ListAssignments, pb.ListAssignmentsRequest(run_id=run_id)):
+            for assignment in page.assignments:
+                yield assignment

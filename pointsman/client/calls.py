@@ -1,0 +1,112 @@
+"""One way to call: a deadline, the project, and another try with the same request_id when the outcome is unknown."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+
+from pointsman.client.errors import CallFailed, LostRace, Overloaded, Unavailable, failure_from
+
+FIRST_PAUSE_SECONDS = 0.1
+MAX_PAUSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms calls are made."""
+
+    project: str = "local"
+    token: str = ""
+    deadline_seconds: float = 20.0
+    """How long one try may take."""
+    patience_seconds: float = 30.0
+    """How long to go on trying while the server is away, overloaded, or another writer is faster."""
+    traceparent: str = ""
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """The metadata that common.proto documents."""
+        pairs = [("pointsman-project", self.project)]
+        if self.traceparent:
+            pairs.append(("traceparent", self.traceparent))
+        if self.token:
+            pairs.append(("authorization", f"Bearer {self.token}"))
+        return tuple(pairs)
+
+
+def new_request_id() -> str:
+    """An idempotency key that nobody else has."""
+    return secrets.token_hex(16)
+
+
+class Patience:
+    """How often and how long to try again."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.renew()
+
+    def renew(self) -> None:
+        """Something worked: start counting anew."""
+        self._give_up_at = asyncio.get_running_loop().time() + self._seconds
+        self._tries = 0
+
+    async def wait_after(self, failure: CallFailed) -> None:
+        """Wait before the next try: as long as the server says, else twice as long each time; or raise the failure."""
+        pause = failure.retry_after_seconds
+        if pause is None:
+            longest = min(FIRST_PAUSE_SECONDS * 2.0**self._tries, MAX_PAUSE_SECONDS)
+            pause = longest * (0.5 + secrets.randbelow(1000) / 2000)
+        helps = isinstance(failure, Unavailable | Overloaded | LostRace)
+        if not helps or asyncio.get_running_loop().time() + pause > self._give_up_at:
+            raise failure
+        self._tries += 1
+        await asyncio.sleep(pause)
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls on one channel."""
+
+    channel: grpc.aio.Channel
+    terms: Terms = field(default_factory=Terms)
+
+    async def call(self, method: Callable[..., Any], request: Any, deadline_seconds: float = 0.0) -> Any:
+        """Call until there is an answer; safe for mutations because every try carries the same request_id."""
+        patience = Patience(self.terms.patience_seconds)
+        timeout = deadline_seconds or self.terms.deadline_seconds
+        while True:
+            try:
+                return await method(request, timeout=timeout, metadata=self.terms.metadata)
+            except grpc.aio.AioRpcError as error:
+                failure = failure_from(error)
+            await patience.wait_after(failure)
+
+    async def pages(self, method: Callable[..., Any], request: Any) -> AsyncIterator[Any]:
+        """Every page of a list; the request's `page` is moved on."""
+        while True:
+            answer = await self.call(method, request)
+            yield answer
+            if not answer.next_page_token:
+                return
+            request.page.page_token = answer.next_page_token
+
+    async def stream(
+        self, open_after: Callable[[int], Any], place: Callable[[Any], int], after: int
+    ) -> AsyncIterator[Any]:
+        """A stream that goes on from the last item's place when it breaks, without gap or repeat."""
+        patience = Patience(self.terms.patience_seconds)
+        while True:
+            try:
+                async for item in open_after(after):
+                    after = place(item)
+                    patience.renew()
+                    yield item
+            except grpc.aio.AioRpcError as error:
+                failure = failure_from(error)
+            else:
+                return
+            await patience.wait_after(failure)

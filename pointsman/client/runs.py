@@ -1,0 +1,137 @@
+"""Runs: submit, follow, answer, cancel, and fetch what was delivered."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.api.handoff.v1.delivery_pb2 import Delivery
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
+from pointsman.api.orchestrator.v1.run_pb2 import AnswerKind, Budget, Repository, Run, RunState
+from pointsman.client.calls import Calls, new_request_id
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to do, and on which terms; only the message is needed."""
+
+    message: str
+    repository: Repository | None = None
+    verify_command: Sequence[str] = ()
+    template: str = ""
+    session_id: str = ""
+    require_audit: bool = False
+    budget: Budget | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 0
+    as_action: bool = False
+    """Start a run even if the router would only answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A person's answer to an open question."""
+
+    kind: AnswerKind.ValueType
+    text: str = ""
+    task_id: str = ""
+    stage: str = ""
+    confidence: float | None = None
+    budget: Budget | None = None
+
+
+class Runs:
+    """OrchestratorService."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._stub: Any = OrchestratorServiceStub(calls.channel)
+
+    async def submit(self, order: Order, request_id: str = "") -> pb.SubmitResponse:
+        """Start a run; the answer has no run when the router says that the message asks for none."""
+        request = pb.SubmitRequest(
+            request_id=request_id or new_request_id(),
+            message=order.message,
+            session_id=order.session_id,
+            mode_override=pb.MODE_OVERRIDE_ACTION if order.as_action else pb.MODE_OVERRIDE_UNSPECIFIED,
+            repository=order.repository,
+            verify_command=order.verify_command,
+            template=order.template,
+            require_audit=order.require_audit,
+            budget=order.budget,
+            labels=order.labels,
+            priority=order.priority,
+        )
+        answer: pb.SubmitResponse = await self._calls.call(self._stub.Submit, request)
+        return answer
+
+    async def get(self, run_id: str) -> Run:
+        """A run as it is now."""
+        answer: pb.GetRunResponse = await self._calls.call(self._stub.GetRun, pb.GetRunRequest(run_id=run_id))
+        return answer.run
+
+    async def all(
+        self, states: Sequence[RunState.ValueType] = (), labels: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Run]:
+        """Runs, newest first."""
+        request = pb.ListRunsRequest(states=states, labels=labels or {})
+        async for page in self._calls.pages(self._stub.ListRuns, request):
+            for run in page.runs:
+                yield run
+
+    async def change(self, run_id: str, message: str, request_id: str = "") -> Run:
+        """Add to what is wanted."""
+        request = pb.ChangeRequirementRequest(request_id=request_id or new_request_id(), run_id=run_id, message=message)
+        answer: pb.ChangeRequirementResponse = await self._calls.call(self._stub.ChangeRequirement, request)
+        return answer.run
+
+    async def answer(self, run_id: str, question_id: str, reply: Reply, request_id: str = "") -> Run:
+        """Answer the open question."""
+        request = pb.AnswerRequest(
+            request_id=request_id or new_request_id(),
+            run_id=run_id,
+            question_id=question_id,
+            answer=reply.kind,
+            text=reply.text,
+            task_id=reply.task_id,
+            stage=reply.stage,
+            confidence=reply.confidence,
+            budget=reply.budget,
+        )
+        answer: pb.AnswerResponse = await self._calls.call(self._stub.Answer, request)
+        return answer.run
+
+    async def cancel(self, run_id: str, reason: str = "", request_id: str = "") -> Run:
+        """End a run on purpose."""
+        request = pb.CancelRunRequest(request_id=request_id or new_request_id(), run_id=run_id, reason=reason)
+        answer: pb.CancelRunResponse = await self._calls.call(self._stub.CancelRun, request)
+        return answer.run
+
+    async def watch(self, run_id: str, after_seq: int = 0) -> AsyncIterator[Transition]:
+        """A run's transitions to its end, each once, in order, over lost connections and restarts."""
+
+        def open_after(seq: int) -> Any:
+            request = pb.WatchRunRequest(run_id=run_id, after_seq=seq)
+            return self._stub.WatchRun(request, metadata=self._calls.terms.metadata)
+
+        async for item in self._calls.stream(open_after, lambda item: int(item.transition.seq), after_seq):
+            yield item.transition
+
+    async def transitions(self, run_id: str) -> AsyncIterator[Transition]:
+        """A run's journal so far."""
+        request = pb.ListTransitionsRequest(run_id=run_id)
+        async for page in self._calls.pages(self._stub.ListTransitions, request):
+            for transition in page.transitions:
+                yield transition
+
+    async def delivery(self, run_id: str) -> Delivery:
+        """What a run delivered, or what is accepted so far."""
+        request = pb.GetDeliveryRequest(run_id=run_id)
+        answer: pb.GetDeliveryResponse = await self._calls.call(self._stub.GetDelivery, request)
+        return answer.delivery
+
+    async def machine(self) -> pb.GetMachineResponse:
+        """The table of transitions."""
+        answer: pb.GetMachineResponse = await self._calls.call(self._stub.GetMachine, pb.GetMachineRequest())
+        return answer
