@@ -14,6 +14,7 @@ from pointsman.services.router.domain.english import (
     Act,
     English,
     Sentence,
+    belongs_to_talk,
     is_command_line,
     read_english,
     tokens_of,
@@ -213,14 +214,16 @@ def _mode_rule(message: _Message, spoken: str, active: bool) -> tuple[str, bool]
 def _english_rule(sentences: list[Sentence], hits: frozenset[str]) -> tuple[str, bool]:
     """One operation is enough; without any, a question or the first sentence says what kind of talk it is."""
     talk = Act.ACKNOWLEDGEMENT if not sentences else sentences[0].act
-    asked = False
+    asked = requested = False
     for sentence in sentences:
-        if sentence.act in ACTIVE:
-            return sentence.act, True
-        if sentence.act is _QUESTION:
+        act = sentence.act
+        if act in ACTIVE and not (requested and belongs_to_talk(sentence)):
+            return act, True
+        if act is _QUESTION:
             talk = _QUESTION
-        asked = asked or sentence.act in (_QUESTION, _REQUEST)
-    if "shape.error_name" in hits and not asked:
+        requested = requested or act is _REQUEST
+        asked = asked or act is _QUESTION
+    if "shape.error_name" in hits and not (asked or requested):
         return Act.FAULT, True
     return talk, False
 

@@ -44,6 +44,8 @@ _OBJECTS = frozenset(
 )
 _PARTNERS = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
 _PERSONS = frozenset({"i", "you", "we", "they"})
+_DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
+_COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
 _VERB_ENDINGS = ("ize", "ise", "ify")
 _NOTHING: frozenset[str] = frozenset()
 _WHOLE_TEXT = frozenset({MASK, "shape.identifier"})
@@ -54,9 +56,11 @@ WORK, STRONG_WORK, PROSE, WEAK_PROSE = (int(Word[name]) for name in ("WORK", "ST
 FAULT, QUESTION, WH, SUBJECT = (int(Word[name]) for name in ("FAULT", "QUESTION", "WH", "SUBJECT"))
 DETERMINER, COPULA, LEAD, APPROVAL = (int(Word[name]) for name in ("DETERMINER", "COPULA", "LEAD", "APPROVAL"))
 THIRD, FILLER, GERUND = (int(Word[name]) for name in ("THIRD", "FILLER", "GERUND"))
+FUNCTION = int(Word.FUNCTION)
 CLAUSE, ASKED, NEGATION = int(Word.CLAUSE), int(Word.REQUEST), int(Word.NEGATION)
 _REFERENCE = WORK | STRONG_WORK | int(Word.DATA)
 _NOUN = WORK | PROSE
+_TEXT = PROSE | WEAK_PROSE
 _OBJECT_START = DETERMINER | WORK
 _SKIPPED = LEAD | FILLER
 _NOUN_SIGNS = COPULA | FAULT | WORK
@@ -171,7 +175,8 @@ def _read(english: English, words: list[str], hits: frozenset[str]) -> Sentence:
     sentence = Sentence(words, flags, hits, functools.reduce(operator.or_, flags))
     start = _skip_leads(words, flags)
     if start == len(words):
-        sentence.act = _APPROVAL if sentence.seen & APPROVAL else _ACKNOWLEDGEMENT
+        approving = sentence.seen & APPROVAL and words[-1] != "?"
+        sentence.act = _APPROVAL if approving else _ACKNOWLEDGEMENT
     elif words[0] in english.commands and is_command_line(english, words):
         sentence.act = _COMMAND
     else:
@@ -187,6 +192,8 @@ def _mark_references(words: list[str], flags: list[int]) -> None:
 
 def _skip_leads(words: list[str], flags: list[int]) -> int:
     """Pass over short acknowledgements, greetings and marks at the beginning."""
+    if words[0] == "(" and ")" in words[:6]:
+        return min(len(words) - 1, words.index(")") + 1)
     for at, flag in enumerate(flags):
         if flag & LEAD:
             continue
@@ -201,11 +208,11 @@ def is_command_line(english: English, words: list[str]) -> bool:
     if words[-1][0] == "?":
         return False
     if len(words) == 1:
-        return True
+        return words[0] not in english.lexicon.flags or words[0] in english.launchers
     second = words[1]
     if words[0] in english.launchers and second in english.launcher_verbs:
-        return True
-    return not second[0].isalpha() or second[0] == MASK
+        return _DETERMINERS.isdisjoint(words)
+    return second[0] in _COMMAND_MARKS and second not in ("-", "–", "—")
 
 
 def _read_clauses(english: English, sentence: Sentence, start: int) -> None:
@@ -264,7 +271,9 @@ def _requests(english: English, sentence: Sentence, start: int) -> list[Order]:
 
 
 def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
-    """What can you do: the question word rules, unless a clause begins in between."""
+    """What can you do, how can you: the question word rules, unless a clause begins in between."""
+    if at and sentence.flags[at - 1] & WH:
+        return False
     return not (sentence.flags[start] & WH and at > start and not sentence.flags[at - 1] & CLAUSE)
 
 
@@ -334,7 +343,7 @@ def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Or
             return _order_at(english, sentence, _skip_fillers(sentence, at + 1), _FIRST)
         if at < last and flags[at + 1] & _NOUN_SIGNS and _is_noun_here(words, flags, at):
             return None
-        return Order(words[at], flag & VERB, at, _is_work(sentence, flag))
+        return Order(words[at], flag & VERB, at, _is_work(sentence, at, flag))
     if at < last and words[at] == "let's":
         return _order_at(english, sentence, at + 1, _FIRST)
     return _unusual_order(english, sentence, at, place)
@@ -348,11 +357,19 @@ def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) 
         return _make_order(english, sentence, at)
     if place is _LATER:
         return None
-    if flag & THIRD and (following in _OBJECTS or following[0] in "'\"\x01"):
+    if flag & THIRD and _is_third_person_order(sentence, at, following):
         return _make_order(english, sentence, at)
     if flag == 0 and _looks_like_verb(words[at], following):
-        return Order(words[at], CHANGE, at, _is_work(sentence, CHANGE))
+        return Order(words[at], CHANGE, at, _is_work(sentence, at, CHANGE))
     return None
+
+
+def _is_third_person_order(sentence: Sentence, at: int, following: str) -> bool:
+    """Copies the file, prints each line: as commands are described. Tests are …, updates to …: are nouns."""
+    if following in _OBJECTS or following[0] in "'\"\x01":
+        return True
+    after = sentence.flags[at + 1] if at + 1 < len(sentence.words) else FUNCTION
+    return not sentence.flags[at] & WORK and not after & (FUNCTION | COPULA | FAULT) and following[0].isalnum()
 
 
 def _is_filler(word: str, flag: int) -> bool:
@@ -398,28 +415,43 @@ def _looks_like_verb(word: str, following: str) -> bool:
 def _make_order(english: English, sentence: Sentence, at: int) -> Order:
     verb = english.lexicon.base.get(sentence.words[at], sentence.words[at])
     flag = english.lexicon.flags.get(verb, 0) & VERB
-    return Order(verb, flag, at, _is_work(sentence, flag))
+    return Order(verb, flag, at, _is_work(sentence, at, flag))
 
 
-def _is_work(sentence: Sentence, verb: int) -> bool:
+def _is_work(sentence: Sentence, at: int, verb: int) -> bool:
     """Whether the order's object lies in files, web or code (work), or in prose that can be answered (talk)."""
     if verb & (TOOL | TELL):
         return bool(verb & TOOL)
-    seen = sentence.seen
-    first = seen & _NOUN if seen & _NOUN != _NOUN else _first_noun(sentence.flags)
+    flags = sentence.flags
+    seen = (
+        sentence.seen if not flags[at] & WEAK_PROSE else functools.reduce(operator.or_, flags[:at] + flags[at + 1 :], 0)
+    )
+    first = seen & _NOUN if seen & _NOUN != _NOUN else _first_noun(flags)
     if verb & MAKE:
         return bool(first & WORK) or not (first & PROSE or seen & WEAK_PROSE)
-    if verb & ASK and not verb & (CHANGE | READ):
-        return bool(first & WORK) and not first & PROSE
-    if seen & STRONG_WORK or first & WORK:
+    if seen & STRONG_WORK and not (verb & ASK and first & PROSE):
         return True
-    given = "given" in sentence.words or "following" in sentence.words
-    return not (first & PROSE or given or (verb & ASK and verb & READ and seen & WEAK_PROSE))
+    if verb & ASK and not verb & (CHANGE | READ):
+        return bool(first & WORK) and not seen & _TEXT
+    return bool(first & WORK) or not (
+        first & PROSE or _is_given(sentence) or (verb & ASK and verb & READ and seen & WEAK_PROSE)
+    )
+
+
+def _is_given(sentence: Sentence) -> bool:
+    return "given" in sentence.words or "following" in sentence.words
 
 
 def _first_noun(flags: list[int]) -> int:
     """Where work and prose are both named, the first rules: a poem about tests, a test of poems."""
     return next(flag & _NOUN for flag in flags if flag & _NOUN)
+
+
+def belongs_to_talk(sentence: Sentence) -> bool:
+    """How the answer to a request before should look: output yes or no, it should have three lines."""
+    if sentence.seen & WORK or sentence.act in (_COMMAND, _CODE):
+        return False
+    return all(order.flags & ASK for order in sentence.orders)
 
 
 def _statement(sentence: Sentence) -> Act:
@@ -434,9 +466,19 @@ def _statement(sentence: Sentence) -> Act:
     work = bool(seen & WORK) or not seen & PROSE
     if "wish" in hits and work:
         return _WISH
-    if work and _is_fault(sentence):
+    if work and (_is_fault(sentence) or _is_behaviour(sentence)):
         return _FAULT
     return _CODE if "shape.identifier" in hits and "talk.topic" not in hits else _STATEMENT
+
+
+def _is_behaviour(sentence: Sentence) -> bool:
+    """Some part of the work does something: said without need, that is a complaint."""
+    if not (sentence.seen & THIRD and sentence.seen & WORK) or "talk.topic" in sentence.hits:
+        return False
+    flags = sentence.flags
+    return not flags[0] & (SUBJECT | THIRD | FUNCTION) and any(
+        flag & THIRD and not flag & _NOUN and not flags[at] & FUNCTION for at, flag in enumerate(flags[1:])
+    )
 
 
 def _is_fault(sentence: Sentence) -> bool:

@@ -69,7 +69,7 @@ def _names(text: str) -> list[str]:
 
 def _inner(name: str) -> list[str]:
     """The parts of a word that quotes, brackets and the like hold together: open('a.txt')."""
-    parts = (part.rstrip(".:!?").lstrip("@:!?#") for part in name.translate(_BLANKS).split())
+    parts = (part.rstrip(".:!?").lstrip("@:!?#") for part in name.replace(")/", ") ").translate(_BLANKS).split())
     return [part for part in parts if "." in part or "/" in part or "\\" in part]
 
 
@@ -90,8 +90,10 @@ def _kind_of(references: References, name: str) -> TriggerKind | None:
 def _is_path(references: References, name: str) -> bool:
     """A usual folder in front, a file name at the end, or several parts with the marks of a path."""
     first, _, rest = name.partition("/")
-    if first.lstrip(".") in references.folders or (not rest and len(first) > 1):
+    if first.lstrip(".") in references.folders:
         return True
+    if not rest:
+        return any(mark in first for mark in "._-") or any(letter.isdigit() for letter in first)
     if _is_file_name(references, name.rsplit("/", 1)[1].partition(":")[0]):
         return True
     return "/" in rest.rstrip("/") and any(mark in name for mark in "._-") and not name.replace("/", "").isdigit()
