@@ -29,7 +29,7 @@ class PipelineServicer:
     """Every RPC of PipelineService."""
 
     def __init__(self, pipelines: PipelineStore, settings: PipelineSettings) -> None:
-        self._pipelines = pipelines
+        self.pipelines = pipelines
         self._settings = settings
 
     async def Classify(self, request: pb.ClassifyRequest, _caller: Caller) -> pb.ClassifyResponse:
@@ -39,58 +39,58 @@ class PipelineServicer:
 
     async def StartPipeline(self, request: pb.StartPipelineRequest, caller: Caller) -> pb.StartPipelineResponse:
         """Begin a pipeline."""
-        made_id = new_id("pl", self._pipelines.store.database.clock.now())
+        made_id = new_id("pl", self.pipelines.store.database.clock.now())
         timeout = self._settings.barrier_timeout_seconds
         command = requests.start_command(request, caller, made_id, new_nonce(), timeout)
-        return responses.started(await self._pipelines.submit(caller, command))
+        return responses.started(await self.pipelines.submit(caller, command))
 
     async def DelegateStage(self, request: pb.DelegateStageRequest, caller: Caller) -> pb.DelegateStageResponse:
         """Give a stage to an agent."""
-        answer: c.Answer = await self._pipelines.submit(caller, requests.delegate_command(request, caller, new_nonce()))
+        answer: c.Answer = await self.pipelines.submit(caller, requests.delegate_command(request, caller, new_nonce()))
         return pb.DelegateStageResponse(delegation=responses.delegation(answer.next[0]))
 
     async def CompleteStage(self, request: pb.CompleteStageRequest, caller: Caller) -> pb.CompleteStageResponse:
         """Take the result of a stage."""
         report = await self._kept(caller, request.pipeline_id, request.report)
         command = requests.complete_command(request, caller, new_nonce(), report)
-        return responses.completed(await self._pipelines.submit(caller, command))
+        return responses.completed(await self.pipelines.submit(caller, command))
 
     async def SkipStage(self, request: rq.SkipStageRequest, caller: Caller) -> rq.SkipStageResponse:
         """Let a stage be skipped."""
         command = c.SkipStage(request.pipeline_id, request.stage, request.reason)
-        answer: c.Answer = await self._pipelines.submit(caller, command)
+        answer: c.Answer = await self.pipelines.submit(caller, command)
         following = [responses.delegation(shown) for shown in answer.next]
         return rq.SkipStageResponse(state=to_wire(answer.status), next=following)
 
     async def RestartFrom(self, request: rq.RestartFromRequest, caller: Caller) -> rq.RestartFromResponse:
         """Run a stage and all after it again."""
         command = c.RestartFrom(request.pipeline_id, request.stage, request.reason)
-        answer: c.Answer = await self._pipelines.submit(caller, command)
+        answer: c.Answer = await self.pipelines.submit(caller, command)
         following = [responses.delegation(shown) for shown in answer.next]
         return rq.RestartFromResponse(state=to_wire(answer.status), next=following)
 
     async def CancelPipeline(self, request: rq.CancelPipelineRequest, caller: Caller) -> rq.CancelPipelineResponse:
         """End a pipeline."""
-        answer: c.Answer = await self._pipelines.submit(caller, c.CancelPipeline(request.pipeline_id, request.reason))
+        answer: c.Answer = await self.pipelines.submit(caller, c.CancelPipeline(request.pipeline_id, request.reason))
         return rq.CancelPipelineResponse(state=to_wire(answer.status))
 
     async def GetPipeline(self, request: rq.GetPipelineRequest, caller: Caller) -> rq.GetPipelineResponse:
         """Show a pipeline."""
-        stored = await self._pipelines.get(caller.project, request.pipeline_id)
+        stored = await self.pipelines.get(caller.project, request.pipeline_id)
         return rq.GetPipelineResponse(pipeline=responses.pipeline(stored))
 
     async def ListPipelines(self, request: rq.ListPipelinesRequest, caller: Caller) -> rq.ListPipelinesResponse:
         """Page through pipelines."""
         limit = page_size(request.page)
         after = requests.cursor(request.page)
-        listed = await self._pipelines.page(caller.project, requests.list_filter(request), after, limit + 1)
+        listed = await self.pipelines.page(caller.project, requests.list_filter(request), after, limit + 1)
         return responses.pipeline_page(listed, limit)
 
     async def WatchPipeline(
         self, request: rq.WatchPipelineRequest, caller: Caller
     ) -> AsyncIterator[rq.WatchPipelineResponse]:
         """Stream a pipeline's transitions until it has ended."""
-        rows = self._pipelines.journal.tail(caller.project, (KIND, request.pipeline_id), request.after_seq)
+        rows = self.pipelines.journal.tail(caller.project, (KIND, request.pipeline_id), request.after_seq)
         async for row in rows:
             yield rq.WatchPipelineResponse(transition=transition(row))
             if row.target not in LIVE:
@@ -100,24 +100,24 @@ class PipelineServicer:
         self, request: rq.WatchChangesRequest, caller: Caller
     ) -> AsyncIterator[rq.WatchChangesResponse]:
         """Stream the transitions of all the project's pipelines."""
-        async for row in self._pipelines.journal.changes(caller.project, request.after_position):
+        async for row in self.pipelines.journal.changes(caller.project, request.after_position):
             yield rq.WatchChangesResponse(transition=transition(row))
 
     async def PutContext(self, request: rq.PutContextRequest, caller: Caller) -> rq.PutContextResponse:
         """Attach a report to a stage."""
-        report = await self._pipelines.keep_report(caller, request.pipeline_id, request.body)
-        await self._pipelines.submit(caller, requests.put_command(request, caller, report))
+        report = await self.pipelines.keep_report(caller, request.pipeline_id, request.body)
+        await self.pipelines.submit(caller, requests.put_command(request, caller, report))
         handle = context_handle(split_delegation_id(request.delegation_id)[0])
         return rq.PutContextResponse(handle=handle, sha256=report.sha256)
 
     async def GetContext(self, request: rq.GetContextRequest, caller: Caller) -> rq.GetContextResponse:
         """Read a report that is addressed to the reader."""
-        body = await self._pipelines.context(caller.project, request.pipeline_id, request.delegation_id, request.handle)
+        body = await self.pipelines.context(caller.project, request.pipeline_id, request.delegation_id, request.handle)
         return rq.GetContextResponse(body=body, sha256=sha256(body.encode()).hexdigest())
 
     async def GetReflection(self, request: rq.GetReflectionRequest, caller: Caller) -> rq.GetReflectionResponse:
         """Read what failed rounds taught."""
-        stored = await self._pipelines.get(caller.project, request.pipeline_id)
+        stored = await self.pipelines.get(caller.project, request.pipeline_id)
         known = stored.pipeline.stages.get(request.stage)
         if known is None or not known.reflection:
             raise not_found("reflection", request.stage)
@@ -136,10 +136,10 @@ class PipelineServicer:
 
     async def ImportState(self, request: rq.ImportStateRequest, caller: Caller) -> rq.ImportStateResponse:
         """Go on with a pipeline from a state file."""
-        now = self._pipelines.store.database.clock.now()
+        now = self.pipelines.store.database.clock.now()
         read = read_state_file(request.state_json, request.barrier_json, request.run_id, now)
         pipeline_id = request.pipeline_id or read.session_id or new_id("pl", now)
-        answer: c.Answer = await self._pipelines.submit(caller, c.ImportPipeline(pipeline_id, read.imported))
+        answer: c.Answer = await self.pipelines.submit(caller, c.ImportPipeline(pipeline_id, read.imported))
         return rq.ImportStateResponse(
             pipeline_id=answer.pipeline_id,
             state=to_wire(answer.status),
@@ -149,7 +149,7 @@ class PipelineServicer:
 
     async def ExportState(self, request: rq.ExportStateRequest, caller: Caller) -> rq.ExportStateResponse:
         """Write a pipeline as a state file."""
-        stored = await self._pipelines.get(caller.project, request.pipeline_id)
+        stored = await self.pipelines.get(caller.project, request.pipeline_id)
         state_json, barrier_json = write_state_file(request.pipeline_id, stored.pipeline)
         return rq.ExportStateResponse(state_json=state_json, barrier_json=barrier_json)
 
@@ -157,12 +157,12 @@ class PipelineServicer:
         """Remove what ended pipelines left behind."""
         asked = request.older_than.ToTimedelta().total_seconds()
         seconds = asked if request.HasField("older_than") else CLEAN_UP_SECONDS
-        count, ended_before = await self._pipelines.clean_up(caller, seconds)
+        count, ended_before = await self.pipelines.clean_up(caller, seconds)
         return rq.CleanUpResponse(pipelines=count, ended_before=responses.timestamp(ended_before))
 
     async def ForgetRun(self, request: rq.ForgetRunRequest, caller: Caller) -> rq.ForgetRunResponse:
         """Remove the ended pipelines of a run."""
-        return rq.ForgetRunResponse(pipelines=await self._pipelines.forget_run(caller, request.run_id))
+        return rq.ForgetRunResponse(pipelines=await self.pipelines.forget_run(caller, request.run_id))
 
     async def _kept(self, caller: Caller, pipeline_id: str, body: str) -> c.NewReport | None:
-        return await self._pipelines.keep_report(caller, pipeline_id, body) if body else None
+        return await self.pipelines.keep_report(caller, pipeline_id, body) if body else None

@@ -10,7 +10,8 @@ from sqlalchemy import Connection, and_, delete, select
 from pointsman.services.chassis.codec import from_text, to_text
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.ledger import Change
-from pointsman.services.chassis.sql import Prepared, among, packed, upsert
+from pointsman.services.chassis.rows import upsert_rows
+from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.pipeline.domain.dag import Graph, Node
 from pointsman.services.pipeline.domain.machine import stages_seen_by
 from pointsman.services.pipeline.domain.state import Head, Pipeline, Stage
@@ -38,8 +39,8 @@ class PipelineChildren:
         self._find_all = Prepared(database, columns.where(of_entity))
         shape = select(shapes.c.entity_id, shapes.c.body).where(among(database, shapes.c.entity_id, "entities"))
         self._find_shapes = Prepared(database, shape)
-        self._save_stage = Prepared(database, upsert(database, stages, ("entity_id", "stage"), ("body",)))
-        self._save_shape = Prepared(database, upsert(database, shapes, ("entity_id",), ("body",)))
+        self._save_stage = upsert_rows(database, stages, ("entity_id", "stage"))
+        self._save_shape = upsert_rows(database, shapes, ("entity_id",))
         dropped = delete(reports).where(among(database, reports.c.entity_id, "entities"))
         self._drop_reports = Prepared(database, dropped)
 
@@ -98,9 +99,9 @@ class PipelineChildren:
         self, connection: Connection, shapes: list[dict[str, str]], stages: list[dict[str, str]], cleaned: list[str]
     ) -> None:
         if shapes:
-            self._save_shape.run_all(connection, shapes)
+            self._save_shape.run(connection, shapes)
         if stages:
-            self._save_stage.run_all(connection, stages)
+            self._save_stage.run(connection, stages)
         if cleaned:
             self._drop_reports.start(connection, {"entities": packed(self._database, cleaned)})
 
