@@ -16,6 +16,8 @@ from pointsman.services.chassis.refusals import invalid_field
 
 Result = TypeVar("Result")
 READERS = 4
+KEYED_PLANS = " -cenable_seqscan=off -cenable_hashjoin=off -cenable_mergejoin=off"
+"""Writers reach rows by their keys; a plan made while a table was small must not scan it when it is large."""
 WRITE_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "wal_autocheckpoint=4000")
 READ_PRAGMAS = ("query_only=ON", "busy_timeout=10000", "wal_autocheckpoint=0")
 
@@ -31,7 +33,9 @@ class Database:
             raise invalid_field("database_url", "must start with sqlite:/// or postgresql://")
         self._given_clock = clock
         self.clock: Clock = clock or (DatabaseClock() if self.is_postgresql else SystemClock())
-        self.writing = self._postgresql(1) if self.is_postgresql else self._sqlite(WRITE_PRAGMAS, writes=True)
+        self.writing = (
+            self._postgresql(1, KEYED_PLANS) if self.is_postgresql else self._sqlite(WRITE_PRAGMAS, writes=True)
+        )
         self.reading = self._postgresql(READERS) if self.is_postgresql else self._sqlite(READ_PRAGMAS, writes=False)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix=f"{schema}-read")
 
@@ -78,8 +82,8 @@ class Database:
 
         return engine
 
-    def _postgresql(self, size: int) -> Engine:
-        options = f"-csearch_path={self.schema} -cstatement_timeout=30000 -clock_timeout=10000"
+    def _postgresql(self, size: int, plans: str = "") -> Engine:
+        options = f"-csearch_path={self.schema} -cstatement_timeout=30000 -clock_timeout=10000{plans}"
         return create_engine(
             driver_url(self.url),
             pool_size=size,

@@ -54,6 +54,7 @@ class EffectRunner:
         self._policy = policy
         self._chains: dict[str, deque[PendingEffect]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
         self._sql = _EffectStatements(store)
 
     async def run(self) -> None:
@@ -66,14 +67,17 @@ class EffectRunner:
                 await _wait(news, self._policy.poll_seconds)
 
     async def close(self) -> None:
-        """Stop delivering; what was not acknowledged is delivered again after its lease."""
+        """Stop delivering; what was not acknowledged is given back for others to deliver."""
+        self._closing = True
+        held = [effect for chain in self._chains.values() for effect in chain]
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._release(held)
 
     def accept(self, effects: Sequence[PendingEffect]) -> None:
         """Put effects that this process holds the lease of into their entities' chains."""
-        for effect in effects:
+        for effect in effects if not self._closing else ():
             chain = self._chains.get(effect.entity_id)
             if chain is not None:
                 chain.append(effect)
@@ -84,13 +88,34 @@ class EffectRunner:
             task.add_done_callback(self._tasks.discard)
 
     async def _drain(self, entity_id: str) -> None:
+        """Deliver in order; what cannot be settled now, not even as a failure, is claimed again after its lease."""
         chain = self._chains[entity_id]
-        while chain and await self._deliver(chain[0]):
-            chain.popleft()
-        del self._chains[entity_id]
-        behind = list(chain)[1:]
-        if behind:
-            await self._store.perform(lambda connection: self._sql.release(connection, behind))
+        try:
+            while chain and await self._deliver(chain[0]):
+                chain.popleft()
+                if chain and not await self._keep(chain[0]):
+                    break
+        except Exception as error:  # noqa: BLE001 - a chain that stays behind would block its entity for ever
+            log.error("delivery_unsettled", entity=entity_id, error=repr(error)[:300])
+        finally:
+            del self._chains[entity_id]
+        await self._release(list(chain)[1:])
+
+    async def _keep(self, effect: PendingEffect) -> bool:
+        """Whether the effect is still there and still ours, now that its turn has come."""
+        until_us = to_us(self._store.database.clock.now()) + LEASE_SECONDS * 1_000_000
+        return await self._store.perform(
+            lambda connection: self._sql.keep(connection, effect, self._store.owner, until_us)
+        )
+
+    async def _release(self, effects: Sequence[PendingEffect]) -> None:
+        if not effects:
+            return
+        try:
+            await self._store.perform(lambda connection: self._sql.release(connection, effects, self._store.owner))
+        except Refusal as refusal:
+            log.warning("release_failed", effects=len(effects), reason=refusal.reason)
+        self._store.announce({EFFECTS})
 
     async def _deliver(self, effect: PendingEffect) -> bool:
         """Whether the effect is settled and the next of its entity may go."""
@@ -101,7 +126,7 @@ class EffectRunner:
         except Refusal as refusal:
             return await self._settle_refusal(effect, refusal)
         except TimeoutError:
-            return await self._postpone(effect, "timed out")
+            return await self._settle_refusal(effect, Refusal(Reason.DEADLINE_EXCEEDED, "timed out"))
         except Exception as error:  # noqa: BLE001 - a bug in a handler must not end the chain silently
             log.error("delivery_failed", effect=effect.effect_id, kind=effect.kind, error=repr(error)[:300])
             if effect.attempts >= self._policy.max_faults:
@@ -227,7 +252,9 @@ class _EffectStatements:
                 lease_owner="", lease_until_us=0, due_at_us=bindparam("due_at_us"), last_error=bindparam("last_error")
             )
         )
-        self._release = outbox.update().where(mine).values(lease_owner="", lease_until_us=0)
+        ours = and_(mine, outbox.c.lease_owner == bindparam("of_owner"))
+        self._keep = outbox.update().where(ours).values(lease_until_us=bindparam("until_us"))
+        self._release = outbox.update().where(ours).values(lease_owner="", lease_until_us=0)
 
     def any_due(self, connection: Connection, now_us: int) -> bool:
         """Whether there is anything to claim."""
@@ -247,11 +274,15 @@ class _EffectStatements:
         key = {"of_entity": effect.entity_id, "of_seq": effect.seq, "of_number": effect.number}
         connection.execute(self._postpone, {**key, "due_at_us": due_at_us, "last_error": error[:256]})
 
-    def release(self, connection: Connection, effects: Sequence[PendingEffect]) -> None:
-        """Give back the leases of effects that have to wait behind a failed one."""
-        if effects:
-            keys = [{"of_entity": e.entity_id, "of_seq": e.seq, "of_number": e.number} for e in effects]
-            connection.execute(self._release, keys)
+    def keep(self, connection: Connection, effect: PendingEffect, owner: str, until_us: int) -> bool:
+        """Hold the lease longer, unless the effect was dropped or another replica has taken it."""
+        key = {"of_entity": effect.entity_id, "of_seq": effect.seq, "of_number": effect.number, "of_owner": owner}
+        return bool(connection.execute(self._keep, {**key, "until_us": until_us}).rowcount)
+
+    def release(self, connection: Connection, effects: Sequence[PendingEffect], owner: str) -> None:
+        """Give back the leases of effects that have to wait."""
+        keys = [{"of_entity": e.entity_id, "of_seq": e.seq, "of_number": e.number, "of_owner": owner} for e in effects]
+        connection.execute(self._release, keys)
 
 
 class _TimerStatements:

@@ -15,6 +15,7 @@ from pointsman.services.chassis.crash import CrashPoint, reach
 from pointsman.services.chassis.machine import Command, Decision, Machine
 from pointsman.services.chassis.outbox import Delivery, OutboxWriter
 from pointsman.services.chassis.refusals import Reason, Refusal, not_found
+from pointsman.services.chassis.rows import insert_rows, update_rows
 from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.telemetry import new_traceparent
@@ -171,6 +172,7 @@ class Ledger(Generic[State]):
             if key in answered:
                 fingerprint, text = answered[key]
                 _check_same_request(item, fingerprint)
+                self._outbox.acknowledge(item)
                 return from_text(text, self.machine.answers[type(item.command)])
             if key in batch.answers:
                 fingerprint, answer = batch.answers[key]
@@ -238,7 +240,7 @@ class Ledger(Generic[State]):
             self._outbox.write(connection)
             reach(CrashPoint.OUTBOX_WRITTEN)
             if batch.answer_rows:
-                self._statements.insert_answer.run_all(connection, batch.answer_rows)
+                self._statements.insert_answer.run(connection, batch.answer_rows)
             reach(CrashPoint.ANSWERS_WRITTEN)
         if moved is not None and moved.rowcount != sum(row["of_version"] > 0 for row in rows):
             raise LostRaceError
@@ -292,20 +294,18 @@ class _Statements:
         tables = store.tables
         entities = tables.entities
         self._store = store
-        journal, head = tables.journal, tables.head
-        position = select(head.c.position - bindparam("behind")).scalar_subquery()
-        given: dict[str, Any] = {column.name: bindparam(column.name) for column in journal.c}
-        self._insert_journal = Prepared(store.database, journal.insert().values({**given, "position": position}))
+        head = tables.head
+        self._insert_journal = insert_rows(
+            store.database,
+            tables.journal,
+            {"position": lambda value: select(head.c.position - value("behind")).scalar_subquery()},
+        )
         self._move_head = Prepared(store.database, head.update().values(position=head.c.position + bindparam("count")))
         self._notify = Prepared(store.database, select(func.pg_notify(bindparam("channel"), bindparam("news"))))
-        self._insert_entity = Prepared(store.database, entities.insert())
-        moved = (
-            entities.update()
-            .where(entities.c.entity_id == bindparam("of_entity"), entities.c.version == bindparam("of_version"))
-            .values({name: bindparam(name) for name in _UPDATED})
-        )
-        self._update_entity = Prepared(store.database, moved)
-        self.insert_answer = Prepared(store.database, tables.idempotency.insert())
+        self._insert_entity = insert_rows(store.database, entities)
+        loaded = {"entity_id": "of_entity", "version": "of_version"}
+        self._update_entity = update_rows(store.database, entities, loaded, _UPDATED)
+        self.insert_answer = insert_rows(store.database, tables.idempotency)
 
     def write_journal(self, connection: Connection, rows: list[dict[str, Any]], names: Sequence[str]) -> None:
         """Move the head on, append the rows behind it, and tell the other replicas.
@@ -315,7 +315,7 @@ class _Statements:
         self._move_head.start(connection, {"count": len(rows)})
         for behind, row in enumerate(reversed(rows)):
             row["behind"] = behind
-        self._insert_journal.run_all(connection, rows)
+        self._insert_journal.run(connection, rows)
         if self._store.database.is_postgresql:
             self._notify.start(connection, {"channel": channel(self._store.database), "news": pack(names)})
 
@@ -324,8 +324,8 @@ class _Statements:
         new = [{**row, "entity_id": row["of_entity"]} for row in rows if row["of_version"] == 0]
         moved = [row for row in rows if row["of_version"] > 0]
         if new:
-            self._insert_entity.run_all(connection, new)
-        return self._update_entity.run_all(connection, moved) if moved else None
+            self._insert_entity.run(connection, new)
+        return self._update_entity.run(connection, moved) if moved else None
 
 
 _UPDATED = ("run_id", "machine_version", "version", "status", "digest", "updated_at_us", "body")

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, select
 
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import from_text, to_text
 from pointsman.services.chassis.machine import Decision, Effect, SetTimer
-from pointsman.services.chassis.sql import Prepared, among, packed, upsert
+from pointsman.services.chassis.rows import delete_rows, insert_rows, upsert_rows
+from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import EFFECTS, TIMERS, Store
 from pointsman.services.chassis.telemetry import step_traceparent
 
@@ -72,35 +73,15 @@ class OutboxWriter:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        outbox, timers = store.tables.outbox, store.tables.timers
-        self._insert_effect = Prepared(store.database, outbox.insert())
-        acknowledged = delete(outbox).where(
-            outbox.c.entity_id == bindparam("of_entity"),
-            outbox.c.seq == bindparam("of_seq"),
-            outbox.c.number == bindparam("of_number"),
-        )
-        self._delete_effect = Prepared(store.database, acknowledged)
-        fired = delete(timers).where(
-            timers.c.entity_id == bindparam("of_entity"),
-            timers.c.name == bindparam("of_name"),
-            timers.c.seq == bindparam("of_seq"),
-        )
-        self._delete_fired = Prepared(store.database, fired)
-        forgotten = delete(timers).where(
-            timers.c.entity_id == bindparam("of_entity"), timers.c.name == bindparam("of_name")
-        )
-        self._delete_timer = Prepared(store.database, forgotten)
-        all_effects = delete(outbox).where(outbox.c.entity_id == bindparam("of_entity"))
-        self._drop_effects = Prepared(store.database, all_effects)
-        all_timers = delete(timers).where(timers.c.entity_id == bindparam("of_entity"))
-        self._drop_timers = Prepared(store.database, all_timers)
-        timer_set = upsert(
-            store.database,
-            timers,
-            ("entity_id", "name"),
-            ("seq", "payload", "project", "traceparent", "attempts", "due_at_us", "lease_until_us"),
-        )
-        self._set_timer = Prepared(store.database, timer_set)
+        outbox, timers, database = store.tables.outbox, store.tables.timers, store.database
+        of_entity = {"entity_id": "of_entity"}
+        self._insert_effect = insert_rows(database, outbox)
+        self._delete_effect = delete_rows(database, outbox, of_entity | {"seq": "of_seq", "number": "of_number"})
+        self._delete_fired = delete_rows(database, timers, of_entity | {"name": "of_name", "seq": "of_seq"})
+        self._delete_timer = delete_rows(database, timers, of_entity | {"name": "of_name"})
+        self._drop_effects = delete_rows(database, outbox, of_entity)
+        self._drop_timers = delete_rows(database, timers, of_entity)
+        self._set_timer = upsert_rows(database, timers, ("entity_id", "name"))
         busy = select(outbox.c.entity_id).where(among(store.database, outbox.c.entity_id)).distinct()
         self._find_busy = Prepared(store.database, busy)
         self.begin()
@@ -115,8 +96,7 @@ class OutboxWriter:
 
     def collect(self, now_us: int, change: "Change[Any]", decision: Decision, item: "Submission") -> None:
         """Take what one decision asks for; later decisions of the batch win over earlier ones."""
-        if item.acknowledges is not None:
-            self._acknowledged.append(item.acknowledges)
+        self.acknowledge(item)
         if decision.drop_effects:
             self._drop(change.entity_id)
         if not (decision.effects or decision.timers):
@@ -127,6 +107,11 @@ class OutboxWriter:
         for timer in decision.timers:
             row = _timer_row(change, timer) if isinstance(timer, SetTimer) else None
             self._timers[change.entity_id, timer.name] = row
+
+    def acknowledge(self, item: "Submission") -> None:
+        """Take what a command has settled, also when it was answered before."""
+        if item.acknowledges is not None:
+            self._acknowledged.append(item.acknowledges)
 
     def _drop(self, entity_id: str) -> None:
         self._dropped[entity_id] = None
@@ -139,27 +124,27 @@ class OutboxWriter:
         if self._effects:
             if self._store.delivers_effects:
                 self._lease_first_tries(connection)
-            self._insert_effect.run_all(connection, self._effects)
+            self._insert_effect.run(connection, self._effects)
         forgotten = [{"of_entity": key[0], "of_name": key[1]} for key, row in self._timers.items() if row is None]
         if forgotten:
-            self._delete_timer.run_all(connection, forgotten)
+            self._delete_timer.run(connection, forgotten)
         kept = [row for row in self._timers.values() if row is not None]
         if kept:
-            self._set_timer.run_all(connection, kept)
+            self._set_timer.run(connection, kept)
 
     def _write_deletions(self, connection: Connection) -> None:
         effects = [effect for effect in self._acknowledged if isinstance(effect, PendingEffect)]
         timers = [timer for timer in self._acknowledged if isinstance(timer, FiredTimer)]
         if effects:
             keys = [{"of_entity": e.entity_id, "of_seq": e.seq, "of_number": e.number} for e in effects]
-            self._delete_effect.run_all(connection, keys)
+            self._delete_effect.run(connection, keys)
         if timers:
             fired = [{"of_entity": t.entity_id, "of_name": t.name, "of_seq": t.seq} for t in timers]
-            self._delete_fired.run_all(connection, fired)
+            self._delete_fired.run(connection, fired)
         if self._dropped:
             entities = [{"of_entity": entity_id} for entity_id in self._dropped]
-            self._drop_effects.run_all(connection, entities)
-            self._drop_timers.run_all(connection, entities)
+            self._drop_effects.run(connection, entities)
+            self._drop_timers.run(connection, entities)
 
     def _lease_first_tries(self, connection: Connection) -> None:
         """This process delivers at once what is first in its entity's line; the rest waits for its turn."""

@@ -62,12 +62,6 @@ class Prepared:
         """Execute it once; all rows, with the columns in the statement's order."""
         return list(self.start(connection, parameters).fetchall())
 
-    def run_all(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Any:
-        """Execute it for every row; the cursor, whose rowcount holds after `pipelined` has ended."""
-        cursor = connection.connection.cursor()
-        cursor.executemany(self._text, [self._arrange(row) for row in rows])
-        return cursor
-
 
 def pipelined(database: Database, connection: Connection) -> AbstractContextManager[Any]:
     """Send statements without waiting for each answer, where the database is a round trip away."""
