@@ -9,7 +9,8 @@ from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import from_text, to_text
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.ledger import Change
-from pointsman.services.chassis.sql import Prepared, among, packed, pipelined, upsert
+from pointsman.services.chassis.rows import delete_rows, insert_rows, update_rows, upsert_rows
+from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
 from pointsman.services.workflow.domain.needs import Need, needs
 from pointsman.services.workflow.domain.states import TaskStatus
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
@@ -56,9 +57,6 @@ class WorkflowChildren:
     def save(self, connection: Connection, changes: Sequence[Change[Workflow]]) -> None:
         """Write what changed, one statement per table."""
         with pipelined(self._database, connection):
-            for change in changes:
-                if change.state is not None and change.state.book.rewritten and not change.is_new:
-                    self._keep.forget_plan(connection, change.entity_id)
             self._keep.run(connection, changes)
 
     def load_details(self, connection: Connection, entity_id: str, state: Workflow) -> Workflow:
@@ -118,7 +116,9 @@ class _Find:
         self._named = Prepared(database, of_entity.where(among(database, tasks.c.task_id)))
         self._in_status = Prepared(database, of_entity.where(among(database, tasks.c.status)))
         ready = of_entity.where(tasks.c.status == bindparam("status"), tasks.c.open_dependencies == bindparam("none"))
-        self._ready = Prepared(database, ready.order_by(tasks.c.position).limit(bindparam("most")).offset(bindparam("none")))
+        self._ready = Prepared(
+            database, ready.order_by(tasks.c.position).limit(bindparam("most")).offset(bindparam("none"))
+        )
         joined = edges.join(tasks, (tasks.c.entity_id == edges.c.entity_id) & (tasks.c.task_id == edges.c.dependant_id))
         freed = select(*columns, edges.c.task_id.label("dependency")).select_from(joined)
         freed = freed.where(edges.c.entity_id == bindparam("entity_id"), among(database, edges.c.task_id))
@@ -152,24 +152,15 @@ class _Keep:
     """The statements that write what changed."""
 
     def __init__(self, database: Database, tables: WorkflowTables) -> None:
-        tasks, edges = tables.tasks, tables.dependencies
-        of_entity: Any = bindparam("of_entity")
-        self._forget_tasks = Prepared(database, tasks.delete().where(tasks.c.entity_id == of_entity))
-        self._forget_edges = Prepared(database, edges.delete().where(edges.c.entity_id == of_entity))
-        self._add_task = Prepared(database, tasks.insert())
-        self._add_edge = Prepared(database, edges.insert())
-        moved = tasks.update().where(tasks.c.entity_id == of_entity, tasks.c.task_id == bindparam("of_task"))
-        self._move_task = Prepared(database, moved.values({name: bindparam(name) for name in _MOVING}))
-        self._keep_details = Prepared(database, upsert(database, tables.details, ("entity_id",), ("body",)))
-        listed = ("waits", "priority", "updated_at_us")
-        self._list = Prepared(database, upsert(database, tables.resumable, ("entity_id",), listed))
-        unlisted = tables.resumable.delete().where(tables.resumable.c.entity_id == of_entity)
-        self._unlist = Prepared(database, unlisted)
-
-    def forget_plan(self, connection: Connection, entity_id: str) -> None:
-        """Remove every task of a plan that was replaced."""
-        self._forget_tasks.start(connection, {"of_entity": entity_id})
-        self._forget_edges.start(connection, {"of_entity": entity_id})
+        tasks, of_entity = tables.tasks, {"entity_id": "of_entity"}
+        self._forget_tasks = delete_rows(database, tasks, of_entity)
+        self._forget_edges = delete_rows(database, tables.dependencies, of_entity)
+        self._add_task = insert_rows(database, tasks)
+        self._add_edge = insert_rows(database, tables.dependencies)
+        self._move_task = update_rows(database, tasks, of_entity | {"task_id": "of_task"}, _MOVING)
+        self._keep_details = upsert_rows(database, tables.details, ("entity_id",))
+        self._list = upsert_rows(database, tables.resumable, ("entity_id",))
+        self._unlist = delete_rows(database, tables.resumable, of_entity)
 
     def run(self, connection: Connection, changes: Sequence[Change[Workflow]]) -> None:
         """Write the rows of all changes."""
@@ -177,7 +168,10 @@ class _Keep:
         new = [(change.entity_id, task) for change, state in states for task in _new_tasks(state)]
         moved = [_moved_row(change.entity_id, task) for change, state in states for task in _moved_tasks(state)]
         edges = [_edge_row(entity_id, task, dependency) for entity_id, task in new for dependency in task.spec.depends]
+        rewritten = [{"of_entity": change.entity_id} for change, state in states if _replaces_rows(change, state)]
         rows = (
+            (self._forget_tasks, rewritten),
+            (self._forget_edges, rewritten),
             (self._move_task, moved),
             (self._add_task, [_task_row(entity_id, task) for entity_id, task in new]),
             (self._add_edge, edges),
@@ -187,7 +181,11 @@ class _Keep:
         )
         for statement, parameters in rows:
             if parameters:
-                statement.run_all(connection, parameters)
+                statement.run(connection, parameters)
+
+
+def _replaces_rows(change: Change[Workflow], state: Workflow) -> bool:
+    return state.book.rewritten and not change.is_new
 
 
 def _new_tasks(state: Workflow) -> list[Task]:
