@@ -25,6 +25,7 @@ COMMANDS = {
     "up": Listed("up", "start everything in one process, on SQLite"),
     "serve": Listed("serve", "start one service"),
     "migrate": Listed("migrate", "bring the stores' tables up to date"),
+    "pipeline": Listed("pipeline", "drive a task through its stages, or read what an agent said"),
     "doctor": Listed("doctor", "check the set-up and say what to fix"),
 }
 
