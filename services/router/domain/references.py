@@ -57,7 +57,7 @@ def find_references(references: References, text: str) -> tuple[list[Trigger], b
 
 def _names(text: str) -> list[str]:
     """The words with a mark that a reference needs inside them, without the marks around them."""
-    names = []
+    names: list[str] = []
     for chunk in text.split() if text.isascii() else _VISIBLE.findall(text):
         if "." not in chunk and "/" not in chunk and "\\" not in chunk:
             continue

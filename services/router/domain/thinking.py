@@ -1,0 +1,303 @@
+"""Which step of the thinking workflow comes next: a table over a snapshot of the latch and the five artifacts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import re2
+
+COMMAND = "thinking"
+LATCH_AGE = timedelta(hours=1)
+CLOCK_SKEW = timedelta(minutes=5)
+BLOCKER, TRAIL, RESEARCH, DELTA, PLAN = (
+    f"{name}.latest.yaml" for name in ("blocker", "trail", "research", "delta", "plan")
+)
+FULL_STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("thingking", (BLOCKER, TRAIL)),
+    ("thingking_web", (RESEARCH, DELTA, PLAN)),
+)
+"""What `thinking full` runs, in order, with what each step has to produce."""
+
+_SECRET = re2.compile(
+    r"://|-----BEGIN|\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{8,}|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,}"
+    r"|\bglpat-[\w-]{12,}|\bxox[abprs]-[\w-]{8,}|\bAKIA[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\beyJ[\w-]{8,}\.[\w-]+"
+    r"|\b(?:Bearer|Basic) [\w.~+/-]{8,}|\b[A-Fa-f0-9]{32,}\b"
+)
+_MIXED = re2.compile(r"^[\w+/=.-]{20,}$")
+
+
+class FileState(StrEnum):
+    """What the client found where a file should be."""
+
+    ABSENT = "absent"
+    UNREADABLE = "unreadable"
+    PARSED = "parsed"
+
+
+class Status(StrEnum):
+    """OK or ERROR; empty where an artifact says nothing known."""
+
+    UNKNOWN = ""
+    OK = "OK"
+    ERROR = "ERROR"
+
+
+class Need(StrEnum):
+    """What a blocker can ask for that routes somewhere."""
+
+    RESEARCH = "RESEARCH"
+    REPLAN = "REPLAN"
+
+
+class Route(StrEnum):
+    """Which command comes next; there is no third."""
+
+    THINGKING = "thingking"
+    THINGKING_WEB = "thingking_web"
+
+
+class ErrorCode(StrEnum):
+    """Why the workflow stops, or what to look after."""
+
+    MISSING_ARTIFACT = "MISSING_ARTIFACT"
+    SEARCH_FAILED = "SEARCH_FAILED"
+    STALE_LOCK = "STALE_LOCK"
+    SECRET_LEAK = "SECRET_LEAK"  # noqa: S105 - a name
+
+
+@dataclass(frozen=True, slots=True)
+class Latch:
+    """The failure latch."""
+
+    state: FileState = FileState.ABSENT
+    created_at: datetime | None = None
+    process_alive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What has to be known of one artifact."""
+
+    state: FileState = FileState.ABSENT
+    status: Status = Status.UNKNOWN
+    created_at: datetime | None = None
+    needs: tuple[Need, ...] = ()
+    finished: bool = False
+    env_check: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything the decision depends on."""
+
+    latch: Latch = Latch()
+    blocker: Artifact = Artifact()
+    trail: Artifact = Artifact()
+    research: Artifact = Artifact()
+    delta: Artifact = Artifact()
+    plan: Artifact = Artifact()
+
+    def artifacts(self) -> tuple[tuple[str, Artifact], ...]:
+        """The five, by file name."""
+        return (
+            (BLOCKER, self.blocker),
+            (TRAIL, self.trail),
+            (RESEARCH, self.research),
+            (DELTA, self.delta),
+            (PLAN, self.plan),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The answer, as the thinking commands write it."""
+
+    command: str
+    timestamp: datetime
+    status: Status
+    error_code: ErrorCode | None
+    warn: str
+    missing_inputs: tuple[str, ...]
+    artifacts_read: tuple[str, ...]
+    artifacts_written: tuple[str, ...]
+    routed_to: Route | None
+    next: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the table: when it holds, where it leads, and what to say."""
+
+    name: str
+    condition: str
+    holds: Callable[[Snapshot, datetime], bool]
+    route: Route | None
+    next: str
+    error: ErrorCode | None = None
+    status: Status = Status.OK
+    warn: str = ""
+    missing: Callable[[Snapshot], tuple[str, ...]] = lambda _snapshot: ()
+
+
+def route_thinking(snapshot: Snapshot, now: datetime) -> Envelope:
+    """The first row that holds."""
+    row = next(row for row in TABLE if row.holds(snapshot, now))
+    return Envelope(
+        command=COMMAND,
+        timestamp=now,
+        status=row.status,
+        error_code=row.error,
+        warn="; ".join(filter(None, (row.warn, _odd_values(snapshot)))),
+        missing_inputs=row.missing(snapshot),
+        artifacts_read=tuple(name for name, artifact in snapshot.artifacts() if artifact.state is FileState.PARSED),
+        artifacts_written=(),
+        routed_to=row.route,
+        next=row.next,
+        rule=row.name,
+    )
+
+
+def is_secret(value: str) -> bool:
+    """Whether a value looks like a URL, a key or a token."""
+    if _SECRET.search(value) is not None:
+        return True
+    letters = any(letter.isalpha() for letter in value)
+    return letters and any(letter.isdigit() for letter in value) and _MIXED.search(value) is not None
+
+
+def _odd_values(snapshot: Snapshot) -> str:
+    """Names in env_check whose value is neither SET nor UNSET; the values are not told."""
+    names = sorted(
+        {
+            name
+            for _, artifact in snapshot.artifacts()
+            for name, value in artifact.env_check.items()
+            if value not in ("SET", "UNSET")
+        }
+    )
+    return f"env_check is neither SET nor UNSET: {', '.join(names)}" if names else ""
+
+
+def _leaks(snapshot: Snapshot, _now: datetime) -> bool:
+    return any(is_secret(value) for _, artifact in snapshot.artifacts() for value in artifact.env_check.values())
+
+
+def _search_failed(snapshot: Snapshot, _now: datetime) -> bool:
+    return snapshot.research.state is FileState.PARSED and snapshot.research.status is Status.ERROR
+
+
+def _research_unreadable(snapshot: Snapshot, _now: datetime) -> bool:
+    return snapshot.research.state is FileState.UNREADABLE
+
+
+def _latch_active(snapshot: Snapshot, now: datetime) -> bool:
+    latch = snapshot.latch
+    if latch.state is not FileState.PARSED or latch.created_at is None or not latch.process_alive:
+        return False
+    return -CLOCK_SKEW <= now - latch.created_at < LATCH_AGE
+
+
+def _latch_present(snapshot: Snapshot, _now: datetime) -> bool:
+    return snapshot.latch.state is not FileState.ABSENT
+
+
+def _no_blocker(snapshot: Snapshot, _now: datetime) -> bool:
+    return snapshot.blocker.state is FileState.ABSENT
+
+
+def _blocker_unreadable(snapshot: Snapshot, _now: datetime) -> bool:
+    return snapshot.blocker.state is FileState.UNREADABLE
+
+
+def _needs_research(snapshot: Snapshot, _now: datetime) -> bool:
+    return bool(snapshot.blocker.needs) and not (_research_ok(snapshot) and _research_newer(snapshot))
+
+
+def _research_ok(snapshot: Snapshot) -> bool:
+    return snapshot.research.state is FileState.PARSED and snapshot.research.status is Status.OK
+
+
+def _research_newer(snapshot: Snapshot) -> bool:
+    """Research counts unless it is known not to be newer than the blocker."""
+    made, blocked = snapshot.research.created_at, snapshot.blocker.created_at
+    return made is None or blocked is None or made > blocked
+
+
+def _next_unreadable(snapshot: Snapshot, _now: datetime) -> bool:
+    return _research_ok(snapshot) and FileState.UNREADABLE in (snapshot.delta.state, snapshot.plan.state)
+
+
+def _unfinished(snapshot: Snapshot, _now: datetime) -> bool:
+    return _research_ok(snapshot) and not (_finished(snapshot.delta) and _finished(snapshot.plan))
+
+
+def _finished(artifact: Artifact) -> bool:
+    return artifact.state is FileState.PARSED and artifact.finished
+
+
+def _ready(snapshot: Snapshot, _now: datetime) -> bool:
+    return _research_ok(snapshot)
+
+
+def _always(_snapshot: Snapshot, _now: datetime) -> bool:
+    return True
+
+
+def _missing(snapshot: Snapshot) -> tuple[str, ...]:
+    """What would be needed to go on: what cannot be parsed, and research where there is none."""
+    unreadable = tuple(name for name, artifact in snapshot.artifacts() if artifact.state is FileState.UNREADABLE)
+    absent = (RESEARCH,) if snapshot.research.state is FileState.ABSENT else ()
+    return unreadable or absent or (BLOCKER,)
+
+
+_STOP = Status.ERROR
+_UNPARSED = "repair or remove what cannot be parsed, then route again"
+
+TABLE: tuple[Row, ...] = (
+    Row(
+        "secret_leak", "an env_check value holds ://, or has the shape of a key or token", _leaks,
+        None, "remove the secret from env_check, replace the credential, then route again", ErrorCode.SECRET_LEAK, _STOP,
+    ),
+    Row(
+        "search_failed", "research has status ERROR", _search_failed,
+        None, "look at the research's error; nothing goes on before", ErrorCode.SEARCH_FAILED, _STOP,
+    ),
+    Row(
+        "research_unreadable", "research cannot be parsed", _research_unreadable,
+        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing,
+    ),
+    Row(
+        "latch_active", "latch present, its process alive, younger than 1 h", _latch_active,
+        Route.THINGKING, "run /thingking: a recent failure needs a blocker analysis",
+    ),
+    Row(
+        "latch_stale", "latch present otherwise: 1 h old or older, process gone, unreadable", _latch_present,
+        Route.THINGKING, "run /thingking; clean the latch up by hand", ErrorCode.STALE_LOCK, Status.OK,
+        "STALE_LOCK: the latch is stale; remove it by hand once nothing needs it",
+    ),
+    Row("no_blocker", "blocker missing", _no_blocker, Route.THINGKING, "run /thingking: there is no blocker card"),
+    Row(
+        "blocker_unreadable", "blocker cannot be parsed", _blocker_unreadable,
+        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing,
+    ),
+    Row(
+        "needs_research", "blocker needs RESEARCH or REPLAN, and no research OK is newer than it", _needs_research,
+        Route.THINGKING_WEB, "run /thingking_web: the blocker needs research",
+    ),
+    Row(
+        "next_unreadable", "research OK, and delta or plan cannot be parsed", _next_unreadable,
+        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing,
+    ),
+    Row(
+        "unfinished", "research OK, and delta missing or not complete, or plan missing or not ready", _unfinished,
+        Route.THINGKING_WEB, "run /thingking_web: research is complete, go on with delta and plan",
+    ),
+    Row("ready", "research OK, delta complete, plan ready", _ready, None, "execute the plan"),
+    Row(
+        "nothing_to_go_on", "anything else", _always,
+        None, "write what the blocker needs, then route again", ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing,
+    ),
+)  # fmt: skip
+"""The whole procedure; docs/concepts/thinking.md prints it from here."""
