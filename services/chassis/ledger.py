@@ -137,6 +137,7 @@ class Ledger(Generic[State]):
             rows = found.fetchall()
         for row in map(_EntityRow._make, rows):
             batch.changes[row.entity_id] = self._revived(row, batch.now)
+        self._outbox.load(connection, items)
         if self._children:
             states = {key: change.state for key, change in batch.changes.items() if change.state is not None}
             self._children.load(connection, states, commands)
@@ -199,6 +200,7 @@ class Ledger(Generic[State]):
             )
         elif change.project != caller.project or (change.state is None and change.version > 0):
             raise not_found(self.machine.kind, entity_id)
+        self._outbox.require_pending(item)
         decision = self.machine.decide(change.state, item.command, batch.now)
         batch.changes[entity_id] = change
         self._fold(batch, change, caller, decision)

@@ -1,5 +1,6 @@
 """What has to happen outside the store: effects and timers, written in the transaction that decided them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ from sqlalchemy import Connection, select
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import from_text, to_text
 from pointsman.services.chassis.machine import Decision, Effect, SetTimer
+from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.chassis.rows import delete_rows, insert_rows, upsert_rows
 from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import EFFECTS, TIMERS, Store
@@ -84,6 +86,8 @@ class OutboxWriter:
         self._set_timer = upsert_rows(database, timers, ("entity_id", "name"))
         busy = select(outbox.c.entity_id).where(among(store.database, outbox.c.entity_id)).distinct()
         self._find_busy = Prepared(store.database, busy)
+        pending = select(timers.c.entity_id, timers.c.name, timers.c.seq)
+        self._find_timers = Prepared(database, pending.where(among(database, timers.c.entity_id)))
         self.begin()
 
     def begin(self) -> None:
@@ -93,6 +97,20 @@ class OutboxWriter:
         self._effects: list[dict[str, Any]] = []
         self._timers: dict[tuple[str, str], dict[str, Any] | None] = {}
         self._leased: list[dict[str, Any]] = []
+        self._pending: dict[tuple[str, str], int] = {}
+
+    def load(self, connection: Connection, items: Sequence["Submission"]) -> None:
+        """Read which timers are set, if the batch holds firings; their entities are locked by now."""
+        fired = {item.acknowledges.entity_id for item in items if isinstance(item.acknowledges, FiredTimer)}
+        if fired:
+            found = self._find_timers.fetch(connection, {"values": packed(self._store.database, sorted(fired))})
+            self._pending = {(entity_id, name): seq for entity_id, name, seq in found}
+
+    def require_pending(self, item: "Submission") -> None:
+        """Refuse the firing of a timer that was set again or cancelled since it was claimed."""
+        timer = item.acknowledges
+        if isinstance(timer, FiredTimer) and self._pending.get((timer.entity_id, timer.name)) != timer.seq:
+            raise Refusal(Reason.LOST_RACE, "the timer was set again or cancelled", metadata={"id": timer.entity_id})
 
     def collect(self, now_us: int, change: "Change[Any]", decision: Decision, item: "Submission") -> None:
         """Take what one decision asks for; later decisions of the batch win over earlier ones."""
@@ -107,6 +125,7 @@ class OutboxWriter:
         for timer in decision.timers:
             row = _timer_row(change, timer) if isinstance(timer, SetTimer) else None
             self._timers[change.entity_id, timer.name] = row
+            self._pending[change.entity_id, timer.name] = change.version if row else 0
 
     def acknowledge(self, item: "Submission") -> None:
         """Take what a command has settled, also when it was answered before."""
@@ -117,6 +136,7 @@ class OutboxWriter:
         self._dropped[entity_id] = None
         self._effects = [row for row in self._effects if row["entity_id"] != entity_id]
         self._timers = {key: row for key, row in self._timers.items() if key[0] != entity_id}
+        self._pending = {key: seq for key, seq in self._pending.items() if key[0] != entity_id}
 
     def write(self, connection: Connection) -> None:
         """Delete what was acknowledged or dropped, then write what is new."""
