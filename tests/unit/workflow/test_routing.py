@@ -1,0 +1,133 @@
+"""Which outside dependencies a task seems to have, and which models should work together."""
+
+import pytest
+
+from pointsman.services.workflow.domain.classification import classify
+from pointsman.services.workflow.domain.collaboration import (
+    Side,
+    Size,
+    collaboration_for,
+    route,
+    side_of,
+    size_of,
+    word_count,
+)
+from tests.unit.workflow.flow import spec
+
+API, DESIGN = ("api_spec",), ("design_spec",)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("add the user api", API),
+        ("API client", API),
+        ("userService", API),
+        ("user-service", API),
+        ("fetch orders", API),
+        ("handle the request", API),
+        ("HTTP retries", API),
+        ("对接订单接口", API),
+        ("实现服务层", API),
+        ("polish the ui", DESIGN),
+        ("UI 还原", DESIGN),
+        ("列表样式", DESIGN),
+        ("登录表单", DESIGN),
+        ("卡片布局", DESIGN),
+        ("ui for the api", (*API, *DESIGN)),
+        ("rapid prototype", ()),
+        ("build the guide", ()),
+        ("capitalise names", ()),
+        ("quick fix", ()),
+        ("ui skeleton", ()),
+        ("组件骨架", ()),
+        ("mock ui", ()),
+        ("stub of the form ui", ()),
+    ],
+)
+def test_names_are_matched_as_words_in_latin_and_as_parts_in_chinese(name: str, expected: tuple[str, ...]) -> None:
+    assert classify(spec("t", name=name)) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("src/services/user.ts", API),
+        ("src/api/user.ts", API),
+        ("lib/http/client.ts", API),
+        ("src/App.vue", DESIGN),
+        ("src/Card.tsx", DESIGN),
+        ("src/card.jsx", DESIGN),
+        ("src/card.css", DESIGN),
+        ("src/card.scss", DESIGN),
+        ("src/components/card.ts", DESIGN),
+        ("src/pages/home.ts", DESIGN),
+        ("src/views/home.ts", DESIGN),
+        ("src/pages/api/user.tsx", (*API, *DESIGN)),
+        ("src/user.py", ()),
+    ],
+)
+def test_files_are_matched_by_folder_and_ending(file: str, expected: tuple[str, ...]) -> None:
+    assert classify(spec("t", name="do it", files=(file,))) == expected
+
+
+def test_a_skeleton_is_exempt_from_design_only() -> None:
+    assert classify(spec("t", name="skeleton", files=("src/api/Card.tsx",))) == API
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("", 0), ("add a login page", 4), ("添加登录页面", 3), ("添加 login 页面", 3), ("ログイン画面", 3)],
+)
+def test_chinese_text_is_not_one_word(text: str, count: int) -> None:
+    assert word_count(text) == count
+
+
+@pytest.mark.parametrize(
+    ("size", "mode", "parallel"),
+    [
+        (Size.TRIVIAL, "none", ()),
+        (Size.SMALL, "single", ()),
+        (Size.MEDIUM, "dual", ("review",)),
+        (Size.COMPLEX, "triple", ("analysis", "prototype", "review")),
+    ],
+)
+@pytest.mark.parametrize(
+    ("side", "lead"),
+    [(Side.BACKEND, "codex"), (Side.FRONTEND, "gemini"), (Side.BOTH, "claude"), (Side.NEITHER, "claude")],
+)
+def test_size_decides_how_many_and_side_decides_who_leads(
+    size: Size, mode: str, parallel: tuple[str, ...], side: Side, lead: str
+) -> None:
+    routed = route(size, side)
+    assert (routed.mode, routed.parallel_phases) == (mode, parallel)
+    assert routed.lead == ("" if size is Size.TRIVIAL else lead)
+    assert len(routed.support) == {"none": 0, "single": 0, "dual": 1, "triple": 2}[mode]
+    assert routed.lead not in routed.support
+    assert 0 < routed.confidence <= 1
+
+
+def test_a_small_task_on_both_sides_is_dual() -> None:
+    text = "show the new api field on the order page and store it in the database"
+    assert side_of(text) is Side.BOTH
+    assert size_of(text, 1) is Size.SMALL
+    assert collaboration_for(text, 1).mode == "dual"
+
+
+@pytest.mark.parametrize(
+    ("text", "tasks", "size"),
+    [
+        ("fix the typo", 1, Size.TRIVIAL),
+        ("fix the typo", 2, Size.SMALL),
+        ("rename the column created in the orders table", 1, Size.SMALL),
+        ("rewrite the scheduler", 1, Size.MEDIUM),
+        ("x", 4, Size.MEDIUM),
+        ("x", 11, Size.COMPLEX),
+        ("word " * 161, 1, Size.COMPLEX),
+        ("migrate " + "word " * 60, 1, Size.COMPLEX),
+        ("修" * 12, 1, Size.TRIVIAL),
+        ("修" * 13, 1, Size.SMALL),
+    ],
+)
+def test_size_follows_words_and_tasks(text: str, tasks: int, size: Size) -> None:
+    assert size_of(text, tasks) is size
