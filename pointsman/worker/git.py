@@ -1,0 +1,246 @@
+"""Git, as a worker uses it: a private clone per repository that no agent can write to, and a copy for each assignment.
+
+An agent gets a working tree with a repository of its own inside, so whatever it does to that repository (hooks,
+configuration, history) stays there: of its work only the files are taken, by git commands that run on the private clone.
+"""
+
+import asyncio
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+
+TIME_LIMIT_SECONDS = 300.0
+RESULTS = "refs/pointsman/results"
+SUBMODULE_MODE = "160000"
+SAFE = (
+    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "diff.ignoreSubmodules=all",
+    "-c", "submodule.recurse=false", "-c", "gc.auto=0", "-c", "core.quotePath=false",
+)  # fmt: skip
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_CHANGES = {
+    "A": handoff.FILE_CHANGE_ADDED,
+    "M": handoff.FILE_CHANGE_MODIFIED,
+    "T": handoff.FILE_CHANGE_MODIFIED,
+    "D": handoff.FILE_CHANGE_DELETED,
+    "R": handoff.FILE_CHANGE_RENAMED,
+}
+
+
+class GitFailed(Exception):
+    """A git command did not do what was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """The state of a working tree, as a commit on its base."""
+
+    base: str
+    commit: str
+    tree: str
+    changed_files: tuple[handoff.ChangedFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merge: the commit that holds both sides, or the files in which they conflict."""
+
+    commit: str
+    conflicts: tuple[str, ...] = ()
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What git gets: nobody's configuration, no prompts, one language."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+        "GIT_AUTHOR_NAME": "pointsman",
+        "GIT_AUTHOR_EMAIL": "pointsman@localhost",
+        "GIT_COMMITTER_NAME": "pointsman",
+        "GIT_COMMITTER_EMAIL": "pointsman@localhost",
+        **(extra or {}),
+    }
+
+
+async def git(
+    folder: Path, *arguments: str, extra: Mapping[str, str] | None = None, stdin: bytes = b"", ok: Sequence[int] = (0,)
+) -> bytes:
+    """Run git in a folder and return what it printed; a failure says what git said."""
+    process = await asyncio.create_subprocess_exec(
+        "git", *SAFE, *arguments, cwd=folder, env=environment(extra), stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(TIME_LIMIT_SECONDS):
+            output, errors = await process.communicate(stdin)
+    except BaseException:
+        if process.returncode is None:
+            process.kill()
+        raise
+    if process.returncode not in ok:
+        said = errors.decode(errors="replace").strip()[-1000:]
+        raise GitFailed(f"git {arguments[0]}: {said or f'exit code {process.returncode}'}")
+    return output
+
+
+async def text(folder: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
+    """What git printed, as a line of text."""
+    return (await git(folder, *arguments, extra=extra)).decode(errors="replace").strip()
+
+
+async def repository_id(folder: Path) -> str:
+    """The id by which everybody knows a repository: its first root commit."""
+    roots = (await text(folder, "rev-list", "--max-parents=0", "HEAD")).split()
+    return min(roots)
+
+
+async def uncommitted(folder: Path) -> tuple[str, ...]:
+    """Paths in a user's working tree that no commit has."""
+    listed = (await git(folder, "status", "--porcelain", "-z", "--no-renames")).decode(errors="replace")
+    return tuple(entry[3:] for entry in listed.split("\0") if entry)
+
+
+async def tree_hash(folder: Path) -> str:
+    """The tree that the files of a working tree would make, without touching its index."""
+    with tempfile.TemporaryDirectory() as scratch:
+        extra = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
+        await git(folder, "read-tree", "HEAD", extra=extra)
+        await git(folder, "add", "-A", extra=extra)
+        return await text(folder, "write-tree", extra=extra)
+
+
+async def commit_of_changes(folder: Path) -> str:
+    """A commit of everything in a user's working tree, that no branch and no index knows of."""
+    tree = await tree_hash(folder)
+    return await text(folder, "commit-tree", tree, "-p", "HEAD", "-m", "uncommitted changes")
+
+
+class Clone:
+    """A worker's private bare clone of one repository."""
+
+    def __init__(self, path: Path, source: Path) -> None:
+        self.path = path
+        self._source = source
+        self._lock = asyncio.Lock()
+
+    async def prepare(self) -> None:
+        """Make the clone if it is not there yet; half a clone is never seen."""
+        async with self._lock:
+            if self.path.exists():
+                return
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self.path.parent) as scratch:
+                made = Path(scratch) / "clone.git"
+                await git(Path(scratch), "clone", "-q", "--bare", "--no-hardlinks", str(self._source), str(made))
+                made.rename(self.path)
+
+    async def has(self, commit: str) -> bool:
+        """Whether the clone has a commit, with all that it needs."""
+        if not _COMMIT.fullmatch(commit):
+            return False
+        try:
+            await git(self.path, "cat-file", "-e", f"{commit}^{{commit}}")
+        except GitFailed:
+            return False
+        return True
+
+    async def fetch_source(self, commit: str) -> None:
+        """Fetch a commit from the user's repository, whether or not a branch names it."""
+        async with self._lock:
+            await git(self.path, "fetch", "-q", "--no-tags", str(self._source), f"{commit}:{RESULTS}/{commit}")
+
+    async def take_bundle(self, body: bytes, commit: str) -> None:
+        """Fetch a commit from a bundle, with its objects checked."""
+        async with self._lock:
+            with tempfile.NamedTemporaryFile(suffix=".bundle") as file:
+                file.write(body)
+                file.flush()
+                await git(
+                    self.path, "-c", "transfer.fsckObjects=true", "fetch", "-q", "--no-tags", file.name,
+                    f"+refs/*:{RESULTS}/{hashlib.sha256(body).hexdigest()}/*",
+                )  # fmt: skip
+        if not await self.has(commit):
+            raise GitFailed(f"the bundle does not hold {commit}")
+
+    async def make_bundle(self, base: str, commit: str) -> bytes:
+        """A bundle of what a commit has over its base; empty when that is nothing."""
+        if base == commit:
+            return b""
+        name = f"{RESULTS}/{commit}"
+        await git(self.path, "update-ref", name, commit)
+        return await git(self.path, "bundle", "create", "-q", "-", name, f"^{base}")
+
+    async def tree_of(self, commit: str) -> str:
+        """The tree of a commit."""
+        return await text(self.path, "rev-parse", f"{commit}^{{tree}}")
+
+    async def check_out(self, commit: str, folder: Path) -> None:
+        """A working tree of a commit, with a repository of its own that borrows the objects."""
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        await git(self.path, "clone", "-q", "--shared", "--no-checkout", str(self.path), str(folder))
+        await git(folder, "checkout", "-q", "--detach", commit)
+
+    async def capture(self, folder: Path, base: str, author: str) -> Captured:
+        """The files of a working tree as one commit on its base; only files are taken, nothing of its repository."""
+        with tempfile.TemporaryDirectory() as scratch:
+            extra = {
+                "GIT_INDEX_FILE": str(Path(scratch) / "index"),
+                "GIT_DIR": str(self.path),
+                "GIT_WORK_TREE": str(folder),
+                "GIT_AUTHOR_NAME": author,
+            }
+            await git(folder, "read-tree", base, extra=extra)
+            await git(folder, "add", "-A", extra=extra)
+            tree = await text(folder, "write-tree", extra=extra)
+            if tree == await self.tree_of(base):
+                return Captured(base, base, tree, ())
+            commit = await text(folder, "commit-tree", tree, "-p", base, "-m", f"work of {author}", extra=extra)
+        await self._refuse_nested(base, commit)
+        return Captured(base, commit, tree, await self.changed_files(base, commit))
+
+    async def _refuse_nested(self, base: str, commit: str) -> None:
+        raw = (await git(self.path, "diff-tree", "-r", "-z", "--no-renames", base, commit)).decode(errors="replace")
+        parts = raw.split("\0")
+        for entry, path in zip(parts[::2], parts[1::2], strict=False):
+            if entry.split()[1:2] == [SUBMODULE_MODE]:
+                raise GitFailed(f"a repository inside the repository cannot be handed in: {path}")
+
+    async def changed_files(self, base: str, commit: str) -> tuple[handoff.ChangedFile, ...]:
+        """What a commit changed over its base."""
+        listed = await git(self.path, "diff-tree", "-r", "-z", "-M", "--name-status", base, commit)
+        parts = iter(listed.decode(errors="replace").split("\0"))
+        found = []
+        for status in parts:
+            if not status:
+                break
+            old = next(parts) if status[0] in "RC" else ""
+            found.append(handoff.ChangedFile(path=next(parts), change=_CHANGES[status[0]], old_path=old))
+        return tuple(found)
+
+    async def diff(self, base: str, commit: str) -> bytes:
+        """The change from a base to a commit."""
+        return await git(self.path, "diff", "--no-color", "--no-ext-diff", "--no-textconv", base, commit)
+
+    async def merge(self, ours: str, theirs: str, subject: str) -> Merged:
+        """Merge without a working tree; nothing is changed when files conflict."""
+        base = await text(self.path, "merge-base", ours, theirs)
+        if base == ours:
+            return Merged(theirs)
+        if base == theirs:
+            return Merged(ours)
+        output = await git(
+            self.path, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, ok=(0, 1)
+        )
+        tree, *names = [part for part in output.decode(errors="replace").split("\0") if part]
+        if names:
+            return Merged("", tuple(dict.fromkeys(names)))
+        return Merged(await text(self.path, "commit-tree", tree, "-p", ours, "-p", theirs, "-m", subject))
