@@ -46,6 +46,7 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 	$(BIN)/buf lint protos
 	$(BIN)/buf format --diff --exit-code protos --path protos/pointsman
 	$(BIN)/python protos/check.py
+	PYTHONPATH=. $(BIN)/python protos/openapi.py --check
 	$(BIN)/deptry .
 
 bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines
@@ -55,6 +56,7 @@ setup: $(DEV_STAMP) ## virtual environment with everything, from the lock files
 
 proto: $(DEV_STAMP) ## generate pointsman/api from protos/
 	@$(BIN)/python protos/generate.py
+	@PYTHONPATH=. $(BIN)/python protos/openapi.py
 
 lock: ## resolve the dependencies anew into the two lock files (needs uv)
 	uv lock --upgrade

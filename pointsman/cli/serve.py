@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from pointsman.cli.plane import CONTEXTS, build_all
-from pointsman.services.chassis.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.config import DEFAULT_PORT, PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.owner import Claim
 from pointsman.services.chassis.service import serve_until_stopped
 from pointsman.services.chassis.telemetry import configure_logs
 
+GATEWAY = "gateway"
 app = typer.Typer(add_completion=False)
-ServiceName = StrEnum("ServiceName", CONTEXTS)  # type: ignore[misc]
+ServiceName = StrEnum("ServiceName", (*CONTEXTS, GATEWAY))
 
 
 @app.command()
@@ -25,6 +26,9 @@ def serve(
     """Start one service and serve until stopped; POINTSMAN_PEERS_* say where the others are."""
     configure_logs(as_json=log_json)
     name = str(service)
+    if name == GATEWAY:
+        _serve_gateway(port)
+        return
     stores = load(StoreSettings)
     settings = load(ServerSettings, **({"port": port} if port is not None else {}))
 
@@ -37,3 +41,14 @@ def serve(
         return
     with Claim(stores.directory / f"{name}.lock"):
         asyncio.run(work)
+
+
+def _serve_gateway(port: int | None) -> None:
+    from pointsman.services.gateway.__main__ import serve_gateway
+    from pointsman.services.gateway.config import GatewaySettings
+
+    def greet(address: str) -> None:
+        print(f"gateway is up at {address}. Ctrl-C stops it.", flush=True)
+
+    peers = load(PeerSettings).all_at(f"127.0.0.1:{DEFAULT_PORT}")
+    asyncio.run(serve_gateway(load(GatewaySettings, **({"port": port} if port is not None else {})), peers, greet))

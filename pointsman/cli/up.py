@@ -1,16 +1,19 @@
 """`pointsman up`: every service in one process."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pointsman.cli.plane import CONTEXTS, LOCK, build_all
-from pointsman.services.chassis.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.owner import Claim
-from pointsman.services.chassis.service import serve_until_stopped
+from pointsman.services.chassis.service import Service, serve_until_stopped
 from pointsman.services.chassis.telemetry import configure_logs
+from pointsman.services.gateway.__main__ import GatewayServer
+from pointsman.services.gateway.config import GatewaySettings
 
 app = typer.Typer(add_completion=False)
 
@@ -19,16 +22,23 @@ app = typer.Typer(add_completion=False)
 def up(
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 lets the system choose.")] = None,
     data: Annotated[Path | None, typer.Option(help="Directory of the stores (default: POINTSMAN_DATA).")] = None,
+    console_port: Annotated[int | None, typer.Option(help="Port of the web console and HTTP; 0 as for --port.")] = None,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
 ) -> None:
     """Start all services in this process and serve until stopped."""
     configure_logs(as_json=log_json)
     stores = load(StoreSettings, **({"data": data} if data is not None else {}))
     settings = load(ServerSettings, **({"port": port} if port is not None else {}))
+    chosen = console_port if console_port is not None else 0 if port == 0 else None
     with Claim(stores.directory / LOCK) as claim:
-        asyncio.run(serve_until_stopped(build_all(stores, CONTEXTS), settings, lambda address: _greet(claim, address)))
+        gateway = GatewayServer(load(GatewaySettings, **({"port": chosen} if chosen is not None else {})))
 
+        def build(address: str) -> Sequence[Service]:
+            return [*build_all(stores, CONTEXTS)(address), gateway.service(load(PeerSettings).all_at(address))]
 
-def _greet(claim: Claim, address: str) -> None:
-    claim.announce(address)
-    print(f"Pointsman is up at {address} (gRPC: {', '.join(CONTEXTS)}). Ctrl-C stops it.", flush=True)
+        def greet(address: str) -> None:
+            claim.announce(address)
+            print(f"Pointsman is up at {address} (gRPC: {', '.join(CONTEXTS)}).", flush=True)
+            print(f"Console and HTTP at {gateway.address}. Ctrl-C stops it.", flush=True)
+
+        asyncio.run(serve_until_stopped(build, settings, greet))

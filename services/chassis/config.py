@@ -98,7 +98,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def load(settings_class: type[Settings], environment: Mapping[str, str] = os.environ, **given: Any) -> Settings:
+def load(settings_class: type[Settings], environment: Mapping[str, str] = os.environ, /, **given: Any) -> Settings:
     """Read a settings class from the environment; a bad value or an unknown name says which and what is possible."""
     prefix = str(settings_class.model_config.get("env_prefix"))
     if prefix != SHARED_PREFIX:

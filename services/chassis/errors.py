@@ -5,7 +5,7 @@ import structlog
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 
-from pointsman.services.chassis.refusals import Code, Reason, Refusal
+from pointsman.services.chassis.refusals import Code, Reason, Refusal, Violation
 
 DOMAIN = "pointsman"
 MAX_STATUS_TEXT = 1000
@@ -45,12 +45,16 @@ def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY and isinstance(value, bytes):
             status.ParseFromString(value)
-    info = error_details_pb2.ErrorInfo()
-    for detail in status.details:
-        if detail.Unpack(info):
-            break
+    info, bad, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
+    told = {kind.DESCRIPTOR.name for detail in status.details for kind in (info, bad, retry) if detail.Unpack(kind)}
     reason = Reason(info.reason) if info.reason in Reason.__members__ else _reason_of_code(error.code())
-    return Refusal(reason, (error.details() or "")[:MAX_STATUS_TEXT], metadata=dict(info.metadata))
+    return Refusal(
+        reason,
+        (error.details() or "")[:MAX_STATUS_TEXT],
+        metadata=dict(info.metadata),
+        violations=tuple(Violation(one.field, one.description) for one in bad.field_violations),
+        retry_after_seconds=retry.retry_delay.ToTimedelta().total_seconds() if "RetryInfo" in told else None,
+    )
 
 
 def masked(error: BaseException, error_id: str) -> Refusal:

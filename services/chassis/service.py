@@ -31,7 +31,8 @@ class Service:
     """What a context's `build` returns."""
 
     name: str
-    store: Store
+    store: Store | None
+    """Where it keeps its state; the gateway has none."""
     migrations: Path | None
     servicers: Sequence[tuple[ServiceDescriptor, object]]
     loops: Sequence[tuple[str, Callable[[], Awaitable[None]]]] = ()
@@ -54,7 +55,8 @@ class Running:
         for service in self.services:
             if service.close is not None:
                 await service.close()
-            service.store.close()
+            if service.store is not None:
+                service.store.close()
 
 
 async def start(build: Callable[[str], Sequence[Service]], settings: ServerSettings) -> Running:
@@ -66,8 +68,9 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
     services = build(address)
     running = Running(services, server, address)
     for service in services:
-        await asyncio.to_thread(migrate, service.store.database, service.migrations)
-        service.store.start()
+        if service.store is not None:
+            await asyncio.to_thread(migrate, service.store.database, service.migrations)
+            service.store.start()
         for descriptor, servicer in service.servicers:
             server.add(descriptor, servicer)
     await server.start()
@@ -96,6 +99,8 @@ async def serve_until_stopped(
 
 def _chassis_loops(service: Service) -> Sequence[tuple[str, Callable[[], Awaitable[None]]]]:
     store = service.store
+    if store is None:
+        return ()
 
     async def keep_clock() -> None:
         while True:
@@ -109,16 +114,16 @@ def _chassis_loops(service: Service) -> Sequence[tuple[str, Callable[[], Awaitab
             await store.perform(lambda connection: _delete(connection, table.delete().where(table.c.at_us < oldest_us)))  # noqa: B023
             await asyncio.sleep(3600)
 
-    return (("clock", keep_clock), ("forget_answers", forget_answers), *_span_loops(service))
+    return (("clock", keep_clock), ("forget_answers", forget_answers), *_span_loops(service.name, store))
 
 
-def _span_loops(service: Service) -> Sequence[tuple[str, Callable[[], Awaitable[None]]]]:
+def _span_loops(name: str, store: Store) -> Sequence[tuple[str, Callable[[], Awaitable[None]]]]:
     """Spans are exported only where the standard variables name a collector."""
     if not any(os.environ.get(name) for name in OTLP_VARIABLES):
         return ()
     from pointsman.services.chassis.spans import SpanFollower, otlp_exporter  # noqa: PLC0415 - slow to import
 
-    return (("spans", SpanFollower(service.store, service.name, service.store.machines, otlp_exporter()).run),)
+    return (("spans", SpanFollower(store, name, store.machines, otlp_exporter()).run),)
 
 
 def _delete(connection: Any, statement: Any) -> int:

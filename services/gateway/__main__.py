@@ -1,0 +1,143 @@
+"""Wires the gateway together; `python -m pointsman.services.gateway` serves it alone."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from pointsman.services.chassis.config import DEFAULT_PORT, PeerSettings, exit_with, load
+from pointsman.services.chassis.loop import Loops
+from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.service import Service
+from pointsman.services.gateway import pages
+from pointsman.services.gateway.config import GatewaySettings
+from pointsman.services.gateway.openapi import DOCUMENT
+from pointsman.services.gateway.peers import Peers
+from pointsman.services.gateway.security import Guard, served_names
+from pointsman.services.gateway.servicer import Gateway
+
+BACKLOG = 512
+OPTIONS: dict[str, Any] = {
+    "log_config": None,
+    "access_log": False,
+    "lifespan": "off",
+    "ws": "none",
+    "server_header": False,
+    "proxy_headers": False,
+    "timeout_graceful_shutdown": 2,
+}
+
+
+class _Listener(uvicorn.Server):
+    """A web server that leaves the process's signals to the process."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take none."""
+        yield
+
+
+class GatewayServer:
+    """The gateway on a socket of its own, beside or apart from the services."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        """Bind at once, so that a taken port is known before anything runs."""
+        settings.check_exposure()
+        self._settings = settings
+        self._socket = _bound(settings)
+        host, port = self._socket.getsockname()[:2]
+        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def service(self, addresses: PeerSettings) -> Service:
+        """The gateway as a process runs it: no store, no servicers, one loop."""
+        peers = Peers(addresses)
+
+        async def close() -> None:
+            await peers.close()
+            self._socket.close()
+
+        async def serve() -> None:
+            await self._serve(application(Gateway(peers, self._settings)))
+
+        return Service("gateway", None, None, (), [("http", serve)], close)
+
+    async def _serve(self, app: ASGIApp) -> None:
+        """Serve until cancelled; requests in flight may finish."""
+        listener = _Listener(uvicorn.Config(app, **OPTIONS))
+        serving = asyncio.ensure_future(listener.serve([self._socket]))
+        try:
+            await asyncio.shield(serving)
+        finally:
+            listener.should_exit = True
+            await serving
+
+
+def application(gateway: Gateway) -> ASGIApp:
+    """The web application: console, contract and document, behind one guard."""
+    document = pages.read(DOCUMENT)
+    routes = [
+        *pages.routes(),
+        Route("/openapi.json", document.serve),
+        Route("/healthz", _healthy),
+        *gateway.routes(),
+    ]
+    return Guard(Starlette(routes=routes), served_names(gateway.settings.names))
+
+
+async def serve_gateway(settings: GatewaySettings, addresses: PeerSettings, greet: Callable[[str], None]) -> None:
+    """Run alone, until SIGTERM or SIGINT."""
+    server = GatewayServer(settings)
+    service = server.service(addresses)
+    stopped, loops = asyncio.Event(), Loops()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    for name, work in service.loops:
+        loops.start(name, work)
+    greet(server.address)
+    await stopped.wait()
+    await loops.stop()
+    assert service.close is not None
+    await service.close()
+
+
+async def _healthy(_request: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+def _bound(settings: GatewaySettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError:
+        listening.close()
+        raise SystemExit(
+            f"pointsman: cannot listen on {settings.host}:{settings.port}; is another process there? "
+            "POINTSMAN_GATEWAY_PORT chooses another port"
+        ) from None
+    listening.listen(BACKLOG)
+    listening.setblocking(False)  # noqa: FBT003 - the socket's own signature
+    return listening
+
+
+def main() -> None:
+    """Serve until the process is told to stop."""
+    try:
+        settings, peers = load(GatewaySettings), load(PeerSettings).all_at(f"127.0.0.1:{DEFAULT_PORT}")
+    except Refusal as refusal:
+        raise exit_with(refusal) from None
+    asyncio.run(serve_gateway(settings, peers, print))
+
+
+if __name__ == "__main__":
+    main()

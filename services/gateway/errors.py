@@ -1,0 +1,60 @@
+"""Refusals as HTTP shows them: a status, and one JSON shape for all of them."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from pointsman.services.chassis.refusals import Code, Reason, Refusal, Violation
+
+JSON = "application/json"
+HTTP_STATUS: Mapping[Code, int] = {
+    Code.INVALID_ARGUMENT: 400,
+    Code.UNAUTHENTICATED: 401,
+    Code.PERMISSION_DENIED: 403,
+    Code.NOT_FOUND: 404,
+    Code.ALREADY_EXISTS: 409,
+    Code.ABORTED: 409,
+    Code.FAILED_PRECONDITION: 409,
+    Code.RESOURCE_EXHAUSTED: 429,
+    Code.INTERNAL: 500,
+    Code.UNIMPLEMENTED: 501,
+    Code.UNAVAILABLE: 503,
+    Code.DEADLINE_EXCEEDED: 504,
+}
+
+
+class Rejected(Refusal):
+    """A request that HTTP itself has a word for: 403, 404, 405, 413, 415."""
+
+    def __init__(self, status: int, reason: Reason, message: str, headers: Mapping[str, str] | None = None) -> None:
+        """Say which word, and why."""
+        violations = (Violation("body", message),) if reason is Reason.INVALID_FIELD else ()
+        super().__init__(reason, message, violations=violations)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+def body_of(refusal: Refusal) -> dict[str, Any]:
+    """The refusal as JSON."""
+    error: dict[str, Any] = {
+        "code": refusal.code.value,
+        "reason": refusal.reason.value,
+        "message": refusal.message,
+        "metadata": refusal.metadata,
+        "violations": [{"field": one.field, "description": one.description} for one in refusal.violations],
+    }
+    if refusal.retry_after_seconds is not None:
+        error["retry_after_seconds"] = refusal.retry_after_seconds
+    return {"error": error}
+
+
+def response_of(refusal: Refusal) -> Response:
+    """The refusal as a whole answer."""
+    status = refusal.status if isinstance(refusal, Rejected) else HTTP_STATUS[refusal.code]
+    headers = dict(refusal.headers) if isinstance(refusal, Rejected) else {}
+    if refusal.retry_after_seconds is not None:
+        headers["Retry-After"] = str(math.ceil(refusal.retry_after_seconds))
+    return Response(msgspec.json.encode(body_of(refusal)), status, headers, JSON)

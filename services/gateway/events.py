@@ -1,0 +1,68 @@
+"""Streams as server-sent events: `id` is where to go on, a refusal is an event of its own, silence is kept alive."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import msgspec
+
+from pointsman.services.chassis.errors import refusal_from
+from pointsman.services.chassis.refusals import invalid_field
+from pointsman.services.gateway.contract import RESUME_FIELDS, Method
+from pointsman.services.gateway.errors import body_of
+from pointsman.services.gateway.wire import encode
+
+MEDIA_TYPE = "text/event-stream"
+OPENING = b": open\nretry: 1000\n\n"
+KEEP_ALIVE = b": alive\n\n"
+END = b"event: end\ndata: {}\n\n"
+LAST_EVENT_ID = "Last-Event-ID"
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """One call as events, from its first answer to its end."""
+
+    method: Method
+    call: grpc.aio.UnaryStreamCall[Any, Any]
+    keep_alive_seconds: float
+
+    async def events(self) -> AsyncIterator[bytes]:
+        """The bytes to send."""
+        yield OPENING
+        reading = asyncio.ensure_future(self.call.read())
+        try:
+            while True:
+                await asyncio.wait((reading,), timeout=self.keep_alive_seconds)
+                if not reading.done():
+                    yield KEEP_ALIVE
+                    continue
+                answer = reading.result()
+                if answer is grpc.aio.EOF:
+                    yield END
+                    return
+                yield self._event(answer)
+                reading = asyncio.ensure_future(self.call.read())
+        except grpc.aio.AioRpcError as error:
+            yield b"event: refusal\ndata: " + msgspec.json.encode(body_of(refusal_from(error))) + b"\n\n"
+        finally:
+            reading.cancel()
+            self.call.cancel()
+
+    def _event(self, answer: Any) -> bytes:
+        place = b""
+        if self.method.resume_field:
+            number = getattr(answer.transition, RESUME_FIELDS[self.method.resume_field])
+            place = f"id: {number}\n".encode()
+        return place + b"data: " + msgspec.json.encode(encode(answer)) + b"\n\n"
+
+
+def resume(method: Method, request: Any, last_event_id: str) -> None:
+    """Go on after the last event that the client saw, whatever the request said."""
+    if not last_event_id or not method.resume_field:
+        return
+    if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > 18:
+        raise invalid_field(LAST_EVENT_ID, "must be the id of an event of this stream")
+    setattr(request, method.resume_field, int(last_event_id))

@@ -1,0 +1,170 @@
+"""HTTP in, one call of a service, HTTP out: every RPC alike, and the two paths of the mock policy."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from google.protobuf.message import Message
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from pointsman.services.chassis.errors import masked
+from pointsman.services.chassis.ids import new_nonce
+from pointsman.services.chassis.ingress import PROJECT, validate
+from pointsman.services.chassis.peer import metadata_for
+from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
+from pointsman.services.chassis.telemetry import valid_traceparent
+from pointsman.services.gateway.config import GatewaySettings
+from pointsman.services.gateway.contract import METHODS, PREFIX, Method
+from pointsman.services.gateway.errors import JSON, Rejected, response_of
+from pointsman.services.gateway.events import LAST_EVENT_ID, MEDIA_TYPE, EventStream, resume
+from pointsman.services.gateway.mocking import MOCK_PATH, as_request, as_words, get_policy, set_policy
+from pointsman.services.gateway.peers import Metadata, Peers
+from pointsman.services.gateway.wire import decode, encode, from_query, read_json
+
+LINES = "application/x-ndjson"
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The contract over HTTP."""
+
+    peers: Peers
+    settings: GatewaySettings
+
+    def routes(self) -> list[BaseRoute]:
+        """Every path under /api/v1 that belongs to an RPC, and the rest of /api as not found."""
+        return [
+            *(
+                Route(path, answered(self._endpoint(method)), methods=_verbs(method))
+                for path, method in METHODS.items()
+            ),
+            Route(MOCK_PATH, answered(self.get_mock_policy), methods=["GET"]),
+            Route(MOCK_PATH, answered(self.set_mock_policy), methods=["POST"]),
+            Route(f"{PREFIX}/{{rest:path}}", answered(_unknown), methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+        ]
+
+    async def get_mock_policy(self, request: Request) -> Response:
+        """How each mock role behaves, in the words of the command line."""
+        return _json(as_words(await self.peers.call(*get_policy(), metadata_of(request))))
+
+    async def set_mock_policy(self, request: Request) -> Response:
+        """Change how a mock role behaves."""
+        body = read_json(await self._body(request), MOCK_PATH)
+        return _json(as_words(await self.peers.call(*set_policy(as_request(body, new_nonce())), metadata_of(request))))
+
+    def _endpoint(self, method: Method) -> Endpoint:
+        if method.streams_in:
+            return lambda request: self._upload(method, request)
+        if method.streams_out:
+            return lambda request: self._stream(method, request)
+        return lambda request: self._unary(method, request)
+
+    async def _unary(self, method: Method, request: Request) -> Response:
+        message = await self._message(method, request)
+        return _json(encode(await self.peers.call(method, message, metadata_of(request))))
+
+    async def _stream(self, method: Method, request: Request) -> Response:
+        message = await self._message(method, request)
+        resume(method, message, request.headers.get(LAST_EVENT_ID, ""))
+        validate(message, method.full_name)
+        call = self.peers.watch(method, message, metadata_of(request))
+        events = EventStream(method, call, self.settings.keep_alive_seconds).events()
+        return StreamingResponse(events, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+
+    async def _upload(self, method: Method, request: Request) -> Response:
+        _require(request, LINES)
+        messages = self._lines(method, request)
+        try:
+            return _json(encode(await self.peers.upload(method, messages, metadata_of(request))))
+        finally:
+            await messages.aclose()  # type: ignore[attr-defined]
+
+    async def _message(self, method: Method, request: Request) -> Message:
+        if request.method in ("GET", "HEAD"):
+            return decode(from_query(request.query_params.multi_items(), method.fields), method.request)
+        return decode(read_json(await self._body(request), method.full_name), method.request)
+
+    async def _body(self, request: Request) -> bytes:
+        _require(request, JSON)
+        parts, size = [], 0
+        async for part in request.stream():
+            size += len(part)
+            if size > self.settings.max_body_bytes:
+                raise _too_large(self.settings.max_body_bytes)
+            parts.append(part)
+        return b"".join(parts)
+
+    async def _lines(self, method: Method, request: Request) -> AsyncIterator[Message]:
+        """The messages of a body that has one JSON object a line."""
+        rest, size = b"", 0
+        async for part in request.stream():
+            size += len(part)
+            *lines, rest = (rest + part).split(b"\n")
+            if size > self.settings.max_upload_bytes or len(rest) > self.settings.max_body_bytes:
+                raise _too_large(self.settings.max_upload_bytes)
+            for line in lines:
+                if line.strip():
+                    yield decode(read_json(line, method.full_name), method.request)
+        if rest.strip():
+            yield decode(read_json(rest, method.full_name), method.request)
+
+
+def answered(endpoint: Endpoint) -> Endpoint:
+    """An endpoint whose refusals and bugs become answers too."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except Refusal as refusal:
+            return response_of(refusal)
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except Exception as error:  # noqa: BLE001 - the one place where every failure becomes an answer
+            return response_of(masked(error, new_nonce()))
+
+    return answer
+
+
+def metadata_of(request: Request) -> Metadata:
+    """The call's metadata from the headers of the same names."""
+    project = request.headers.get("pointsman-project", "local")
+    if not PROJECT.fullmatch(project):
+        raise invalid_field("pointsman-project", "must be 1 to 64 letters, digits, '_', '.' or '-'")
+    metadata = metadata_for(project, valid_traceparent(request.headers.get("traceparent", "")))
+    token = request.headers.get("authorization", "")
+    if not token:
+        return metadata
+    if not token.isascii() or not token.isprintable():
+        raise Refusal(Reason.UNAUTHENTICATED, "the authorization header is not printable ASCII")
+    return (*metadata, ("authorization", token))
+
+
+def _verbs(method: Method) -> list[str]:
+    return ["GET", "POST"] if method.is_read else ["POST"]
+
+
+def _require(request: Request, media_type: str) -> None:
+    """Only a content type that no foreign page can send without being asked first."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != media_type:
+        raise Rejected(415, Reason.MALFORMED_MESSAGE, f"send Content-Type: {media_type}", {"Accept-Post": media_type})
+
+
+def _too_large(limit: int) -> Rejected:
+    return Rejected(413, Reason.INVALID_FIELD, f"must be at most {limit} bytes", {"Connection": "close"})
+
+
+def _json(value: Any) -> Response:
+    return Response(msgspec.json.encode(value), media_type=JSON, headers={"Cache-Control": "no-store"})
+
+
+async def _unknown(request: Request) -> Response:
+    known = METHODS.get(request.url.path)
+    if known is None:
+        raise Rejected(404, Reason.UNIMPLEMENTED, "no such path; /openapi.json lists all of them")
+    allowed = ", ".join(_verbs(known))
+    raise Rejected(405, Reason.UNIMPLEMENTED, f"this RPC is called with {allowed}", {"Allow": allowed})
