@@ -1,0 +1,191 @@
+"""The Claude Code hooks, as processes, with recorded inputs, against a running service."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
+from pointsman.api.pipeline.v1 import requests_pb2 as rq
+from pointsman.api.pipeline.v1 import state_pb2 as sp
+from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.service import start
+from pointsman.services.pipeline.__main__ import build_on
+from pointsman.services.pipeline.config import PipelineSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+HOOK = ROOT / "integrations" / "claude-code" / "hook.py"
+RECORDED = ROOT / "tests" / "data" / "claude-code"
+SESSION = "5f2c9a1e-7b7d-4c39-9a55-1f0d8a3f6c11"
+
+
+@dataclass
+class User:
+    """A user's machine: a directory of their own and a control plane."""
+
+    folder: Path
+    address: str
+    stub: pipeline_pb2_grpc.PipelineServiceStub
+
+    async def hook(self, name: str, environment: dict[str, str] | None = None, **changes: Any) -> dict[str, Any]:
+        """Run a hook with a recorded input; what it answers."""
+        event = {**json.loads((RECORDED / f"{name}.json").read_text()), **changes}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(HOOK),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(ROOT),
+                "CLAUDE_CONFIG_DIR": str(self.folder),
+                "POINTSMAN_SERVER": self.address,
+                "GRPC_VERBOSITY": "NONE",
+                **(environment or {}),
+            },
+        )
+        out, err = await process.communicate(json.dumps(event).encode())
+        assert (process.returncode, err.decode()) == (0, "")
+        answer: dict[str, Any] = json.loads(out) if out.strip() else {}
+        return answer
+
+    async def stop(self, agent_id: str, message: str) -> dict[str, Any]:
+        """Let a sub-agent stop with a last message that is not in its transcript yet."""
+        transcript = str(RECORDED / "agent-transcript.jsonl")
+        return await self.hook(
+            "subagent-stop", agent_id=agent_id, agent_transcript_path=transcript, last_assistant_message=message
+        )
+
+    async def pipeline(self) -> sp.Pipeline:
+        """The session's newest pipeline."""
+        listed = await self.stub.ListPipelines(rq.ListPipelinesRequest(run_id=SESSION))
+        wanted = rq.GetPipelineRequest(pipeline_id=listed.pipelines[0].pipeline_id)
+        return (await self.stub.GetPipeline(wanted)).pipeline
+
+
+@pytest.fixture
+async def user(tmp_path: Path) -> AsyncIterator[User]:
+    """A user with a running pipeline service."""
+    service = build_on(Database(f"sqlite:///{tmp_path / 'p.db'}", "pipeline"), PipelineSettings())
+    running = await start(lambda _address: [service], ServerSettings(port=0))
+    channel = open_channel(running.address)
+    folder = tmp_path / "config"
+    folder.mkdir()
+    yield User(folder, running.address, pipeline_pb2_grpc.PipelineServiceStub(channel))
+    await channel.close()
+    await running.stop()
+
+
+def marker(**fields: str) -> str:
+    return f"One line.\n<!-- PIPELINE_ROUTE: {json.dumps(fields)} -->"
+
+
+def context_of(answer: dict[str, Any]) -> str:
+    text: str = answer["hookSpecificOutput"]["additionalContext"]
+    return text
+
+
+async def test_a_session_drives_its_sub_agents_through_a_pipeline(user: User) -> None:
+    begun = await user.hook("user-prompt-submit")
+    assert "delegate DEV to the pointsman-dev agent" in context_of(begun)
+    handed = context_of(await user.hook("subagent-start"))
+    assert handed.startswith("Run stage DEV.")
+    assert '"next":["REVIEW","TEST"]' in handed
+    said = await user.stop("a1b2c3d4", marker(verdict="PASS", route="NEXT"))
+    assert said["systemMessage"].startswith("pointsman: DEV PASS, advanced; next REVIEW")
+    told = context_of(await user.hook("post-tool-use-task"))
+    assert "delegate REVIEW to the pointsman-review agent; delegate TEST to the pointsman-test agent" in told
+
+    review = context_of(await user.hook("subagent-start", agent_id="r1", agent_type="pointsman:pointsman-review"))
+    report = user.folder / f"pipeline-context-{SESSION}-REVIEW.md"
+    assert str(report) in review
+    report.write_text("C-1 the coupon is taken twice")
+    await user.hook("subagent-start", agent_id="t1", agent_type="pointsman-test")
+    failed = await user.stop("r1", marker(verdict="FAIL", route="DEV", severity="CRITICAL", hint="coupon twice"))
+    assert failed["systemMessage"] == "pointsman: REVIEW FAIL, wait"
+    await user.stop("t1", marker(verdict="PASS", route="NEXT"))
+
+    report.unlink()
+    again = context_of(await user.hook("subagent-start", agent_id="d2"))
+    assert again.startswith("REVIEW FAIL -> DEV, round 1.")
+    assert report.read_text() == "C-1 the coupon is taken twice"
+    assert "C-1" not in again
+    reflection = user.folder / f"reflection-memory-{SESSION}-REVIEW.md"
+    assert "coupon twice" in reflection.read_text()
+    assert f'"context_files":["{report}"]' in again
+    assert f'"reflectionFile":"{reflection}"' in again
+
+    await user.stop("d2", marker(verdict="PASS", route="NEXT"))
+    for agent_id, kind in (("r2", "review"), ("t2", "test")):
+        await user.hook("subagent-start", agent_id=agent_id, agent_type=f"pointsman-{kind}")
+    assert not report.exists()
+    await user.stop("r2", marker(verdict="PASS", route="NEXT"))
+    assert not reflection.exists()
+    await user.stop("t2", marker(verdict="PASS", route="NEXT"))
+    assert (await user.pipeline()).summary.state == sp.PIPELINE_STATE_COMPLETED
+    assert sorted(path.name for path in user.folder.iterdir() if path.name.startswith(".")) == []
+
+
+async def test_a_marker_in_tool_output_does_not_count(user: User) -> None:
+    await user.hook("user-prompt-submit", prompt="[pipeline:review-only] look at it")
+    await user.hook("subagent-start", agent_type="pointsman-review")
+    said = await user.stop("a1b2c3d4", "Looks fine to me.")
+    assert "repeated" in said["systemMessage"]
+    assert (await user.pipeline()).stages[0].crashes == 1
+
+
+async def test_sub_agents_of_other_kinds_and_sessions_are_left_alone(user: User) -> None:
+    assert await user.hook("subagent-start") == {}
+    await user.hook("user-prompt-submit")
+    assert await user.hook("subagent-start", agent_type="Explore") == {}
+    assert await user.hook("subagent-start", session_id="another") == {}
+    assert await user.hook("subagent-stop", agent_id="unknown") == {}
+    assert await user.hook("user-prompt-submit", prompt="just a question", session_id="other") == {}
+
+
+async def test_the_guard_is_off_by_default_and_lets_sub_agents_write(user: User) -> None:
+    on = {"POINTSMAN_GUARD": "1"}
+    assert await user.hook("pre-tool-use-write", on) == {}
+    await user.hook("user-prompt-submit")
+    assert await user.hook("pre-tool-use-write") == {}
+    denied = (await user.hook("pre-tool-use-write", on))["hookSpecificOutput"]
+    assert denied["permissionDecision"] == "deny"
+    assert "pointsman pipeline cancel" in denied["permissionDecisionReason"]
+    assert await user.hook("pre-tool-use-write", on, agent_id="sub") == {}
+    assert await user.hook("pre-tool-use-write", on, tool_name="Bash") == {}
+    await user.hook("subagent-start")
+    assert await user.hook("pre-tool-use-write", on) == {}
+
+
+async def test_a_new_session_cleans_up_files_over_three_days(user: User) -> None:
+    old, young, foreign = (
+        user.folder / name for name in ("pipeline-context-s-A.md", "reflection-memory-s-B.md", "x.md")
+    )
+    for path in (old, young, foreign):
+        path.write_text("x")
+    for path in (old, foreign):
+        os.utime(path, (1, 1))
+    assert await user.hook("session-start") == {}
+    assert (old.exists(), young.exists(), foreign.exists()) == (False, True, True)
+    await user.hook("user-prompt-submit")
+    assert "delegate DEV" in context_of(await user.hook("session-start", source="resume"))
+
+
+@pytest.mark.parametrize("name", ["session-start", "user-prompt-submit", "subagent-start", "subagent-stop"])
+async def test_a_hook_that_cannot_reach_the_service_says_so_and_goes_on(user: User, name: str) -> None:
+    answer = await user.hook(name, {"POINTSMAN_SERVER": "127.0.0.1:1"})
+    assert "cannot be reached" in answer["systemMessage"]
+
+
+@pytest.mark.parametrize("changes", [{"hook_event_name": "Unknown"}, {"session_id": None}, {"prompt": ""}])
+async def test_odd_input_is_passed_over(user: User, changes: dict[str, Any]) -> None:
+    assert await user.hook("user-prompt-submit", **{"prompt": "question", **changes}) == {}
