@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 import psycopg
+import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
@@ -27,9 +28,15 @@ class LostRaceError(Exception):
     """A row moved between load and write; the batch is undone and decided again."""
 
 
-DATABASE_ERRORS = (DBAPIError, sqlite3.Error, psycopg.Error, LostRaceError)
+class OutOfReachError(Exception):
+    """No connection to the database can be had."""
+
+
+DATABASE_ERRORS = (DBAPIError, sqlite3.Error, psycopg.Error, LostRaceError, OutOfReachError)
 RACES = (sqlite3.IntegrityError, psycopg.IntegrityError, LostRaceError)
-OUTAGES = (sqlite3.OperationalError, psycopg.OperationalError, psycopg.InterfaceError)
+OUTAGES = (sqlite3.OperationalError, psycopg.OperationalError, psycopg.InterfaceError, OutOfReachError)
+
+log = structlog.get_logger()
 
 
 class BatchHandler(Protocol):
@@ -108,15 +115,23 @@ class Writer:
                 return tickets, True
 
     def _run(self, tickets: list[_Ticket]) -> None:
-        """Commit all together; when that fails, one by one, so that one bad item harms nobody else."""
+        """Commit all together; when that fails, one by one, so that one bad item harms nobody else.
+
+        Once the database is found out of reach, the rest learns it at once instead of waiting in line for it.
+        """
         try:
             self._transact(tickets)
         except Exception:  # noqa: BLE001 - any failure of the joined try is looked at again item by item
             self._drop_connection()
+            reachable = True
             for ticket in tickets:
-                self._run_alone(ticket)
+                if reachable:
+                    reachable = self._run_alone(ticket)
+                else:
+                    ticket.outcome = _out_of_reach()
 
-    def _run_alone(self, ticket: _Ticket) -> None:
+    def _run_alone(self, ticket: _Ticket) -> bool:
+        """Whether the database could be reached; the ticket has its outcome in any case."""
         backoff_seconds = FIRST_BACKOFF_SECONDS
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
@@ -125,14 +140,15 @@ class Writer:
                 self._drop_connection()
                 ticket.outcome = _refusal_for(error)
                 if not _worth_retrying(error) or attempt == MAX_ATTEMPTS or self._closed.wait(jitter(backoff_seconds)):
-                    return
+                    return not isinstance(error, OutOfReachError)
                 backoff_seconds *= 3
             except Exception as error:  # noqa: BLE001 - a bug in a handler reaches its caller, not the thread
                 self._drop_connection()
                 ticket.outcome = error
-                return
+                return True
             else:
-                return
+                return True
+        return True
 
     def _transact(self, tickets: list[_Ticket]) -> None:
         groups: dict[int, list[_Ticket]] = {}
@@ -147,11 +163,14 @@ class Writer:
                     ticket.outcome = outcome
         reach(CrashPoint.BATCH_COMMITTED)
         for group in groups.values():
-            group[0].handler.committed([t.item for t in group], [t.outcome for t in group])
+            _tell(group)
 
     def _connect(self) -> Connection:
         if self._connection is None:
-            self._connection = self._database.writing.connect()
+            try:
+                self._connection = self._database.writing.connect()
+            except DATABASE_ERRORS as error:
+                raise OutOfReachError from error
         return self._connection
 
     def _drop_connection(self) -> None:
@@ -160,6 +179,14 @@ class Writer:
             with contextlib.suppress(*DATABASE_ERRORS):
                 connection.invalidate()
                 connection.close()
+
+
+def _tell(group: Sequence[_Ticket]) -> None:
+    """Tell a handler of its commit; what is durable by now must not be done again because the news failed."""
+    try:
+        group[0].handler.committed([ticket.item for ticket in group], [ticket.outcome for ticket in group])
+    except Exception as error:  # noqa: BLE001 - see above
+        log.error("news_failed", handler=type(group[0].handler).__name__, error=repr(error)[:300])
 
 
 def _answer(tickets: Sequence[_Ticket]) -> None:
@@ -192,13 +219,17 @@ def _refusal_for(error: BaseException) -> BaseException:
     if isinstance(cause, RACES):
         return Refusal(Reason.LOST_RACE, "another writer was faster; read again and try again")
     if isinstance(cause, OUTAGES):
-        return Refusal(Reason.UNAVAILABLE, "the database is out of reach; try again", retry_after_seconds=1.0)
+        return _out_of_reach()
     return error
 
 
 def _cause(error: BaseException) -> BaseException:
     """The driver's own error."""
     return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+
+
+def _out_of_reach() -> Refusal:
+    return Refusal(Reason.UNAVAILABLE, "the database is out of reach; try again", retry_after_seconds=1.0)
 
 
 def _stopping() -> Refusal:
