@@ -104,6 +104,10 @@ class Ledger(Generic[State]):
             raise not_found(self.machine.kind, entity_id)
         return self._revive(row)
 
+    def body_of(self, state: State) -> Any:
+        """The part of the state that is kept in the entity's row."""
+        return self._children.body(state) if self._children else state
+
     def execute(self, connection: Connection, items: Sequence[Submission]) -> Sequence[Any]:
         """Decide a batch in memory, one command after the other, and write it with one statement per table."""
         batch = _Batch[State](self.store.database.clock.now())
@@ -250,12 +254,11 @@ class Ledger(Generic[State]):
     def _entity_row(self, change: Change[State], now_us: int) -> dict[str, Any]:
         state = change.state
         assert state is not None
-        body = self._children.body(state) if self._children else state
         return {
             "of_entity": change.entity_id, "of_version": change.loaded_version, "kind": self.machine.kind,
             "project": change.project, "run_id": self.machine.run_id(state), "machine_version": self.machine.version,
             "version": change.version, "status": self.machine.status(state), "digest": change.digest,
-            "traceparent": change.traceparent, "created_at_us": change.created_at_us, "updated_at_us": now_us, "body": to_text(body),
+            "traceparent": change.traceparent, "created_at_us": change.created_at_us, "updated_at_us": now_us, "body": to_text(self.body_of(state)),
         }  # fmt: skip
 
 
