@@ -1,34 +1,20 @@
 """The procedure: one message in, one explained decision out. The same text and rules always give the same."""
 
-import hashlib
 import operator
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from pointsman.services.router.domain import debate as debating
-from pointsman.services.router.domain.document import OwnRule, RuleDocument, RuleEffect, RuleProblem
-from pointsman.services.router.domain.english import (
-    ACTIVE,
-    Act,
-    English,
-    Sentence,
-    belongs_to_talk,
-    is_command_line,
-    read_english,
-    tokens_of,
-)
+from pointsman.services.router.domain.document import OwnRule, RuleEffect
+from pointsman.services.router.domain.english import belongs_to_talk, is_command_line, read_english
 from pointsman.services.router.domain.languages import (
-    Languages,
     Reading,
-    build_languages,
     detect_language,
     read_language,
 )
-from pointsman.services.router.domain.lexicon import build_lexicon
-from pointsman.services.router.domain.references import References, build_references
-from pointsman.services.router.domain.scan import PatternSet, Scan, compile_pattern, pattern_set, scan
+from pointsman.services.router.domain.rulebook import RuleBook
+from pointsman.services.router.domain.scan import Scan, scan
+from pointsman.services.router.domain.sentence import ACTIVE, Act, Sentence, tokens_of
 from pointsman.services.router.domain.values import (
     Bypass,
     Classification,
@@ -45,74 +31,6 @@ from pointsman.services.router.domain.values import (
 
 STRONG_AT = 3
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class RuleBook:
-    """A rule file, compiled, with a project's own rules."""
-
-    document: RuleDocument
-    version: str
-    patterns: PatternSet
-    references: References
-    english: English
-    languages: Languages
-    fast_path: PatternSet
-    debate: debating.DebateRules
-    indicators: frozenset[str]
-    keywords: frozenset[str]
-    answers: dict[str, Classification]
-    own: tuple[tuple[OwnRule, Any], ...] = ()
-
-
-def build_rule_book(document: RuleDocument) -> RuleBook:
-    """Compile a rule file; a rule that cannot be taken is refused by name."""
-    english = document.english
-    lexicon = build_lexicon(english, debating.risky_verbs(document.debate))
-    commands = " ".join(english.commands[name] for name in ("read", "write", "destructive"))
-    indicators = frozenset(english.code_indicators.split())
-    return RuleBook(
-        document=document,
-        version=document.version,
-        patterns=_all_patterns(document),
-        references=build_references(document.references),
-        english=English(
-            lexicon=lexicon,
-            phrases=pattern_set(english.phrases),
-            commands=frozenset(commands.split()),
-            launchers=frozenset(english.commands["launcher"].split()),
-            launcher_verbs=frozenset(english.commands["launcher_verb"].split()),
-        ),
-        languages=build_languages(document.languages, frozenset(english.stopwords.split()), frozenset(lexicon.flags)),
-        fast_path=pattern_set(document.fast_path),
-        debate=debating.build_debate(document.debate, english.commands),
-        indicators=indicators,
-        keywords=frozenset(lexicon.stems) | indicators,
-        answers={},
-    )
-
-
-def _all_patterns(document: RuleDocument) -> PatternSet:
-    """Everything that one pass over the text has to find."""
-    patterns = {name: rule.pattern for name, rule in document.patterns.items()}
-    debates = {f"debate.{name}": rule.pattern for name, rule in document.debate.items() if rule.pattern}
-    return pattern_set({**patterns, **document.english.phrases, **debates})
-
-
-def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
-    """The same book with a project's rules added; the version names them by their digest."""
-    if not own:
-        return replace(book, own=(), version=book.document.version, answers={})
-    seen: set[str] = set()
-    compiled = []
-    for rule in own:
-        if rule.id in seen:
-            raise RuleProblem(rule.id, "the id is used twice")
-        seen.add(rule.id)
-        compiled.append((rule, compile_pattern(rule.id, f"(?i){rule.pattern}")))
-    told = "\n".join(f"{rule.id}\t{rule.effect}\t{rule.pattern}" for rule in own)
-    digest = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:12]
-    return replace(book, own=tuple(compiled), answers={}, version=f"{book.document.version}+{digest}")
 
 
 def classify(

@@ -4,29 +4,32 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pointsman.services.router.domain.document import DebateRule
-from pointsman.services.router.domain.english import (
-    ACTIVE,
-    ASK,
-    CHANGE,
-    MAKE,
-    READ,
-    TELL,
-    TOOL,
-    Act,
-    Order,
-    Sentence,
-)
 from pointsman.services.router.domain.languages import Reading
-from pointsman.services.router.domain.lexicon import Word
+from pointsman.services.router.domain.lexicon import (
+    ASK,
+    BULK,
+    CHANGE,
+    DATA,
+    KEY_OWNER,
+    MAKE,
+    PRODUCTION,
+    READ,
+    RISKY,
+    SECURITY,
+    SURFACE,
+    TELL,
+    TIME,
+    TOOL,
+    VAGUE,
+)
 from pointsman.services.router.domain.scan import MASK
+from pointsman.services.router.domain.sentence import ACTIVE, Act, Order, Sentence
 from pointsman.services.router.domain.values import DebateReason, PlanningTrigger, Stakes
 
-DATA, SURFACE, SECURITY, KEY_OWNER = (int(Word[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
-BULK, VAGUE, TIME, PRODUCTION = (int(Word[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
 _DESTRUCTIVE, _DEPLOYMENT, _SECURITY, _BULK, _AMBIGUOUS_SCOPE, _OWN_RULE = _ALL = tuple(PlanningTrigger)
 _COMMAND = Act.COMMAND
 _CHANGING = CHANGE | TOOL
-_WEIGHTY = SECURITY | BULK | VAGUE | int(Word.RISKY)
+_WEIGHTY = SECURITY | BULK | VAGUE | RISKY
 _LOOKING = READ | TELL | ASK
 _WRITING = CHANGE | MAKE
 _KEYS = frozenset({"key", "keys"})

@@ -63,7 +63,7 @@ class ErrorCode(StrEnum):
     MISSING_ARTIFACT = "MISSING_ARTIFACT"
     SEARCH_FAILED = "SEARCH_FAILED"
     STALE_LOCK = "STALE_LOCK"
-    SECRET_LEAK = "SECRET_LEAK"  # noqa: S105 - a name
+    SECRET_LEAK = "SECRET_LEAK"
 
 
 @dataclass(frozen=True, slots=True)

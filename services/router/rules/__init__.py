@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from pointsman.services.router.domain.classify import RuleBook, build_rule_book
 from pointsman.services.router.domain.document import OwnRule, RuleDocument, RuleProblem
+from pointsman.services.router.domain.rulebook import RuleBook, build_rule_book, with_own_rules
 
 RULE_FILE = Path(__file__).with_name("routing.json")
 
@@ -62,3 +62,9 @@ def _refuse_unknown(file: str, place: str, raw: Any, known: Any) -> None:
         if key not in known:
             raise RuleFileRefused(file, f"{place}{key}", "nothing reads this key")
         _refuse_unknown(file, f"{place}{key}.", value, known[key])
+
+
+@functools.lru_cache(maxsize=128)
+def rule_book_with(own: tuple[OwnRule, ...]) -> RuleBook:
+    """The standard rule set with a project's own rules, compiled once for each set of them."""
+    return with_own_rules(standard_rule_book(), own)

@@ -250,6 +250,8 @@ class _PlanningTriggerEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Plann
     """all, every, entire, wildcards, where they govern what is changed. Medium stakes."""
     PLANNING_TRIGGER_AMBIGUOUS_SCOPE: _PlanningTrigger.ValueType  # 5
     """WEAK confidence and vague terms. Medium stakes."""
+    PLANNING_TRIGGER_OWN_RULE: _PlanningTrigger.ValueType  # 6
+    """A rule of the project's own policy. Stakes as that rule says."""
 
 class PlanningTrigger(_PlanningTrigger, metaclass=_PlanningTriggerEnumTypeWrapper):
     """Why a message starts a planning debate."""
@@ -266,6 +268,8 @@ PLANNING_TRIGGER_BULK: PlanningTrigger.ValueType  # 4
 """all, every, entire, wildcards, where they govern what is changed. Medium stakes."""
 PLANNING_TRIGGER_AMBIGUOUS_SCOPE: PlanningTrigger.ValueType  # 5
 """WEAK confidence and vague terms. Medium stakes."""
+PLANNING_TRIGGER_OWN_RULE: PlanningTrigger.ValueType  # 6
+"""A rule of the project's own policy. Stakes as that rule says."""
 Global___PlanningTrigger: _TypeAlias = PlanningTrigger  # noqa: Y015
 
 @_typing.final
@@ -282,7 +286,7 @@ class Trigger(_message.Message):
     kind: Global___TriggerKind.ValueType
     """What kind of evidence it is."""
     name: _builtins.str
-    """What is counted: the stem of a keyword (`fix`), the path, the URL, the host. Two triggers never share kind and name."""
+    """What is counted, in lower case: the keyword as it is written (words of one stem count once), the path, the URL, the host."""
     rule: _builtins.str
     """The rule that found it."""
     start: _builtins.int
@@ -401,7 +405,7 @@ class RoutingDecision(_message.Message):
 
     @_builtins.property
     def triggers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trigger]:
-        """The evidence for ACTION, in order of appearance; empty for ANSWER."""
+        """The evidence for ACTION, in order of appearance, at most 64; empty for ANSWER."""
 
     @_builtins.property
     def debate_reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___DebateReason]:

@@ -116,7 +116,7 @@ class RouterServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def BatchClassify(self, request, context):
-        """BatchClassify decides several messages, each as Classify would, and stores all decisions or none.
+        """BatchClassify decides several messages, each as Classify would, and stores them; if one is refused, none is stored.
         Errors: OVERRIDE_REFUSED (for any of the messages; none is stored), REQUEST_ID_REUSED (as for Classify).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -33,7 +33,7 @@ class RouterServiceStub:
     REQUEST_ID_REUSED (the request_id came with another body before).
     """
     BatchClassify: _aio.UnaryUnaryMultiCallable[_decision_pb2.BatchClassifyRequest, _decision_pb2.BatchClassifyResponse]
-    """BatchClassify decides several messages, each as Classify would, and stores all decisions or none.
+    """BatchClassify decides several messages, each as Classify would, and stores them; if one is refused, none is stored.
     Errors: OVERRIDE_REFUSED (for any of the messages; none is stored), REQUEST_ID_REUSED (as for Classify).
     """
     SetPolicy: _aio.UnaryUnaryMultiCallable[_policy_pb2.SetPolicyRequest, _policy_pb2.SetPolicyResponse]
@@ -101,7 +101,7 @@ class RouterServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _decision_pb2.BatchClassifyRequest,
         context: _aio.ServicerContext[_decision_pb2.BatchClassifyRequest, _abc.Awaitable[_decision_pb2.BatchClassifyResponse]],
     ) -> _abc.Awaitable[_decision_pb2.BatchClassifyResponse]:
-        """BatchClassify decides several messages, each as Classify would, and stores all decisions or none.
+        """BatchClassify decides several messages, each as Classify would, and stores them; if one is refused, none is stored.
         Errors: OVERRIDE_REFUSED (for any of the messages; none is stored), REQUEST_ID_REUSED (as for Classify).
         """
 

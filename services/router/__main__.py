@@ -1,0 +1,35 @@
+"""Wires the router together; `python -m pointsman.services.router` serves it alone."""
+
+import asyncio
+from pathlib import Path
+
+from pointsman.api.router.v1 import router_pb2
+from pointsman.services.chassis.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.service import Service, serve_until_stopped
+from pointsman.services.router.config import RouterSettings
+from pointsman.services.router.loops import LOOPS
+from pointsman.services.router.servicer import RouterServicer
+from pointsman.services.router.store import RouterStore
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def build(stores: StoreSettings, settings: RouterSettings) -> Service:
+    """The router on its own store."""
+    return build_on(Database(stores.url_for("router"), "router"), settings)
+
+
+def build_on(database: Database, settings: RouterSettings) -> Service:
+    """The router on a given database."""
+    router = RouterStore(database)
+    descriptor = router_pb2.DESCRIPTOR.services_by_name["RouterService"]
+    return Service("router", router.store, MIGRATIONS, [(descriptor, RouterServicer(router, settings))], LOOPS)
+
+
+if __name__ == "__main__":
+    asyncio.run(
+        serve_until_stopped(
+            lambda _address: [build(load(StoreSettings), load(RouterSettings))], load(ServerSettings), print
+        )
+    )

@@ -1,0 +1,256 @@
+"""Orders in an English sentence: where their verbs stand, and whether their objects are work or talk."""
+
+import functools
+import operator
+from enum import StrEnum
+
+from pointsman.services.router.domain.lexicon import (
+    ASK,
+    CHANGE,
+    CLAUSE,
+    COPULA,
+    DETERMINER,
+    FAULT,
+    FILLER,
+    FUNCTION,
+    GERUND,
+    LEAD,
+    MAKE,
+    NEGATION,
+    PROSE,
+    READ,
+    REQUEST,
+    STRONG_WORK,
+    TELL,
+    THIRD,
+    TOOL,
+    VERB,
+    WEAK_PROSE,
+    WH,
+    WORK,
+)
+from pointsman.services.router.domain.scan import MASK
+from pointsman.services.router.domain.sentence import English, Order, Sentence
+
+_OBJECTS = frozenset(
+    {"the", "a", "an", "my", "our", "your", "its", "their", "this", "these", "those", "all", "every", "each"}
+    | {"both", "it", "them"}
+)
+_PARTNERS = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
+_VERB_ENDINGS = ("ize", "ise", "ify")
+_NOUN = WORK | PROSE
+_TEXT = PROSE | WEAK_PROSE
+_OBJECT_START = DETERMINER | WORK
+_SKIPPED = LEAD | FILLER
+_NOUN_SIGNS = COPULA | FAULT | WORK
+
+
+class Place(StrEnum):
+    """Where an order may stand; the later, the plainer it has to be."""
+
+    __hash__ = str.__hash__
+
+    FIRST = "first"
+    REQUESTED = "requested"
+    LATER = "later"
+
+
+_FIRST, _REQUESTED, _LATER = Place
+
+
+def requests_in(english: English, sentence: Sentence, start: int) -> list[Order]:
+    """Orders dressed as questions: can you …, would you mind …, and a please in the middle."""
+    found: list[Order] = []
+    if not sentence.seen & REQUEST:
+        return found
+    words, flags = sentence.words, sentence.flags
+    for at in range(len(words) - 1):
+        if not flags[at] & REQUEST:
+            continue
+        order = None
+        if words[at + 1] in _PARTNERS and _opens_clause(sentence, start, at):
+            order = _order_at(english, sentence, _skip_fillers(sentence, at + 2), _REQUESTED)
+            if order is not None and words[at + 1] == "we" and not order.work:
+                order = None
+        elif words[at] in ("please", "pls") and at:
+            order = _order_at(english, sentence, at + 1, _FIRST)
+        if order is not None:
+            found.append(order)
+    return found + _later_orders(english, sentence, found[-1].at + 1) if found else found
+
+
+def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
+    """What can you do, how can you: the question word rules, unless a clause begins in between."""
+    if at and sentence.flags[at - 1] & WH:
+        return False
+    return not (sentence.flags[start] & WH and at > start and not sentence.flags[at - 1] & CLAUSE)
+
+
+def _skip_fillers(sentence: Sentence, at: int) -> int:
+    words, flags = sentence.words, sentence.flags
+    while at < len(words) - 1 and (flags[at] & FILLER or words[at] in (",", "mind") or words[at].endswith("ly")):
+        at += 1
+    return at
+
+
+def orders_in(english: English, sentence: Sentence, start: int) -> list[Order]:
+    """The orders of a sentence that is no question."""
+    words = sentence.words
+    first = _order_at(english, sentence, start, _FIRST)
+    if first is None and words[start] in ("you", "your"):
+        first = _order_at(english, sentence, _skip_fillers(sentence, _after_duty(words)), _FIRST)
+    if first is not None:
+        return [first, *_later_orders(english, sentence, first.at + 1)]
+    if "plan" in sentence.hits:
+        return []
+    return [order for order in _later_orders(english, sentence, start) if _is_firm(order, sentence)]
+
+
+def _after_duty(words: list[str]) -> int:
+    """Where the verb stands in: you need to …, your task is to …, you must …; past the end without a duty."""
+    for at, word in enumerate(words[:-1]):
+        if word == "to" and at and words[at - 1] in ("need", "is", "have", "tasked", "want"):
+            return at + 1
+        if word in ("must", "should") and at:
+            return at + 1
+    return len(words)
+
+
+def _later_orders(english: English, sentence: Sentence, start: int) -> list[Order]:
+    """Orders at the beginning of later clauses."""
+    found: list[Order] = []
+    if not sentence.seen & CLAUSE:
+        return found
+    flags = sentence.flags
+    for at in range(start, len(flags) - 1):
+        if flags[at] & CLAUSE and not flags[at + 1] & CLAUSE:
+            order = _order_at(english, sentence, at + 1, _LATER)
+            if order is not None and not (found and found[-1].at == order.at):
+                found.append(order)
+    return found
+
+
+def _is_firm(order: Order, sentence: Sentence) -> bool:
+    """After a statement only a clear imperative counts: please before it, or an object after it."""
+    after = sentence.flags[order.at + 1] if order.at + 1 < len(sentence.words) else 0
+    return order.work and (
+        sentence.words[order.at - 1] in ("please", "then", "so", "also") or bool(after & _OBJECT_START)
+    )
+
+
+def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
+    """The order whose verb stands here, after any fillers."""
+    words, flags = sentence.words, sentence.flags
+    last = len(words) - 1
+    while at < last and _is_filler(words[at], flags[at]):
+        at += 1
+    if at > last or (sentence.seen & NEGATION and _is_negated(words, at)):
+        return None
+    flag = flags[at]
+    if flag & VERB:
+        if words[at] == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
+            return _order_at(english, sentence, _skip_fillers(sentence, at + 1), _FIRST)
+        if at < last and flags[at + 1] & _NOUN_SIGNS and _is_noun_here(words, flags, at):
+            return None
+        return Order(words[at], flag & VERB, at, _is_work(sentence, at, flag))
+    if at < last and words[at] == "let's":
+        return _order_at(english, sentence, at + 1, _FIRST)
+    return _unusual_order(english, sentence, at, place)
+
+
+def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
+    """Orders by other forms: copies the …, would you mind adding …, and verbs that no list knows."""
+    words, flag = sentence.words, sentence.flags[at]
+    following = words[at + 1] if at + 1 < len(words) else " "
+    if place is _REQUESTED and flag & GERUND:
+        return _make_order(english, sentence, at)
+    if place is _LATER:
+        return None
+    if flag & THIRD and _is_third_person_order(sentence, at, following):
+        return _make_order(english, sentence, at)
+    if flag == 0 and _looks_like_verb(words[at], following):
+        return Order(words[at], CHANGE, at, _is_work(sentence, at, CHANGE))
+    return None
+
+
+def _is_third_person_order(sentence: Sentence, at: int, following: str) -> bool:
+    """Copies the file, prints each line: as commands are described. Tests are …, updates to …: are nouns."""
+    if following in _OBJECTS or following[0] in "'\"\x01":
+        return True
+    after = sentence.flags[at + 1] if at + 1 < len(sentence.words) else FUNCTION
+    return not sentence.flags[at] & WORK and not after & (FUNCTION | COPULA | FAULT) and following[0].isalnum()
+
+
+def _is_filler(word: str, flag: int) -> bool:
+    if flag & VERB:
+        return bool(flag & LEAD)
+    if flag & _SKIPPED:
+        return True
+    return not flag and (word.endswith("ly") or not (word[0].isalnum() or word[0] == MASK))
+
+
+def _is_negated(words: list[str], at: int) -> bool:
+    """Don't fix, no need to fix, never fix: that asks for nothing."""
+    if words[at] in ("don't", "dont", "never"):
+        return True
+    if not at:
+        return False
+    return words[at - 1] in ("don't", "dont", "never", "not") or words[max(0, at - 3) : at] == ["no", "need", "to"]
+
+
+def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
+    """Test results are …, build failed, search of …: the word is no verb here."""
+    word, following = words[at + 1], flags[at + 1]
+    if word in ("of", "vs"):
+        return True
+    if following & COPULA and not following & DETERMINER:
+        return not (word in ("and", "or") or flags[at] & TELL)
+    if word in ("failed", "fails", "failing", "broke", "broken", "crashed", "crashes"):
+        return not flags[at] & TELL
+    return bool(following & WORK) and at + 2 < len(words) and _is_predicate(words[at + 2], flags[at + 2])
+
+
+def _is_predicate(word: str, flag: int) -> bool:
+    return bool(flag & COPULA) and word not in ("and", "or", "of", "look")
+
+
+def _looks_like_verb(word: str, following: str) -> bool:
+    """An unlisted word right before an object, or with the ending of a verb, is taken for an order."""
+    if not word.isalpha() or word.endswith(("ing", "ed", "s", "ly", "ion")):
+        return False
+    return following in _OBJECTS or (len(word) > 5 and word.endswith(_VERB_ENDINGS))
+
+
+def _make_order(english: English, sentence: Sentence, at: int) -> Order:
+    verb = english.lexicon.base.get(sentence.words[at], sentence.words[at])
+    flag = english.lexicon.flags.get(verb, 0) & VERB
+    return Order(verb, flag, at, _is_work(sentence, at, flag))
+
+
+def _is_work(sentence: Sentence, at: int, verb: int) -> bool:
+    """Whether the order's object lies in files, web or code (work), or in prose that can be answered (talk)."""
+    if verb & (TOOL | TELL):
+        return bool(verb & TOOL)
+    flags = sentence.flags
+    seen = (
+        sentence.seen if not flags[at] & WEAK_PROSE else functools.reduce(operator.or_, flags[:at] + flags[at + 1 :], 0)
+    )
+    first = seen & _NOUN if seen & _NOUN != _NOUN else _first_noun(flags)
+    if verb & MAKE:
+        return bool(first & WORK) or not (first & PROSE or seen & WEAK_PROSE)
+    if seen & STRONG_WORK and not (verb & ASK and first & PROSE):
+        return True
+    if verb & ASK and not verb & (CHANGE | READ):
+        return bool(first & WORK) and not seen & _TEXT
+    return bool(first & WORK) or not (
+        first & PROSE or _is_given(sentence) or (verb & ASK and verb & READ and seen & WEAK_PROSE)
+    )
+
+
+def _is_given(sentence: Sentence) -> bool:
+    return "given" in sentence.words or "following" in sentence.words
+
+
+def _first_noun(flags: list[int]) -> int:
+    """Where work and prose are both named, the first rules: a poem about tests, a test of poems."""
+    return next(flag & _NOUN for flag in flags if flag & _NOUN)

@@ -1,0 +1,1 @@
+"""The tables of the router store, version by version."""

@@ -1,0 +1,215 @@
+"""The durable rows of the router: decisions, policies, outcomes, thinking; every change goes through a ledger."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, MetaData, and_, delete, func, or_, select
+
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.clock import from_us, to_us
+from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.journal import Journal
+from pointsman.services.chassis.ledger import Ledger
+from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.store import Store
+from pointsman.services.router.domain import journey, outcomes, record
+from pointsman.services.router.domain.policy import MACHINE as POLICIES
+from pointsman.services.router.domain.policy import Policy, policy_id
+from pointsman.services.router.domain.values import Confidence, Mode
+from pointsman.services.router.domain.views import Filter, Stats
+from pointsman.services.router.store.children import OutcomeChildren, RecordChildren
+from pointsman.services.router.store.tables import router_tables
+
+LOG_PAGE = 500
+
+
+class RouterStore:
+    """Everything the router remembers."""
+
+    def __init__(self, database: Database) -> None:
+        metadata = MetaData()
+        self.store = Store(database, metadata)
+        self._own = router_tables(metadata)
+        self.records = Ledger(self.store, record.MACHINE, RecordChildren(database, self._own))
+        self.policies = Ledger(self.store, POLICIES)
+        self.outcomes = Ledger(self.store, outcomes.MACHINE, OutcomeChildren(database, self._own))
+        self.journeys = Ledger(self.store, journey.MACHINE)
+        self.journal = Journal(self.store)
+
+    async def keep(self, caller: Caller, made: Sequence[record.Made]) -> list[record.Kept]:
+        """Store decisions of one call together, each under its own part of the call's request id."""
+        if len(made) == 1:
+            return [await self.records.submit(caller, record.Keep(made[0].decision_id, made[0]))]
+        parts = (replace(caller, request_id=f"{caller.request_id}/{number}") for number in range(len(made)))
+        submissions = (
+            self.records.submit(part, record.Keep(m.decision_id, m)) for part, m in zip(parts, made, strict=True)
+        )
+        return list(await asyncio.gather(*submissions))
+
+    async def decision(self, project: str, decision_id: str) -> record.Made:
+        """A stored decision, or not found."""
+        stored = await self.store.database.read(lambda connection: self.records.load(connection, project, decision_id))
+        return stored.made
+
+    async def policy(self, project: str) -> Policy | None:
+        """The project's policy, if it ever set one."""
+        return await self.store.database.read(lambda connection: self._policy(connection, project))
+
+    async def around(self, project: str, session_id: str, tasks: Sequence[str]) -> tuple[Policy | None, frozenset[str]]:
+        """What a decision depends on beside its text: the policy, and which tasks were debated in this session."""
+
+        def query(connection: Connection) -> tuple[Policy | None, frozenset[str]]:
+            debated = self._debated(connection, project, session_id, tasks) if session_id else frozenset()
+            return self._policy(connection, project), debated
+
+        return await self.store.database.read(query)
+
+    async def page(
+        self, project: str, wanted: Filter, after: tuple[int, str] | None, limit: int
+    ) -> list[tuple[record.Made, datetime]]:
+        """Decisions of a project, newest first, after a cursor."""
+        table = self._own.decisions
+        conditions = self._conditions(project, wanted)
+        if after is not None:
+            same = and_(table.c.at_us == after[0], table.c.entity_id < after[1])
+            conditions.append(or_(table.c.at_us < after[0], same))
+        order = (table.c.at_us.desc(), table.c.entity_id.desc())
+        return await self._read_records(conditions, order, limit)
+
+    async def day(self, project: str, day: date) -> AsyncIterator[list[tuple[record.Made, datetime]]]:
+        """One day's decisions in order, page by page."""
+        start = datetime.combine(day, time.min, UTC)
+        wanted = Filter(start=start, end=start + timedelta(days=1))
+        table = self._own.decisions
+        order = (table.c.at_us, table.c.entity_id)
+        last: tuple[int, str] | None = None
+        while True:
+            conditions = self._conditions(project, wanted)
+            if last is not None:
+                later = and_(table.c.at_us == last[0], table.c.entity_id > last[1])
+                conditions.append(or_(table.c.at_us > last[0], later))
+            rows = await self._read_records(conditions, order, LOG_PAGE)
+            if rows:
+                yield rows
+                last = (to_us(rows[-1][1]), rows[-1][0].decision_id)
+            if len(rows) < LOG_PAGE:
+                return
+
+    async def stats(self, project: str, wanted: Filter) -> Stats:
+        """Counts over a window."""
+        table = self._own.decisions
+        action = table.c.mode == str(Mode.ACTION)
+        columns = (
+            func.count(),
+            _counted(table.c.mode == str(Mode.ANSWER)),
+            _counted(action),
+            _counted(and_(action, table.c.confidence == str(Confidence.STRONG))),
+            _counted(and_(action, table.c.confidence != str(Confidence.STRONG))),
+            func.coalesce(func.sum(table.c.fast_path), 0),
+            func.coalesce(func.sum(table.c.debate), 0),
+            func.coalesce(func.sum(table.c.overridden), 0),
+            func.coalesce(func.sum(table.c.clarifications), 0),
+        )
+        statement = select(*columns).where(*self._conditions(project, wanted))
+        row = await self.store.database.read(lambda connection: connection.execute(statement).one())
+        return Stats(*(int(value) for value in row))
+
+    async def forget_run(self, caller: Caller, run_id: str) -> int:
+        """Remove what belongs to a run, and remember how much that was under the request id."""
+
+        def job(connection: Connection) -> int | Refusal:
+            answered = self._answered(connection, caller)
+            if answered is not None:
+                return answered
+            found = self._of_run(connection, caller.project, run_id)
+            self._delete(connection, found)
+            self._remember(connection, caller, len(found))
+            return len(found)
+
+        outcome = await self.store.perform(job)
+        if isinstance(outcome, Refusal):
+            raise outcome
+        return outcome
+
+    def _conditions(self, project: str, wanted: Filter) -> list[ColumnElement[bool]]:
+        table = self._own.decisions
+        conditions = [table.c.project == project]
+        for column, value in (
+            (table.c.mode, wanted.mode),
+            (table.c.run_id, wanted.run_id),
+            (table.c.task_id, wanted.task_id),
+        ):
+            if value:
+                conditions.append(column == value)
+        if wanted.start is not None:
+            conditions.append(table.c.at_us >= to_us(wanted.start))
+        if wanted.end is not None:
+            conditions.append(table.c.at_us < to_us(wanted.end))
+        return conditions
+
+    async def _read_records(
+        self, conditions: list[ColumnElement[bool]], order: tuple[Any, ...], limit: int
+    ) -> list[tuple[record.Made, datetime]]:
+        table, entities = self._own.decisions, self.store.tables.entities
+        statement = (
+            select(entities.c.body, table.c.at_us)
+            .join(entities, entities.c.entity_id == table.c.entity_id)
+            .where(*conditions)
+            .order_by(*order)
+            .limit(limit)
+        )
+        rows = await self.store.database.read(lambda connection: connection.execute(statement).all())
+        return [(from_text(body, record.Record).made, from_us(at_us)) for body, at_us in rows]
+
+    def _policy(self, connection: Connection, project: str) -> Policy | None:
+        entities = self.store.tables.entities
+        found = select(entities.c.body).where(entities.c.entity_id == policy_id(project))
+        body = connection.execute(found).scalar_one_or_none()
+        return None if body is None else from_text(body, Policy)
+
+    def _debated(self, connection: Connection, project: str, session_id: str, tasks: Sequence[str]) -> frozenset[str]:
+        table = self._own.tracks
+        found = select(table.c.task_id, table.c.body).where(
+            table.c.entity_id == outcomes.outcomes_id(project), table.c.task_id.in_(tasks)
+        )
+        rows = connection.execute(found).all()
+        return frozenset(task for task, body in rows if session_id in from_text(body, outcomes.Track).sessions)
+
+    def _of_run(self, connection: Connection, project: str, run_id: str) -> list[str]:
+        entities = self.store.tables.entities
+        kinds = (record.KIND, journey.KIND)
+        wanted = (entities.c.run_id == run_id, entities.c.project == project, entities.c.kind.in_(kinds))
+        return list(connection.execute(select(entities.c.entity_id).where(*wanted)).scalars())
+
+    def _delete(self, connection: Connection, ids: Sequence[str]) -> None:
+        tables = self.store.tables
+        for table in (self._own.decisions, tables.journal, tables.entities):
+            for start in range(0, len(ids), LOG_PAGE):
+                connection.execute(delete(table).where(table.c.entity_id.in_(ids[start : start + LOG_PAGE])))
+
+    def _answered(self, connection: Connection, caller: Caller) -> int | Refusal | None:
+        table = self.store.tables.idempotency
+        mine = (table.c.request_id == caller.request_id, table.c.project == caller.project)
+        row = connection.execute(select(table.c.fingerprint, table.c.answer).where(*mine)).first()
+        if row is None:
+            return None
+        if row[0] != caller.fingerprint:
+            metadata = {"request_id": caller.request_id}
+            return Refusal(Reason.REQUEST_ID_REUSED, "the request_id was used with another body", metadata=metadata)
+        return int(from_text(row[1], int))
+
+    def _remember(self, connection: Connection, caller: Caller, answer: int) -> None:
+        row = {
+            "request_id": caller.request_id, "project": caller.project, "fingerprint": caller.fingerprint,
+            "entity_id": "", "command": "ForgetRun", "answer": to_text(answer),
+            "at_us": to_us(self.store.database.clock.now()),
+        }  # fmt: skip
+        connection.execute(self.store.tables.idempotency.insert(), row)
+
+
+def _counted(condition: ColumnElement[bool]) -> Any:
+    return func.count().filter(condition)

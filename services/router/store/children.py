@@ -1,0 +1,136 @@
+"""Loads the tracks and errors that commands need, saves those that changed, and lists decisions by time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, and_, bindparam, delete, select
+
+from pointsman.services.chassis.clock import from_us, to_us
+from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.ledger import Change
+from pointsman.services.chassis.rows import upsert_rows
+from pointsman.services.chassis.sql import Prepared, among, packed
+from pointsman.services.router.domain.outcomes import FORGET_AFTER, OutcomeEvent, Outcomes, Report, Tally, Track
+from pointsman.services.router.domain.record import Record
+from pointsman.services.router.domain.values import Debate
+from pointsman.services.router.store.tables import RouterTables
+
+_CLEARING = (OutcomeEvent.TASK_SUCCEEDED, OutcomeEvent.STARTED_FRESH)
+
+
+class RecordChildren:
+    """One row for each decision, in the order of time."""
+
+    body_type: type = Record
+
+    def __init__(self, database: Database, tables: RouterTables) -> None:
+        self._save = upsert_rows(database, tables.decisions, ("entity_id",))
+
+    def body(self, state: Record) -> Record:
+        """The whole decision."""
+        return state
+
+    def state(self, body: Any) -> Record:
+        """The body is all there is."""
+        record: Record = body
+        return record
+
+    def load(self, connection: Connection, states: Mapping[str, Record], commands: Mapping[str, Sequence[Any]]) -> None:
+        """Nothing more is needed."""
+
+    def save(self, connection: Connection, changes: Sequence[Change[Record]]) -> None:
+        """List what was decided."""
+        self._save.run(connection, [_listed(change) for change in changes])
+
+
+def _listed(change: Change[Record]) -> dict[str, Any]:
+    record = change.state
+    assert record is not None
+    made = record.made
+    return {
+        "entity_id": change.entity_id, "project": change.project, "at_us": to_us(record.decided_at),
+        "run_id": made.run_id, "task_id": made.task_id, "mode": str(made.mode), "confidence": str(made.confidence),
+        "fast_path": int(made.fast_path), "debate": int(made.debate is Debate.PLANNING),
+        "overridden": int(made.overridden), "clarifications": record.clarifications,
+    }  # fmt: skip
+
+
+class OutcomeChildren:
+    """The tracks of a project's tasks, and the errors they failed with in the last day."""
+
+    body_type: type = Tally
+
+    def __init__(self, database: Database, tables: RouterTables) -> None:
+        tracks, errors = tables.tracks, tables.errors
+        self._database = database
+        found = and_(among(database, tracks.c.entity_id, "entities"), among(database, tracks.c.task_id, "tasks"))
+        self._find_tracks = Prepared(database, select(tracks.c.entity_id, tracks.c.task_id, tracks.c.body).where(found))
+        alike = and_(among(database, errors.c.entity_id, "entities"), among(database, errors.c.fingerprint, "prints"))
+        columns = (errors.c.entity_id, errors.c.fingerprint, errors.c.task_id, errors.c.at_us)
+        self._find_errors = Prepared(database, select(*columns).where(alike))
+        self._save_tracks = upsert_rows(database, tracks, ("entity_id", "task_id"))
+        self._save_errors = upsert_rows(database, errors, ("entity_id", "fingerprint", "task_id"))
+        cleared = and_(errors.c.entity_id == bindparam("entity"), among(database, errors.c.task_id, "tasks"))
+        self._clear = Prepared(database, delete(errors).where(cleared))
+        old = and_(errors.c.entity_id == bindparam("entity"), errors.c.at_us < bindparam("oldest"))
+        self._forget = Prepared(database, delete(errors).where(old))
+
+    def body(self, state: Outcomes) -> Tally:
+        """The counts."""
+        return state.tally
+
+    def state(self, body: Any) -> Outcomes:
+        """A project of which only the counts are known yet."""
+        return Outcomes(body)
+
+    def load(
+        self, connection: Connection, states: Mapping[str, Outcomes], commands: Mapping[str, Sequence[Any]]
+    ) -> None:
+        """Give each project the tracks of the tasks that are reported, and who else had the same errors."""
+        if not states:
+            return
+        wanted = [command for entity_id in states for command in commands[entity_id]]
+        entities = packed(self._database, sorted(states))
+        tasks = packed(self._database, sorted({command.task_id for command in wanted}))
+        for entity_id, task_id, body in self._find_tracks.fetch(connection, {"entities": entities, "tasks": tasks}):
+            states[entity_id].tracks[task_id] = from_text(body, Track)
+        prints = sorted({command.fingerprint for command in wanted if isinstance(command, Report)} - {""})
+        if prints:
+            parameters = {"entities": entities, "prints": packed(self._database, prints)}
+            for entity_id, fingerprint, task_id, at_us in self._find_errors.fetch(connection, parameters):
+                states[entity_id].errors.setdefault(fingerprint, {})[task_id] = from_us(at_us)
+
+    def save(self, connection: Connection, changes: Sequence[Change[Outcomes]]) -> None:
+        """Write the tracks that changed; errors of tasks that went well, or are a day old, are dropped."""
+        tracks: list[dict[str, Any]] = []
+        errors: list[dict[str, Any]] = []
+        for change in changes:
+            outcomes = change.state
+            assert outcomes is not None
+            touched = {event.data.task_id for event in change.events}
+            tracks += [
+                {"entity_id": change.entity_id, "task_id": task, "body": to_text(outcomes.tracks[task])}
+                for task in touched
+            ]
+            errors += _errors_of(change, outcomes, touched)
+            self._drop(connection, change)
+        if tracks:
+            self._save_tracks.run(connection, tracks)
+        if errors:
+            self._save_errors.run(connection, errors)
+
+    def _drop(self, connection: Connection, change: Change[Outcomes]) -> None:
+        cleared = sorted({event.data.task_id for event in change.events if event.name in _CLEARING})
+        if cleared:
+            self._clear.start(connection, {"entity": change.entity_id, "tasks": packed(self._database, cleared)})
+        self._forget.start(connection, {"entity": change.entity_id, "oldest": to_us(change.at - FORGET_AFTER)})
+
+
+def _errors_of(change: Change[Outcomes], outcomes: Outcomes, touched: set[str]) -> list[dict[str, Any]]:
+    return [
+        {"entity_id": change.entity_id, "fingerprint": fingerprint, "task_id": task, "at_us": to_us(at)}
+        for fingerprint, failed in outcomes.errors.items()
+        for task, at in failed.items()
+        if task in touched
+    ]
