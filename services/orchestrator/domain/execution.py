@@ -13,6 +13,7 @@ from pointsman.services.orchestrator.domain.turn import Turn
 from pointsman.services.orchestrator.domain.values import Assignment, Delegation, Task
 from pointsman.services.orchestrator.domain.words import (
     PIPELINE_ENDED,
+    AssignmentEnd,
     Call,
     Capability,
     Move,
@@ -151,11 +152,20 @@ def pipeline_told(turn: Turn, command: PipelineTold) -> None:
     turn.note(facts.PipelineAdvanced(command.call_id, command.task_id, task.pipeline_id, command.status))
     if command.risks:
         turn.note(facts.RisksNoted(command.risks))
+    if command.status in PIPELINE_ENDED:
+        _withdraw_stages(turn, command.task_id)
     for delegation in command.delegations:
         _offer_stage(turn, command.task_id, delegation)
     if command.status is PipelineStatus.ESCALATED and turn.run.question is None:
         turn.ask(Question.PIPELINE_ESCALATED, "A stage cannot go on by itself.", (command.task_id,))
     advance_wave(turn)
+
+
+def _withdraw_stages(turn: Turn, task_id: str) -> None:
+    """The pipeline has ended without waiting for these."""
+    for item in (*turn.run.assignments.values(), *turn.run.held):
+        if item.purpose is Purpose.STAGE and item.task_id == task_id:
+            turn.end_assignment(item.assignment_id, AssignmentEnd.CANCELLED)
 
 
 def _offer_stage(turn: Turn, task_id: str, delegation: Delegation) -> None:
@@ -219,6 +229,7 @@ def pipeline_gone(turn: Turn, task_id: str) -> None:
     """The pipeline service does not know it any more: the attempt has failed."""
     pipeline_id = turn.run.tasks[task_id].pipeline_id
     turn.note(facts.PipelineAdvanced("", task_id, pipeline_id, PipelineStatus.ABORTED))
+    _withdraw_stages(turn, task_id)
     advance_wave(turn)
 
 

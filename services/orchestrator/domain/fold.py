@@ -39,11 +39,17 @@ def _forget_call(run: Run, data: Any) -> Run:
 
 def _moved(run: Run, event: Event, at: datetime) -> Run:
     move, data = Move(event.name), event.data
-    run = replace(run, status=State(event.target), since=at, question=None, held=())
+    run = replace(run, status=State(event.target), since=at)
+    if move not in _WORK_GOES_ON:
+        run = replace(run, question=None, held=())
     if data.is_replan:
         run = replace(run, replans=run.replans + 1)
     fold = _MOVE_FOLDS.get(move)
     return fold(run, data) if fold else run
+
+
+_WORK_GOES_ON = frozenset({Move.DISPATCH_SUCCESS, Move.RESULT_ARRIVED, Move.ARTIFACTS_LOADED, Move.NEED_MORE_RESULTS})
+"""Moves after which work that was held back, and the question about it, still stand."""
 
 
 def _replanning(run: Run, data: facts.Moved) -> Run:
@@ -213,7 +219,8 @@ def _assignment_retried(run: Run, data: facts.AssignmentRetried) -> Run:
 
 def _assignment_ended(run: Run, data: facts.AssignmentEnded) -> Run:
     left = {key: item for key, item in run.assignments.items() if key != data.assignment_id}
-    return _spend(replace(run, assignments=left), data.usage)
+    held = tuple(item for item in run.held if item.assignment_id != data.assignment_id)
+    return _spend(replace(run, assignments=left, held=held), data.usage)
 
 
 def _asked(run: Run, data: facts.Asked) -> Run:

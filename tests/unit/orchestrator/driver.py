@@ -32,6 +32,7 @@ from pointsman.services.orchestrator.domain.words import (
     PipelineStatus,
     Purpose,
     Reply,
+    State,
     Verdict,
     WorkflowStatus,
 )
@@ -87,11 +88,17 @@ class Driver:
 
     @property
     def run(self) -> Run:
+        """The run."""
         assert self.state is not None
         return self.state.run
 
+    def is_in(self, state: State) -> bool:
+        """Whether the run is in the state now."""
+        return self.run.status is state
+
     @property
     def moves(self) -> list[str]:
+        """The names of the events that changed the state."""
         return [event.name for event in self.journal if event.source != event.target]
 
     def send(self, command: Any) -> Any:
@@ -118,6 +125,7 @@ class Driver:
         return from_text(to_text(event.data), MACHINE.events[event.name])
 
     def submit(self, intent: str = "add a flag") -> "Driver":
+        """Start the run."""
         self.send(commands.Submit("run_1", intent, self.order, self.budget))
         return self
 
@@ -227,9 +235,7 @@ class Driver:
     def hand_in(self, assignment: Assignment, result: Any, agent_id: str = "agent") -> Any:
         """Lease an assignment, complete it, and let the other services answer."""
         epoch = self.lease(assignment.assignment_id, agent_id)
-        answer = self.send(
-            commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, agent_id, result)
-        )
+        answer = self.send(commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, agent_id, result))
         self.settle()
         return answer
 
@@ -259,9 +265,8 @@ class Driver:
         return commands.StageResult(self.stage_verdicts.get(assignment.stage, "PASS"), work=made)
 
     def good_verification(self) -> commands.VerifyResult:
-        findings = tuple(
-            commands.TaskFinding(task_id, True, ("K1",), (f"{task_id}-C1",)) for task_id in self.run.wave
-        )
+        """Everything of the wave is merged and proven."""
+        findings = tuple(commands.TaskFinding(task_id, True, ("K1",), (f"{task_id}-C1",)) for task_id in self.run.wave)
         return commands.VerifyResult(findings, "a" * 40, "", "{}")
 
     def work_until(self, *purposes: Purpose) -> "Driver":
@@ -286,5 +291,6 @@ class Driver:
         return self.settle()
 
     def with_budget(self, **limits: Any) -> "Driver":
+        """Limit what the run may spend."""
         self.budget = replace(self.budget, **limits)
         return self

@@ -24,13 +24,13 @@ def found(resume: Resume, candidates: tuple[Candidate, ...]) -> Driver:
 
 def test_resume_asks_when_there_is_unfinished_work() -> None:
     driver = found(Resume.ASK, PLANNED)
-    assert driver.run.status is State.RESUME_ASK
+    assert driver.is_in(State.RESUME_ASK)
     assert asked(driver, Question.RESUME)
 
 
 def test_resume_no_goes_on_with_the_message_and_keeps_the_candidates() -> None:
     driver = found(Resume.ASK, PLANNED).reply(Reply.RESUME_NO)
-    assert driver.run.status is State.RESEARCH_FANOUT
+    assert driver.is_in(State.RESEARCH_FANOUT)
     assert driver.run.intent == "new wish"
     assert driver.run.candidates == PLANNED
 
@@ -55,7 +55,7 @@ def test_nothing_to_resume_goes_on_with_the_message() -> None:
 
 def test_a_resumed_run_does_only_the_tasks_that_are_left_and_starts_the_kept_message_after_complete() -> None:
     driver = found(Resume.YES, PLANNED).work_until()
-    assert driver.run.status is State.COMPLETE
+    assert driver.is_in(State.COMPLETE)
     assert driver.run.wave == ("T2",)
     assert driver.told[-1].kind == Call.START_NEXT
     assert driver.told[-1].data.epic_id == "epic_queued"
@@ -63,14 +63,14 @@ def test_a_resumed_run_does_only_the_tasks_that_are_left_and_starts_the_kept_mes
 
 def test_an_idle_epic_resumes_as_a_run_of_its_own() -> None:
     driver = found(Resume.YES, IDLE)
-    assert driver.run.status is State.CANCELLED
+    assert driver.is_in(State.CANCELLED)
     assert driver.run.end_reason == "kept"
     assert [effect.data.epic_id for effect in driver.told if effect.kind == Call.START_NEXT] == ["epic_8"]
 
 
 def test_confidence_below_0_6_at_intake_asks_for_clarity() -> None:
     driver = Driver(confidence=0.59).submit().settle()
-    assert driver.run.status is State.ASK_SWITCH
+    assert driver.is_in(State.ASK_SWITCH)
     assert asked(driver, Question.LOW_CONFIDENCE)
 
 
@@ -87,12 +87,12 @@ def test_clarified_replaces_the_intake_text_with_confidence_one() -> None:
     driver = Driver(confidence=0.5).submit().settle().reply(Reply.CLARIFIED, text="I mean this")
     assert driver.run.intent == "I mean this"
     assert driver.run.effective_confidence == 1.0
-    assert driver.run.status is State.RESEARCH_FANOUT
+    assert driver.is_in(State.RESEARCH_FANOUT)
 
 
 def test_a_clarification_that_is_still_unsure_is_asked_about_again() -> None:
     driver = Driver(confidence=0.5).submit().settle().reply(Reply.CLARIFIED, text="perhaps", confidence=0.59)
-    assert driver.run.status is State.ASK_SWITCH
+    assert driver.is_in(State.ASK_SWITCH)
     assert driver.run.question is not None
     assert driver.run.question.question_id == "q2"
 
@@ -106,14 +106,14 @@ def test_a_clarification_without_words_is_refused_with_the_field() -> None:
 
 def test_another_live_run_of_the_session_is_a_conflict() -> None:
     driver = Driver(rival_run_id="run_0").submit().settle()
-    assert driver.run.status is State.ASK_SWITCH
+    assert driver.is_in(State.ASK_SWITCH)
     assert asked(driver, Question.CONFLICT)
 
 
 def test_switch_parks_the_other_run_and_goes_on() -> None:
     driver = Driver(rival_run_id="run_0").submit().settle().reply(Reply.SWITCH)
     assert [(e.kind, e.data.run_id) for e in driver.told] == [(Call.PARK_RUN, "run_0")]
-    assert driver.run.status is State.RESEARCH_FANOUT
+    assert driver.is_in(State.RESEARCH_FANOUT)
 
 
 def test_keep_stores_this_epic_and_ends_kept() -> None:

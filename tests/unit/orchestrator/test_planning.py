@@ -43,7 +43,7 @@ def test_without_a_planner_the_built_in_plan_has_one_task_and_the_given_command(
 def test_a_plan_below_0_6_asks_for_clarity() -> None:
     driver = Driver(ALL).submit().settle()
     driver.hand_in(driver.open(Purpose.PLAN)[0], commands.PlanResult(plan(confidence=0.59)))
-    assert driver.run.status is State.ASK_SWITCH
+    assert driver.is_in(State.ASK_SWITCH)
 
 
 def test_a_clarified_plan_is_made_again_and_the_answers_confidence_holds() -> None:
@@ -51,7 +51,7 @@ def test_a_clarified_plan_is_made_again_and_the_answers_confidence_holds() -> No
     driver.hand_in(driver.open(Purpose.PLAN)[0], commands.PlanResult(plan(confidence=0.1)))
     driver.reply(Reply.CLARIFIED, text="so")
     driver.hand_in(driver.open(Purpose.PLAN)[0], commands.PlanResult(plan(confidence=0.1)))
-    assert driver.run.status is State.RESEARCH_FANOUT
+    assert driver.is_in(State.RESEARCH_FANOUT)
 
 
 def test_the_plan_is_reviewed_only_when_the_router_called_for_a_debate() -> None:
@@ -69,9 +69,9 @@ def test_rounds_one_and_two_stay_and_the_third_releases_the_item_as_a_residual_r
     driver = debating(MODIFY, MODIFY, MODIFY)
     debate(driver, remarks("a"))
     debate(driver, remarks("a"))
-    assert driver.run.status is State.PLAN_REVIEW
+    assert driver.is_in(State.PLAN_REVIEW)
     debate(driver, remarks("a"))
-    assert driver.run.status is State.RESEARCH_FANOUT
+    assert driver.is_in(State.RESEARCH_FANOUT)
     assert [risk.key for risk in driver.run.risks] == ["feedback-a"]
 
 
@@ -80,19 +80,19 @@ def test_rounds_are_counted_per_feedback_item() -> None:
     debate(driver, remarks("a"))
     debate(driver, remarks("a"))
     debate(driver, remarks("a", "b"))
-    assert driver.run.status is State.PLAN_REVIEW
+    assert driver.is_in(State.PLAN_REVIEW)
     assert list(driver.run.remarks) == ["b"]
     debate(driver, remarks("b"))
-    assert driver.run.status is State.PLAN_REVIEW
+    assert driver.is_in(State.PLAN_REVIEW)
 
 
 def test_blocking_feedback_goes_back_to_the_plan_three_times_then_asks() -> None:
     driver = debating(*[MODIFY] * 4)
     for _ in range(3):
         debate(driver, remarks("a", blocking=True))
-        assert driver.run.status is State.PLAN_REVIEW
+        assert driver.is_in(State.PLAN_REVIEW)
     debate(driver, remarks("a", blocking=True))
-    assert driver.run.status is State.ASK_SWITCH
+    assert driver.is_in(State.ASK_SWITCH)
     assert driver.moves.count("blocking_feedback") == 3
     assert "feedback_escalated" in driver.moves
 
@@ -122,7 +122,7 @@ def test_without_a_debater_a_person_is_asked() -> None:
     assert driver.run.question is not None
     assert driver.run.question.kind is Question.DEBATE
     driver.reply(Reply.PROCEED)
-    assert driver.run.status is State.RESEARCH_FANOUT
+    assert driver.is_in(State.RESEARCH_FANOUT)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_audit_errors_are_blocking_feedback_with_require_audit() -> None:
     driver.audit_errors = ("T1: undecided 'TBD'",)
     driver.submit().settle().work_until(Purpose.DEBATE, Purpose.RESEARCH)
     assert driver.moves.count("blocking_feedback") == 3
-    assert driver.run.status is State.ASK_SWITCH
+    assert driver.is_in(State.ASK_SWITCH)
 
 
 def test_a_lost_planner_is_replaced_by_the_built_in_one_and_is_a_risk() -> None:
@@ -182,7 +182,7 @@ def test_research_fans_out_one_assignment_per_slot() -> None:
 def test_open_slots_need_more_results_and_are_waited_for() -> None:
     driver = researching("a", "b")
     report(driver, "a")
-    assert driver.run.status is State.WAIT_OTHERS
+    assert driver.is_in(State.WAIT_OTHERS)
     assert [item.slot for item in driver.open()] == ["b"]
 
 
@@ -206,7 +206,7 @@ def test_research_whose_mean_confidence_is_below_0_6_needs_a_new_plan() -> None:
     report(driver, "a", 0.5)
     report(driver, "b", 0.69)
     assert driver.moves[-1] == "need_replan"
-    assert driver.run.status is State.PLAN_BASELINE
+    assert driver.is_in(State.PLAN_BASELINE)
 
 
 def test_a_lost_slot_is_left_out_and_becomes_a_residual_risk() -> None:

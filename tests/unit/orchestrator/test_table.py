@@ -79,7 +79,7 @@ def test_there_are_the_26_states_of_the_diagram() -> None:
 
 
 def test_the_wire_has_the_same_states() -> None:
-    names = [name.removeprefix("RUN_STATE_") for name in run_pb2.RunState.keys()]
+    names = [name.removeprefix("RUN_STATE_") for name in run_pb2.RunState.keys()]  # noqa: SIM118
     assert names == ["UNSPECIFIED", *State]
 
 
@@ -200,7 +200,14 @@ REVIEW_ACCEPT REPLAN_PATCH requirement_changed_or_blocked
 REVIEW_ACCEPT COMPLETE pass
 REPLAN_PATCH PLAN_BASELINE patch_applied
 """
-ADDED = {"dispatch_failed", "blocking_feedback", "feedback_escalated", "next_wave", "replan_limit", "requirement_changed"}
+ADDED = {
+    "dispatch_failed",
+    "blocking_feedback",
+    "feedback_escalated",
+    "next_wave",
+    "replan_limit",
+    "requirement_changed",
+}
 
 
 def test_the_table_has_each_row_of_the_seed_and_only_the_ruled_ones_besides() -> None:

@@ -1,0 +1,265 @@
+"""Claims, evidence, reviewers, the verifier, and what becomes of a wave."""
+
+from typing import Any
+
+import pytest
+
+from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.commands import ReviewResult, StageResult, TaskFinding, VerifyResult
+from pointsman.services.orchestrator.domain.values import ClaimOutline, Plan, TaskOutline, Work
+from pointsman.services.orchestrator.domain.words import (
+    Call,
+    Capability,
+    DebateVerdict,
+    EvidenceKind,
+    Purpose,
+    Question,
+    Reply,
+    State,
+    TaskStatus,
+    Verdict,
+)
+from tests.unit.orchestrator.driver import ALL, Driver, outline, plan, work
+
+REPOSITORY: dict[str, Any] = {"repository_id": "r", "base_commit": "b" * 40}
+
+
+def coding(*task_ids: str, the_plan: Plan | None = None, **order: object) -> Driver:
+    driver = Driver(ALL, **order).submit().settle()
+    driver.hand_in(driver.open(Purpose.PLAN)[0], commands.PlanResult(the_plan or plan(*task_ids)))
+    return driver.work_until(Purpose.STAGE)
+
+
+def handing_in(driver: Driver, made: Work) -> Driver:
+    driver.hand_in(driver.open(Purpose.STAGE)[0], StageResult("PASS", work=made), made.author)
+    return driver.work_until(Purpose.REVIEW, Purpose.VERIFY)
+
+
+def review(
+    driver: Driver,
+    verdict: Verdict = Verdict.PASS,
+    feedback: tuple[str, ...] = (),
+    rejected_claims: tuple[str, ...] = (),
+) -> None:
+    driver.hand_in(driver.open(Purpose.REVIEW)[0], ReviewResult(verdict, rejected_claims, feedback))
+
+
+def test_a_claim_without_evidence_is_rejected_before_any_reviewer_is_asked() -> None:
+    driver = coding("T1")
+    handing_in(driver, Work("coder", (ClaimOutline("K7", ("T1-C1",), ()),), (), "{}"))
+    assert "reject_or_retry" in driver.moves
+    assert driver.run.tasks["T1"].rejections == ("claims without evidence: K7",)
+    before = driver.journal[: [event.name for event in driver.journal].index("reject_or_retry")]
+    assert Purpose.REVIEW not in [event.data.assignment.purpose for event in before if event.name == "assigned"]
+
+
+def test_a_note_alone_never_supports_a_claim() -> None:
+    driver = handing_in(coding("T1"), work("T1", "coder", EvidenceKind.NOTE))
+    assert "no claim with evidence speaks to: T1-C1" in driver.run.tasks["T1"].rejections[0]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in EvidenceKind if kind is not EvidenceKind.NOTE])
+def test_every_other_kind_of_evidence_can_support_a_claim(kind: EvidenceKind) -> None:
+    driver = handing_in(coding("T1"), work("T1", "coder", kind))
+    review(driver)
+    assert driver.is_in(State.COMPLETE)
+
+
+def test_a_pass_accepts_the_task_and_completes_the_run() -> None:
+    driver = handing_in(coding("T1"), work("T1"))
+    review(driver)
+    assert driver.is_in(State.COMPLETE)
+    assert driver.run.tasks["T1"].status is TaskStatus.ACCEPTED
+
+
+def test_a_retry_goes_back_to_the_coder_with_the_reasons() -> None:
+    driver = handing_in(coding("T1"), work("T1"))
+    review(driver, Verdict.RETRY, feedback=("too slow",), rejected_claims=("K1",))
+    assert driver.moves.count("reject_or_retry") == 1
+    assert driver.run.tasks["T1"].rejections == ("too slow (claims K1)",)
+    assert driver.is_in(State.CODER_EXEC)
+
+
+def test_a_replan_goes_to_the_patch_and_releases_the_task() -> None:
+    driver = handing_in(coding("T1"), work("T1"))
+    review(driver, Verdict.REPLAN, feedback=("wrong idea",))
+    assert driver.is_in(State.REPLAN_PATCH)
+    assert driver.run.replans == 1
+    assert driver.told[-1].kind == Call.RELEASE
+    assert driver.told[-1].data.task_ids == ("T1",)
+    assert "patch_applied" in driver.work_until(Purpose.STAGE).moves
+
+
+def test_the_reviewer_is_never_the_author() -> None:
+    driver = handing_in(coding("T1"), work("T1", "ada"))
+    assert driver.open(Purpose.REVIEW)[0].excluded_agent == "ada"
+
+
+def test_a_pass_that_rejects_claims_is_contradictory_and_counts_as_a_failed_attempt() -> None:
+    driver = handing_in(coding("T1"), work("T1"))
+    answer = driver.hand_in(driver.open(Purpose.REVIEW)[0], ReviewResult(Verdict.PASS, ("K1",)))
+    assert (answer.accepted, answer.field) == (False, "review.rejected_claims")
+
+
+def test_a_review_of_unknown_claims_is_malformed() -> None:
+    driver = handing_in(coding("T1"), work("T1"))
+    answer = driver.hand_in(driver.open(Purpose.REVIEW)[0], ReviewResult(Verdict.RETRY, ("K99",)))
+    assert answer.field == "review.rejected_claims"
+
+
+def test_three_rejections_are_retried_and_the_fourth_brings_a_person_in() -> None:
+    driver = coding("T1")
+    for _ in range(3):
+        review(handing_in(driver, work("T1")), Verdict.RETRY)
+        assert driver.is_in(State.CODER_EXEC)
+    review(handing_in(driver, work("T1")), Verdict.RETRY)
+    assert driver.is_in(State.ASK_SWITCH)
+    assert driver.run.confidence == 0.0
+    assert driver.moves.count("reject_or_retry") == 3
+
+
+@pytest.mark.parametrize(
+    ("verdict", "state"),
+    [
+        (DebateVerdict.RETRY, State.CODER_EXEC),
+        (DebateVerdict.PIVOT, State.REPLAN_PATCH),
+        (DebateVerdict.ESCALATE, State.ASK_SWITCH),
+    ],
+)
+def test_at_each_rejection_the_router_is_consulted(verdict: DebateVerdict, state: State) -> None:
+    driver = handing_in(coding("T1"), work("T1"))
+    driver.verdicts = [verdict]
+    review(driver, Verdict.RETRY)
+    assert driver.run.status is state
+
+
+def test_an_acceptance_after_rejections_tells_the_router_of_the_success() -> None:
+    driver = handing_in(coding("T1"), work("T1"))
+    review(driver, Verdict.RETRY)
+    review(handing_in(driver, work("T1")))
+    outcomes = [effect.data.failed for effect in driver.told if effect.kind == Call.REPORT_OUTCOME]
+    assert outcomes == [False]
+
+
+def test_tasks_that_are_left_make_the_next_wave() -> None:
+    driver = Driver(ALL).with_budget(fan_out=1).submit().settle()
+    driver.hand_in(driver.open(Purpose.PLAN)[0], commands.PlanResult(plan("T1", "T2")))
+    driver.work_until()
+    assert driver.is_in(State.COMPLETE)
+    assert driver.moves.count("next_wave") == 1
+
+
+def test_one_rejected_task_does_not_hold_the_accepted_one_back() -> None:
+    driver = coding("T1", "T2")
+    driver.work_until(Purpose.REVIEW)
+    first, second = driver.open(Purpose.REVIEW)
+    driver.hand_in(first, ReviewResult(Verdict.RETRY))
+    driver.hand_in(second, ReviewResult(Verdict.PASS))
+    assert driver.run.tasks["T2"].status is TaskStatus.ACCEPTED
+    assert driver.run.wave == ("T1",)
+    assert driver.work_until().run.status is State.COMPLETE
+
+
+def test_a_task_without_a_required_criterion_is_for_a_person() -> None:
+    optional = TaskOutline("T1", "task", outline("T1", required=False).criteria)
+    driver = handing_in(coding(the_plan=Plan((optional,), (), 0.9, "{}")), work("T1"))
+    assert driver.run.question is not None
+    assert driver.run.question.kind is Question.ACCEPTANCE
+    assert driver.run.question.subjects == ("T1",)
+    assert driver.reply(Reply.ACCEPT).run.status is State.COMPLETE
+
+
+def test_work_without_any_claim_is_for_a_person_and_a_rejection_is_retried() -> None:
+    driver = handing_in(coding("T1"), Work("coder", (), (), "{}"))
+    assert driver.run.question is not None
+    driver.reply(Reply.REJECT, text="nothing there")
+    assert driver.run.tasks["T1"].rejections == ("nothing there",)
+    assert driver.is_in(State.CODER_EXEC)
+
+
+def test_no_reviewer_and_no_command_leaves_it_to_a_person() -> None:
+    driver = Driver(frozenset({Capability.CODE})).submit().settle()
+    driver.hand_in(driver.open()[0], StageResult("PASS", work=work("T1")), "coder")
+    assert driver.run.question is not None
+    assert driver.reply(Reply.ACCEPT, task_id="T1").run.status is State.COMPLETE
+
+
+def verifying(**order: object) -> Driver:
+    driver = coding(the_plan=plan("T1", command=True), **REPOSITORY, **order)
+    driver = handing_in(driver, work("T1"))
+    review(driver)
+    return driver
+
+
+def verify(driver: Driver, *findings: TaskFinding) -> None:
+    driver.hand_in(driver.open(Purpose.VERIFY)[0], VerifyResult(findings, "c" * 40, "", "{}"))
+
+
+def test_one_verification_per_wave_follows_the_reviews() -> None:
+    driver = verifying()
+    assert [item.purpose for item in driver.open()] == [Purpose.VERIFY]
+    verify(driver, TaskFinding("T1", True, ("K1",), ("T1-C1",)))
+    assert driver.is_in(State.COMPLETE)
+    assert driver.run.accepted_commit == "c" * 40
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [
+        TaskFinding("T1", False, ("K1",), ("T1-C1",), "conflict in a.py"),
+        TaskFinding("T1", True, ("K1",), ()),
+        TaskFinding("T1", True, (), ("T1-C1",)),
+    ],
+    ids=["conflict", "command failed", "claim not supported"],
+)
+def test_a_required_criterion_with_a_command_is_supported_only_by_that_command(finding: TaskFinding) -> None:
+    driver = verifying()
+    verify(driver, finding)
+    assert "reject_or_retry" in driver.moves
+
+
+def test_a_task_that_the_verifier_says_nothing_about_is_rejected() -> None:
+    driver = verifying()
+    verify(driver)
+    assert driver.run.tasks["T1"].rejections == ("the verifier did not accept it",)
+
+
+def test_a_verification_of_another_waves_task_is_malformed() -> None:
+    driver = verifying()
+    result = VerifyResult((TaskFinding("T77", True, (), ()),), "", "", "{}")
+    assert driver.hand_in(driver.open()[0], result).field == "verification.tasks"
+
+
+def test_a_lost_verifier_leaves_it_to_a_person() -> None:
+    driver = verifying()
+    driver.lose(driver.open()[0])
+    assert driver.run.question is not None
+    assert driver.reply(Reply.ACCEPT).run.status is State.COMPLETE
+
+
+def test_a_lost_reviewer_leaves_it_to_the_verifier_and_is_a_risk() -> None:
+    driver = handing_in(coding(the_plan=plan("T1", command=True), **REPOSITORY), work("T1"))
+    driver.lose(driver.open(Purpose.REVIEW)[0])
+    verify(driver, TaskFinding("T1", True, ("K1",), ("T1-C1",)))
+    assert driver.is_in(State.COMPLETE)
+    assert [risk.key for risk in driver.run.risks] == ["unreviewed-T1"]
+
+
+def test_a_criterion_without_a_command_needs_a_reviewers_or_a_persons_yes() -> None:
+    driver = handing_in(coding("T1", **REPOSITORY), work("T1"))
+    driver.lose(driver.open(Purpose.REVIEW)[0])
+    verify(driver, TaskFinding("T1", True, ("K1",), ()))
+    assert driver.run.question is not None
+    assert driver.run.question.kind is Question.ACCEPTANCE
+
+
+def test_changes_to_files_that_a_criterion_names_as_its_tests_are_a_residual_risk() -> None:
+    driver = handing_in(coding("T1"), work("T1", files=("tests/test_it.py", "a.py")))
+    review(driver)
+    assert [risk.key for risk in driver.run.risks] == ["tests-T1"]
+
+
+def test_no_wave_passes_with_a_rejected_task_whatever_is_said() -> None:
+    driver = handing_in(coding("T1"), work("T1", "coder", EvidenceKind.NOTE))
+    assert "pass" not in driver.moves
+    assert "next_wave" not in driver.moves

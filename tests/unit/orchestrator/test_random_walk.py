@@ -1,0 +1,213 @@
+"""A model test: whatever is said to a run, in whatever order and however often, it keeps its word."""
+# ruff: noqa: D102 - a rule's name says what it does
+
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from pointsman.services.chassis.codec import to_text
+from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.decide import MACHINE
+from pointsman.services.orchestrator.domain.facts import Moved
+from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS
+from pointsman.services.orchestrator.domain.table import rows_for
+from pointsman.services.orchestrator.domain.values import Budget, Candidate, Remark
+from pointsman.services.orchestrator.domain.waiting import waiting_for
+from pointsman.services.orchestrator.domain.words import (
+    TAKES,
+    Capability,
+    DebateVerdict,
+    EvidenceKind,
+    Move,
+    Purpose,
+    Reply,
+    Resume,
+    State,
+    TaskStatus,
+    Verdict,
+    Wait,
+    WorkflowStatus,
+)
+from tests.unit.orchestrator.driver import Driver, plan, work
+
+CAPABILITIES = st.frozensets(st.sampled_from(Capability))
+EXPECTED = {Reason.STATE_FORBIDS, Reason.LEASE_LOST, Reason.INVALID_FIELD, Reason.ALREADY_EXISTS}
+
+
+class RandomWalk(RuleBasedStateMachine):
+    """One run, and everybody who may say something to it, well-behaved or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.driver = Driver()
+        self.said: list[Any] = []
+        self.ended: State | None = None
+
+    @initialize(
+        present=CAPABILITIES,
+        confidence=st.sampled_from([0.5, 0.6, 0.9]),
+        resume=st.sampled_from(Resume),
+        flags=st.tuples(st.booleans(), st.booleans(), st.booleans(), st.booleans()),
+    )
+    def submit(
+        self, present: frozenset[Capability], confidence: float, resume: Resume, flags: tuple[bool, bool, bool, bool]
+    ) -> None:
+        debate, rival, repository, candidates = flags
+        self.driver = Driver(
+            present,
+            confidence=confidence,
+            resume=resume,
+            debate=debate,
+            rival_run_id="run_0" if rival else "",
+            repository_id="r" if repository else "",
+        )
+        if candidates:
+            self.driver.candidates = (Candidate("epic_9", "old", planned=True),)
+        self.driver.with_budget(assignments=40, transitions=600).submit()
+
+    def say(self, command: Any) -> Any:
+        self.said.append(command)
+        try:
+            return self.driver.send(command)
+        except Refusal as refusal:
+            if refusal.reason not in EXPECTED:
+                raise
+            return None
+
+    @rule(present=CAPABILITIES)
+    def agents_come_and_go(self, present: frozenset[Capability]) -> None:
+        self.driver.present = present
+
+    @precondition(lambda self: self.driver.effects)
+    @rule(
+        refuse=st.integers(0, 9),
+        status=st.sampled_from([WorkflowStatus.RUNNING] * 3 + [WorkflowStatus.PAUSED, WorkflowStatus.BLOCKED]),
+        verdict=st.sampled_from(DebateVerdict),
+    )
+    def a_peer_answers(self, refuse: int, status: WorkflowStatus, verdict: DebateVerdict) -> None:
+        if self.driver.workflow is not WorkflowStatus.COMPLETED:
+            self.driver.workflow = status
+        self.driver.verdicts = [verdict]
+        effect = self.driver.effects.pop(0)
+        if refuse == 0:
+            self.say(commands.CallRefused("run_1", effect.data.call_id, "refused"))
+        else:
+            self.driver._deliver(effect)
+
+    @precondition(lambda self: self.driver.open())
+    @rule(data=st.data(), quality=st.sampled_from(["good", "good", "good", "bad", "lost", "odd", "fails"]))
+    def an_agent_answers(self, data: st.DataObject, quality: str) -> None:
+        assignment = data.draw(st.sampled_from(self.driver.open()))
+        key = assignment.assignment_id
+        agent_id = "coder" if assignment.capability is Capability.CODE else "agent"
+        epoch = self.driver.lease(key, agent_id)
+        if quality == "lost":
+            self.say(commands.ExpireAssignment("run_1", key, epoch))
+        elif quality == "fails":
+            self.say(commands.FailAssignment("run_1", key, epoch, agent_id, "cannot"))
+        else:
+            result = self.result(assignment, quality)
+            self.say(commands.CompleteAssignment("run_1", key, epoch, agent_id, result))
+
+    def result(self, assignment: Any, quality: str) -> Any:
+        if quality == "odd":
+            return commands.MalformedResult("x", "odd")
+        good = self.driver.good_result(assignment)
+        bad: dict[Purpose, Any] = {
+            Purpose.PLAN: commands.PlanResult(plan("T1", "T2", confidence=0.3)),
+            Purpose.DEBATE: commands.DebateResult((Remark("k", "no"),)),
+            Purpose.RESEARCH: commands.ResearchResult(0.1, "{}"),
+            Purpose.REVIEW: commands.ReviewResult(Verdict.RETRY),
+            Purpose.STAGE: commands.StageResult("PASS", work=work(assignment.task_id, "coder", EvidenceKind.NOTE)),
+        }
+        return bad.get(assignment.purpose, good) if quality == "bad" else good
+
+    @precondition(lambda self: self.driver.run.question)
+    @rule(data=st.data(), confidence=st.sampled_from([None, 0.1, 0.9]))
+    def a_person_answers(self, data: st.DataObject, confidence: float | None) -> None:
+        question = self.driver.run.question
+        assert question is not None
+        reply = data.draw(st.sampled_from([*TAKES[question.kind], Reply.RAISE, Reply.ACCEPT]))
+        budget = Budget(10_000, 0, 0, 0, 0, 0.0)
+        self.say(commands.Answer("run_1", question.question_id, reply, "so", confidence, budget, stage="REVIEW"))
+
+    @precondition(lambda self: self.driver.timers)
+    @rule(data=st.data())
+    def a_timer_fires(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.driver.timers)))
+        self.driver.now = max(self.driver.now, self.driver.timers.pop(name))
+        self.say(commands.TimerFired("run_1", name))
+
+    @rule(chance=st.integers(0, 14))
+    def the_requirement_changes(self, chance: int) -> None:
+        if chance == 0:
+            self.say(commands.ChangeRequirement("run_1", "more"))
+
+    @rule(chance=st.integers(0, 30))
+    def somebody_cancels(self, chance: int) -> None:
+        if chance == 0:
+            self.say(commands.Cancel("run_1", "enough"))
+
+    @precondition(lambda self: self.said)
+    @rule(data=st.data())
+    def something_is_said_again(self, data: st.DataObject) -> None:
+        self.say(data.draw(st.sampled_from(self.said)))
+
+    @invariant()
+    def the_run_equals_the_fold_of_its_journal(self) -> None:
+        if self.driver.state is None:
+            return
+        state = None
+        for event in self.driver.journal:
+            state = MACHINE.apply(state, event, self.driver.run.created_at)
+        assert state is not None
+        assert state.run.status is self.driver.run.status
+        assert set(state.run.assignments) == set(self.driver.run.assignments)
+        assert to_text(state.run.tasks) == to_text(self.driver.run.tasks)
+
+    @invariant()
+    def each_move_stands_in_the_table_and_none_follows_the_end(self) -> None:
+        for event in self.driver.journal:
+            if isinstance(event.data, Moved):
+                targets = {str(row.target) for row in rows_for(State(event.source), Move(event.name))}
+                assert event.target in targets
+        if self.driver.state is None:
+            return
+        if self.ended is not None:
+            assert self.driver.run.status is self.ended
+        elif self.driver.run.ended:
+            self.ended = self.driver.run.status
+            assert self.driver.journal[-1].target == self.ended
+
+    @invariant()
+    def a_live_run_waits_for_somebody_and_has_a_timer(self) -> None:
+        if self.driver.state is None or self.driver.run.ended:
+            return
+        waiting = waiting_for(self.driver.run)
+        assert waiting is not None
+        named = waiting.kind in (Wait.PERSON, Wait.BUDGET, Wait.PAUSE, Wait.DEPENDENCY)
+        assert named or self.driver.timers or self.driver.effects or self.driver.run.assignments
+
+    @invariant()
+    def nothing_is_accepted_without_evidence_and_retries_are_bounded(self) -> None:
+        if self.driver.state is None:
+            return
+        for task in self.driver.run.tasks.values():
+            assert len(task.rejections) <= MAX_REJECTIONS + 1
+            if task.status is TaskStatus.ACCEPTED and task.work is not None:
+                assert all(claim.evidence for claim in task.work.claims)
+
+    @invariant()
+    def limits_hold(self) -> None:
+        if self.driver.state is not None:
+            assert len(self.driver.run.assignments) <= self.driver.run.budget.fan_out
+            assert self.driver.run.spent.assignments <= self.driver.run.budget.assignments
+
+
+RandomWalk.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestRandomWalk = RandomWalk.TestCase
