@@ -1,0 +1,107 @@
+"""Random commands on a real store, joined into batches as they come: it must agree with the pure model."""
+
+import asyncio
+import itertools
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection
+
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.codec import from_text
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.journal import broken_links
+from pointsman.services.chassis.machine import Event
+from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.workflow.__main__ import MIGRATIONS
+from pointsman.services.workflow.domain.events import EVENTS
+from pointsman.services.workflow.domain.machine import MACHINE
+from pointsman.services.workflow.domain.workflow import Workflow
+from pointsman.services.workflow.store import WorkflowStore
+from tests.unit.workflow.flow import ID, NOON
+from tests.unit.workflow.random_commands import COMMANDS, START, assert_sound
+from tests.unit.workflow.test_model import StillFlow
+
+_numbers = itertools.count(1)
+EXAMPLES = 40
+
+
+class Noon:
+    """A clock that stands still, as the model's does."""
+
+    def now(self) -> datetime:
+        """Noon."""
+        return NOON
+
+
+@pytest.fixture
+def workflows(database_url: str) -> Any:
+    database = Database(database_url, "workflow", Noon())
+    migrate(database, MIGRATIONS)
+    store = WorkflowStore(database)
+    yield store
+    store.store.close()
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(st.lists(st.lists(COMMANDS, min_size=1, max_size=5), max_size=8))
+def test_the_store_agrees_with_the_model(workflows: WorkflowStore, batches: list[list[Any]]) -> None:
+    project = f"project-{next(_numbers)}"
+    _forget_everything(workflows)
+    asyncio.run(_compare(workflows, project, [[*START], *batches]))
+
+
+async def _compare(workflows: WorkflowStore, project: str, batches: list[list[Any]]) -> None:
+    model = StillFlow()
+    for batch in batches:
+        expected = [model.outcome(command) for command in batch]
+        found = await asyncio.gather(*(_outcome(workflows, project, command) for command in batch))
+        assert found == expected
+    stored = await workflows.read_whole(project, ID)
+    assert stored.header == model.state.header
+    assert stored.book.tasks == model.state.book.tasks
+    assert stored.details == model.state.details
+    assert_sound(stored)
+    rows = await workflows.journal.page(project, ("workflow", ID), 0, 1000)
+    assert broken_links(rows) == []
+    assert len(rows) == len(model.journal)
+    folded: Workflow | None = None
+    for row in rows:
+        event = Event(row.event, row.source, row.target, from_text(row.payload, EVENTS[row.event]))
+        folded = MACHINE.apply(folded, event, NOON)
+    assert folded is not None
+    assert folded.header == stored.header
+    assert folded.book.tasks == stored.book.tasks
+    await _check_list(workflows, project, stored)
+
+
+async def _check_list(workflows: WorkflowStore, project: str, stored: Workflow) -> None:
+    listed = await workflows.list_resumable(project, (), 10)
+    assert [one.header for one in listed] == ([stored.header] if stored.header.resumable else [])
+
+
+async def _outcome(workflows: WorkflowStore, project: str, command: Any) -> Any:
+    request_id = f"request-{next(_numbers)}"
+    try:
+        return await workflows.submit(Caller("local", project, request_id=request_id, fingerprint="same"), command)
+    except Refusal as refusal:
+        return str(refusal)
+
+
+def _forget_everything(workflows: WorkflowStore) -> None:
+    """Each example begins with an empty store."""
+
+    def empty(connection: Connection) -> None:
+        for table in workflows.store.metadata.sorted_tables:
+            if table.name != "head":
+                connection.execute(table.delete())
+
+    asyncio.run(workflows.store.perform(empty))
