@@ -1,0 +1,15 @@
+"""Writing agents in Python: a `Worker`, a decorator per role, a function from a job to its result.
+
+A worker polls for what its roles can do, holds each assignment by a lease that it keeps alive, and hands the result in;
+a function that raises gives the assignment up. `CommandAgent` runs any command-line agent instead, `Verifier` proves
+work, `Surveyor` looks at a repository: `pointsman agent` starts all three. Nothing here reaches the services' code.
+"""
+
+from pointsman.worker.command import CommandAgent
+from pointsman.worker.containment import Limits
+from pointsman.worker.sdk import GiveUp, Job, Worker
+from pointsman.worker.survey import Surveyor
+from pointsman.worker.verifier import Verifier
+from pointsman.worker.workshop import Workshop
+
+__all__ = ["CommandAgent", "GiveUp", "Job", "Limits", "Surveyor", "Verifier", "Worker", "Workshop"]

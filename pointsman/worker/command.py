@@ -1,0 +1,196 @@
+"""The command agent: any command-line agent, run once per assignment on a bench of its own, believed only by its files."""
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import Message
+
+import pointsman
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.profiles import Profile, PromptBy
+from pointsman.worker import collection, containment
+from pointsman.worker import handoff as files
+from pointsman.worker.containment import Ended, EndedBy, Limits
+from pointsman.worker.git import Clone, GitFailed
+from pointsman.worker.plain import Unreadable
+from pointsman.worker.prompt import prompt_for
+from pointsman.worker.sdk import GiveUp, Job
+from pointsman.worker.verifier import BUNDLE_TYPE
+from pointsman.worker.workshop import Bench, Workshop, take_work
+
+MARKER = b"PIPELINE_ROUTE"
+MAX_TRANSCRIPT = 1_000_000
+MAX_PROMPT_ARGUMENT = 100_000
+
+
+class CommandAgent:
+    """Runs one profile's command for every assignment it is given."""
+
+    def __init__(self, workshop: Workshop, profile: Profile, limits: Limits | None = None) -> None:
+        self._workshop = workshop
+        self._profile = profile
+        self._limits = limits or Limits()
+
+    async def work(self, job: Job) -> Message:
+        """Do an assignment of any purpose but VERIFY; whatever is not as it must be is a failed attempt with its reason."""
+        async with self._workshop.bench(job) as bench:
+            try:
+                clone = await self._check_out(job, bench)
+                prompt = prompt_for(job.lease, bench.handoff)
+                files.write_handoff(bench.handoff, job.lease, prompt, await _bodies(job))
+                ended = await containment.run(self._task(job, bench, prompt))
+                self._require_success(ended)
+                return await self._collect(job, bench, clone, ended)
+            except (Unreadable, GitFailed) as error:
+                raise GiveUp(str(error)) from None
+
+    async def _check_out(self, job: Job, bench: Bench) -> Clone | None:
+        """The tree to work on: the coder's result for those who judge it, else the base."""
+        if not job.assignment.repository.id:
+            bench.tree.mkdir()
+            return None
+        clone = await self._workshop.clone_for(job)
+        commit = job.assignment.repository.base_commit
+        made = getattr(job.work, "coder_result", None)
+        if made is not None and made.result_commit and not _writes(job):
+            await take_work(job.client, clone, made)
+            commit = made.result_commit
+        await clone.check_out(commit, bench.tree)
+        return clone
+
+    def _task(self, job: Job, bench: Bench, prompt: str) -> containment.Task:
+        prompt_file = bench.handoff / files.PROMPT
+        values = {
+            "{prompt}": prompt[:MAX_PROMPT_ARGUMENT],
+            "{prompt_file}": str(prompt_file),
+            "{handoff}": str(bench.handoff),
+            "{worktree}": str(bench.tree),
+        }
+        command = [values.get(word, word) for word in self._profile.command]
+        homes = [Path(place).expanduser() for place in self._profile.writable]
+        return containment.Task(
+            command,
+            bench.tree,
+            containment.clean_environment(_variables(job, bench), self._profile.environment),
+            (bench.tree, bench.handoff, bench.scratch, *homes),
+            prompt_file if self._profile.prompt is PromptBy.STDIN else Path(os.devnull),
+            self._limits,
+        )
+
+    def _require_success(self, ended: Ended) -> None:
+        if ended.ended_by is not EndedBy.ITSELF or ended.exit_code not in self._profile.success:
+            reason = ended.reason or f"it ended with exit code {ended.exit_code}"
+            raise GiveUp(f"the agent's command failed: {reason}\n{ended.excerpt()}".strip())
+
+    async def _collect(self, job: Job, bench: Bench, clone: Clone | None, ended: Ended) -> Message:
+        purpose, folder = job.assignment.purpose, bench.handoff
+        if purpose == assignments.PURPOSE_STAGE:
+            made = await _made(job, bench, clone) if _writes(job) else None
+            return _stage_result(bench, made, ended, job)
+        return _COLLECT[purpose](folder, job)  # type: ignore[no-any-return]
+
+
+def _writes(job: Job) -> bool:
+    return job.assignment.capability == assignments.CAPABILITY_CODE
+
+
+def _variables(job: Job, bench: Bench) -> dict[str, str]:
+    assignment = job.assignment
+    return {
+        "PATH": os.pathsep.join((str(_own_command(bench)), os.environ.get("PATH", os.defpath))),
+        "HOME": str(bench.scratch),
+        "TMPDIR": str(bench.scratch),
+        "POINTSMAN_HANDOFF": str(bench.handoff),
+        "POINTSMAN_WORKTREE": str(bench.tree),
+        "POINTSMAN_RUN_ID": assignment.run_id,
+        "POINTSMAN_TASK_ID": assignment.task_id,
+        "POINTSMAN_STAGE": assignment.stage,
+        "POINTSMAN_ATTEMPT": str(assignment.attempt),
+        "TRACEPARENT": assignment.traceparent,
+    }
+
+
+def _own_command(bench: Bench) -> Path:
+    """A folder with a `pointsman` command that works wherever Pointsman is installed, or is not."""
+    folder = bench.scratch / "bin"
+    folder.mkdir()
+    script = folder / "pointsman"
+    root = str(Path(pointsman.__file__).parent.parent)
+    code = f"import sys; sys.path.insert(0, {root!r}); from pointsman.cli import main; main()"
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n')
+    script.chmod(0o755)
+    return folder
+
+
+async def _bodies(job: Job) -> dict[str, str]:
+    """The texts of all artifacts that the handoff names."""
+    wanted = {ref.sha256: ref for ref in _artifacts(job.work) if not ref.media_type.endswith("bundle")}
+    return {key: (await job.client.artifacts.get(ref)).decode(errors="replace") for key, ref in wanted.items()}
+
+
+def _artifacts(message: Message) -> Iterable[handoff.ArtifactRef]:
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        values: Iterable[Any] = (value,) if isinstance(value, Message) else value
+        for one in values:
+            if isinstance(one, handoff.ArtifactRef):
+                yield one
+            elif isinstance(one, Message):
+                yield from _artifacts(one)
+
+
+async def _made(job: Job, bench: Bench, clone: Clone | None) -> handoff.CoderResult:
+    """The coder's files and tree, with the tree's bundle stored at the control plane."""
+    if clone is None:
+        raise GiveUp("a coder needs a repository; submit the run with one", permanent=True)
+    base = job.assignment.repository.base_commit
+    captured = await clone.capture(bench.tree, base, job.agent_id)
+    criteria = {item.id for item in job.work.handoff.acceptance_criteria}
+    result = collection.coder_result(bench.handoff, bench.tree, captured, criteria)
+    body = await clone.make_bundle(base, captured.commit)
+    if body:
+        stored = await job.client.artifacts.put(body, BUNDLE_TYPE, job.assignment.run_id)
+        result.bundle.CopyFrom(stored)
+    return result
+
+
+def _stage_result(bench: Bench, made: handoff.CoderResult | None, ended: Ended, job: Job) -> Message:
+    """Where to go: the agent's own word where it left one; a coder's work alone means on; a judge must say."""
+    folder = bench.handoff
+    if (folder / files.ROUTE).exists():
+        route = collection.read_message(folder, files.ROUTE, work.StageRoute())
+        return work.StageResult(route=route, coder_result=made)
+    if MARKER in ended.output:
+        transcript = ended.output[-MAX_TRANSCRIPT:].decode(errors="replace").replace("\0", "")
+        return work.StageResult(transcript=transcript, coder_result=made)
+    if made is not None:
+        return made
+    if job.assignment.capability == assignments.CAPABILITY_REVIEW:
+        return collection.review_decision(folder, handoff.REVIEW_LEVEL_EXECUTOR)
+    return handoff.DetailDesign(design_md=collection.document(folder, files.DESIGN))
+
+
+_COLLECT: dict[assignments.Purpose.ValueType, Any] = {
+    assignments.PURPOSE_PLAN: lambda folder, _job: collection.plan(folder),
+    assignments.PURPOSE_PATCH: lambda folder, _job: collection.plan(folder),
+    assignments.PURPOSE_PLAN_ANSWER: lambda folder, _job: collection.read_message(
+        folder, files.ANSWERS, work.FeedbackAnswers()
+    ),
+    assignments.PURPOSE_DEBATE: lambda folder, _job: collection.review_decision(
+        folder, handoff.REVIEW_LEVEL_ORCHESTRATOR
+    ),
+    assignments.PURPOSE_RESEARCH: lambda folder, job: collection.research_report(
+        folder, job.agent_id, job.work.slot.id
+    ),
+    assignments.PURPOSE_DESIGN: lambda folder, _job: handoff.DetailDesign(
+        design_md=collection.document(folder, files.DESIGN)
+    ),
+    assignments.PURPOSE_REVIEW: lambda folder, _job: collection.review_decision(folder, handoff.REVIEW_LEVEL_EXECUTOR),
+}

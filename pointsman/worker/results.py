@@ -1,0 +1,50 @@
+"""What a handler returns, as the completion that its assignment's purpose takes."""
+
+from google.protobuf.message import Message
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1 import agent_pb2 as pb
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1.run_pb2 import Usage
+
+MAX_HINT = 200
+_FIELDS: dict[type[Message], str] = {
+    work.Plan: "plan",
+    handoff.ReviewDecision: "review",
+    work.FeedbackAnswers: "answers",
+    handoff.ResearchReport: "research",
+    handoff.DetailDesign: "design",
+    work.StageResult: "stage",
+    work.VerificationReport: "verification",
+}
+
+
+def completion(
+    key: pb.LeaseKey, purpose: assignments.Purpose.ValueType, result: Message, usage: Usage
+) -> pb.Completion:
+    """A result as it is handed in; for a stage, decisions and works are put into its shape."""
+    if purpose == assignments.PURPOSE_STAGE:
+        result = stage_result(result)
+    field = _FIELDS.get(type(result))
+    if field is None:
+        raise TypeError(f"a handler cannot return a {type(result).__name__}")
+    message = pb.Completion(lease=key, usage=usage)
+    getattr(message, field).CopyFrom(result)
+    return message
+
+
+def stage_result(result: Message) -> Message:
+    """What a stage hands in: work passes it on to the next, a decision says whether to."""
+    if isinstance(result, handoff.CoderResult):
+        return work.StageResult(route=work.StageRoute(verdict="PASS"), coder_result=result)
+    if isinstance(result, handoff.DetailDesign):
+        return work.StageResult(route=work.StageRoute(verdict="PASS"), report_md=result.design_md)
+    if isinstance(result, handoff.ReviewDecision):
+        passed = result.decision == handoff.REVIEW_VERDICT_PASS
+        hint = "; ".join(item.statement for item in result.feedback)[:MAX_HINT]
+        severity = handoff.SEVERITY_UNSPECIFIED if passed else handoff.SEVERITY_MEDIUM
+        route = work.StageRoute(verdict="PASS" if passed else "FAIL", severity=severity, hint=hint)
+        report = handoff.Document(text=hint) if hint else None
+        return work.StageResult(route=route, report_md=report)
+    return result
