@@ -13,6 +13,8 @@ from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import state_pb2 as sp
 from pointsman.api.router.v1 import router_pb2_grpc
+from pointsman.services.chassis.config import StoreSettings
+from pointsman.services.chassis.owner import owner_of
 
 DEFAULT_ADDRESS = "127.0.0.1:7460"
 CALL_SECONDS = 4.0
@@ -55,9 +57,6 @@ def control_address(environment: Mapping[str, str]) -> str:
     """POINTSMAN_SERVER; else where the owner of the data directory serves; else the default."""
     if environment.get("POINTSMAN_SERVER"):
         return environment["POINTSMAN_SERVER"]
-    from pointsman.services.chassis.config import StoreSettings
-    from pointsman.services.chassis.owner import owner_of
-
     owner = owner_of(StoreSettings().directory / "pointsman.lock")
     return owner.address if owner and owner.address else DEFAULT_ADDRESS
 

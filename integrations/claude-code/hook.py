@@ -25,7 +25,7 @@ def main() -> int:
     handler = HANDLERS.get(str(event.get("hook_event_name")))
     answer = asyncio.run(answered(handler, event, os.environ)) if handler else {}
     if answer:
-        print(json.dumps(answer, ensure_ascii=False))
+        sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
     return 0
 
 

@@ -1,0 +1,148 @@
+"""Stage kind × verdict × route × severity × retries × barrier state × policy, each against a table."""
+
+import itertools
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+
+from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain.dag import Node, build_graph
+from pointsman.services.pipeline.domain.machine import TRANSITIONS
+from pointsman.services.pipeline.domain.words import (
+    LIVE,
+    QUALITY,
+    Disposition,
+    EventName,
+    PipelineStatus,
+    Policy,
+    RouteTarget,
+    Severity,
+    StageKind,
+    Verdict,
+)
+from tests.unit.pipeline.driver import Drive, said, start
+
+ADVANCED, WAIT, RETURNED = Disposition.ADVANCED, Disposition.WAIT, Disposition.RETURNED
+REPEATED, ENDED, ESCALATED = Disposition.REPEATED, Disposition.ENDED, Disposition.ESCALATED
+FORCED = "forced on, or escalated where a quality stage is strict"
+PASS, FAIL = Verdict.PASS, Verdict.FAIL
+
+
+class Case(NamedTuple):
+    """What decides, besides the route: where the stage stands, what it says, whether it may still go back."""
+
+    barrier: str
+    verdict: Verdict
+    retries_left: bool
+
+
+TABLE: dict[Case, Disposition | str] = {
+    Case("none", PASS, True): ADVANCED,
+    Case("none", PASS, False): ADVANCED,
+    Case("none", FAIL, True): RETURNED,
+    Case("none", FAIL, False): FORCED,
+    Case("first of two", PASS, True): WAIT,
+    Case("first of two", PASS, False): WAIT,
+    Case("first of two", FAIL, True): WAIT,
+    Case("first of two", FAIL, False): WAIT,
+    Case("after a pass", PASS, True): ADVANCED,
+    Case("after a pass", PASS, False): ADVANCED,
+    Case("after a pass", FAIL, True): RETURNED,
+    Case("after a pass", FAIL, False): FORCED,
+    Case("after a fail", PASS, True): RETURNED,
+    Case("after a fail", PASS, False): RETURNED,
+    Case("after a fail", FAIL, True): RETURNED,
+    Case("after a fail", FAIL, False): RETURNED,
+}
+"""ABORT aside, the route an agent asks for never changes where a stage with a way back leads."""
+
+ROUTES = [*RouteTarget, None, "SOMEWHERE"]
+SEVERITIES = [*Severity, None, "AWFUL"]
+RETRIES = (0, 2, 3, 4)
+
+
+def prepared(kind: StageKind, barrier: str, policy: Policy) -> Drive:
+    """A pipeline whose stage X is active: alone, or as a member of a barrier with a REVIEW beside it."""
+    group = None if barrier == "none" else "both"
+    nodes = [Node("DEV", StageKind.DEV), Node("X", kind, deps=("DEV",), on_fail="DEV", barrier=group)]
+    if group:
+        nodes.append(Node("Y", StageKind.DOCS, deps=("DEV",), on_fail="DEV", barrier=group))
+    last = Node("END", StageKind.DOCS, deps=("X", "Y") if group else ("X",))
+    drive = start(graph=build_graph([*nodes, last]), policy=policy)
+    drive.complete("DEV")
+    if barrier.startswith("after"):
+        drive.complete("Y", said("PASS" if barrier == "after a pass" else "FAIL"))
+    return drive
+
+
+def outcome(drive: Drive, words: dict[str, str | None], retries: int) -> c.CompletionAnswer:
+    """Complete X in a copy of the pipeline."""
+    state = drive.pipeline.copy()
+    state.stages["X"] = replace(state.stages["X"], retries=retries)
+    trial = Drive(state, drive.now, [], dict(drive.timers))
+    return trial.complete("X", said(words["verdict"] or "", words["route"], severity=words["severity"]))
+
+
+@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("barrier", sorted({case.barrier for case in TABLE}))
+@pytest.mark.parametrize("kind", StageKind)
+def test_every_combination_leads_where_the_table_says(kind: StageKind, barrier: str, policy: Policy) -> None:
+    drive = prepared(kind, barrier, policy)
+    for verdict, route, severity, retries in itertools.product(Verdict, ROUTES, SEVERITIES, RETRIES):
+        answer = outcome(drive, {"verdict": verdict, "route": route, "severity": severity}, retries)
+        expected = TABLE[Case(barrier, verdict, retries < 3)]
+        if expected == FORCED:
+            expected = ESCALATED if policy is Policy.STRICT and kind in QUALITY else ADVANCED
+        if route is RouteTarget.ABORT:
+            expected = ENDED
+        assert answer.disposition == expected, (verdict, route, severity, retries)
+        assert answer.route is not None
+        assert (answer.route.severity is not None) == (verdict is FAIL)
+        assert (answer.status is PipelineStatus.ESCALATED) == (expected is ESCALATED)
+
+
+WITHOUT_A_WAY_BACK: dict[tuple[str, RouteTarget], Disposition] = {
+    ("before DEV", RouteTarget.DEV): REPEATED,
+    ("before DEV", RouteTarget.NEXT): ADVANCED,
+    ("before DEV", RouteTarget.COMPLETE): ADVANCED,
+    ("before DEV", RouteTarget.BARRIER): ADVANCED,
+    ("DEV itself", RouteTarget.DEV): REPEATED,
+    ("DEV itself", RouteTarget.NEXT): ADVANCED,
+    ("DEV itself", RouteTarget.COMPLETE): ADVANCED,
+    ("DEV itself", RouteTarget.BARRIER): ADVANCED,
+    ("no DEV at all", RouteTarget.DEV): ADVANCED,
+    ("no DEV at all", RouteTarget.NEXT): ADVANCED,
+    ("no DEV at all", RouteTarget.COMPLETE): ADVANCED,
+    ("no DEV at all", RouteTarget.BARRIER): ADVANCED,
+    ("after DEV, own DAG", RouteTarget.DEV): ADVANCED,
+    ("after DEV, own DAG", RouteTarget.NEXT): ADVANCED,
+    ("after DEV, own DAG", RouteTarget.COMPLETE): ADVANCED,
+    ("after DEV, own DAG", RouteTarget.BARRIER): ADVANCED,
+}
+
+
+@pytest.mark.parametrize(("place", "route"), WITHOUT_A_WAY_BACK)
+@pytest.mark.parametrize("retries", RETRIES)
+def test_every_fail_without_on_fail_leads_where_the_table_says(place: str, route: RouteTarget, retries: int) -> None:
+    kinds = {"DEV itself": [StageKind.DEV], "before DEV": [StageKind.PLAN], "no DEV at all": [StageKind.PLAN]}
+    kind = kinds.get(place, [StageKind.DOCS])[0]
+    x = Node("X", kind, next=("END",))
+    end = Node("END", StageKind.DEV if place == "before DEV" else StageKind.DOCS)
+    before = [Node("DEV", StageKind.DEV, next=("X",))] if place.startswith("after") else []
+    drive = start(graph=build_graph([*before, x, end]))
+    if before:
+        drive.complete("DEV")
+    answer = outcome(drive, {"verdict": FAIL, "route": route, "severity": "LOW"}, retries)
+    expected = WITHOUT_A_WAY_BACK[place, route]
+    assert answer.disposition == (ADVANCED if retries >= 3 else expected)
+
+
+def test_terminal_states_have_no_exit_and_every_live_state_can_end() -> None:
+    pairs = {pair for pairs in TRANSITIONS.values() for pair in pairs}
+    assert set(TRANSITIONS) == set(EventName)
+    for status in PipelineStatus:
+        targets = {target for source, target in pairs if source == status}
+        assert (targets == {status}) == (status not in LIVE)
+        if status in LIVE:
+            assert PipelineStatus.CANCELLED in targets

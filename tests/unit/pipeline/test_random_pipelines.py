@@ -1,0 +1,147 @@
+"""Random DAGs and random agents: the engine and a naive model of it always agree, and nothing runs for ever."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain.dag import Graph, Node, build_graph
+from pointsman.services.pipeline.domain.machine import MACHINE
+from pointsman.services.pipeline.domain.state import READY
+from pointsman.services.pipeline.domain.words import Disposition, EventName, PipelineStatus, StageKind, StageStatus
+from tests.unit.pipeline.driver import Drive, said, start
+from tests.unit.pipeline.model import Model
+
+WORDS = {
+    StageStatus.PENDING: "pending",
+    StageStatus.READY: "ready",
+    StageStatus.ACTIVE: "active",
+    StageStatus.PASSED: "passed",
+    StageStatus.FAILED: "failed",
+    StageStatus.SKIPPED: "skipped",
+    StageStatus.TIMED_OUT: "timed out",
+}
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """A few layers of stages; some layers are a barrier; a failure may go back to any earlier stage, or nowhere."""
+    layers: list[list[str]] = []
+    nodes: list[Node] = []
+    for depth in range(draw(st.integers(1, 4))):
+        width = draw(st.integers(1, 3))
+        names = [f"S{depth}.{number}" for number in range(width)]
+        deps = tuple(layers[-1]) if layers else ()
+        barrier = f"b{depth}" if width > 1 and draw(st.booleans()) else None
+        earlier = [name for layer in layers for name in layer]
+        target = draw(st.sampled_from([None, *earlier]))
+        for name in names:
+            own = target if barrier else draw(st.sampled_from([None, name, *earlier]))
+            kind = draw(st.sampled_from(list(StageKind)))
+            nodes.append(Node(name, kind, deps, (), own, draw(st.integers(0, 2)), barrier))
+        layers.append(names)
+    return build_graph(nodes)
+
+
+class RandomPipelines(RuleBasedStateMachine):
+    """One pipeline, driven at random, with the model beside it."""
+
+    drive: Drive
+    model: Model
+
+    @initialize(graph=graphs())
+    def begin(self, graph: Graph) -> None:
+        self.drive = start(graph=graph, auto=False)
+        self.model = Model(graph)
+
+    def _pick(self, data: st.DataObject, *words: StageStatus) -> str | None:
+        names = [node.stage for node in self.drive.pipeline.graph.nodes if self.drive.status(node.stage) in words]
+        return data.draw(st.sampled_from(names)) if names else None
+
+    @precondition(lambda self: self.drive.pipeline.is_live())
+    @rule(data=st.data())
+    def delegate(self, data: st.DataObject) -> None:
+        returns = self.drive.pipeline.head.returns
+        names = returns or self.drive.pipeline.marked(READY)
+        if names:
+            stage = data.draw(st.sampled_from(list(names)))
+            self.drive.delegate(stage)
+            self.model.take(stage)
+
+    @precondition(lambda self: self.drive.pipeline.is_live())
+    @rule(data=st.data(), passed=st.booleans(), severity=st.sampled_from(["LOW", "HIGH", None]))
+    def complete(self, data: st.DataObject, passed: bool, severity: str | None) -> None:
+        stage = self._pick(data, StageStatus.ACTIVE)
+        if stage is not None:
+            words = said("PASS") if passed else said("FAIL", "DEV", severity=severity)
+            self.drive.complete(stage, words, auto=None)
+            self.model.finish(stage, passed=passed)
+
+    @precondition(lambda self: self.drive.pipeline.is_live())
+    @rule(data=st.data())
+    def complete_too_late(self, data: st.DataObject) -> None:
+        stage = self._pick(data, StageStatus.READY, StageStatus.PASSED, StageStatus.FAILED, StageStatus.PENDING)
+        if stage is not None and self.drive.pipeline.stages[stage].delegations:
+            assert self.drive.complete(stage).disposition is Disposition.IGNORED
+
+    @precondition(lambda self: self.drive.pipeline.is_live())
+    @rule(data=st.data())
+    def skip(self, data: st.DataObject) -> None:
+        stage = self._pick(data, StageStatus.READY, StageStatus.ACTIVE)
+        if stage is not None:
+            self.drive.do(c.SkipStage("p", stage))
+            self.model.skip(stage)
+
+    @precondition(lambda self: self.drive.pipeline.is_live())
+    @rule(data=st.data())
+    def restart(self, data: st.DataObject) -> None:
+        stage = self._pick(data, StageStatus.PASSED, StageStatus.FAILED, StageStatus.ACTIVE)
+        if stage is not None:
+            self.drive.do(c.RestartFrom("p", stage))
+            self.model.restart(stage)
+
+    @precondition(lambda self: self.drive.pipeline.is_live() and bool(self.drive.pipeline.head.barriers))
+    @rule(data=st.data())
+    def time_out(self, data: st.DataObject) -> None:
+        group = data.draw(st.sampled_from(sorted(self.drive.pipeline.head.barriers)))
+        self.drive.fire(f"barrier:{group}")
+        self.model.time_out(group)
+
+    @precondition(lambda self: not self.drive.pipeline.is_live())
+    @rule()
+    def ask_after_the_end(self) -> None:
+        with pytest.raises(Refusal):
+            self.drive.do(c.CancelPipeline("p"))
+
+    @invariant()
+    def agrees_with_the_model(self) -> None:
+        pipeline = self.drive.pipeline
+        assert {stage: WORDS[self.drive.status(stage)] for stage in pipeline.graph.index} == self.model.stages
+        assert {stage: known.retries for stage, known in pipeline.stages.items()} == self.model.retries
+        ends = {PipelineStatus.COMPLETED: "well", PipelineStatus.COMPLETED_WITH_FAILURES: "with failures"}
+        assert ends.get(pipeline.head.status, "") == self.model.ended
+        assert self.drive.count(EventName.BARRIER_RESOLVED) == self.model.resolved
+
+    @invariant()
+    def is_the_fold_of_its_events_and_waits_for_nothing(self) -> None:
+        state: Any = None
+        for event in self.drive.events:
+            state = MACHINE.apply(state, event, self.drive.now)
+        pipeline = self.drive.pipeline
+        assert state.head.marks == pipeline.head.marks
+        for stage, known in pipeline.stages.items():
+            assert known.retries <= pipeline.graph.node(stage).max_retries
+        waiting = {timer for timer in self.drive.timers if timer.startswith("barrier:")}
+        assert waiting == {f"barrier:{group}" for group in pipeline.head.barriers}
+        if pipeline.is_live():
+            assert pipeline.marked(READY) or self.drive.pipeline.marked("a")
+
+
+TestRandomPipelines = RandomPipelines.TestCase
+TestRandomPipelines.settings = settings(
+    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
