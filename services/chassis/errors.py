@@ -11,6 +11,8 @@ DOMAIN = "pointsman"
 MAX_STATUS_TEXT = 1000
 MAX_METADATA_TEXT = 256
 MAX_VIOLATIONS = 50
+MAX_STATUS_BYTES = 3 * 1024
+"""All of a status: encoded twice in the trailers, it has to stay below the 8 KiB that clients take."""
 DETAILS_KEY = "grpc-status-details-bin"
 
 log = structlog.get_logger()
@@ -20,23 +22,35 @@ GRPC_CODES = {code: grpc.StatusCode[code.value] for code in Code}
 
 def status_of(refusal: Refusal) -> status_pb2.Status:
     """A refusal as a status: code, short text, ErrorInfo, and what helps the caller to do better."""
-    status = status_pb2.Status(code=GRPC_CODES[refusal.code].value[0], message=refusal.message[:MAX_STATUS_TEXT])
-    metadata = {key: value[:MAX_METADATA_TEXT] for key, value in refusal.metadata.items()}
+    status = status_pb2.Status(code=GRPC_CODES[refusal.code].value[0], message=_cut(refusal.message, MAX_STATUS_TEXT))
+    metadata = {key: _cut(value, MAX_METADATA_TEXT) for key, value in refusal.metadata.items()}
     info = error_details_pb2.ErrorInfo(reason=refusal.reason.value, domain=DOMAIN, metadata=metadata)
     _attach(status, info)
     if refusal.violations:
-        violations = [
-            error_details_pb2.BadRequest.FieldViolation(
-                field=violation.field[:MAX_METADATA_TEXT], description=violation.description[:MAX_METADATA_TEXT]
-            )
-            for violation in refusal.violations[:MAX_VIOLATIONS]
-        ]
-        _attach(status, error_details_pb2.BadRequest(field_violations=violations))
+        _attach(status, _bad_request(refusal.violations, MAX_STATUS_BYTES - status.ByteSize()))
     if refusal.retry_after_seconds is not None:
         delay = duration_pb2.Duration(nanos=int(refusal.retry_after_seconds * 1e9) % 1_000_000_000)
         delay.seconds = int(refusal.retry_after_seconds)
         _attach(status, error_details_pb2.RetryInfo(retry_delay=delay))
     return status
+
+
+def _bad_request(violations: tuple[Violation, ...], room_bytes: int) -> error_details_pb2.BadRequest:
+    """As many of the violations as there is room for."""
+    request = error_details_pb2.BadRequest()
+    for violation in violations[:MAX_VIOLATIONS]:
+        request.field_violations.add(
+            field=_cut(violation.field, MAX_METADATA_TEXT), description=_cut(violation.description, MAX_METADATA_TEXT)
+        )
+        if request.ByteSize() > room_bytes:
+            del request.field_violations[-1]
+            break
+    return request
+
+
+def _cut(text: str, limit_bytes: int) -> str:
+    """The text, or as much of it as fits into so many bytes."""
+    return text.encode()[:limit_bytes].decode(errors="ignore")
 
 
 def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:

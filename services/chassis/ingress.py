@@ -72,21 +72,22 @@ def caller_of(metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
 def nul_field(message: Message) -> str:
     """The path of the first string with a NUL in it; empty if there is none."""
     for field, value in message.ListFields():
-        for item in _items(field, value):
+        for path, item in _items(field, value):
             if isinstance(item, str) and "\0" in item:
-                return field.name
+                return path
             if isinstance(item, Message) and (inner := nul_field(item)):
-                return f"{field.name}.{inner}"
+                return f"{path}.{inner}"
     return ""
 
 
-def _items(field: FieldDescriptor, value: Any) -> Iterable[Any]:
+def _items(field: FieldDescriptor, value: Any) -> Iterable[tuple[str, Any]]:
+    """What a field holds, each with its path."""
     entry = field.message_type if field.message_type is not None else None
     if entry is not None and entry.GetOptions().map_entry:
-        return [*value.keys(), *value.values()]
+        return [(field.name, item) for item in (*value.keys(), *value.values())]
     if isinstance(value, str | bytes | int | float | Message):
-        return (value,)
-    return list(value)
+        return ((field.name, value),)
+    return [(f"{field.name}[{place}]", item) for place, item in enumerate(value)]
 
 
 def _path(field: Any) -> str:

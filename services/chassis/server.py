@@ -23,17 +23,19 @@ from pointsman.services.chassis.ingress import Malformed, caller_of, deserialize
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
 from pointsman.services.chassis.telemetry import current_traceparent
 
-MESSAGE_SLACK_BYTES = 64 * 1024
 STALL_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Method:
-    """One RPC: its full name, its servicer's function, and whether requests carry an idempotency key."""
+    """One RPC: its full name, its servicer's function, and what its messages are made of."""
 
     name: str
     behaviour: Callable[..., Any]
+    write: Callable[[Any], bytes]
     has_request_id: bool
+    resumes_after: str
+    """`seq` or `position`: what a stream of it is resumed after."""
 
 
 class Server:
@@ -59,10 +61,10 @@ class Server:
     def listen(self) -> int:
         """Bind the address; the port, also when it was left to the system."""
         self._settings.check_exposure()
-        port = self._server.add_insecure_port(self._settings.address)
-        if port == 0:
-            raise OSError(f"cannot listen on {self._settings.address}; is another process there?")
-        return port
+        try:
+            return self._server.add_insecure_port(self._settings.address)
+        except RuntimeError:
+            raise OSError(f"cannot listen on {self._settings.address}; is another process there?") from None
 
     async def start(self) -> None:
         """Take calls from now on."""
@@ -93,15 +95,21 @@ class Server:
 
     def _handler(self, service: ServiceDescriptor, method: MethodDescriptor, servicer: object) -> Any:
         name = f"/{service.full_name}/{method.name}"
-        behaviour = getattr(servicer, method.name, None) or _unimplemented(name)
-        bound = _Method(name, behaviour, "request_id" in method.input_type.fields_by_name)
+        missing = _unimplemented_stream if method.server_streaming else _unimplemented
+        fields = method.input_type.fields_by_name
+        bound = _Method(
+            name,
+            getattr(servicer, method.name, None) or missing(name),
+            GetMessageClass(method.output_type).SerializeToString,
+            "request_id" in fields,
+            "position" if "after_position" in fields else "seq",
+        )
         read = deserializer(GetMessageClass(method.input_type))
-        write = GetMessageClass(method.output_type).SerializeToString
         if method.client_streaming:
-            return grpc.stream_unary_rpc_method_handler(self._upload(bound), read, write)
+            return grpc.stream_unary_rpc_method_handler(self._upload(bound), read)
         if method.server_streaming:
-            return grpc.unary_stream_rpc_method_handler(self._stream(bound), read, write)
-        return grpc.unary_unary_rpc_method_handler(self._unary(bound), read, write)
+            return grpc.unary_stream_rpc_method_handler(self._stream(bound), read)
+        return grpc.unary_unary_rpc_method_handler(self._unary(bound), read)
 
     def _unary(self, method: _Method) -> Callable[..., Any]:
         calls = self._calls
@@ -111,7 +119,7 @@ class Server:
             calls[task] = time.monotonic()
             try:
                 caller = self._admit(method, request, context)
-                return await method.behaviour(request, caller)
+                return method.write(await method.behaviour(request, caller))
             except asyncio.CancelledError:
                 if task not in self._overdue:
                     raise
@@ -131,7 +139,7 @@ class Server:
             self._streams.add(task)
             try:
                 caller = self._admit(method, request, context)
-                await _send_all(method.behaviour(request, caller), context)
+                await _send_all(method, request, caller, context)
             except asyncio.CancelledError:
                 if not self._draining:
                     raise
@@ -148,7 +156,7 @@ class Server:
             try:
                 caller = self._admit(method, None, context)
                 async with asyncio.timeout(self._settings.deadline_cap_seconds):
-                    return await method.behaviour(_valid(requests), caller)
+                    return method.write(await method.behaviour(_valid(requests), caller))
             except Exception as error:  # noqa: BLE001 - as for unary calls
                 await _abort(context, _refusal_for(error))
 
@@ -179,16 +187,16 @@ class Server:
         return Caller(caller.principal, caller.project, caller.roles, caller.traceparent, valid.request_id, fingerprint)
 
 
-async def _send_all(responses: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> None:
+async def _send_all(method: _Method, request: Any, caller: Caller, context: grpc.aio.ServicerContext[Any, Any]) -> None:
     """Send a stream at the reader's pace; a reader who stands still is told where to come back."""
-    last: Any = None
-    async for response in responses:
+    after = getattr(request, f"after_{method.resumes_after}", 0)
+    async for response in method.behaviour(request, caller):
         try:
             async with asyncio.timeout(STALL_SECONDS):
-                await context.write(response)
+                await context.write(method.write(response))
         except TimeoutError:
-            raise _too_slow(last) from None
-        last = response
+            raise _too_slow(after) from None
+        after = getattr(getattr(response, "transition", response), method.resumes_after, after)
 
 
 async def _valid(requests: AsyncIterator[Any]) -> AsyncIterator[Message]:
@@ -217,6 +225,13 @@ def _unimplemented(name: str) -> Callable[..., Any]:
     return behaviour
 
 
+def _unimplemented_stream(name: str) -> Callable[..., Any]:
+    async def behaviour(request: Any, caller: Caller) -> AsyncIterator[Any]:
+        yield await _unimplemented(name)(request, caller)
+
+    return behaviour
+
+
 def _overdue() -> Refusal:
     return Refusal(Reason.DEADLINE_EXCEEDED, "the call took too long; ask again with the same request_id")
 
@@ -225,16 +240,15 @@ def _stopping() -> Refusal:
     return Refusal(Reason.UNAVAILABLE, "the service is stopping; try again", retry_after_seconds=0.5)
 
 
-def _too_slow(last: Any) -> Refusal:
-    seq = last.transition.seq if last is not None and hasattr(last, "transition") else 0
+def _too_slow(after: int) -> Refusal:
     return Refusal(
-        Reason.WATCHER_TOO_SLOW, "read faster, or resume after the last seq you have", metadata={"after": str(seq)}
+        Reason.WATCHER_TOO_SLOW, "read faster, or resume after the last one you have", metadata={"after": str(after)}
     )
 
 
 def _options(settings: ServerSettings) -> list[tuple[str, int]]:
     return [
-        ("grpc.max_receive_message_length", settings.max_message_bytes + MESSAGE_SLACK_BYTES),
+        ("grpc.max_receive_message_length", settings.max_message_bytes),
         ("grpc.max_send_message_length", settings.max_message_bytes * 4),
         ("grpc.max_metadata_size", settings.max_metadata_bytes),
         ("grpc.absolute_max_metadata_size", settings.max_metadata_bytes),

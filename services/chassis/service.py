@@ -64,7 +64,7 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     server = Server(settings)
     port = server.listen()
-    address = f"{settings.host}:{port}"
+    address = settings.model_copy(update={"port": port}).address
     services = build(address)
     running = Running(services, server, address)
     for service in services:

@@ -196,6 +196,10 @@ class CounterServicer:
         await asyncio.sleep(request.amount / 1000)
         return counter_pb2.AddResponse(value=request.amount)
 
+    async def Collect(self, requests: AsyncIterator[Any], caller: Caller) -> Any:
+        """Add up what is sent, and keep nothing."""
+        return counter_pb2.AddResponse(value=sum([request.amount async for request in requests]))
+
     async def Watch(self, request: Any, caller: Caller) -> AsyncIterator[Any]:
         """Every change, from a seq on."""
         async for row in self._counters.journal.tail(
