@@ -1,0 +1,121 @@
+"""Barriers finished by racing replicas around their timeout: each is resolved once.
+
+POINTSMAN_RACE_BARRIERS says how many; the campaign takes 10,000.
+"""
+
+import asyncio
+import itertools
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from sqlalchemy import Connection, select
+
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.codec import from_text
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.delivery import TimerRunner
+from pointsman.services.chassis.migrate import migrate
+from pointsman.services.pipeline.__main__ import MIGRATIONS
+from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain.dag import Node, build_graph
+from pointsman.services.pipeline.domain.marker import Reported
+from pointsman.services.pipeline.domain.state import Head, Settings
+from pointsman.services.pipeline.domain.words import EventName, RouteSource, StageKind
+from pointsman.services.pipeline.loops import PipelineTimers
+from pointsman.services.pipeline.store import PipelineStore
+from tests.helpers.clock import FakeClock
+
+BARRIERS = int(os.environ.get("POINTSMAN_RACE_BARRIERS", "200"))
+AT_ONCE = 64
+MEMBERS = ("REVIEW", "TEST", "QA")
+TIMEOUT_SECONDS = 60.0
+PASS = (Reported(RouteSource.TYPED, "PASS", "NEXT"),)
+GRAPH = build_graph(
+    [
+        *(Node(name, StageKind[name], barrier="all", next=("DOCS",)) for name in MEMBERS),
+        Node("DOCS", StageKind.DOCS),
+    ]
+)
+_numbers = itertools.count(1)
+
+
+def caller() -> Caller:
+    return Caller("local", "local", request_id=f"r{next(_numbers)}", fingerprint="same")
+
+
+@asynccontextmanager
+async def replicas(url: str, clock: FakeClock) -> AsyncIterator[list[PipelineStore]]:
+    """Two replicas on PostgreSQL, one on a file, each with its timers."""
+    stores = []
+    for _ in range(2 if url.startswith("postgresql") else 1):
+        database = Database(url, "pipeline", clock)
+        await asyncio.to_thread(migrate, database, MIGRATIONS)
+        store = PipelineStore(database)
+        store.store.start()
+        stores.append(store)
+    try:
+        yield stores
+    finally:
+        for store in stores:
+            await asyncio.to_thread(store.store.close)
+
+
+async def race(stores: Sequence[PipelineStore], clock: FakeClock, pipeline_ids: Sequence[str]) -> None:
+    """Finish every member of every barrier, each through a random replica, while time runs out for some of them."""
+
+    async def finish(number: int, pipeline_id: str, member: str) -> None:
+        command = c.CompleteStage(pipeline_id, f"{member}#1", "agent", "seed", PASS, auto=c.AutoDelegate("agent"))
+        await stores[number % len(stores)].submit(caller(), command)
+
+    async def run_out() -> None:
+        clock.advance(seconds=TIMEOUT_SECONDS)
+        runners = [TimerRunner(store.store, PipelineTimers(store).fire) for store in stores]
+        await asyncio.gather(*(runner.fire_due() for runner in runners))
+
+    pairs = list(enumerate(itertools.product(pipeline_ids, MEMBERS)))
+    shuffled = sorted(pairs, key=lambda pair: pair[0] * 7919 % len(pairs))
+    half = len(pairs) // 2
+    await asyncio.gather(*(finish(number, *pair) for number, pair in shuffled[:half]))
+
+    async def trickle() -> None:
+        for begin in range(half, len(pairs), len(stores) * 4):
+            chunk = shuffled[begin : begin + len(stores) * 4]
+            await asyncio.gather(*(finish(number, *pair) for number, pair in chunk))
+
+    await asyncio.gather(trickle(), run_out())
+
+
+def tally(connection: Connection, store: PipelineStore) -> tuple[dict[str, int], dict[str, int]]:
+    """How often each pipeline's barrier was resolved, and how often it timed out."""
+    journal = store.store.tables.journal
+    rows = connection.execute(select(journal.c.entity_id, journal.c.event))
+    resolved: dict[str, int] = {}
+    timed_out: dict[str, int] = {}
+    for entity_id, event in rows:
+        counts = {EventName.BARRIER_RESOLVED: resolved, EventName.BARRIER_TIMED_OUT: timed_out}.get(event)
+        if counts is not None:
+            counts[entity_id] = counts.get(entity_id, 0) + 1
+    return resolved, timed_out
+
+
+async def test_every_barrier_is_resolved_once_around_its_timeout(database_url: str) -> None:
+    clock = FakeClock()
+    async with replicas(database_url, clock) as stores:
+        ids = [f"p{number}" for number in range(BARRIERS)]
+        for batch in (ids[begin : begin + AT_ONCE] for begin in range(0, len(ids), AT_ONCE)):
+            settings = Settings(barrier_timeout_seconds=TIMEOUT_SECONDS)
+            starts = [c.StartPipeline(name, settings, GRAPH, "seed", {}, c.AutoDelegate("agent")) for name in batch]
+            await asyncio.gather(*(stores[0].submit(caller(), command) for command in starts))
+            await race(stores, clock, batch)
+        resolved, timed_out = await stores[0].store.database.read(lambda connection: tally(connection, stores[0]))
+        assert resolved == dict.fromkeys(ids, 1)
+        assert set(timed_out.values()) <= {1}
+        assert 0 < len(timed_out) < BARRIERS
+        entities = stores[0].store.tables.entities
+        bodies = await stores[0].store.database.read(
+            lambda connection: connection.execute(select(entities.c.body)).scalars().all()
+        )
+        heads = [from_text(body, Head) for body in bodies]
+        assert [head.barriers for head in heads] == [{}] * BARRIERS
+        assert {head.marks[-1] for head in heads} <= {"a", "r"}
