@@ -41,7 +41,8 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy -p pointsman
-	$(BIN)/mypy tests protos
+	$(BIN)/mypy tests
+	cd protos && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint protos
 	$(BIN)/buf format --diff --exit-code protos --path protos/pointsman

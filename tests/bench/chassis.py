@@ -24,7 +24,7 @@ NewUrl = Callable[[str], str]
 
 def main() -> None:
     """Measure floors and ours in turn, so that a noisy minute hits both, and print the middle round."""
-    with postgres_server() as postgres, tempfile.TemporaryDirectory() as folder:
+    with postgres_server(durable=True) as postgres, tempfile.TemporaryDirectory() as folder:
 
         def new_url(database: str) -> str:
             if database == "postgresql":

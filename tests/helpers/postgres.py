@@ -17,6 +17,8 @@ import psycopg
 
 from tests.helpers.eventually import eventually_now
 
+FAST = ("fsync=off", "full_page_writes=off")
+"""Enough for tests: a killed server loses nothing that the operating system still has."""
 SETTINGS = ("listen_addresses=", "max_connections=200", "shared_buffers=128MB", "log_min_messages=fatal")
 
 
@@ -26,6 +28,7 @@ class PostgresServer:
 
     folder: Path
     binaries: Path
+    durable: bool = False
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -36,7 +39,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start it and wait until it answers."""
         command = [str(self.binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder)]
-        for setting in SETTINGS:
+        for setting in SETTINGS if self.durable else SETTINGS + FAST:
             command += ["-c", setting]
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=_nobody().uid, group=_nobody().gid
@@ -64,8 +67,8 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """A new server with an empty database, stopped and deleted at the end."""
+def postgres_server(*, durable: bool = False) -> Iterator[PostgresServer]:
+    """A new server with an empty database, stopped and deleted at the end; durable like a real one for benchmarks."""
     folder = Path(tempfile.mkdtemp(prefix="pointsman-pg-"))
     try:
         binaries = _reachable_binaries(folder)
@@ -74,7 +77,7 @@ def postgres_server() -> Iterator[PostgresServer]:
         folder.chmod(0o755)
         initdb = [str(binaries / "initdb"), "-D", str(folder / "data"), "-A", "trust", "-U", "postgres", "--no-sync"]
         subprocess.run(initdb, check=True, capture_output=True, user=_nobody().uid, group=_nobody().gid)
-        server = PostgresServer(folder, binaries)
+        server = PostgresServer(folder, binaries, durable)
         server.start()
         try:
             yield server
