@@ -284,7 +284,9 @@ class Peers:
         seen = (await self._pipeline(effect, "GetPipeline", request)).pipeline
         next_ones = [*seen.active_delegations]
         next_ones += [await self._delegate(effect, data.pipeline_id, item) for item in seen.pending_delegations]
-        return answers.pipeline_told(effect.entity_id, data, seen.state, next_ones)
+        risks = tuple(answers.residual_risk(data.task_id, risk) for risk in seen.residual_risks)
+        state = seen.summary.state
+        return answers.pipeline_told(effect.entity_id, data, state, next_ones, () if seen.pipeline_active else risks)
 
     async def _delegate(self, effect: PendingEffect, pipeline_id: str, waiting: Any) -> Any:
         request = pipeline.DelegateStageRequest(

@@ -1,0 +1,181 @@
+"""Runs over four real services: the branches of the seed, and where each mock behaviour ends."""
+
+from pathlib import Path
+
+import pytest
+
+from pointsman.api.orchestrator.v1 import mock_pb2 as mock
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.api.pipeline.v1 import requests_pb2 as pipelines
+from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
+from pointsman.api.workflow.v1 import model_pb2 as model
+from pointsman.api.workflow.v1 import reading_pb2 as reading
+from tests.helpers.eventually import eventually
+from tests.scenarios.planes import NOBODY, WISH, plane
+
+STRAIGHT = [
+    "submitted", "auto", "no_resumable", "user_input", "intake_ok", "bd_upsert_done", "skip_plan_review",
+    "observe_target_defined", "result_arrived", "artifacts_loaded", "enough_info", "design_ready",
+    "handoff_bundle_ready", "resource_ready", "dispatch_success", "claims_evidence_arrived", "pass",
+]  # fmt: skip
+
+
+async def test_a_run_with_mock_agents_completes_and_delivers(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        run = await here.ended((await here.submit()).id)
+        assert run.state == runs.RUN_STATE_COMPLETE, run
+        assert await here.moves(run.id) == STRAIGHT
+        delivered = await here.delivery(run.id)
+        assert (delivered.outcome, [item.task_id for item in delivered.deliverables]) == ("COMPLETE", ["T1"])
+        assert delivered.deliverables[0].claims[0].evidence_ids == ["E1"]
+        workflow = await here.workflow.GetWorkflow(reading.GetWorkflowRequest(workflow_id=run.epic_id))
+        assert workflow.workflow.progress.status == model.WORKFLOW_STATUS_COMPLETED
+        request = pipelines.GetPipelineRequest(pipeline_id=run.tasks[0].pipeline_id)
+        pipeline = (await here.pipeline.GetPipeline(request)).pipeline
+        assert pipeline.summary.state == pipeline_state.PIPELINE_STATE_COMPLETED
+
+
+async def test_a_watcher_sees_every_transition_once_and_then_the_end(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        run = await here.submit()
+        seen = [item.transition async for item in here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id))]
+        assert [item.seq for item in seen] == list(range(1, len(seen) + 1))
+        assert seen[-1].to_state == "COMPLETE"
+        late = pb.WatchRunRequest(run_id=run.id, after_seq=len(seen) - 2)
+        assert [item.transition.seq async for item in here.runs.WatchRun(late)] == [len(seen) - 1, len(seen)]
+
+
+@pytest.mark.parametrize(("message", "fast_path"), [("What is a barrier?", False), ("pwd", True)])
+async def test_talk_and_trivial_commands_start_no_run(tmp_path: Path, message: str, fast_path: bool) -> None:
+    async with plane(tmp_path) as here:
+        answer = await here.runs.Submit(pb.SubmitRequest(request_id="r", message=message))
+        assert not answer.HasField("run")
+        assert answer.routing.fast_path == fast_path
+        assert (await here.runs.ListRuns(pb.ListRunsRequest())).runs == []
+
+
+async def test_the_same_request_starts_one_run(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        request = pb.SubmitRequest(request_id="once", message=WISH)
+        first, second = await here.runs.Submit(request), await here.runs.Submit(request)
+        assert first.run.id == second.run.id
+        assert len((await here.runs.ListRuns(pb.ListRunsRequest())).runs) == 1
+
+
+EXECUTOR, REVIEWER, SEARCHER = mock.MOCK_ROLE_EXECUTOR, mock.MOCK_ROLE_REVIEWER, mock.MOCK_ROLE_SEARCHER
+ENDS = [
+    (EXECUTOR, mock.MOCK_OUTCOME_FAILURE, runs.QUESTION_KIND_LOW_CONFIDENCE),
+    (EXECUTOR, mock.MOCK_OUTCOME_SILENT, runs.QUESTION_KIND_LOW_CONFIDENCE),
+    (EXECUTOR, mock.MOCK_OUTCOME_MALFORMED, runs.QUESTION_KIND_LOW_CONFIDENCE),
+    (EXECUTOR, mock.MOCK_OUTCOME_NO_EVIDENCE, runs.QUESTION_KIND_LOW_CONFIDENCE),
+    (EXECUTOR, mock.MOCK_OUTCOME_FORGED_VERDICT, runs.QUESTION_KIND_LOW_CONFIDENCE),
+    (REVIEWER, mock.MOCK_OUTCOME_FAILURE, runs.QUESTION_KIND_LOW_CONFIDENCE),
+    (REVIEWER, mock.MOCK_OUTCOME_MALFORMED, runs.QUESTION_KIND_ACCEPTANCE),
+    (REVIEWER, mock.MOCK_OUTCOME_FORGED_VERDICT, runs.QUESTION_KIND_ACCEPTANCE),
+    (REVIEWER, mock.MOCK_OUTCOME_NO_EVIDENCE, runs.QUESTION_KIND_ACCEPTANCE),
+    (SEARCHER, mock.MOCK_OUTCOME_FAILURE, runs.QUESTION_KIND_REPLAN_LIMIT),
+    (SEARCHER, mock.MOCK_OUTCOME_MALFORMED, runs.QUESTION_KIND_REPLAN_LIMIT),
+    (SEARCHER, mock.MOCK_OUTCOME_NO_EVIDENCE, runs.QUESTION_KIND_REPLAN_LIMIT),
+    (SEARCHER, mock.MOCK_OUTCOME_FORGED_VERDICT, runs.QUESTION_KIND_REPLAN_LIMIT),
+]
+
+
+@pytest.mark.parametrize(("role", "outcome", "question"), ENDS)
+async def test_a_mock_that_misbehaves_never_passes_and_brings_a_person_in(
+    tmp_path: Path,
+    role: mock.MockRole.ValueType,
+    outcome: mock.MockOutcome.ValueType,
+    question: runs.QuestionKind.ValueType,
+) -> None:
+    async with plane(tmp_path, lease_seconds=0.3, sweep_seconds=0.05) as here:
+        await here.behave(role, outcome)
+        run = await here.asked((await here.submit()).id)
+        assert run.question.kind == question, run
+        assert [task.status for task in run.tasks if task.status == "accepted"] == []
+
+
+@pytest.mark.parametrize("role", [EXECUTOR, REVIEWER, SEARCHER])
+async def test_a_slow_mock_is_waited_for(tmp_path: Path, role: mock.MockRole.ValueType) -> None:
+    async with plane(tmp_path, lease_seconds=1.0) as here:
+        await here.behave(role, mock.MOCK_OUTCOME_SLOW)
+        run = await here.ended((await here.submit()).id)
+        assert run.state == runs.RUN_STATE_COMPLETE
+
+
+async def test_a_mock_that_is_healed_lets_the_clarified_run_complete(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_NO_EVIDENCE)
+        run = await here.asked((await here.submit()).id)
+        await here.behave(mock.MOCK_ROLE_ALL, mock.MOCK_OUTCOME_SUCCESS)
+        await here.answer(run, runs.ANSWER_KIND_CLARIFIED, text=WISH)
+        assert (await here.ended(run.id)).state == runs.RUN_STATE_COMPLETE
+
+
+async def test_cancel_ends_the_run_its_pipelines_and_its_workflow(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
+        run = await here.reached((await here.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        cancelled = await here.runs.CancelRun(pb.CancelRunRequest(request_id="c", run_id=run.id, reason="enough"))
+        assert cancelled.run.state == runs.RUN_STATE_CANCELLED
+        assert cancelled.run.end_reason == "cancelled: enough"
+
+        async def workflow_failed() -> bool:
+            workflow = await here.workflow.GetWorkflow(reading.GetWorkflowRequest(workflow_id=run.epic_id))
+            return bool(workflow.workflow.progress.status == model.WORKFLOW_STATUS_FAILED)
+
+        await eventually(workflow_failed)
+        request = pipelines.GetPipelineRequest(pipeline_id=run.tasks[0].pipeline_id)
+        pipeline = (await here.pipeline.GetPipeline(request)).pipeline
+        assert pipeline.summary.state == pipeline_state.PIPELINE_STATE_CANCELLED
+        assert (await here.delivery(run.id)).outcome == "CANCELLED"
+
+
+async def test_a_changed_requirement_patches_the_plan_and_the_run_completes(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
+        run = await here.reached((await here.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SUCCESS)
+        changed = pb.ChangeRequirementRequest(request_id="c", run_id=run.id, message="and keep the old flag")
+        await here.runs.ChangeRequirement(changed)
+        run = await here.ended(run.id)
+        assert run.state == runs.RUN_STATE_COMPLETE, run
+        assert run.intent.endswith("and keep the old flag")
+        assert "patch_applied" in await here.moves(run.id)
+
+
+async def test_a_run_goes_on_after_the_control_plane_was_stopped_in_the_middle(tmp_path: Path) -> None:
+    async with plane(tmp_path, NOBODY) as here:
+        run = await here.submit()
+        await here.reached(run.id, runs.RUN_STATE_CODER_EXEC)
+    async with plane(tmp_path) as here:
+        run = await here.ended(run.id)
+        assert run.state == runs.RUN_STATE_COMPLETE
+
+
+async def test_unfinished_work_is_asked_about_resumed_and_the_message_follows_by_itself(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
+        first = await here.reached((await here.submit(session_id="s")).id, runs.RUN_STATE_CODER_EXEC)
+        second = await here.asked((await here.submit("Rename the function in src/lexer.py", session_id="s")).id)
+        assert second.question.kind == runs.QUESTION_KIND_CONFLICT
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SUCCESS)
+        await here.answer(second, runs.ANSWER_KIND_SWITCH)
+        assert (await here.ended(first.id)).end_reason == "parked"
+        assert (await here.ended(second.id)).state == runs.RUN_STATE_COMPLETE
+        third = await here.asked(
+            (await here.submit("Delete the unused import in src/lexer.py", resume=pb.RESUME_ASK)).id
+        )
+        assert third.question.kind == runs.QUESTION_KIND_RESUME
+        await here.answer(third, runs.ANSWER_KIND_RESUME_YES)
+        resumed = await here.ended(third.id)
+        assert (resumed.state, resumed.epic_id) == (runs.RUN_STATE_COMPLETE, first.epic_id)
+
+
+async def test_an_exhausted_budget_waits_and_goes_on_when_raised(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        run = await here.asked((await here.submit(budget=runs.Budget(assignments=2))).id)
+        assert run.waiting_for.kind == runs.WAIT_KIND_BUDGET
+        assert run.waiting_for.who == "assignments"
+        await here.answer(run, runs.ANSWER_KIND_RAISE, budget=runs.Budget(assignments=50))
+        assert (await here.ended(run.id)).state == runs.RUN_STATE_COMPLETE
