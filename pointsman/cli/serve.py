@@ -14,12 +14,12 @@ from pointsman.services.chassis.telemetry import configure_logs
 
 GATEWAY = "gateway"
 app = typer.Typer(add_completion=False)
-ServiceName = StrEnum("ServiceName", (*CONTEXTS, GATEWAY))
+ServiceName = StrEnum("ServiceName", (*CONTEXTS, GATEWAY))  # type: ignore[misc]
 
 
 @app.command()
 def serve(
-    service: Annotated[ServiceName, typer.Argument(help="Which one.")],  # type: ignore[valid-type]
+    service: Annotated[ServiceName, typer.Argument(help="Which one.")],
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 lets the system choose.")] = None,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
 ) -> None:

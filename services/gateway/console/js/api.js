@@ -1,0 +1,69 @@
+// Calls of the services: one function for every RPC, errors with their reason and fields.
+
+export const ORCHESTRATOR = "orchestrator.OrchestratorService";
+export const AGENTS = "orchestrator.AgentService";
+export const ARTIFACTS = "orchestrator.ArtifactService";
+export const PIPELINE = "pipeline.PipelineService";
+export const WORKFLOW = "workflow.WorkflowService";
+export const ROUTER = "router.RouterService";
+
+const TRIES = 4;
+
+export class Refused extends Error {
+  constructor(status, error) {
+    super(error.message || error.reason);
+    this.status = status;
+    this.reason = error.reason;
+    this.metadata = error.metadata ?? {};
+    this.violations = error.violations ?? [];
+  }
+}
+
+export function project() {
+  return new URLSearchParams(location.search).get("project") || "local";
+}
+
+export function headers() {
+  return { "pointsman-project": project() };
+}
+
+export async function call(service, method, request, signal) {
+  const answer = await fetch(`/api/v1/${service}/${method}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers() },
+    body: JSON.stringify(request ?? {}),
+    signal,
+  });
+  const body = await answer.json();
+  if (!answer.ok) throw new Refused(answer.status, body.error);
+  return body;
+}
+
+// A change that survives an outage: the same request_id is sent until somebody answers.
+export async function change(service, method, request) {
+  const sent = { request_id: crypto.randomUUID(), ...request };
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await call(service, method, sent);
+    } catch (error) {
+      const passing = !(error instanceof Refused) || error.reason === "UNAVAILABLE";
+      if (!passing || attempt === TRIES) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 300 * attempt));
+    }
+  }
+}
+
+export async function* pages(service, method, request, items, size = 500) {
+  let token = "";
+  do {
+    const answer = await call(service, method, { ...request, page: { page_size: size, page_token: token } });
+    yield answer[items];
+    token = answer.next_page_token;
+  } while (token);
+}
+
+export async function all(service, method, request, items) {
+  const found = [];
+  for await (const page of pages(service, method, request, items)) found.push(...page);
+  return found;
+}

@@ -1,0 +1,57 @@
+// Elements from data. Text always goes through text nodes: nothing that anybody wrote is ever read as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function h(tag, properties, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+export function svg(tag, properties, ...children) {
+  return fill(document.createElementNS(SVG, tag), properties, children);
+}
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "class") element.setAttribute("class", value);
+    else if (name in element && !(element instanceof SVGElement) && typeof value === "boolean") element[name] = value;
+    else element.setAttribute(name, String(value));
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function replace(element, ...children) {
+  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function chip(text, tone) {
+  return h("span", { class: `chip ${tone ?? ""}` }, text);
+}
+
+export function section(id, title, ...children) {
+  return h("section", { id, class: "block", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), children);
+}
+
+export function link(path, ...children) {
+  return h("a", { href: path, "data-nav": "" }, children);
+}
+
+export function toast(text, tone) {
+  const note = h("div", { class: `toast ${tone ?? ""}` }, text);
+  document.getElementById("toasts").append(note);
+  setTimeout(() => note.remove(), 6000);
+}
+
+export function debounce(work, milliseconds) {
+  let timer = 0;
+  return () => {
+    if (timer) return;
+    timer = setTimeout(() => {
+      timer = 0;
+      work();
+    }, milliseconds);
+  };
+}

@@ -1,0 +1,102 @@
+// The runs as they are and as they change: pages first, then every transition of the store.
+
+import { call, headers, ORCHESTRATOR, pages } from "./api.js";
+import { debounce } from "./dom.js";
+import { events, watch } from "./watch.js";
+
+const AT_ONCE = 8;
+const REDRAW = 80;
+
+export class RunFeed {
+  constructor({ filter, signal, onChange }) {
+    this.filter = filter;
+    this.signal = signal;
+    this.runs = new Map();
+    this.dirty = new Set();
+    this.busy = false;
+    this.loaded = false;
+    this.changed = debounce(() => signal.aborted || onChange(this), REDRAW);
+    this.draw = onChange;
+  }
+
+  // Newest first.
+  get list() {
+    return [...this.runs.values()].sort((one, other) => (one.created_at < other.created_at ? 1 : one.created_at > other.created_at ? -1 : one.id < other.id ? 1 : -1));
+  }
+
+  async start() {
+    let first = true;
+    for await (const page of pages(ORCHESTRATOR, "ListRuns", this.filter, "runs", 200)) {
+      if (this.signal.aborted) return;
+      for (const run of page) this.runs.set(run.id, run);
+      if (first) {
+        this.draw(this);
+        this.follow(page);
+      } else this.changed();
+      first = false;
+    }
+    this.loaded = true;
+    this.changed();
+  }
+
+  async follow(page) {
+    const position = await latestPosition(page, this.signal);
+    const onItem = (item) => {
+      this.dirty.add(item.transition.run_id || item.transition.entity_id);
+      this.refresh();
+    };
+    await watch(ORCHESTRATOR, "WatchChanges", { after_position: position }, { onItem, signal: this.signal });
+  }
+
+  async refresh() {
+    if (this.busy) return;
+    this.busy = true;
+    while (this.dirty.size && !this.signal.aborted) {
+      const some = [...this.dirty].slice(0, AT_ONCE);
+      for (const id of some) this.dirty.delete(id);
+      await Promise.all(some.map((id) => this.reload(id)));
+      this.changed();
+    }
+    this.busy = false;
+  }
+
+  async reload(id) {
+    try {
+      const { run } = await call(ORCHESTRATOR, "GetRun", { run_id: id }, this.signal);
+      const wanted = !this.filter.states?.length || this.filter.states.includes(run.state);
+      if (wanted) this.runs.set(id, run);
+      else this.runs.delete(id);
+    } catch (error) {
+      if (error.reason === "NOT_FOUND") this.runs.delete(id);
+      else if (!this.signal.aborted) setTimeout(() => this.again(id), 500);
+    }
+  }
+
+  again(id) {
+    this.dirty.add(id);
+    this.refresh();
+  }
+}
+
+// Where the store's journal was when this page of runs was read, or a little before.
+async function latestPosition(page, signal) {
+  if (page.length === 0) return 0;
+  const newest = page.reduce((one, other) => (other.updated_at > one.updated_at ? other : one));
+  const query = new URLSearchParams({ run_id: newest.id, after_seq: String(Math.max(0, Number(newest.seq) - 1)) });
+  try {
+    const answer = await fetch(`/api/v1/${ORCHESTRATOR}/WatchRun?${query}`, { headers: headers(), signal });
+    for await (const event of events(answer.body)) {
+      if (event.kind === "message" && event.data) return JSON.parse(event.data).transition.position;
+    }
+  } catch {
+    return 0;
+  }
+  return 0;
+}
+
+export function countPeople(runs) {
+  const waiting = runs.filter((run) => run.question).length;
+  const badge = document.getElementById("people-count");
+  badge.textContent = String(waiting);
+  badge.hidden = waiting === 0;
+}

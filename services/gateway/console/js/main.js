@@ -1,0 +1,78 @@
+// Which page is shown for which address, and what every page shares.
+
+import { h, replace } from "./dom.js";
+
+const PAGES = [
+  [/^\/(runs)?$/, () => import("./runs.js")],
+  [/^\/runs\/(?<id>.+)$/, () => import("./run.js")],
+  [/^\/people$/, () => import("./people.js")],
+  [/^\/agents$/, () => import("./agents.js")],
+  [/^\/router$/, () => import("./router.js")],
+];
+let leave = new AbortController();
+
+export function go(path) {
+  const kept = new URLSearchParams(location.search).get("project");
+  const target = new URL(path, location.origin);
+  if (kept && !target.searchParams.has("project")) target.searchParams.set("project", kept);
+  history.pushState(null, "", target);
+  show();
+}
+
+async function show() {
+  leave.abort();
+  leave = new AbortController();
+  const { signal } = leave;
+  const main = document.getElementById("main");
+  mark();
+  for (const [pattern, load] of PAGES) {
+    const match = pattern.exec(location.pathname);
+    if (!match) continue;
+    const page = await load();
+    if (signal.aborted) return;
+    replace(main);
+    try {
+      await page.show(main, { signal, id: decodeURIComponent(match.groups?.id ?? ""), go });
+    } catch (error) {
+      if (!signal.aborted) replace(main, failure(error));
+    }
+    return;
+  }
+  replace(main, h("h1", {}, "There is no such page"));
+}
+
+function failure(error) {
+  const again = h("button", { type: "button", onclick: show }, "Try again");
+  return h("div", { class: "failure", role: "alert" }, h("h1", {}, "This page cannot be shown"), h("p", {}, error.message), again);
+}
+
+function mark() {
+  for (const anchor of document.querySelectorAll("header nav a")) {
+    const here = location.pathname.startsWith(new URL(anchor.href).pathname) || (location.pathname === "/" && anchor.pathname === "/runs");
+    if (here) anchor.setAttribute("aria-current", "page");
+    else anchor.removeAttribute("aria-current");
+  }
+}
+
+function onClick(event) {
+  const anchor = event.target.closest?.("a[data-nav]");
+  if (!anchor || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+  event.preventDefault();
+  go(anchor.getAttribute("href"));
+}
+
+function theme() {
+  const root = document.documentElement;
+  const stored = localStorage.getItem("theme");
+  if (stored) root.dataset.theme = stored;
+  document.getElementById("theme").addEventListener("click", () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    localStorage.setItem("theme", root.dataset.theme);
+  });
+}
+
+document.addEventListener("click", onClick);
+addEventListener("popstate", show);
+theme();
+show();

@@ -1,0 +1,93 @@
+// The journal as it was written, and the same as bars: how long the run was in each state, and who worked meanwhile.
+
+import { h, replace } from "./dom.js";
+import { isMove } from "./machine.js";
+import { VirtualTable } from "./virtual.js";
+import { clock, duration, parsed } from "./words.js";
+
+const COLUMNS = [
+  { title: "#", class: "t-seq" },
+  { title: "Time", class: "t-time" },
+  { title: "Event", class: "t-event" },
+  { title: "State", class: "t-state" },
+  { title: "By", class: "t-actor" },
+  { title: "About", class: "t-about" },
+];
+const MOST_BARS = 400;
+
+export class TimelineView {
+  constructor() {
+    this.payload = h("pre", { class: "payload", hidden: true, tabindex: "0", "aria-label": "Payload" });
+    this.table = new VirtualTable({ label: "Timeline", columns: COLUMNS, row: (one) => this.row(one), rowHeight: 32, phoneHeight: 64, height: "420px" });
+    this.element = h("div", { id: "timeline-list" }, this.table.element, this.payload);
+  }
+
+  draw(transitions) {
+    if (transitions.length !== this.table.items.length) this.table.set([...transitions].reverse());
+  }
+
+  row(one) {
+    const state = isMove(one) ? `${one.from_state} → ${one.to_state}` : one.to_state;
+    const open = h("button", { type: "button", class: "plain", onclick: () => this.show(one) }, one.event);
+    return [one.seq, h("time", { datetime: one.at, title: one.at }, new Date(one.at).toLocaleTimeString()), open, state, one.actor, one.payload_json.slice(0, 160)];
+  }
+
+  show(one) {
+    const text = JSON.stringify({ ...one, payload_json: undefined, payload: parsed(one.payload_json) }, null, 1);
+    this.payload.textContent = text.slice(0, 200000);
+    this.payload.hidden = false;
+  }
+
+  close() {
+    this.table.close();
+  }
+}
+
+// Spans: each stay in a state, and each assignment from its making to its end.
+export function spans(transitions, now) {
+  const found = [];
+  let state = null;
+  const open = new Map();
+  for (const one of transitions) {
+    const at = Date.parse(one.at);
+    if (isMove(one) || state === null) {
+      if (state) state.end = at;
+      state = { name: one.to_state, kind: "state", start: at, end: now, open: true };
+      found.push(state);
+    }
+    assignment(one, at, now, open, found);
+  }
+  const last = transitions.at(-1);
+  if (last && ["COMPLETE", "CANCELLED", "FAILED"].includes(last.to_state)) state.end = Date.parse(last.at);
+  return found;
+}
+
+function assignment(one, at, now, open, found) {
+  if (one.event === "assigned") {
+    const { assignment: made } = parsed(one.payload_json);
+    const name = [made.purpose, made.task_id, made.stage || made.slot].filter(Boolean).join(" ").toLowerCase();
+    const span = { name, kind: "work", start: at, end: now };
+    open.set(made.assignment_id, span);
+    found.push(span);
+  } else if (one.event === "assignment_ended") {
+    const data = parsed(one.payload_json);
+    const span = open.get(data.assignment_id);
+    if (span) Object.assign(span, { end: at, kind: data.end === "DONE" ? "work" : "lost", by: data.agent_id });
+  }
+}
+
+export function drawWaterfall(holder, transitions) {
+  const all = spans(transitions, Date.now());
+  if (all.length === 0) return replace(holder, h("p", { class: "empty" }, "Nothing has happened yet."));
+  const bars = all.slice(-MOST_BARS);
+  const start = Math.min(...bars.map((one) => one.start));
+  const whole = Math.max(1, Math.max(...bars.map((one) => one.end)) - start);
+  const rows = bars.map((one) => {
+    const bar = h("span", { class: `span ${one.kind}` });
+    bar.style.marginLeft = `${(100 * (one.start - start)) / whole}%`;
+    bar.style.width = `${Math.max(0.3, (100 * (one.end - one.start)) / whole)}%`;
+    const title = `${one.name}: ${duration(one.end - one.start)} from ${clock(one.start)}${one.by ? ` by ${one.by}` : ""}`;
+    return h("li", { title }, h("span", { class: "name" }, one.name), h("span", { class: "track" }, bar), h("span", { class: "long" }, duration(one.end - one.start)));
+  });
+  return replace(holder, h("p", { class: "dim" }, `${duration(whole)} in all, from ${clock(start)}`), h("ol", { class: "waterfall", "aria-label": "Trace" }, rows));
+}

@@ -1,0 +1,82 @@
+// Enums, times and numbers as people read them.
+
+export const RUN_STATES = [
+  "BOOT", "IDLE_PROBE_BD", "RESUME_ASK", "RESUME_PLAN", "IDLE", "INTAKE", "ASK_SWITCH", "EPIC_SYNC", "PLAN_BASELINE",
+  "PLAN_REVIEW", "OBSERVE", "RESEARCH_FANOUT", "RESEARCH_INGEST", "RESEARCH_EVAL", "WAIT_OTHERS", "DETAIL_DESIGN",
+  "CODER_HANDOFF", "SCHEDULE", "QUEUE", "DISPATCH", "CODER_EXEC", "REVIEW_ACCEPT", "REPLAN_PATCH", "COMPLETE",
+  "CANCELLED", "FAILED",
+];
+export const ENDED = new Set(["COMPLETE", "CANCELLED", "FAILED"]);
+
+const PREFIXES = /^(RUN_STATE|WAIT_KIND|QUESTION_KIND|ANSWER_KIND|TASK_STATUS|WORKFLOW_STATUS|STAGE_STATUS|STAGE_KIND|PIPELINE_STATE|VERDICT|SEVERITY|AGENT_STATE|ASSIGNMENT_STATE|CAPABILITY|PURPOSE|EVIDENCE_KIND|CLAIM_STATUS|FILE_CHANGE|MODE|CONFIDENCE|ROUTE_TARGET|DEBATE_BYPASS|DEBATE|STAKES|TRIGGER_KIND|PLANNING_TRIGGER|REVIEW_VERDICT|PHASE|RISK_KIND|POLICY|PAUSE_CAUSE)_/;
+
+export function word(value) {
+  return String(value ?? "").replace(PREFIXES, "");
+}
+
+export function plain(value) {
+  return word(value).toLowerCase().replaceAll("_", " ");
+}
+
+const TONES = {
+  COMPLETE: "good", COMPLETED: "good", PASSED: "good", PASS: "good", accepted: "good", SUPPORTED: "good", DONE: "good", WORKING: "good",
+  FAILED: "bad", FAIL: "bad", rejected: "bad", UNSUPPORTED: "bad", MISSING: "bad", LOST: "bad", EXHAUSTED: "bad", ABORTED: "bad", CRITICAL: "bad",
+  CANCELLED: "dim", SKIPPED: "dim", IDLE: "dim", PENDING: "dim", pending: "dim", UNSPECIFIED: "dim",
+  ASK_SWITCH: "ask", RESUME_ASK: "ask", PERSON: "ask", PAUSED: "ask", BLOCKED: "ask", ESCALATED: "ask", PAUSE: "ask", BUDGET: "ask",
+  DEPENDENCY: "ask", STALE: "ask", HIGH: "ask", TIMED_OUT: "bad", COMPLETED_WITH_FAILURES: "ask", QUEUE: "ask",
+  ACTIVE: "busy", IN_PROGRESS: "busy", running: "busy", reviewing: "busy", LEASED: "busy", READY: "busy",
+};
+
+export function tone(value) {
+  return TONES[word(value)] ?? "busy";
+}
+
+export function since(timestamp, now = Date.now()) {
+  if (!timestamp) return "";
+  return duration(now - Date.parse(timestamp));
+}
+
+export function duration(milliseconds) {
+  const seconds = Math.max(0, milliseconds / 1000);
+  if (seconds < 1) return `${Math.round(milliseconds)} ms`;
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.floor(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${Math.floor(seconds / 86400)} d ${Math.floor((seconds % 86400) / 3600)} h`;
+}
+
+export function age(timestamp, now = Date.now()) {
+  if (!timestamp) return "";
+  const seconds = Math.max(0, Math.floor((now - Date.parse(timestamp)) / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86400)} d`;
+}
+
+export function clock(timestamp) {
+  return timestamp ? new Date(timestamp).toLocaleString() : "";
+}
+
+export function seconds(text) {
+  return text ? Number.parseFloat(text) : 0;
+}
+
+export function shortId(id) {
+  return id.length > 20 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
+}
+
+export function snake(value) {
+  if (Array.isArray(value)) return value.map(snake);
+  if (value === null || typeof value !== "object") return value;
+  const entries = Object.entries(value).map(([key, item]) => [key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), snake(item)]);
+  return Object.fromEntries(entries);
+}
+
+export function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
