@@ -23,9 +23,18 @@ class Listed:
 
 COMMANDS = {
     "up": Listed("up", "start everything in one process, on SQLite"),
+    "demo": Listed("demo", "watch an agent's lie being caught, on a small example repository"),
+    "run": Listed("run", "submit a task, follow it live, print what was delivered"),
+    "agent": Listed("agent", "start a worker: verifier, surveyor, or any command-line agent"),
+    "deliver": Listed("deliver", "put a run's accepted work on a branch"),
+    "evidence": Listed("evidence", "run a command and keep what it proves"),
     "serve": Listed("serve", "start one service"),
+    "route": Listed("route", "decide who should take a message, measure and print the rules, read the log"),
+    "thinking": Listed("thinking", "say which step of the thinking workflow comes next"),
+    "machine": Listed("machine", "print the states of a run and the transitions between them"),
     "migrate": Listed("migrate", "bring the stores' tables up to date"),
     "pipeline": Listed("pipeline", "drive a task through its stages, or read what an agent said"),
+    "workflow": Listed("workflow", "plans and their tasks: what is next, what is in the way, verify"),
     "doctor": Listed("doctor", "check the set-up and say what to fix"),
 }
 

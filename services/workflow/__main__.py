@@ -8,7 +8,6 @@ from pointsman.services.chassis.config import ServerSettings, StoreSettings, loa
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.service import Service, serve_until_stopped
 from pointsman.services.workflow.config import WorkflowSettings
-from pointsman.services.workflow.loops import LOOPS
 from pointsman.services.workflow.servicer import WorkflowServicer
 from pointsman.services.workflow.store import WorkflowStore
 
@@ -24,9 +23,7 @@ def build_on(database: Database, settings: WorkflowSettings) -> Service:
     """The workflow service on a given database."""
     workflows = WorkflowStore(database)
     descriptor = workflow_pb2.DESCRIPTOR.services_by_name["WorkflowService"]
-    return Service(
-        "workflow", workflows.store, MIGRATIONS, [(descriptor, WorkflowServicer(workflows, settings))], LOOPS
-    )
+    return Service("workflow", workflows.store, MIGRATIONS, [(descriptor, WorkflowServicer(workflows, settings))])
 
 
 if __name__ == "__main__":

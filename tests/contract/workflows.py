@@ -17,7 +17,6 @@ from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.service import start
 from pointsman.services.workflow.__main__ import build_on
 from pointsman.services.workflow.config import WorkflowSettings
-from pointsman.services.workflow.servicer import WorkflowServicer
 
 _numbers = itertools.count(1)
 
@@ -27,7 +26,7 @@ class Client:
     """A caller of the service, with shorter words for what tests do often."""
 
     stub: workflow_pb2_grpc.WorkflowServiceStub
-    servicer: WorkflowServicer
+    address: str
 
     async def plan(self, workflow_id: str, *tasks: model_pb2.TaskSpec, **fields: Any) -> plans_pb2.UpsertPlanResponse:
         """Store a plan."""
@@ -69,11 +68,9 @@ async def served(database_url: str) -> AsyncIterator[Client]:
     """The service on a database, as one replica."""
     service = build_on(Database(database_url, "workflow"), WorkflowSettings())
     running = await start(lambda _address: [service], ServerSettings(port=0))
-    servicer = service.servicers[0][1]
-    assert isinstance(servicer, WorkflowServicer)
     try:
         async with grpc.aio.insecure_channel(running.address) as channel:
-            yield Client(workflow_pb2_grpc.WorkflowServiceStub(channel), servicer)
+            yield Client(workflow_pb2_grpc.WorkflowServiceStub(channel), running.address)
     finally:
         await running.stop()
 

@@ -152,7 +152,7 @@ def test_where_a_new_plan_leads_from_each_state(before: WorkflowStatus, after: W
 def test_a_blocked_workflow_stays_blocked_when_the_new_plan_has_nothing_ready() -> None:
     flow = in_status(WorkflowStatus.BLOCKED)
     flow.plan(spec("new", blocked_by=("design_spec",)))
-    assert flow.status is WorkflowStatus.BLOCKED
+    assert flow.last_events(1) == [("plan_stored", "blocked", "blocked")]
 
 
 def test_a_failed_workflow_stays_failed_while_an_appended_plan_leaves_a_failed_task() -> None:

@@ -1,0 +1,102 @@
+"""Commands about constraints: merge, verify on this machine, waive by name."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from google.protobuf.json_format import ParseDict, ParseError
+
+from pointsman.api.workflow.v1 import constraints_pb2, reading_pb2
+from pointsman.cli import EXIT_FAILED
+from pointsman.cli.workflow.talk import AsJson, File, Server, WorkflowId, ask, progress_line, read_text, say
+from pointsman.cli.workflow.verifier import Checked, check, command_of
+from pointsman.services.chassis.ids import new_nonce
+from pointsman.services.workflow.domain.strict_json import JsonError, load_object
+
+_SETTLED = (constraints_pb2.VERIFICATION_STATUS_PASSED, constraints_pb2.VERIFICATION_STATUS_WAIVED)
+
+
+def merge(workflow_id: WorkflowId, file: File, server: Server = "", as_json: AsJson = False) -> None:
+    """Merge constraint sets from a JSON file: {"sets": [{"hard": [...], "soft": [...], ...}]}."""
+    request = constraints_pb2.MergeConstraintsRequest(request_id=new_nonce(), workflow_id=workflow_id)
+    try:
+        ParseDict({"sets": load_object(read_text(file)).get("sets", [])}, request)
+    except (JsonError, ParseError) as error:
+        raise typer.BadParameter(f"'{file}': {error}") from None
+    answer = ask(server, lambda stub: stub.MergeConstraints(request))
+    dropped = [*answer.dropped.hard, *answer.dropped.soft]
+    lines = [f"{len(answer.constraints.hard)} hard, {len(answer.constraints.soft)} soft constraints"]
+    lines += [f"  left out: {one.constraint_id}  {one.description}" for one in dropped]
+    say(answer, as_json, "\n".join(lines))
+
+
+def waive(
+    workflow_id: WorkflowId,
+    constraint_id: Annotated[str, typer.Argument(help="The hard constraint, by name.")],
+    reason: Annotated[str, typer.Option(help="Why; needed.")],
+    server: Server = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take one hard constraint out of the way; recorded as a high risk."""
+    request = constraints_pb2.WaiveConstraintRequest(
+        request_id=new_nonce(), workflow_id=workflow_id, constraint_id=constraint_id, reason=reason
+    )
+    answer = ask(server, lambda stub: stub.WaiveConstraint(request))
+    say(answer, as_json, progress_line(answer.progress))
+
+
+def verify(  # noqa: PLR0913, PLR0917 - the options of the command
+    workflow_id: WorkflowId,
+    again: Annotated[bool, typer.Option("--again", help="Also those that passed or were waived.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Run the commands without asking.")] = False,
+    timeout: Annotated[float, typer.Option(help="Seconds that one command may take.")] = 600.0,
+    server: Server = "",
+    as_json: AsJson = False,
+) -> None:
+    """Run the constraints' commands here and record the results; exit 1 while a hard constraint is not met."""
+    found = ask(server, lambda stub: stub.GetWorkflow(reading_pb2.GetWorkflowRequest(workflow_id=workflow_id)))
+    held = found.workflow.constraints
+    chosen = [one for one in (*held.hard, *held.soft) if again or one.verification not in _SETTLED]
+    if not yes and sys.stdin.isatty():
+        _confirm(chosen)
+    request = constraints_pb2.RecordVerificationRequest(request_id=new_nonce(), workflow_id=workflow_id)
+    for number, constraint in enumerate(chosen, 1):
+        _show(
+            f"[{number}/{len(chosen)}] {constraint.constraint_id}  {command_of(constraint.verify_cmd) or 'no command'}"
+        )
+        _take_in(request, constraint, check(constraint.verify_cmd, timeout))
+    unmet = [one.constraint_id for one in held.hard if one.verification not in _SETTLED]
+    if request.verifications:
+        answer = ask(server, lambda stub: stub.RecordVerification(request))
+        unmet = list(answer.unmet_constraint_ids)
+        say(answer, as_json, progress_line(answer.progress))
+    if unmet:
+        _show(f"not met: {', '.join(unmet)}")
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _confirm(chosen: Sequence[constraints_pb2.Constraint]) -> None:
+    commands = [command_of(one.verify_cmd) for one in chosen if one.verify_cmd]
+    if commands:
+        _show("These commands will run here:\n" + "\n".join(f"  {command}" for command in commands))
+        typer.confirm("Go on?", abort=True, err=True)
+
+
+def _take_in(
+    request: constraints_pb2.RecordVerificationRequest, constraint: constraints_pb2.Constraint, checked: Checked
+) -> None:
+    """Put a result into the request; what could not be run stays unverified, which is not passed."""
+    if checked.passed is None:
+        _show(f"      unverified: {checked.details}")
+        return
+    _show(f"      {'passed' if checked.passed else 'failed'} in {checked.seconds:.1f} s")
+    result = request.verifications.add(
+        constraint_id=constraint.constraint_id, passed=checked.passed, details=checked.details[:4000]
+    )
+    result.checked_at.GetCurrentTime()
+
+
+def _show(line: str) -> None:
+    """Progress goes beside the answer, so that a pipe gets only the answer."""
+    print(line, file=sys.stderr, flush=True)

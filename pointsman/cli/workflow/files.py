@@ -1,0 +1,129 @@
+"""Commands about files: workflow-state.json and tasks.md in and out, always written whole."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pointsman.api.common.v1 import common_pb2
+from pointsman.api.workflow.v1 import model_pb2, reading_pb2
+from pointsman.cli.workflow.talk import AsJson, File, Server, Stub, WorkflowId, ask, progress_line, read_text, say
+from pointsman.files import atomic_write
+from pointsman.services.chassis.ids import new_nonce
+from pointsman.services.workflow.domain.classification import classify as classes_of
+from pointsman.services.workflow.domain.state_reading import PROJECT_ID
+from pointsman.services.workflow.domain.tasks_markdown import read_tasks
+
+STATE_FILE = "workflow-state.json"
+TASKS_FILE = "tasks.md"
+DEFAULT_ROOT = Path("~/.claude/workflows")
+
+Output = Annotated[str, typer.Option("--output", "-o", help="Write to this file instead of standard output.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Import over a stored workflow of that id.")]
+OwnId = Annotated[str, typer.Option("--id", help="The workflow's id; default: the document's project_id.")]
+Chinese = Annotated[bool, typer.Option("--chinese", help="Chinese field names.")]
+Folder = Annotated[str, typer.Option(help="Where the two files are; default: ~/.claude/workflows/<id>/.")]
+
+
+def import_state(
+    file: File = "-", workflow_id: OwnId = "", replace: Replace = False, server: Server = "", as_json: AsJson = False
+) -> None:
+    """Import a workflow-state.json; prints the workflow's id."""
+    request = _state_request(read_text(file), workflow_id, replace)
+    answer = ask(server, lambda stub: stub.ImportState(request))
+    say(answer, as_json, answer.progress.workflow_id)
+
+
+def export_state(workflow_id: WorkflowId, output: Output = "", server: Server = "") -> None:
+    """Export a workflow as workflow-state.json."""
+    answer = ask(server, lambda stub: stub.ExportState(reading_pb2.ExportStateRequest(workflow_id=workflow_id)))
+    _write(answer.state_json, output)
+
+
+def import_tasks(workflow_id: WorkflowId, file: File = "-", server: Server = "", as_json: AsJson = False) -> None:
+    """Import a tasks.md as the plan of a workflow; a new one is created."""
+    request = reading_pb2.ImportTasksRequest(request_id=new_nonce(), workflow_id=workflow_id, markdown=read_text(file))
+    answer = ask(server, lambda stub: stub.ImportTasks(request))
+    say(answer, as_json, progress_line(answer.progress))
+
+
+def export_tasks(workflow_id: WorkflowId, chinese: Chinese = False, output: Output = "", server: Server = "") -> None:
+    """Export the tasks of a workflow as tasks.md."""
+    _write(ask(server, lambda stub: _markdown(stub, workflow_id, chinese)), output)
+
+
+def save(workflow_id: WorkflowId, folder: Folder = "", chinese: Chinese = False, server: Server = "") -> None:
+    """Write both files of a workflow into its folder."""
+    target = _folder(workflow_id, folder)
+    state, markdown = ask(server, lambda stub: _both(stub, workflow_id, chinese))
+    atomic_write(target / STATE_FILE, state)
+    if markdown:
+        atomic_write(target / TASKS_FILE, markdown)
+    print(target)
+
+
+def load(
+    workflow_id: WorkflowId, folder: Folder = "", replace: Replace = False, server: Server = "", as_json: AsJson = False
+) -> None:
+    """Import both files from a workflow's folder; the tasks.md may be missing."""
+    source = _folder(workflow_id, folder)
+    state = _state_request(read_text(str(source / STATE_FILE)), workflow_id, replace)
+    tasks = None
+    if (source / TASKS_FILE).exists():
+        markdown = read_text(str(source / TASKS_FILE))
+        read_tasks(markdown)
+        tasks = reading_pb2.ImportTasksRequest(request_id=new_nonce(), workflow_id=workflow_id, markdown=markdown)
+    progress = ask(server, lambda stub: _load(stub, state, tasks))
+    say(progress, as_json, progress_line(progress))
+
+
+def classify(file: File = "-") -> None:
+    """Say which outside dependencies each task of a tasks.md seems to have; needs no control plane."""
+    planned, _ = read_tasks(read_text(file))
+    for task in planned:
+        print(f"{task.spec.task_id:<8} {', '.join(classes_of(task.spec)) or '-':<24} {task.spec.name}")
+
+
+def _state_request(text: str, workflow_id: str, replace: bool) -> reading_pb2.ImportStateRequest:
+    return reading_pb2.ImportStateRequest(
+        request_id=new_nonce(), workflow_id=workflow_id, state_json=text, replace=replace
+    )
+
+
+async def _load(
+    stub: Stub, state: reading_pb2.ImportStateRequest, tasks: reading_pb2.ImportTasksRequest | None
+) -> model_pb2.Progress:
+    progress = (await stub.ImportState(state)).progress
+    return (await stub.ImportTasks(tasks)).progress if tasks is not None else progress
+
+
+async def _both(stub: Stub, workflow_id: str, chinese: bool) -> tuple[str, str]:
+    state = await stub.ExportState(reading_pb2.ExportStateRequest(workflow_id=workflow_id))
+    return state.state_json, await _markdown(stub, workflow_id, chinese)
+
+
+async def _markdown(stub: Stub, workflow_id: str, chinese: bool) -> str:
+    page, parts = common_pb2.Page(page_size=1000), []
+    while True:
+        request = reading_pb2.ExportTasksRequest(workflow_id=workflow_id, page=page, chinese=chinese)
+        answer = await stub.ExportTasks(request)
+        parts.append(answer.markdown)
+        page.page_token = answer.next_page_token
+        if not page.page_token:
+            return "".join(parts)
+
+
+def _write(text: str, output: str) -> None:
+    if output:
+        atomic_write(Path(output).expanduser(), text)
+    else:
+        print(text, end="")
+
+
+def _folder(workflow_id: str, folder: str) -> Path:
+    """The folder of a workflow's files; an id that could leave the default root is refused."""
+    if folder:
+        return Path(folder).expanduser()
+    if not PROJECT_ID.fullmatch(workflow_id):
+        raise typer.BadParameter("a workflow's id has only letters, digits, '_' and '-'")
+    return (DEFAULT_ROOT / workflow_id).expanduser()

@@ -1,0 +1,117 @@
+"""What the workflow commands share: asking the control plane, and saying what it answered."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import grpc
+import typer
+from google.protobuf.json_format import MessageToDict
+
+from pointsman.api.workflow.v1 import model_pb2, plans_pb2, workflow_pb2_grpc
+from pointsman.cli import EXIT_FAILED
+from pointsman.cli.plane import control_plane
+from pointsman.services.chassis.errors import refusal_from
+from pointsman.services.chassis.refusals import Refusal
+
+Answer = TypeVar("Answer")
+Stub = workflow_pb2_grpc.WorkflowServiceStub
+
+AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON.")]
+Server = Annotated[str, typer.Option(help="Address of the control plane; default: the one that runs, or an own one.")]
+WorkflowId = Annotated[str, typer.Argument(help="The workflow's id.")]
+TaskId = Annotated[str, typer.Argument(help="The task's id, such as T3.")]
+Reason = Annotated[str, typer.Option(help="Why, for the journal.")]
+File = Annotated[str, typer.Argument(help="A file; - is standard input.")]
+Step = Annotated[bool, typer.Option("--step", help="Pause after each task.")]
+Phase = Annotated[bool, typer.Option("--phase", help="Pause when the phase changes, and after a quality gate.")]
+Whole = Annotated[bool, typer.Option("--all", help="Pause only at quality gates and before commits.")]
+Subagent = Annotated[bool | None, typer.Option("--subagent/--no-subagent", help="Whether tasks run in subagents.")]
+
+
+def ask(server: str, question: Callable[[Stub], Awaitable[Answer]]) -> Answer:
+    """Ask the control plane one thing; what it refuses ends the command with its reason."""
+
+    async def run() -> Answer:
+        async with control_plane(server) as plane:
+            try:
+                return await question(Stub(plane.channels["workflow"]))
+            except grpc.aio.AioRpcError as error:
+                raise refusal_from(error) from None
+
+    try:
+        return asyncio.run(run())
+    except Refusal as refusal:
+        print(f"pointsman: {refusal.message}", file=sys.stderr)
+        raise typer.Exit(EXIT_FAILED) from None
+
+
+def say(message: Any, as_json: bool, line: str) -> None:
+    """Print the answer: for programs, or for people."""
+    print(json.dumps(as_dict(message), ensure_ascii=False, indent=2) if as_json else line)
+
+
+def as_dict(message: Any) -> dict[str, Any]:
+    """A message with the proto's field names."""
+    content: dict[str, Any] = MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+    return content
+
+
+def read_text(name: str) -> str:
+    """The text of a file; a file that is none ends the command."""
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).expanduser().read_bytes()
+        return data.decode()
+    except OSError as error:
+        raise typer.BadParameter(f"cannot read '{name}': {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"'{name}' is not UTF-8 text") from None
+
+
+def settings_of(step: bool, phase: bool, whole: bool, subagent: bool | None) -> plans_pb2.ExecutionSettings:
+    """The execution settings that the options name; at most one mode."""
+    modes = {
+        model_pb2.EXECUTION_MODE_STEP: step,
+        model_pb2.EXECUTION_MODE_PHASE: phase,
+        model_pb2.EXECUTION_MODE_QUALITY_GATE: whole,
+    }
+    chosen = [mode for mode, wanted in modes.items() if wanted]
+    if len(chosen) > 1:
+        raise typer.BadParameter("--step, --phase and --all exclude each other")
+    mode = chosen[0] if chosen else model_pb2.EXECUTION_MODE_UNSPECIFIED
+    return plans_pb2.ExecutionSettings(execution_mode=mode, use_subagent=subagent)
+
+
+def status_name(status: int) -> str:
+    """A workflow's state in lower case."""
+    return (
+        model_pb2.WorkflowStatus.Name(model_pb2.WorkflowStatus.ValueType(status))
+        .removeprefix("WORKFLOW_STATUS_")
+        .lower()
+    )
+
+
+def task_status_name(status: int) -> str:
+    """A task's state in lower case."""
+    return model_pb2.TaskStatus.Name(model_pb2.TaskStatus.ValueType(status)).removeprefix("TASK_STATUS_").lower()
+
+
+def progress_line(progress: model_pb2.Progress) -> str:
+    """Where a workflow stands, in a line or a few."""
+    counts = progress.counts
+    done = f"{counts.completed + counts.skipped}/{counts.total} done"
+    hands = f"{counts.in_progress} in progress, {counts.ready} ready"
+    lines = [f"{progress.workflow_id}  {status_name(progress.status)}  {done}, {hands}"]
+    if progress.HasField("pause"):
+        cause = model_pb2.PauseCause.Name(progress.pause.cause).removeprefix("PAUSE_CAUSE_").lower()
+        lines.append(f"  paused: {cause}  {progress.pause.message}".rstrip())
+    if progress.failure_reason:
+        lines.append(f"  failed: {progress.failure_reason}")
+    if progress.blocking:
+        lines.append(f"  blocked by: {', '.join(progress.blocking)}")
+    return "\n".join([*lines, *(f"  warning: {warning}" for warning in progress.warnings)])

@@ -1,0 +1,59 @@
+"""Runs the commands that check constraints, on this machine and without a shell."""
+
+import shlex
+import subprocess
+import time
+from dataclasses import dataclass
+
+from pointsman.services.workflow.domain.constraints import BUILTIN_VERIFIERS
+
+SHELL_WORDS = frozenset({"&&", "||", "|", ";", ">", ">>", "<", "&"})
+EXCERPT_CHARACTERS = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of one check; `passed` is None where nothing could be run."""
+
+    passed: bool | None
+    details: str
+    seconds: float = 0.0
+
+
+def command_of(verify_cmd: str) -> str:
+    """The command behind the name of a built-in verifier, or the command itself."""
+    return BUILTIN_VERIFIERS.get(verify_cmd.strip(), verify_cmd.strip())
+
+
+def check(verify_cmd: str, timeout_seconds: float) -> Checked:
+    """Run a constraint's command; exit code 0 passes."""
+    command = command_of(verify_cmd)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        return Checked(None, f"not a command: {error}")
+    if not words:
+        return Checked(None, "no command")
+    if SHELL_WORDS & set(words):
+        return Checked(None, "needs a shell; put it into a script and name the script")
+    return _run(command, words, timeout_seconds)
+
+
+def _run(command: str, words: list[str], timeout_seconds: float) -> Checked:
+    begun = time.monotonic()
+    try:
+        done = subprocess.run(  # noqa: S603 - the user asked for it and saw the command
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Checked(False, f"{command}: no end after {timeout_seconds:g} s", timeout_seconds)
+    except OSError as error:
+        return Checked(False, f"{command}: {error.strerror}", time.monotonic() - begun)
+    output = done.stdout.decode(errors="replace").replace("\0", "")[-EXCERPT_CHARACTERS:].strip()
+    details = f"{command}: exit {done.returncode}\n{output}".strip()
+    return Checked(done.returncode == 0, details, time.monotonic() - begun)

@@ -1,0 +1,191 @@
+"""`pointsman workflow …` against a running service: files in and out, verify on this machine, exit codes."""
+
+import asyncio
+import json
+import shlex
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from pointsman.cli.workflow import app
+from pointsman.cli.workflow.verifier import check, command_of
+from tests.contract.workflows import served
+
+DOCUMENT = {"project_id": "shop", "status": "paused", "progress": {"completed": ["T1"]}, "mine": [1, {"x": None}]}
+TASKS = """## T1: first
+
+- **actions**: edit
+- **status**: pending
+
+## T2: gate
+
+- **depends**: T1
+- **quality_gate**: true
+- **status**: pending
+
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """A workflow service in a thread of its own; its address."""
+    address: list[str] = []
+    ready, over = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        async with served(f"sqlite:///{tmp_path / 'cli.db'}") as client:
+            address.append(client.address)
+            ready.set()
+            await asyncio.to_thread(over.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(30)
+    yield address[0]
+    over.set()
+    thread.join()
+
+
+class Shell:
+    """Runs commands against one server."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+
+    def run(self, line: str, *, stdin: str = "", exits: int = 0) -> Result:
+        """Run a command line; what it printed."""
+        words = [*shlex.split(line), "--server", self._server]
+        result = CliRunner().invoke(app, words, input=stdin)
+        assert result.exit_code == exits, result.output
+        return result
+
+
+@pytest.fixture
+def shell(server: str) -> Shell:
+    return Shell(server)
+
+
+def test_a_state_file_goes_in_by_standard_input_and_comes_out_equal(shell: Shell, tmp_path: Path) -> None:
+    assert shell.run("import -", stdin=json.dumps(DOCUMENT)).stdout == "shop\n"
+    assert json.loads(shell.run("export shop").stdout) == DOCUMENT
+    shell.run(f"export shop -o {tmp_path}/out.json")
+    assert json.loads((tmp_path / "out.json").read_text()) == DOCUMENT
+    assert "already" in shell.run("import -", stdin=json.dumps(DOCUMENT), exits=1).stderr
+    shell.run("import - --replace", stdin="{", exits=1)
+    assert json.loads(shell.run("export shop").stdout) == DOCUMENT
+
+
+def test_both_files_are_saved_whole_and_loaded_again(shell: Shell, tmp_path: Path) -> None:
+    shell.run("import-tasks plan -", stdin=TASKS)
+    folder = tmp_path / "flows"
+    shell.run(f"save plan --folder {folder}")
+    assert sorted(path.name for path in folder.iterdir()) == ["tasks.md", "workflow-state.json"]
+    assert (folder / "tasks.md").read_text() == TASKS
+    state = json.loads((folder / "workflow-state.json").read_text())
+    (folder / "workflow-state.json").write_text(json.dumps({**state, "project_id": "copy"}))
+    shell.run(f"load copy --folder {folder}")
+    shell.run("export-tasks copy")
+    assert shell.run("export-tasks copy").stdout == TASKS
+
+
+def test_the_default_folder_is_below_the_home_and_an_id_cannot_leave_it(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shell.run("import-tasks plan -", stdin=TASKS)
+    shell.run("save plan")
+    assert (tmp_path / ".claude" / "workflows" / "plan" / "tasks.md").exists()
+    shell.run("load ../plan", exits=2)
+
+
+def test_a_task_file_with_errors_names_the_lines_and_changes_nothing(shell: Shell) -> None:
+    shell.run("import-tasks plan -", stdin=TASKS)
+    assert "line 2: unknown field" in shell.run("import-tasks plan -", stdin="## T1: a\n**x**: 1\n", exits=1).stderr
+    assert shell.run("export-tasks plan").stdout == TASKS
+
+
+def test_a_plan_is_driven_from_the_command_line(shell: Shell) -> None:
+    shell.run("import-tasks plan -", stdin=TASKS)
+    assert "running" in shell.run("execute plan --all --no-subagent").stdout
+    assert shell.run("next plan").stdout == "T1  first\n"
+    shell.run("complete plan T1 --characters 40")
+    shell.run("next plan")
+    shell.run("release plan")
+    shell.run("next plan")
+    assert "failed: task 'T2' failed: flaky" in shell.run("fail plan T2 --reason flaky").stdout
+    shell.run("next plan", exits=4)
+    assert shell.run("retry plan T2").stdout.startswith("retry 1 of 3")
+    shell.run("pause plan --reason lunch")
+    assert "resume (requested)" in shell.run("resumable").stdout
+    shell.run("resume plan --step")
+    assert "completed" in shell.run("skip plan T2 --reason later").stdout
+    assert "quality gate 'T2' was skipped: later" in shell.run("show plan").stdout
+    lines = shell.run("watch plan").stdout.splitlines()
+    assert lines[0].split()[:2] == ["1", "created"]
+    assert lines[-1].endswith("completed")
+    assert json.loads(shell.run("list --status completed --json").stdout)["workflows"][0]["workflow_id"] == "plan"
+
+
+def test_modes_exclude_each_other(shell: Shell) -> None:
+    shell.run("import-tasks plan -", stdin=TASKS)
+    shell.run("execute plan --step --all", exits=2)
+
+
+def test_an_audit_with_errors_exits_one(shell: Shell) -> None:
+    shell.run("import-tasks plan -", stdin=TASKS)
+    assert "T2/actions/no_actions" in shell.run("audit plan", exits=1).stdout
+
+
+def constraints(**commands: str) -> str:
+    held = [{"constraint_id": name, "description": name, "verify_cmd": command} for name, command in commands.items()]
+    return json.dumps({"sets": [{"hard": held}]})
+
+
+def test_verify_runs_the_commands_here_and_records_the_results(shell: Shell) -> None:
+    python = shlex.quote(sys.executable)
+    shell.run("import-tasks plan -", stdin="## T1: only\n")
+    shell.run(
+        "merge plan -",
+        stdin=constraints(good=f"{python} -c pass", bad=f"{python} -c 'raise SystemExit(3)'", none="", pipe="a | b"),
+    )
+    shell.run("execute plan --all")
+    shell.run("next plan")
+    assert "paused: constraints" in shell.run("complete plan T1").stdout
+    result = shell.run("verify plan", exits=1)
+    assert "[1/4] good" in result.stderr
+    assert "passed in" in result.stderr
+    assert "unverified: no command" in result.stderr
+    assert "unverified: needs a shell" in result.stderr
+    assert "not met: bad, none, pipe" in result.stderr
+    for name in ("bad", "none", "pipe"):
+        shell.run(f"waive plan {name} --reason known")
+    assert "completed" in shell.run("show plan").stdout
+    shell.run("verify plan --again", exits=1)
+
+
+def test_verify_with_nothing_left_to_check_is_content(shell: Shell) -> None:
+    shell.run("import-tasks plan -", stdin=TASKS)
+    shell.run("verify plan")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("ts_typecheck", "pnpm tsc --noEmit"), ("lint", "pnpm lint"), ("test", "pnpm test"), ("build", "pnpm build")],
+)
+def test_built_in_verifiers_are_the_seeds(name: str, command: str) -> None:
+    assert command_of(name) == command
+
+
+def test_a_command_that_is_not_there_or_takes_too_long_does_not_pass() -> None:
+    assert check("no-such-command-here", 5).passed is False
+    assert check(f"{shlex.quote(sys.executable)} -c 'import time; time.sleep(30)'", 0.2).passed is False
+    assert check("'unclosed", 5).passed is None
+
+
+def test_classification_needs_no_server() -> None:
+    result = CliRunner().invoke(app, ["classify", "-"], input="## T1: user api\n## T2: docs\n")
+    assert [line.split()[1] for line in result.stdout.splitlines()] == ["api_spec", "-"]
