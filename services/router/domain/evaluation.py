@@ -1,0 +1,137 @@
+"""How well the rules do on labelled messages: accuracy, what was routed wrongly which way, agreement on the rest."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.rulebook import RuleBook
+from pointsman.services.router.domain.values import Classification, Mode
+
+FIELDS = ("confidence", "fast_path", "debate", "stakes", "debate_bypass")
+"""What is scored beside the mode, wherever a label says something about it."""
+
+
+@dataclass(slots=True)
+class Score:
+    """Counts of one slice."""
+
+    total: int = 0
+    correct: int = 0
+    answers: int = 0
+    false_positives: int = 0
+    actions: int = 0
+    false_negatives: int = 0
+
+    def count(self, expected: str, got: str) -> None:
+        """Take one message in."""
+        right = expected == got
+        self.total += 1
+        self.correct += right
+        if expected == Mode.ANSWER:
+            self.answers += 1
+            self.false_positives += not right
+        else:
+            self.actions += 1
+            self.false_negatives += not right
+
+    def rates(self) -> dict[str, Any]:
+        """The counts and their rates."""
+        return {
+            "total": self.total,
+            "correct": self.correct,
+            "accuracy": _rate(self.correct, self.total),
+            "false_positives": self.false_positives,
+            "false_positive_rate": _rate(self.false_positives, self.answers),
+            "false_negatives": self.false_negatives,
+            "false_negative_rate": _rate(self.false_negatives, self.actions),
+        }
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """All slices, the agreement on the other fields, and every item that was wrong in something."""
+
+    overall: Score = field(default_factory=Score)
+    by_language: dict[str, Score] = field(default_factory=lambda: defaultdict(Score))
+    agreed: dict[str, list[int]] = field(default_factory=lambda: {name: [0, 0] for name in FIELDS})
+    wrong: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, ready to be printed."""
+        return {
+            **self.overall.rates(),
+            "by_lang": {name: score.rates() for name, score in sorted(self.by_language.items())},
+            "agreement": {
+                name: {"scored": scored, "agreed": agreed, "rate": _rate(agreed, scored)}
+                for name, (agreed, scored) in self.agreed.items()
+            },
+            "wrong": self.wrong,
+        }
+
+
+def told(found: Classification) -> dict[str, Any]:
+    """A decision in the words of the labels."""
+    return {
+        "mode": str(found.mode),
+        "confidence": str(found.confidence),
+        "fast_path": found.fast_path,
+        "debate": str(found.debate),
+        "stakes": str(found.stakes),
+        "debate_bypass": None if found.bypass is None else str(found.bypass),
+    }
+
+
+def evaluate(book: RuleBook, items: Iterable[Mapping[str, Any]]) -> Evaluation:
+    """Decide every item and compare; a field that is missing or null in an item is not scored."""
+    result = Evaluation()
+    for item in items:
+        found = classify(book, item["text"])
+        got = told(found)
+        missed = _compare(result, item, got)
+        if missed:
+            named = {key: item[key] for key in ("id", "lang") if key in item}
+            result.wrong.append({**named, "text": item["text"], "wrong": missed, "rules": list(found.rules)})
+    return result
+
+
+def _compare(result: Evaluation, item: Mapping[str, Any], got: Mapping[str, Any]) -> dict[str, Any]:
+    missed: dict[str, Any] = {}
+    if item.get("mode") is not None:
+        result.overall.count(item["mode"], got["mode"])
+        result.by_language[str(item.get("lang", "?"))].count(item["mode"], got["mode"])
+        if item["mode"] != got["mode"]:
+            missed["mode"] = {"expected": item["mode"], "got": got["mode"]}
+    for name in FIELDS:
+        expected = item.get(name)
+        if expected is not None:
+            result.agreed[name][1] += 1
+            result.agreed[name][0] += expected == got[name]
+            if expected != got[name]:
+                missed[name] = {"expected": expected, "got": got[name]}
+    return missed
+
+
+def summary(result: Evaluation) -> Sequence[str]:
+    """The figures as lines, then every wrong item."""
+    lines = [_line("all", result.overall)]
+    lines += [_line(name, score) for name, score in sorted(result.by_language.items())]
+    lines += [f"{name:<14} agreed {agreed}/{scored}" for name, (agreed, scored) in result.agreed.items()]
+    for item in result.wrong:
+        missed = ", ".join(f"{name} {v['got']} instead of {v['expected']}" for name, v in item["wrong"].items())
+        lines.append(f"wrong: {item.get('id', '')} {item['text']!r}: {missed} ({item['rules'][0]})")
+    return lines
+
+
+def _line(name: str, score: Score) -> str:
+    rates = score.rates()
+    return (
+        f"{name:<6} accuracy {rates['accuracy']:.1%} ({score.correct}/{score.total})"
+        f"  false positives {rates['false_positive_rate']:.1%} ({score.false_positives}/{score.answers})"
+        f"  false negatives {rates['false_negative_rate']:.1%} ({score.false_negatives}/{score.actions})"
+    )
+
+
+def _rate(part: int, whole: int) -> float:
+    return round(part / whole, 4) if whole else 0.0

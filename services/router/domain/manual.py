@@ -1,0 +1,127 @@
+"""The rules in words, printed from the rules themselves: tables for the documentation, prompts for the soft router."""
+
+from collections.abc import Iterable
+
+from pointsman.services.router.domain.document import RuleDocument
+from pointsman.services.router.domain.outcomes import REACTION_OF
+from pointsman.services.router.domain.thinking import TABLE
+from pointsman.services.router.domain.values import Bypass, Mode
+
+_BYPASSES = {
+    Bypass.USER_OVERRIDE: 'the user says so: "just do it", "skip confirmation", "I\'m sure"; the stakes stay',
+    Bypass.TRIVIAL: "a trivial command",
+    Bypass.READ_ONLY: "the whole message only reads",
+    Bypass.ALREADY_DEBATED: "the task was debated in this session",
+}
+MODE_ROWS = (
+    ("1", "text that a program wrote", Mode.ANSWER, "system.marker"),
+    ("2", "one trivial command: pwd, date, whoami, echo, ping", Mode.ACTION, "fast_path.*"),
+    ("3", "a reference: file, folder, URL, host, fenced code, the code at hand", Mode.ACTION, "reference.*"),
+    ("4", "a rule of the project's own", "as it says", "own.*"),
+    ("5", "an order whose object is work, also dressed as a question (can you add …)", Mode.ACTION, "order.verb"),
+    ("6", "a command line", Mode.ACTION, "order.command_line"),
+    ("7", "an approval: go ahead, yes, continue", Mode.ACTION, "order.approval"),
+    ("8", "a wish: I want, we need, it should", Mode.ACTION, "order.wish"),
+    ("9", "a fault report, or code by its name", Mode.ACTION, "order.fault_report, order.names_code"),
+    ("10", "a question", Mode.ANSWER, "talk.question"),
+    ("11", "a request for words: explain, translate, write a poem", Mode.ANSWER, "talk.request"),
+    ("12", "thanks and other acknowledgements", Mode.ANSWER, "talk.acknowledgement"),
+    ("13", "any other statement: past tense, plans, negations, prose", Mode.ANSWER, "talk.statement"),
+)
+"""The order in which the mode is decided; every row of a message's sentences is tried before the next one."""
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A markdown table."""
+    columns = list(head)
+    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    lines += [f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def mode_table() -> str:
+    """How the mode is decided."""
+    return table(("#", "the message has", "mode", "rule"), MODE_ROWS)
+
+
+def keyword_table(document: RuleDocument) -> str:
+    """The keywords that count as triggers."""
+    english = document.english
+    rows = [(name, words.replace(" ", ", ")) for name, words in english.keywords.items()]
+    rows.append(("code indicators", english.code_indicators.replace(" ", ", ")))
+    return table(("family", "words, in every inflection but the past"), rows)
+
+
+def pattern_table(document: RuleDocument) -> str:
+    """The expressions over the whole text."""
+    return table(("rule", "finds"), [(name, rule.about) for name, rule in document.patterns.items()])
+
+
+def debate_table(document: RuleDocument) -> str:
+    """What starts a planning debate."""
+    rows = [(name, rule.about, rule.stakes) for name, rule in document.debate.items()]
+    return table(("trigger", "condition", "stakes"), rows)
+
+
+def bypass_table() -> str:
+    """What bypasses a debate, in order of precedence."""
+    return table(("bypass", "when"), [(bypass, _BYPASSES[bypass]) for bypass in Bypass])
+
+
+def reaction_table() -> str:
+    """What an outcome leads to, in order of precedence."""
+    return table(("cause", "reaction"), [(cause, reaction.upper()) for cause, reaction in REACTION_OF.items()])
+
+
+def thinking_table() -> str:
+    """The thinking router's procedure."""
+    rows = [
+        (number, row.condition, row.route or "null", row.status, row.error or "", row.next)
+        for number, row in enumerate(TABLE, 1)
+    ]
+    return table(("#", "condition", "routed_to", "status", "error_code", "next"), rows)
+
+
+def soft_router_prompt(document: RuleDocument) -> str:
+    """The rules as a prompt, for where only a prompt can be had."""
+    return "\n".join(
+        (
+            f"# Task router, rule set {document.version}",
+            "",
+            "Classify every user message before you act on it. Go through the table; the first row that holds decides.",
+            "When in doubt, choose ACTION.",
+            "",
+            mode_table(),
+            "",
+            "Count the distinct triggers of an ACTION: each keyword (by stem), path, URL, host, code block and code",
+            "indicator once. Three or more: STRONG, delegation is mandatory. One or two: WEAK, you may ask for clarification.",
+            "",
+            keyword_table(document),
+            "",
+            "Before an ACTION starts, debate the plan if one of these holds",
+            "",
+            debate_table(document),
+            "",
+            "unless one of these does:",
+            "",
+            bypass_table(),
+            "",
+        )
+    )
+
+
+def mode_prompt(mode: Mode) -> str:
+    """What the agent that takes the message is told."""
+    if mode is Mode.ANSWER:
+        return (
+            "# Mode: ANSWER → Direct Response\n\n"
+            "The message asks for words, not for work. Answer it directly and briefly.\n"
+            "Change nothing, run nothing, delegate nothing. If it turns out that files, the web or code are needed,\n"
+            "say so and ask for the task to be sent again.\n"
+        )
+    return (
+        "# Mode: ACTION → Swarm Orchestrator\n\n"
+        "The message asks for work. Do not answer it yourself: decompose it into tasks and delegate each one to a\n"
+        "specialist. With WEAK confidence you may ask one clarifying question first; with STRONG confidence you may not\n"
+        "decline. Where a planning debate is due, let advocate and critic argue before anything is executed.\n"
+    )
