@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pointsman.api.handoff.v1.handoff_pb2 import Document, ResearchReport
@@ -29,7 +29,7 @@ class Surveyor:
         files = (await text(clone.path, "ls-tree", "-r", "--name-only", commit)).splitlines()
         log = await text(clone.path, "log", f"-{COMMITS}", "--format=%h %s", commit)
         readme = await _readme(clone, commit, files)
-        command = await test_command(clone, commit, files)
+        command = await test_command_of(clone.path, commit)
         facts = _facts(job, files, command)
         summary = _summary(facts, files, log, readme)
         operations = [{"operation": name, "result": "ok"} for name in ("ls-tree", "log", "readme", "test command")]
@@ -74,26 +74,25 @@ async def _readme(clone: Clone, commit: str, files: list[str]) -> str:
     return "\n".join(body.splitlines()[:README_LINES])
 
 
-async def test_command(clone: Clone, commit: str, files: list[str]) -> tuple[str, ...]:
+async def test_command_of(repository: Path, commit: str) -> tuple[str, ...]:
     """The command that runs a repository's tests, judged by the files it has; empty when none can be seen."""
-    names = set(files)
-    for sign, command in (
-        ("pytest.ini", ("python3", "-m", "pytest", "-q")),
-        ("tox.ini", ("python3", "-m", "pytest", "-q")),
-        ("Cargo.toml", ("cargo", "test", "--quiet")),
-        ("go.mod", ("go", "test", "./...")),
-        ("package.json", ("npm", "test", "--silent")),
-    ):
+    names = (await text(repository, "ls-tree", "-r", "--name-only", commit)).splitlines()
+    for sign, command in _SIGNS:
         if sign in names:
             return command
-    tests = [path for path in files if PurePosixPath(path).name.startswith("test_") and path.endswith(".py")]
-    if tests:
-        return await _python_tests(clone, commit, tests)
-    return ()
-
-
-async def _python_tests(clone: Clone, commit: str, tests: list[str]) -> tuple[str, ...]:
-    first = await git(clone.path, "cat-file", "blob", f"{commit}:{tests[0]}")
+    tests = [path for path in names if PurePosixPath(path).name.startswith("test_") and path.endswith(".py")]
+    if not tests:
+        return ()
+    first = await git(repository, "cat-file", "blob", f"{commit}:{tests[0]}")
     if b"unittest" in first:
         return ("python3", "-m", "unittest", "discover", "-q")
     return ("python3", "-m", "pytest", "-q")
+
+
+_SIGNS = (
+    ("pytest.ini", ("python3", "-m", "pytest", "-q")),
+    ("tox.ini", ("python3", "-m", "pytest", "-q")),
+    ("Cargo.toml", ("cargo", "test", "--quiet")),
+    ("go.mod", ("go", "test", "./...")),
+    ("package.json", ("npm", "test", "--silent")),
+)

@@ -105,7 +105,7 @@ async def _prove(task: work.VerifyTask, ground: proof.Ground) -> work.TaskFindin
     found = {item.id: await proof.judge(item, ground) for item in still}
     criteria = [await _criterion(item, ground) for item in task.acceptance_criteria if item.verify_command]
     found |= {item.id: await proof.judge(item, ground) for item in moving}
-    failed = {item.criterion_id: item.detail for item in criteria if not item.passed}
+    failed = {item.criterion_id for item in criteria if not item.passed}
     claims = [proof.judge_claim(claim, found, failed) for claim in made.claims]
     finding = work.TaskFinding(task_id=task.task_id, claims=claims, criteria=criteria)
     finding.accepted = _holds(task, finding)

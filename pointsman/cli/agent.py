@@ -1,0 +1,75 @@
+"""`pointsman agent`: a worker that pulls assignments: the verifier, the surveyor, or any command-line agent."""
+
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pointsman.cli.plane import control_plane
+from pointsman.cli.workers import COMMAND_ROLES, ROLES, Hire, fail_usage, profile_for, worker_for, workshop_for
+from pointsman.client import Client, Terms
+from pointsman.worker import Limits, Worker
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def agent(  # noqa: PLR0913 - one parameter per option
+    *,
+    role: Annotated[list[str] | None, typer.Option(help=f"What to do, several times: {', '.join(ROLES)}.")] = None,
+    agent_name: Annotated[
+        str, typer.Option("--agent", help="A known agent: claude, codex, gemini, aider, opencode.")
+    ] = "",
+    command: Annotated[
+        str, typer.Option(help="Any command line; {prompt_file}, {handoff} and {worktree} are filled in.")
+    ] = "",
+    repo: Annotated[
+        list[Path] | None, typer.Option(help="A git repository to work on, several times; default: here.")
+    ] = None,
+    env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the command, several times.")] = None,
+    name: Annotated[str, typer.Option(help="Its name; each role is an agent NAME-ROLE. Default: the host's.")] = "",
+    time_limit: Annotated[float, typer.Option(help="Seconds for one assignment.")] = 1800.0,
+    output_limit: Annotated[int, typer.Option(help="Bytes that the command may print.")] = 8 * 1024 * 1024,
+    capacity: Annotated[int, typer.Option(help="Assignments at the same time, per role.")] = 1,
+    server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
+    project: Annotated[str, typer.Option(help="The project to work in.")] = "local",
+) -> None:
+    """Pull assignments and do them until stopped; the first Ctrl-C finishes what is in hand."""
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO)
+    profile = profile_for(agent_name, command, env or ())
+    roles = role or (["coder"] if profile else ["verifier", "surveyor"])
+    for one in roles:
+        if one not in ROLES:
+            fail_usage(f"there is no role '{one}'; known are {', '.join(ROLES)}")
+        if one in COMMAND_ROLES and profile is None:
+            fail_usage(f"the role '{one}' needs --agent or --command")
+    hire = Hire(roles, profile, Limits(seconds=time_limit, output_bytes=output_limit), name, capacity)
+    asyncio.run(_work(repo or [Path()], hire, server, project))
+
+
+async def _work(folders: list[Path], hire: Hire, server: str, project: str) -> None:
+    worker = worker_for(await workshop_for(folders), hire)
+    async with control_plane(server) as plane:
+        client = Client(plane.channels["orchestrator"], Terms(project=project))
+        serving = asyncio.create_task(worker.serve(client))
+        _stop_by_signal(worker, serving)
+        print(f"working as {', '.join(f'{worker.name}-{role}' for role in hire.roles)}. Ctrl-C stops.", flush=True)
+        await asyncio.gather(serving, return_exceptions=serving.cancelled())
+
+
+def _stop_by_signal(worker: Worker, serving: "asyncio.Task[None]") -> None:
+    """The first signal ends the polling, the second one the work."""
+    told: list[bool] = []
+
+    def stop() -> None:
+        worker.stop()
+        if told:
+            serving.cancel()
+        told.append(True)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)

@@ -1,0 +1,103 @@
+"""Following a run to its end, or to a question that only a person can answer; and what is said then."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+
+from pointsman.api.handoff.v1.delivery_pb2 import Delivery
+from pointsman.api.orchestrator.v1.run_pb2 import (
+    RUN_STATE_CANCELLED,
+    RUN_STATE_COMPLETE,
+    RUN_STATE_FAILED,
+    AnswerKind,
+    Run,
+    WaitKind,
+)
+from pointsman.cli import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
+from pointsman.cli.views import View, state_name
+from pointsman.client import Client
+
+TICK_SECONDS = 0.5
+TERMINAL = frozenset({RUN_STATE_COMPLETE, RUN_STATE_CANCELLED, RUN_STATE_FAILED})
+
+
+async def follow(client: Client, run_id: str, view: View, after_seq: int = 0) -> Run:
+    """Show a run until it ends or asks a person."""
+    with view:
+        watching = asyncio.create_task(_watch(client, run_id, view, after_seq))
+        asked = asyncio.create_task(_until_asked(client, run_id, view))
+        try:
+            await asyncio.wait((watching, asked), return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                await watching
+            else:
+                await asked
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(watching), TICK_SECONDS)
+        finally:
+            watching.cancel()
+            asked.cancel()
+        return await client.runs.get(run_id)
+
+
+async def _watch(client: Client, run_id: str, view: View, after_seq: int) -> None:
+    async for transition in client.runs.watch(run_id, after_seq):
+        view.transition(transition)
+
+
+async def _until_asked(client: Client, run_id: str, view: View) -> None:
+    hinted = False
+    while True:
+        run = await client.runs.get(run_id)
+        view.run(run)
+        if run.HasField("question"):
+            return
+        if run.waiting_for.kind == WaitKind.WAIT_KIND_AGENT and run.waiting_for.who == "code" and not hinted:
+            hinted = True
+            await _hint(client)
+        await asyncio.sleep(TICK_SECONDS)
+
+
+async def _hint(client: Client) -> None:
+    """Say how to start a coder when there is none."""
+    from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST
+    from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_CODE
+
+    async for agent in client.agents.all():
+        if CAPABILITY_CODE in agent.capabilities and agent.state != AGENT_STATE_LOST:
+            return
+    print("no coder is there; start one: pointsman agent --role coder --agent claude --repo .", file=sys.stderr)
+
+
+def exit_code(run: Run) -> int:
+    """0 done, 4 waits for a person, 1 ended otherwise."""
+    if run.state == RUN_STATE_COMPLETE:
+        return 0
+    return EXIT_FAILED if run.state in TERMINAL else EXIT_WAITS_FOR_PERSON
+
+
+def question_lines(run: Run) -> Iterator[str]:
+    """The open question and how to answer it."""
+    question = run.question
+    yield f"{run.id} waits for a person: {question.text}"
+    for subject in question.subjects:
+        yield f"  {subject}"
+    for kind in question.takes:
+        name = AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower()
+        yield f"  pointsman answer {run.id} {name}"
+
+
+def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
+    """What was delivered, what is open, where to look next."""
+    yield f"{state_name(run)}  {run.id}{f'  ({run.end_reason})' if run.end_reason else ''}"
+    for item in delivery.deliverables:
+        yield f"  delivered  {item.task_id}: {item.statement}"
+        yield from (f"    claim  {claim.statement}" for claim in item.claims)
+        yield from (f"    file   {file.path}" for file in item.changed_files)
+    yield from (f"  open risk  {risk.statement}" for risk in delivery.open_risks)
+    if delivery.accepted_commit:
+        yield f"  commit  {delivery.accepted_commit}"
+    if run.traceparent:
+        yield f"  trace   {run.traceparent.split('-')[1]}"
+    yield f"next: pointsman show {run.id} · pointsman trace {run.id} · pointsman audit {run.id}"

@@ -1,0 +1,193 @@
+"""`pointsman run "<task>"`: submit, follow live, print what was delivered."""
+
+import asyncio
+import contextlib
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pointsman.api.orchestrator.v1.orchestrator_pb2 import SubmitResponse
+from pointsman.api.orchestrator.v1.run_pb2 import Budget, Repository, Run
+from pointsman.cli.following import TERMINAL, delivery_lines, exit_code, follow, question_lines
+from pointsman.cli.plane import control_plane
+from pointsman.cli.views import view_for
+from pointsman.cli.workers import Hire, fail_usage, profile_for, worker_for, working, workshop_for
+from pointsman.client import Client, Order, Terms
+from pointsman.profiles import Profile
+from pointsman.worker.git import commit_of_changes, repository_id, text, uncommitted
+from pointsman.worker.survey import test_command_of
+
+app = typer.Typer(add_completion=False)
+FAST_PATH = {"pwd": ("pwd",), "ls": ("ls",), "whoami": ("whoami",), "date": ("date",), "git status": ("git", "status")}
+BUDGET_FIELDS = ("assignments", "transitions", "fan_out", "tokens", "cost_micros")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the command line asks for."""
+
+    order: Order
+    folder: Path | None
+    hire: Hire
+    as_json: bool
+    follows: bool = True
+
+
+@app.command()
+def run(  # noqa: PLR0913 - one parameter per option
+    *,
+    task: Annotated[str, typer.Argument(help="What is wanted, in your words.")],
+    repo: Annotated[
+        Path | None, typer.Option(help="The git repository to work on; default: here, if here is one.")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="The coder: claude, codex, gemini, aider, opencode.")] = "",
+    command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
+    env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to --command, several times.")] = None,
+    pipeline: Annotated[str, typer.Option(help="The pipeline template for each task.")] = "",
+    strict: Annotated[bool, typer.Option("--strict", help="Errors of the zero-decision audit block the plan.")] = False,
+    verify: Annotated[list[str] | None, typer.Option(help="A command that proves the work, several times.")] = None,
+    accept: Annotated[list[str] | None, typer.Option(help="What must hold besides, in words, several times.")] = None,
+    budget: Annotated[
+        str, typer.Option(help=f"For example assignments=50,minutes=30; also {', '.join(BUDGET_FIELDS)}.")
+    ] = "",
+    include_changes: Annotated[
+        bool, typer.Option("--include-changes", help="Start from uncommitted changes too.")
+    ] = False,
+    action: Annotated[bool, typer.Option("--action", help="Start a run even if the router would only answer.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Submit, print the run's id, and leave.")] = False,
+    server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
+    project: Annotated[str, typer.Option(help="The project to work in.")] = "local",
+    as_json: Annotated[bool, typer.Option("--json", help="Events as JSON lines.")] = False,
+) -> None:
+    """Submit a task and follow it to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
+    profile = profile_for(agent, command, env or ())
+    folder = _folder(repo)
+    terms = [f"\n\nIt must hold that: {statement}" for statement in accept or ()]
+    order = Order(
+        task + "".join(terms),
+        verify_command=_verify_command(verify or ()),
+        template=pipeline,
+        require_audit=strict,
+        budget=parse_budget(budget),
+        as_action=action,
+    )
+    wish = Wish(order, folder, _hire(profile), as_json, not detach)
+    sys.exit(asyncio.run(_run(wish, include_changes, server, project)))
+
+
+def _folder(repo: Path | None) -> Path | None:
+    if repo is not None:
+        return repo
+    return Path() if Path(".git").exists() else None
+
+
+def _hire(profile: Profile | None) -> Hire:
+    roles = ("verifier", "surveyor", "coder") if profile else ("verifier", "surveyor")
+    return Hire(roles, profile)
+
+
+def _verify_command(commands: Sequence[str]) -> tuple[str, ...]:
+    """One command as its argument list; several, which are the user's own words, one after the other."""
+    if len(commands) > 1:
+        return ("sh", "-ec", "\n".join(commands))
+    return tuple(shlex.split(commands[0])) if commands else ()
+
+
+def parse_budget(given: str) -> Budget | None:
+    """`assignments=50,minutes=30` as a budget."""
+    if not given:
+        return None
+    budget = Budget()
+    for part in given.split(","):
+        name, _, value = part.partition("=")
+        if not value.isdigit() or name.strip() not in (*BUDGET_FIELDS, "minutes"):
+            fail_usage(f"--budget takes {', '.join(BUDGET_FIELDS)} and minutes, each with a number; not '{part}'")
+        if name.strip() == "minutes":
+            budget.wall_clock.FromSeconds(int(value) * 60)
+        else:
+            setattr(budget, name.strip(), int(value))
+    return budget
+
+
+async def _run(wish: Wish, include_changes: bool, server: str, project: str) -> int:
+    order = await order_on(wish, include_changes)
+    async with control_plane(server) as plane:
+        client = Client(plane.channels["orchestrator"], Terms(project=project))
+        answer = await client.runs.submit(order)
+        if not answer.HasField("run"):
+            return _without_run(order, answer)
+        _say(wish, f"run {answer.run.id}  ({answer.routing.mode}, {answer.routing.confidence})")
+        if not wish.follows:
+            return 0
+        worker = worker_for(await workshop_for([wish.folder] if wish.folder else []), wish.hire)
+        async with working(client, worker):
+            run = await follow_or_ask(client, answer.run.id, wish.as_json)
+        await report(client, run, wish.as_json)
+        return exit_code(run)
+
+
+async def order_on(wish: Wish, include_changes: bool) -> Order:
+    """The order with its repository and, where none is given, the command that runs the repository's tests."""
+    if wish.folder is None:
+        return wish.order
+    changes = await uncommitted(wish.folder)
+    if changes and not include_changes:
+        shown = ", ".join(changes[:5]) + (f" and {len(changes) - 5} more" if len(changes) > 5 else "")
+        print(f"left out, because uncommitted: {shown} (--include-changes takes them in)", file=sys.stderr)
+    head = await text(wish.folder, "rev-parse", "HEAD")
+    commit = await commit_of_changes(wish.folder) if changes and include_changes else head
+    command = wish.order.verify_command or await test_command_of(wish.folder, commit)
+    if command and not wish.order.verify_command:
+        _say(wish, f"proof: `{' '.join(command)}` (found in the repository; --verify names another)")
+    repository = Repository(id=await repository_id(wish.folder), base_commit=commit)
+    return replace(wish.order, repository=repository, verify_command=command)
+
+
+def _say(wish: Wish, line: str) -> None:
+    print(line, file=sys.stderr if wish.as_json else sys.stdout, flush=True)
+
+
+def _without_run(order: Order, answer: SubmitResponse) -> int:
+    """The router wants no run: do a trivial command here, from a closed list and without a shell; else say so."""
+    command = FAST_PATH.get(order.message.strip().lower()) if answer.routing.fast_path else None
+    if command is not None and shutil.which(command[0]):
+        return subprocess.run(command, check=False).returncode  # noqa: S603 - from the closed list above
+    print(f"{answer.routing.mode} ({answer.routing.confidence}): nothing to run. {answer.routing.explanation}")
+    print("`pointsman run --action …` starts a run all the same.")
+    return 0
+
+
+async def follow_or_ask(client: Client, run_id: str, as_json: bool) -> Run:
+    """Follow; on a terminal, Ctrl-C asks whether to detach or to cancel."""
+    try:
+        return await follow(client, run_id, view_for(as_json=as_json))
+    except asyncio.CancelledError:
+        if not sys.stdin.isatty():
+            raise
+        task = asyncio.current_task()
+        assert task is not None
+        task.uncancel()
+        with contextlib.suppress(EOFError):
+            if (await asyncio.to_thread(input, "\n[d]etach or [c]ancel the run? ")).strip().lower() == "c":
+                return await client.runs.cancel(run_id, "cancelled at the terminal")
+        print(f"detached; `pointsman watch {run_id}` goes on")
+        sys.exit(0)
+
+
+async def report(client: Client, run: Run, as_json: bool) -> None:
+    """Print what came of a run."""
+    out = sys.stderr if as_json else sys.stdout
+    if run.state in TERMINAL:
+        delivery = await client.runs.delivery(run.id)
+        print("\n".join(("", *delivery_lines(run, delivery))), file=out)
+        if delivery.bundle.sha256:
+            print(f"      pointsman deliver {run.id} puts it on a branch", file=out)
+    else:
+        print("\n".join(("", *question_lines(run))), file=out)

@@ -1,0 +1,86 @@
+"""The workers that a command starts beside itself: verifier, surveyor, and a coder where one is named."""
+
+import asyncio
+import shlex
+import socket
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from pointsman.cli import EXIT_USAGE
+from pointsman.client import Client
+from pointsman.profiles import Profile, PromptBy, profiles
+from pointsman.services.chassis.config import StoreSettings, load
+from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workshop
+from pointsman.worker.git import GitFailed, repository_id
+
+COMMAND_ROLES = ("planner", "critic", "researcher", "designer", "coder", "reviewer")
+ROLES = (*COMMAND_ROLES, "verifier", "surveyor")
+
+
+@dataclass(frozen=True, slots=True)
+class Hire:
+    """Whom to start: roles, the command that plays them, and its limits."""
+
+    roles: Sequence[str]
+    profile: Profile | None = None
+    limits: Limits = field(default_factory=Limits)
+    name: str = ""
+    capacity: int = 1
+
+
+def profile_for(agent: str, command: str, environment: Sequence[str] = ()) -> Profile | None:
+    """The profile of a named agent, or of a command line of one's own."""
+    if command:
+        return Profile("command", tuple(shlex.split(command)), PromptBy.FILE, environment=tuple(environment))
+    if not agent:
+        return None
+    if agent not in profiles():
+        fail_usage(f"there is no agent '{agent}'; known are {', '.join(profiles())}, or give --command")
+    return profiles()[agent]
+
+
+def fail_usage(message: str) -> NoReturn:
+    """End the command because it was called wrongly."""
+    print(f"pointsman: {message}", file=sys.stderr)
+    sys.exit(EXIT_USAGE)
+
+
+async def workshop_for(folders: Sequence[Path]) -> Workshop:
+    """A workshop in the data directory for the repositories in these folders."""
+    repositories = {}
+    for folder in folders:
+        try:
+            repositories[await repository_id(folder)] = folder.resolve()
+        except (GitFailed, FileNotFoundError, NotADirectoryError) as error:
+            fail_usage(f"{folder} is no git repository with a commit: {error}")
+    return Workshop(load(StoreSettings).directory.resolve() / "worker", repositories)
+
+
+def worker_for(workshop: Workshop, hire: Hire) -> Worker:
+    """A worker with the given roles."""
+    name = hire.name or socket.gethostname().split(".")[0]
+    worker = Worker(name, workshop.repository_ids, hire.capacity)
+    for role in hire.roles:
+        if role == "verifier":
+            worker.verifier(Verifier(workshop).verify)
+        elif role == "surveyor":
+            worker.researcher(Surveyor(workshop).research)
+        elif hire.profile is not None:
+            getattr(worker, role)(CommandAgent(workshop, hire.profile, hire.limits).work)
+    return worker
+
+
+@asynccontextmanager
+async def working(client: Client, worker: Worker) -> AsyncIterator[None]:
+    """A worker that works while the block runs."""
+    serving = asyncio.create_task(worker.serve(client))
+    try:
+        yield
+    finally:
+        worker.stop()
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
