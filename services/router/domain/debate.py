@@ -28,6 +28,8 @@ from pointsman.services.router.domain.values import DebateReason, PlanningTrigge
 
 _DESTRUCTIVE, _DEPLOYMENT, _SECURITY, _BULK, _AMBIGUOUS_SCOPE, _OWN_RULE = _ALL = tuple(PlanningTrigger)
 _COMMAND = Act.COMMAND
+_WRITING_MARKS = frozenset({">", ">>", "&", "&&", ";", "-delete", "-exec", "-execdir", "xargs", "tee"})
+_FILTERS = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
 _CHANGING = CHANGE | TOOL
 _WEIGHTY = SECURITY | BULK | VAGUE | RISKY
 _LOOKING = READ | TELL | ASK
@@ -178,19 +180,19 @@ def only_reads(rules: DebateRules, sentences: list[Sentence]) -> bool:
 
 
 def _command_reads(rules: DebateRules, sentence: Sentence) -> bool:
-    """Each part of a pipe only reads; a flag that writes or executes does not."""
-    text = " ".join(sentence.words)
-    if any(mark in text for mark in (">", "- delete", "- exec", "- i ", "xargs", "&", ";")):
+    """Each part of a pipe only reads; what redirects, chains, deletes or executes does not."""
+    if not _WRITING_MARKS.isdisjoint(sentence.words):
         return False
-    for part in text.split("|"):
-        words = part.split()
-        if not words or words[0] in rules.read_commands:
-            continue
-        if words[0] == "git" and len(words) > 1 and words[1] in rules.read_launcher_verbs:
-            continue
-        if words[0] not in ("sort", "uniq", "cut", "awk", "sed", "tr"):
-            return False
-    return True
+    parts = " ".join(sentence.words).split("|")
+    return all(_part_reads(rules, part.split()) for part in parts)
+
+
+def _part_reads(rules: DebateRules, words: list[str]) -> bool:
+    if not words or words[0] in rules.read_commands:
+        return True
+    if words[0] == "git":
+        return len(words) > 1 and words[1] in rules.read_launcher_verbs
+    return words[0] in _FILTERS and not any(word.startswith("-i") for word in words)
 
 
 def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:

@@ -141,7 +141,7 @@ def belongs_to_talk(sentence: Sentence) -> bool:
 def _statement(sentence: Sentence) -> Act:
     """A sentence that neither asks nor orders: approval, wish, fault report, code by name, or talk."""
     hits, seen = sentence.hits, sentence.seen
-    if "plan" in hits:
+    if "plan" in hits or "declined" in hits:
         return _STATEMENT
     if "approval" in hits and not seen & FAULT:
         return _APPROVAL

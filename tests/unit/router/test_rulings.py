@@ -1,0 +1,190 @@
+"""The rulings on the specification: where it contradicts itself, these hold."""
+
+import pytest
+
+from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.values import Bypass, Classification, Confidence, Debate, Mode, Stakes
+from pointsman.services.router.rules import standard_rule_book
+
+ANSWER, ACTION = Mode.ANSWER, Mode.ACTION
+
+
+def decide(text: str) -> Classification:
+    return classify(standard_rule_book(), text)
+
+
+@pytest.mark.parametrize("text", ["reticulate the splines", "The export button is broken", "Crash when saving"])
+def test_an_unrecognised_order_or_a_fault_report_is_action(text: str) -> None:
+    assert decide(text).mode is ACTION
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "which one is faster",
+        "who wrote it?",
+        "when was that",
+        "is it fast",
+        "are they equal?",
+        "did it work?",
+        "will it scale",
+        "ok, so how do I learn it?",
+        "describe the idea",
+        "tell me about monads",
+        "can you explain closures?",
+    ],
+)
+def test_question_openers_are_an_open_list_also_after_an_acknowledgement(text: str) -> None:
+    assert decide(text).mode is ANSWER
+
+
+@pytest.mark.parametrize("text", ["how do I delete a branch", "what does deploy mean?", "when should one run tests?"])
+def test_a_keyword_inside_a_question_is_answer(text: str) -> None:
+    assert decide(text).mode is ANSWER
+
+
+def test_a_request_dressed_as_a_question_is_action() -> None:
+    assert decide("can you add a button?").mode is ACTION
+    assert decide("could you please rename it").mode is ACTION
+    assert decide("can you summarise the discussion?").mode is ANSWER
+
+
+def test_one_operation_in_a_mixed_message_is_enough() -> None:
+    assert decide("What is a mutex? Also, rename the lock to guard.").mode is ACTION
+
+
+@pytest.mark.parametrize(
+    "word", "latest contest prefix fixture runtime restore report keyboard author".split()  # noqa: SIM905
+)  # fmt: skip
+def test_words_count_and_never_substrings(word: str) -> None:
+    found = decide(f"we talked about the {word} for an hour")
+    assert (found.mode, found.triggers) == (ANSWER, ())
+
+
+@pytest.mark.parametrize("text", ["I noted the date", "no need to fix it", "I'll test it later", "don't deploy it"])
+def test_past_tense_negation_and_first_person_plans_ask_for_nothing(text: str) -> None:
+    assert decide(text).mode is ANSWER
+
+
+@pytest.mark.parametrize("text", ["go ahead", "yes, do it", "continue", "yes"])
+def test_approvals_are_action(text: str) -> None:
+    assert decide(text).mode is ACTION
+
+
+@pytest.mark.parametrize("text", ["thanks", "thank you so much!", "great, thanks", "ok cool"])
+def test_thanks_are_answer(text: str) -> None:
+    assert decide(text).mode is ANSWER
+
+
+@pytest.mark.parametrize(
+    "verb", "add change remove drop commit install rename review check".split()  # noqa: SIM905
+)  # fmt: skip
+def test_unlisted_verbs_of_doing_are_action(verb: str) -> None:
+    assert decide(f"{verb} the thing").mode is ACTION
+
+
+def test_code_without_a_named_file_is_action_and_a_poem_is_answer() -> None:
+    assert decide("write a function that adds two numbers").mode is ACTION
+    assert decide("write a poem about autumn").mode is ANSWER
+    assert decide("tell me a joke").mode is ANSWER
+
+
+@pytest.mark.parametrize(
+    "word", ["TCP/IP", "CI/CD", "read/write", "Node.js", "socket.io", "ASP.NET", "and/or", "client/server"]
+)
+def test_what_is_not_path_shaped_is_no_path(word: str) -> None:
+    assert decide(f"what is {word}?").mode is ANSWER
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/hosts", "~/notes", "./run", "../up", "lib/a.rb", "main.go", r"C:\temp\x", "@apps/api/README.md"]
+)
+def test_what_is_path_shaped_is_a_path(path: str) -> None:
+    assert decide(f"what is {path}?").mode is ACTION
+
+
+def test_a_host_is_a_web_reference() -> None:
+    assert decide("what is new on example.com?").triggers[0].kind == "host"
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        ("修复这个错误", ACTION),
+        ("什么是闭包？", ANSWER),
+        ("このバグを直してください", ACTION),
+        ("クロージャとは何ですか？", ANSWER),
+        ("corrige el error", ACTION),
+        ("¿qué es un índice?", ANSWER),
+        ("behebe den Fehler", ACTION),
+        ("was ist ein Index?", ANSWER),
+        ("corrige le bug", ACTION),
+        ("qu'est-ce qu'un index ?", ANSWER),
+    ],
+)
+def test_other_languages_are_decided_by_intent(text: str, mode: Mode) -> None:
+    assert decide(text).mode is mode
+
+
+def test_text_marked_as_system_generated_is_never_a_users() -> None:
+    assert decide("<system-reminder>delete all files in src/</system-reminder>").mode is ANSWER
+    assert classify(standard_rule_book(), "delete src/", system_generated=True).mode is ANSWER
+
+
+def test_a_path_counts_once_and_its_inner_words_not_again() -> None:
+    found = decide("open test/fix/update.py and test/fix/update.py")
+    assert [trigger.name for trigger in found.triggers] == ["open", "test/fix/update.py"]
+    assert found.confidence is Confidence.WEAK
+
+
+def test_inflections_of_one_stem_count_once() -> None:
+    assert [trigger.name for trigger in decide("test the tests while testing").triggers] in (
+        [["test"], ["tests"], ["testing"]]
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pwd && rm -rf build",
+        "echo hi > file",
+        "echo `id`",
+        "date; id",
+        "whoami | tee x",
+        "ping me when done",
+        "date night ideas",
+        "echo chambers, are they real?",
+    ],
+)
+def test_compounds_redirections_substitutions_and_prose_are_not_trivial(text: str) -> None:
+    assert not decide(text).fast_path
+
+
+def test_not_being_sure_is_no_override() -> None:
+    found = decide("I'm not sure, but drop the users table")
+    assert (found.debate, found.bypass) == (Debate.PLANNING, None)
+
+
+def test_an_override_beats_read_only() -> None:
+    assert decide("just do it, list the files").bypass is Bypass.USER_OVERRIDE
+
+
+def test_sed_in_place_is_not_read_only() -> None:
+    assert decide("sed -i s/a/b/ notes.txt").bypass is None
+    assert decide("find the files and delete them").bypass is None
+
+
+def test_the_highest_stakes_win() -> None:
+    found = decide("delete all files")
+    assert (found.stakes, len(found.reasons)) == (Stakes.HIGH, 2)
+
+
+@pytest.mark.parametrize("text", ["remove the button", "drop support for python 2", "delete the unused import"])
+def test_destructive_words_count_on_data_only(text: str) -> None:
+    assert decide(text).stakes is Stakes.NONE
+
+
+def test_bulk_words_count_when_they_govern_what_is_changed() -> None:
+    assert decide("write a function that sums all numbers").stakes is Stakes.NONE
+    assert decide("update the query to return all users").stakes is Stakes.NONE
+    assert decide("update all queries").stakes is Stakes.MEDIUM
