@@ -1,0 +1,79 @@
+"""The orchestrator's store on a database, for contract tests: real rows, real commits, no peers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any
+
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.clock import Clock
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.migrate import migrate
+from pointsman.services.orchestrator.__main__ import MIGRATIONS
+from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.values import Budget, Order, Routing
+from pointsman.services.orchestrator.domain.views import Held
+from pointsman.services.orchestrator.domain.words import Capability
+from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.store.exchange import Wanted
+
+_numbers = count(1)
+RESEARCH = frozenset({Capability.RESEARCH})
+
+
+def caller(request_id: str = "", project: str = "local") -> Caller:
+    """Somebody with a new idempotency key."""
+    key = request_id or f"contract-{next(_numbers)}"
+    return Caller("local", project, request_id=key, fingerprint=key)
+
+
+@asynccontextmanager
+async def orchestrator(
+    url: str, lease_seconds: float = 60.0, clock: Clock | None = None
+) -> AsyncIterator[OrchestratorStore]:
+    """A store with its exchange running."""
+    database = Database(url, "orchestrator", clock)
+    await asyncio.to_thread(migrate, database, MIGRATIONS)
+    store = OrchestratorStore(database, lease_seconds)
+    store.store.start()
+    exchange = asyncio.create_task(store.exchange.run())
+    try:
+        yield store
+    finally:
+        exchange.cancel()
+        await asyncio.gather(exchange, return_exceptions=True)
+        store.store.close()
+
+
+def order(project: str = "local", **terms: Any) -> Order:
+    """The usual terms."""
+    return Order(Routing("d1", 0.9), project, **terms)
+
+
+async def researching(store: OrchestratorStore, run_id: str, slots: int = 1, **terms: Any) -> None:
+    """A run that waits for as many research reports as there are slots."""
+    project = terms.pop("project", "local")
+    await store.agents.heard_of(project, "somebody", RESEARCH)
+    budget = Budget(assignments=100_000, fan_out=4096)
+    await store.ledger.submit(caller(project=project), commands.Submit(run_id, "look", order(project, **terms), budget))
+    await store.ledger.submit(caller(project=project), commands.EpicKept(run_id, "c1", f"epic_{run_id}"))
+    await store.ledger.submit(caller(project=project), commands.PlanKept(run_id, "c2"))
+    assert slots == 1 or terms.get("research_expected") == slots
+
+
+async def take(
+    store: OrchestratorStore, agent_id: str, limit: int = 1, wait_seconds: float = 0.1, **wanted: Any
+) -> Sequence[Held]:
+    """Poll for research."""
+    poll_id = wanted.pop("poll_id", f"poll-{next(_numbers)}")
+    project = wanted.pop("project", "local")
+    repository_ids = frozenset(wanted.pop("repository_ids", ()))
+    asked = Wanted(project, agent_id, poll_id, RESEARCH, repository_ids, limit)
+    return await store.exchange.take(asked, wait_seconds)
+
+
+def report(held: Held, epoch: int = 0) -> commands.CompleteAssignment:
+    """A good research report under the lease."""
+    result = commands.ResearchResult(0.9, "{}")
+    return commands.CompleteAssignment(held.run_id, held.assignment_id, epoch or held.epoch, held.agent_id, result)

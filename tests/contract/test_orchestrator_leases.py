@@ -1,0 +1,155 @@
+"""Assignments and their leases, on both databases: claimed once, fenced, offered again, ended."""
+
+import asyncio
+
+import pytest
+
+from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.orchestrator.domain import commands
+from tests.contract.orchestrators import caller, orchestrator, report, researching, take
+from tests.helpers.clock import FakeClock
+
+POLLERS = 64
+ASSIGNMENTS = 5000
+
+
+async def test_an_assignment_is_claimed_by_exactly_one_of_many_pollers(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a")
+        taken = await asyncio.gather(*(take(store, f"agent-{n}") for n in range(20)))
+        assert [len(held) for held in taken if held] == [1]
+
+
+async def test_sixty_four_pollers_race_for_five_thousand_assignments_without_a_double_claim(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        for number in range(ASSIGNMENTS // 1000):
+            await researching(store, f"run_{number}", 1000, research_expected=1000)
+        claimed: list[tuple[str, int]] = []
+
+        async def poll(agent_id: str) -> None:
+            while held := await take(store, agent_id, 32, 0.5):
+                claimed.extend((item.assignment_id, item.epoch) for item in held)
+
+        await asyncio.gather(*(poll(f"agent-{n}") for n in range(POLLERS)))
+        assert len(claimed) == ASSIGNMENTS
+        assert len({key for key, _ in claimed}) == ASSIGNMENTS
+        assert {epoch for _, epoch in claimed} == {1}
+
+
+async def test_a_poller_that_waits_is_given_work_as_soon_as_there_is_some(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        waiting = asyncio.create_task(take(store, "agent", wait_seconds=20))
+        await researching(store, "run_a")
+        async with asyncio.timeout(5):
+            assert len(await waiting) == 1
+
+
+async def test_a_repeated_poll_answers_the_leases_of_the_first(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a", 3, research_expected=3)
+        first = await take(store, "agent", poll_id="same")
+        again = await take(store, "agent", poll_id="same")
+        assert [item.assignment_id for item in first] == [item.assignment_id for item in again]
+        assert len(await take(store, "agent", 9)) == 2
+
+
+async def test_a_lease_that_ran_out_is_offered_again_and_the_late_answer_is_refused(database_url: str) -> None:
+    clock = FakeClock()
+    async with orchestrator(database_url, 10, clock) as store:
+        await researching(store, "run_a")
+        (first,) = await take(store, "first")
+        assert await take(store, "second") == []
+        clock.advance(seconds=11)
+        (second,) = await take(store, "second")
+        assert (second.epoch, second.attempt) == (2, 2)
+        with pytest.raises(Refusal) as caught:
+            await store.ledger.submit(caller(), report(first))
+        assert caught.value.reason is Reason.LEASE_LOST
+        assert (await store.ledger.submit(caller(), report(second))).accepted
+
+
+async def test_a_heartbeat_keeps_a_lease_and_tells_of_a_lost_one(database_url: str) -> None:
+    clock = FakeClock()
+    async with orchestrator(database_url, 10, clock) as store:
+        await researching(store, "run_a")
+        (held,) = await take(store, "agent")
+        key = (held.assignment_id, held.epoch)
+        for _ in range(3):
+            clock.advance(seconds=9)
+            _, lost = await store.store.perform(lambda c: store.exchange.renew(c, "agent", [key]))
+            assert lost == []
+        assert await take(store, "other") == []
+        clock.advance(seconds=11)
+        assert len(await take(store, "other")) == 1
+        _, lost = await store.store.perform(lambda c: store.exchange.renew(c, "agent", [key]))
+        assert lost == [held.assignment_id]
+
+
+async def test_after_three_leases_an_assignment_is_exhausted(database_url: str) -> None:
+    clock = FakeClock()
+    async with orchestrator(database_url, 10, clock) as store:
+        await researching(store, "run_a")
+        for _ in range(3):
+            assert len(await take(store, "agent")) == 1
+            clock.advance(seconds=11)
+        assert await take(store, "agent") == []
+        (row,) = await store.store.database.read(store.exchange.exhausted)
+        command = commands.ExpireAssignment(row.entity_id, row.assignment_id, row.epoch)
+        await store.ledger.submit(caller(), command)
+        assert (await store.view("local", "run_a")).run.risks[0].key == "research-survey"
+
+
+async def test_a_failed_attempt_can_be_taken_by_another_agent(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a")
+        (held,) = await take(store, "first")
+        failed = commands.FailAssignment("run_a", held.assignment_id, held.epoch, "first", "cannot")
+        await store.ledger.submit(caller(), failed)
+        (again,) = await take(store, "second")
+        assert (again.assignment_id, again.epoch, again.attempt) == (held.assignment_id, 2, 2)
+
+
+async def test_cancelled_work_is_not_handed_out_and_its_lease_is_lost(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a", 2, research_expected=2)
+        (held,) = await take(store, "agent")
+        await store.ledger.submit(caller(), commands.Cancel("run_a", "enough"))
+        assert await take(store, "other") == []
+        with pytest.raises(Refusal) as caught:
+            await store.ledger.submit(caller(), report(held))
+        assert caught.value.reason is Reason.LEASE_LOST
+
+
+async def test_work_of_another_project_is_never_handed_out(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a", project="theirs")
+        assert await take(store, "agent") == []
+        assert len(await take(store, "agent", project="theirs")) == 1
+
+
+async def test_work_in_a_repository_goes_only_to_agents_that_have_it(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a", repository_id="r1")
+        assert await take(store, "agent", repository_ids=["r2"]) == []
+        assert len(await take(store, "agent", repository_ids=["r1", "r2"])) == 1
+
+
+async def test_the_most_urgent_run_is_served_first(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        for run_id, priority in (("run_a", 5), ("run_b", 0), ("run_c", 3)):
+            await researching(store, run_id, priority=priority)
+        assert [(await take(store, "agent"))[0].run_id for _ in range(3)] == ["run_b", "run_c", "run_a"]
+
+
+async def test_a_completion_is_accepted_once_however_often_it_is_sent(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a")
+        (held,) = await take(store, "agent")
+        answers = await asyncio.gather(
+            *(store.ledger.submit(caller("same"), report(held)) for _ in range(5)), return_exceptions=True
+        )
+        assert [answer.accepted for answer in answers if not isinstance(answer, BaseException)] == [True] * 5
+        with pytest.raises(Refusal):
+            await store.ledger.submit(caller("other"), report(held))
+        rows = await store.journal.page("local", ("run", "run_a"), 0, 1000)
+        assert [row.event for row in rows].count("researched") == 1
