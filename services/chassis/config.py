@@ -36,6 +36,7 @@ class ServerSettings(BaseSettings):
     deadline_cap_seconds: float = Field(
         default=60.0, gt=0, description="Longest time a call may take, whatever it asks for."
     )
+    metrics_port: int = Field(default=0, ge=0, le=65535, description="Port of the Prometheus endpoint; 0 has none.")
     drain_seconds: float = Field(default=10.0, ge=0, description="How long calls in flight may finish after SIGTERM.")
 
     @property

@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Connection, bindparam, func, select
 
+from pointsman.services.chassis import metrics
 from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import DIGESTED, chain, from_text, to_text
@@ -47,6 +48,8 @@ class Change(Generic[State]):
     loaded_version: int
     traceparent: str
     created_at_us: int
+    entered_at_us: int
+    """When it came into the state it is in."""
     at: datetime
     rows: list[dict[str, Any]] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
@@ -125,6 +128,8 @@ class Ledger(Generic[State]):
         batch, self._batch = self._batch, None
         if batch is not None and batch.journal_rows:
             self.store.announce({change.entity_id for change in batch.changes.values() if change.rows})
+            metrics.count_transitions(self.store.database.schema, batch.journal_rows)
+            metrics.observe_dwells(self.store.database.schema, self.machine.kind, batch.dwells)
         self._outbox.committed()
 
     def _load(self, connection: Connection, batch: "_Batch[State]", items: Sequence[Submission]) -> "_Answered":
@@ -150,16 +155,9 @@ class Ledger(Generic[State]):
     def _revived(self, row: "_EntityRow", now: datetime) -> Change[State]:
         state = self._revive(row) if row.kind == self.machine.kind else None
         return Change(
-            row.entity_id,
-            row.project,
-            state,
-            row.version,
-            row.digest,
-            row.version,
-            row.traceparent,
-            row.created_at_us,
-            now,
-        )
+            row.entity_id, row.project, state, row.version, row.digest, row.version, row.traceparent, row.created_at_us,
+            row.entered_at_us, now,
+        )  # fmt: skip
 
     def _revive(self, row: "_EntityRow") -> State:
         if row.machine_version > self.machine.version:
@@ -200,6 +198,7 @@ class Ledger(Generic[State]):
                 0,
                 caller.traceparent or new_traceparent(entity_id),
                 batch.now_us,
+                batch.now_us,
                 batch.now,
             )
         elif change.project != caller.project or (change.state is None and change.version > 0):
@@ -218,6 +217,9 @@ class Ledger(Generic[State]):
         for event in decision.events:
             change.state = self.machine.apply(change.state, event, batch.now)
             change.version += 1
+            if event.source != event.target:
+                batch.dwells.append((event.source, at_us - change.entered_at_us))
+                change.entered_at_us = at_us
             payload = to_text(event.data)
             run_id = self.machine.run_id(change.state)
             row = {
@@ -258,7 +260,8 @@ class Ledger(Generic[State]):
             "of_entity": change.entity_id, "of_version": change.loaded_version, "kind": self.machine.kind,
             "project": change.project, "run_id": self.machine.run_id(state), "machine_version": self.machine.version,
             "version": change.version, "status": self.machine.status(state), "digest": change.digest,
-            "traceparent": change.traceparent, "created_at_us": change.created_at_us, "updated_at_us": now_us, "body": to_text(self.body_of(state)),
+            "traceparent": change.traceparent, "created_at_us": change.created_at_us,
+            "entered_at_us": change.entered_at_us, "updated_at_us": now_us, "body": to_text(self.body_of(state)),
         }  # fmt: skip
 
 
@@ -273,10 +276,11 @@ class _EntityRow(NamedTuple):
     digest: str
     traceparent: str
     created_at_us: int
+    entered_at_us: int
     body: str
 
 
-_NOTHING = ("", "", "", 0, 0, "", "", 0, "")
+_NOTHING = ("", "", "", 0, 0, "", "", 0, 0, "")
 _Answered = dict[tuple[str, str], tuple[str, str]]
 
 
@@ -289,6 +293,7 @@ class _Batch(Generic[State]):
         self.changes: dict[str, Change[State]] = {}
         self.journal_rows: list[dict[str, Any]] = []
         self.answer_rows: list[dict[str, Any]] = []
+        self.dwells: list[tuple[str, int]] = []
         self.answers: dict[tuple[str, str], tuple[str, Any]] = {}
 
 
@@ -333,7 +338,7 @@ class _Statements:
         return self._update_entity.run(connection, moved) if moved else None
 
 
-_UPDATED = ("run_id", "machine_version", "version", "status", "digest", "updated_at_us", "body")
+_UPDATED = ("run_id", "machine_version", "version", "status", "digest", "entered_at_us", "updated_at_us", "body")
 
 
 def _key(item: Submission) -> tuple[str, str]:

@@ -15,12 +15,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
+from pointsman.services.chassis import metrics
 from pointsman.services.chassis.auth import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, status_of
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.chassis.ingress import Malformed, caller_of, deserializer, validate
-from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
+from pointsman.services.chassis.refusals import Code, Reason, Refusal, invalid_field
 from pointsman.services.chassis.telemetry import current_traceparent
 
 STALL_SECONDS = 30.0
@@ -113,22 +114,31 @@ class Server:
 
     def _unary(self, method: _Method) -> Callable[..., Any]:
         calls = self._calls
+        took = metrics.CallTimes(method.name)
 
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             task = asyncio.current_task()
-            calls[task] = time.monotonic()
+            begun = calls[task] = time.monotonic()
+            code = "CANCELLED"
             try:
                 caller = self._admit(method, request, context)
-                return method.write(await method.behaviour(request, caller))
+                answer = method.write(await method.behaviour(request, caller))
+                code = "OK"
             except asyncio.CancelledError:
                 if task not in self._overdue:
                     raise
+                code = Code.DEADLINE_EXCEEDED
                 await _abort(context, _overdue())
             except Exception as error:  # noqa: BLE001 - the one place where every failure becomes a status
-                await _abort(context, _refusal_for(error))
+                refusal = _refusal_for(error)
+                code = refusal.code
+                await _abort(context, refusal)
+            else:
+                return answer
             finally:
                 del calls[task]
                 self._overdue.discard(task)
+                took.observe(code, time.monotonic() - begun)
 
         return handle
 

@@ -57,6 +57,7 @@ def _entities(metadata: MetaData) -> Table:
         Column("digest", String(64), nullable=False),
         Column("traceparent", String(64), nullable=False),
         Column("created_at_us", BigInteger, nullable=False),
+        Column("entered_at_us", BigInteger, nullable=False),
         Column("updated_at_us", BigInteger, nullable=False),
         Column("body", Text, nullable=False),
     )

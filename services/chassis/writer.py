@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -14,6 +15,7 @@ import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from pointsman.services.chassis import metrics
 from pointsman.services.chassis.crash import CrashPoint, reach
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.ids import jitter
@@ -68,10 +70,10 @@ class Writer:
         self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
         self._closed = threading.Event()
         self._connection: Connection | None = None
+        self._took = metrics.commit_seconds.labels(database.schema)
+        self._size = metrics.batch_size.labels(database.schema)
         self._thread = threading.Thread(target=self._work, name=f"{database.schema}-write", daemon=True)
         self._thread.start()
-        self.batches = 0
-        self.items = 0
 
     async def write(self, handler: BatchHandler, item: Any) -> Any:
         """Hand an item to its handler in the next batch; the handler's outcome, or the refusal raised."""
@@ -95,8 +97,6 @@ class Writer:
             tickets, open_for_work = self._gather(first)
             if tickets:
                 self._run(tickets)
-                self.batches += 1
-                self.items += len(tickets)
                 _answer(tickets)
         self._drop_connection()
 
@@ -154,6 +154,7 @@ class Writer:
         groups: dict[int, list[_Ticket]] = {}
         for ticket in tickets:
             groups.setdefault(id(ticket.handler), []).append(ticket)
+        begun = time.monotonic()
         connection = self._connect()
         with connection.begin():
             reach(CrashPoint.BATCH_BEGUN)
@@ -162,6 +163,8 @@ class Writer:
                 for ticket, outcome in zip(group, outcomes, strict=True):
                     ticket.outcome = outcome
         reach(CrashPoint.BATCH_COMMITTED)
+        self._took.observe(time.monotonic() - begun)
+        self._size.observe(len(tickets))
         for group in groups.values():
             _tell(group)
 

@@ -47,6 +47,7 @@ def _entities() -> None:
         sa.Column("digest", sa.String(64), nullable=False),
         sa.Column("traceparent", sa.String(64), nullable=False),
         sa.Column("created_at_us", sa.BigInteger, nullable=False),
+        sa.Column("entered_at_us", sa.BigInteger, nullable=False),
         sa.Column("updated_at_us", sa.BigInteger, nullable=False),
         sa.Column("body", sa.Text, nullable=False),
     )
