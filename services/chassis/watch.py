@@ -105,6 +105,9 @@ def pack(names: Iterable[str]) -> str:
 
 
 def unpack(payload: str) -> list[str]:
-    """The names in a notification."""
-    names: list[str] = msgspec.json.decode(payload, type=list[str])
+    """The names in a notification; everybody, when somebody else has sent it."""
+    try:
+        names: list[str] = msgspec.json.decode(payload, type=list[str])
+    except msgspec.MsgspecError:
+        return [ANY]
     return names

@@ -13,6 +13,7 @@ from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.errors import DETAILS_KEY
 from pointsman.services.chassis.service import Running, Service, start
+from pointsman.services.chassis.store import Store
 from tests.helpers.counter import SERVICE, build, counter_pb2, counter_pb2_grpc
 
 PATH = f"/{SERVICE.full_name}/"
@@ -25,6 +26,13 @@ class Served:
     running: Running
     channel: grpc.aio.Channel
     stub: Any
+
+    @property
+    def store(self) -> Store:
+        """The store of its first service."""
+        store = self.running.services[0].store
+        assert store is not None
+        return store
 
     async def raw(self, method: str, data: bytes) -> bytes:
         """Send bytes as they are to a method and get bytes back; a stream's first message, if it is one."""
