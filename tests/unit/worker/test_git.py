@@ -1,0 +1,144 @@
+"""Only files are taken from an agent's tree, and nothing is lost in a merge."""
+
+from pathlib import Path
+
+import pytest
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.worker.git import (
+    Clone,
+    GitFailed,
+    commit_of_changes,
+    git,
+    repository_id,
+    text,
+    tree_hash,
+    uncommitted,
+)
+from tests.unit.worker.repositories import clone_of, commit, repository
+
+
+async def test_a_repository_is_known_by_its_first_commit(tmp_path: Path) -> None:
+    first = await repository(tmp_path / "r", {"a": "1"})
+    await commit(tmp_path / "r", {"a": "2"})
+    assert await repository_id(tmp_path / "r") == first
+
+
+async def test_a_tree_is_captured_as_one_commit_with_its_changes(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"a": "1\n", "b": "1\n", "c": "a long enough line to be found again\n"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    tree = tmp_path / "tree"
+    await clone.check_out(base, tree)
+    (tree / "a").write_text("2\n")
+    (tree / "b").unlink()
+    (tree / "new").write_text("n\n")
+    (tree / "c").rename(tree / "d")
+    captured = await clone.capture(tree, base, "box-coder")
+    assert {(f.path, f.change) for f in captured.changed_files} == {
+        ("a", handoff.FILE_CHANGE_MODIFIED),
+        ("b", handoff.FILE_CHANGE_DELETED),
+        ("new", handoff.FILE_CHANGE_ADDED),
+        ("d", handoff.FILE_CHANGE_RENAMED),
+    }
+    assert await clone.tree_of(captured.commit) == captured.tree
+    assert await text(clone.path, "log", "-1", "--format=%an", captured.commit) == "box-coder"
+
+
+async def test_an_unchanged_tree_is_its_base(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"a": "1"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    await clone.check_out(base, tmp_path / "tree")
+    captured = await clone.capture(tmp_path / "tree", base, "x")
+    assert (captured.commit, captured.changed_files) == (base, ())
+    assert await clone.make_bundle(base, base) == b""
+
+
+async def test_hooks_and_filters_that_an_agent_sets_in_its_repository_never_run(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"a": "1"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    tree, trap = tmp_path / "tree", tmp_path / "trapped"
+    await clone.check_out(base, tree)
+    for name in ("filter.evil.clean", "core.fsmonitor", "diff.external"):
+        await git(tree, "config", name, f"touch {trap}")
+    (tree / ".gitattributes").write_text("* filter=evil\n")
+    (tree / "a").write_text("2")
+    captured = await clone.capture(tree, base, "x")
+    await clone.diff(base, captured.commit)
+    assert not trap.exists()
+
+
+async def test_a_repository_inside_the_tree_is_refused_by_name(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"a": "1"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    await clone.check_out(base, tmp_path / "tree")
+    await repository(tmp_path / "tree" / "inner", {"x": "1"})
+    with pytest.raises(GitFailed, match="inner"):
+        await clone.capture(tmp_path / "tree", base, "x")
+
+
+async def test_a_result_travels_by_bundle_to_another_clone(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"a": "1"})
+    here, there = await clone_of(tmp_path / "r", tmp_path / "x"), await clone_of(tmp_path / "r", tmp_path / "y")
+    await here.check_out(base, tmp_path / "tree")
+    (tmp_path / "tree" / "a").write_text("2")
+    captured = await here.capture(tmp_path / "tree", base, "x")
+    assert not await there.has(captured.commit)
+    await there.take_bundle(await here.make_bundle(base, captured.commit), captured.commit)
+    assert await there.tree_of(captured.commit) == captured.tree
+
+
+async def test_a_bundle_without_the_named_commit_is_refused(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"a": "1"})
+    second = await commit(tmp_path / "r", {"a": "2"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    body = await clone.make_bundle(base, second)
+    with pytest.raises(GitFailed, match="does not hold"):
+        await clone.take_bundle(body, "0" * 40)
+
+
+async def changed(clone: Clone, base: str, place: Path, files: dict[str, str]) -> str:
+    await clone.check_out(base, place)
+    for name, content in files.items():
+        (place / name).write_text(content)
+    return (await clone.capture(place, base, "x")).commit
+
+
+async def test_two_works_on_different_files_merge(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"a": "1\n", "b": "1\n"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    one = await changed(clone, base, tmp_path / "one", {"a": "2\n"})
+    two = await changed(clone, base, tmp_path / "two", {"b": "2\n"})
+    merged = await clone.merge(one, two, "both")
+    assert merged.conflicts == ()
+    assert {file.path for file in await clone.changed_files(base, merged.commit)} == {"a", "b"}
+
+
+async def test_a_conflict_names_the_files_and_changes_nothing(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"a": "1\n"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    one = await changed(clone, base, tmp_path / "one", {"a": "2\n"})
+    two = await changed(clone, base, tmp_path / "two", {"a": "3\n"})
+    merged = await clone.merge(one, two, "both")
+    assert (merged.commit, merged.conflicts) == ("", ("a",))
+
+
+async def test_work_on_the_accepted_commit_is_taken_as_it_is(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"a": "1\n"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    one = await changed(clone, base, tmp_path / "one", {"a": "2\n"})
+    assert (await clone.merge(base, one, "s")).commit == one
+    assert (await clone.merge(one, base, "s")).commit == one
+
+
+async def test_uncommitted_changes_are_named_and_can_be_committed_aside(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    head = await repository(folder, {"a": "1"})
+    (folder / "a").write_text("2")
+    (folder / "new file").write_text("n")
+    assert set(await uncommitted(folder)) == {"a", "new file"}
+    aside = await commit_of_changes(folder)
+    assert await text(folder, "rev-parse", "HEAD") == head
+    assert set(await uncommitted(folder)) == {"a", "new file"}
+    clone = await clone_of(folder, tmp_path)
+    await clone.fetch_source(aside)
+    assert await clone.tree_of(aside) == await tree_hash(folder)
