@@ -21,7 +21,7 @@ from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, status_of
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.chassis.ingress import Malformed, caller_of, deserializer, validate
-from pointsman.services.chassis.refusals import Code, Reason, Refusal, invalid_field
+from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
 from pointsman.services.chassis.telemetry import current_traceparent
 
 STALL_SECONDS = 30.0
@@ -37,6 +37,8 @@ class _Method:
     has_request_id: bool
     resumes_after: str
     """`seq` or `position`: what a stream of it is resumed after."""
+    waits: bool
+    """Whether it may wait for something to happen (its request has a field `wait`): a drain does not wait for it."""
 
 
 class Server:
@@ -50,7 +52,7 @@ class Server:
         self._names: list[str] = []
         self._calls: dict[asyncio.Task[Any] | None, float] = {}
         self._overdue: set[asyncio.Task[Any] | None] = set()
-        self._streams: set[asyncio.Task[Any]] = set()
+        self._streams: set[asyncio.Task[Any] | None] = set()
         self._draining = False
 
     def add(self, descriptor: ServiceDescriptor, servicer: object) -> None:
@@ -91,7 +93,8 @@ class Server:
         self._draining = True
         await self._health.enter_graceful_shutdown()
         for task in self._streams:
-            task.cancel()
+            if task is not None:
+                task.cancel()
         await self._server.stop(self._settings.drain_seconds)
 
     def _handler(self, service: ServiceDescriptor, method: MethodDescriptor, servicer: object) -> Any:
@@ -104,6 +107,7 @@ class Server:
             GetMessageClass(method.output_type).SerializeToString,
             "request_id" in fields,
             "position" if "after_position" in fields else "seq",
+            "wait" in fields,
         )
         read = deserializer(GetMessageClass(method.input_type))
         if method.client_streaming:
@@ -119,16 +123,19 @@ class Server:
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             task = asyncio.current_task()
             begun = calls[task] = time.monotonic()
+            if method.waits:
+                self._streams.add(task)
             code = "CANCELLED"
             try:
                 caller = self._admit(method, request, context)
                 answer = method.write(await method.behaviour(request, caller))
                 code = "OK"
             except asyncio.CancelledError:
-                if task not in self._overdue:
+                ended = self._why_cancelled(task)
+                if ended is None:
                     raise
-                code = Code.DEADLINE_EXCEEDED
-                await _abort(context, _overdue())
+                code = ended.code
+                await _abort(context, ended)
             except Exception as error:  # noqa: BLE001 - the one place where every failure becomes a status
                 refusal = _refusal_for(error)
                 code = refusal.code
@@ -138,9 +145,16 @@ class Server:
             finally:
                 del calls[task]
                 self._overdue.discard(task)
+                self._streams.discard(task)
                 took.observe(code, time.monotonic() - begun)
 
         return handle
+
+    def _why_cancelled(self, task: "asyncio.Task[Any] | None") -> Refusal | None:
+        """What to tell a caller whose call this server has ended; nothing when the caller has."""
+        if task in self._overdue:
+            return _overdue()
+        return _stopping() if self._draining else None
 
     def _stream(self, method: _Method) -> Callable[..., Any]:
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:

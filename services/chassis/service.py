@@ -1,27 +1,24 @@
 """One service as a process runs it: its store, its servicers, its loops; and the process that runs several."""
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import structlog
 from google.protobuf.descriptor import ServiceDescriptor
 
-from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis import metrics
 from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.housekeeping import housekeeping
 from pointsman.services.chassis.loop import Loops
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.server import Server
 from pointsman.services.chassis.store import Store
 
-IDEMPOTENCY_DAYS = 7
 SWITCH_INTERVAL_SECONDS = 0.0005
-OTLP_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 log = structlog.get_logger()
 
@@ -73,10 +70,13 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
             service.store.start()
         for descriptor, servicer in service.servicers:
             server.add(descriptor, servicer)
+    if settings.metrics_port:
+        metrics.serve_metrics(settings.metrics_port, settings.host)
     await server.start()
     running.loops.start("server.end_overdue_calls", server.end_overdue_calls)
     for service in services:
-        for name, work in (*service.loops, *_chassis_loops(service)):
+        kept = housekeeping(service.name, service.store) if service.store is not None else ()
+        for name, work in (*service.loops, *kept):
             running.loops.start(f"{service.name}.{name}", work)
     return running
 
@@ -95,36 +95,3 @@ async def serve_until_stopped(
     log.info("draining")
     await running.stop()
     log.info("stopped")
-
-
-def _chassis_loops(service: Service) -> Sequence[tuple[str, Callable[[], Awaitable[None]]]]:
-    store = service.store
-    if store is None:
-        return ()
-
-    async def keep_clock() -> None:
-        while True:
-            await asyncio.sleep(20)
-            await asyncio.to_thread(store.database.synchronise_clock)
-
-    async def forget_answers() -> None:
-        table = store.tables.idempotency
-        while True:
-            oldest_us = to_us(store.database.clock.now()) - IDEMPOTENCY_DAYS * 86_400_000_000
-            await store.perform(lambda connection: _delete(connection, table.delete().where(table.c.at_us < oldest_us)))  # noqa: B023
-            await asyncio.sleep(3600)
-
-    return (("clock", keep_clock), ("forget_answers", forget_answers), *_span_loops(service.name, store))
-
-
-def _span_loops(name: str, store: Store) -> Sequence[tuple[str, Callable[[], Awaitable[None]]]]:
-    """Spans are exported only where the standard variables name a collector."""
-    if not any(os.environ.get(name) for name in OTLP_VARIABLES):
-        return ()
-    from pointsman.services.chassis.spans import SpanFollower, otlp_exporter  # noqa: PLC0415 - slow to import
-
-    return (("spans", SpanFollower(store, name, store.machines, otlp_exporter()).run),)
-
-
-def _delete(connection: Any, statement: Any) -> int:
-    return int(connection.execute(statement).rowcount)

@@ -13,7 +13,7 @@ from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
 from pointsman.cli import COMMANDS
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings
-from pointsman.services.chassis.service import OTLP_VARIABLES
+from pointsman.services.chassis.housekeeping import OTLP_VARIABLES
 from tests.unit.deploy.cluster import (
     COMPONENTS,
     KUBERNETES,
