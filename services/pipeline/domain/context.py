@@ -17,6 +17,7 @@ MAX_ENV_CHARACTERS = 400
 MAX_NAMES = 3
 READ_FIRST = "Read the reflection before you change anything."
 KIND = "pipeline"
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,4 +189,4 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)

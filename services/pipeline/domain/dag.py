@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.pipeline.domain.words import StageKind
@@ -84,6 +84,12 @@ class Graph:
             return node.on_fail
         repeats = self.has_dev and (node.kind is StageKind.DEV or stage not in self.after_dev)
         return stage if repeats else None
+
+
+@lru_cache(maxsize=64)
+def shared_graph(nodes: tuple[Node, ...]) -> Graph:
+    """The graph of nodes that were validated before; the same one for the same nodes."""
+    return Graph(nodes)
 
 
 def invalid_dag(node: str, problem: str) -> Refusal:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -48,10 +48,9 @@ class Draft:
     def emit(self, name: EventName, data: Any) -> None:
         """Add an event and fold it."""
         source = self._state.head.status if self._state else ""
-        barriers = dict(self._state.head.barriers) if self._state else {}
-        event = Event(name, source, "", data)
-        self._state = apply(self._state, event, self.now)
-        self._events.append(replace(event, target=str(self._state.head.status)))
+        barriers = self._state.head.barriers if self._state else {}
+        self._state = apply(self._state, Event(name, source, "", data), self.now)
+        self._events.append(Event(name, source, self._state.head.status, data))
         for group in barriers.keys() - self._state.head.barriers.keys():
             self._timers[barrier_timer(group)] = CancelTimer(barrier_timer(group))
 

@@ -8,7 +8,7 @@ from typing import Any
 from pointsman.services.chassis.machine import Event
 from pointsman.services.pipeline.domain import events as e
 from pointsman.services.pipeline.domain import reflection
-from pointsman.services.pipeline.domain.dag import Graph
+from pointsman.services.pipeline.domain.dag import shared_graph
 from pointsman.services.pipeline.domain.retries import MAX_HISTORY, RetryRound
 from pointsman.services.pipeline.domain.state import (
     ACTIVE,
@@ -37,12 +37,12 @@ def apply(state: Pipeline | None, event: Event, at: datetime) -> Pipeline:
     if event.name == EventName.PIPELINE_IMPORTED:
         return _imported(event.data, at)
     assert state is not None
-    _FOLDS[EventName(event.name)](state, event.data, at)
+    _FOLDS[event.name](state, event.data, at)
     return state
 
 
 def _started(data: e.PipelineStarted, at: datetime) -> Pipeline:
-    graph = Graph(data.nodes)
+    graph = shared_graph(data.nodes)
     count = len(data.nodes)
     head = Head(data.settings, graph.digest, marks=PENDING * count, reported="0" * count, created_at=at)
     stages = {
@@ -55,7 +55,7 @@ def _started(data: e.PipelineStarted, at: datetime) -> Pipeline:
 
 
 def _imported(data: e.PipelineImported, at: datetime) -> Pipeline:
-    graph = Graph(data.nodes)
+    graph = shared_graph(data.nodes)
     numbers = [barrier.number for barrier in data.barriers.values()]
     head = Head(
         data.settings, graph.digest, data.marks, data.reported, at, data.status, dict(data.barriers),
@@ -202,7 +202,7 @@ def _nothing(_pipeline: Pipeline, _data: Any, _at: datetime) -> None:
     """The timeline keeps it; the state is the same."""
 
 
-_FOLDS: Mapping[EventName, Callable[[Pipeline, Any, datetime], None]] = {
+_FOLDS: Mapping[str, Callable[[Pipeline, Any, datetime], None]] = {
     EventName.STAGE_DELEGATED: _delegated,
     EventName.STAGE_COMPLETED: _completed,
     EventName.STAGE_FAILED: _failed,

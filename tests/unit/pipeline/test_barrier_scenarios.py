@@ -121,7 +121,7 @@ def test_a_late_result_is_recorded_and_ignored() -> None:
     for stage in ("PLAN", "ARCH", "DEV"):
         drive.complete(stage)
     drive.fire("barrier:post-dev")
-    before = drive.pipeline.head
+    before = drive.pipeline.copy().head
     answer = drive.complete("REVIEW", said("FAIL"))
     assert answer.disposition is Disposition.IGNORED
     assert drive.last(EventName.COMPLETION_IGNORED).verdict == "FAIL"
