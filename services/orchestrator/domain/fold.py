@@ -19,7 +19,8 @@ def apply(state: RunState | None, event: Event, at: datetime) -> RunState:
     run = _forget_call(state.run, event.data)
     is_fact = event.name in _FACT_NAMES
     run = _FOLDS[type(event.data)](run, event.data) if is_fact else _moved(run, event, at)
-    run = replace(run, spent=replace(run.spent, transitions=run.spent.transitions + 1))
+    spent = run.spent
+    run.spent = Usage(spent.assignments, spent.transitions + 1, spent.tokens, spent.cost_micros)
     return RunState(run, state.leases, state.present)
 
 
@@ -34,16 +35,16 @@ def _forget_call(run: Run, data: Any) -> Run:
     call_id = getattr(data, "call_id", "")
     if call_id not in run.calls:
         return run
-    return replace(run, calls={key: call for key, call in run.calls.items() if key != call_id})
+    return run.change(calls={key: call for key, call in run.calls.items() if key != call_id})
 
 
 def _moved(run: Run, event: Event, at: datetime) -> Run:
     move, data = Move(event.name), event.data
-    run = replace(run, status=State(event.target), since=at)
+    run = run.change(status=State(event.target), since=at)
     if move not in _WORK_GOES_ON:
-        run = replace(run, question=None, held=())
+        run = run.change(question=None, held=())
     if data.is_replan:
-        run = replace(run, replans=run.replans + 1)
+        run = run.change(replans=run.replans + 1)
     fold = _MOVE_FOLDS.get(move)
     return fold(run, data) if fold else run
 
@@ -53,27 +54,27 @@ _WORK_GOES_ON = frozenset({Move.DISPATCH_SUCCESS, Move.RESULT_ARRIVED, Move.ARTI
 
 
 def _replanning(run: Run, data: facts.Moved) -> Run:
-    return replace(run, asserted=None, plan_is_fresh=False, reasons=(*run.reasons, data.reason), calls={})
+    return run.change(asserted=None, plan_is_fresh=False, reasons=(*run.reasons, data.reason), calls={})
 
 
 def _judged_plan(run: Run, data: facts.Moved) -> Run:  # noqa: ARG001
-    return replace(run, plan_is_fresh=False)
+    return run.change(plan_is_fresh=False)
 
 
 def _blocked_plan(run: Run, data: facts.Moved) -> Run:
-    return replace(run, blocking_rounds=run.blocking_rounds + 1, reasons=(*run.reasons, data.reason))
+    return run.change(blocking_rounds=run.blocking_rounds + 1, reasons=(*run.reasons, data.reason))
 
 
 def _passed_plan(run: Run, data: facts.Moved) -> Run:  # noqa: ARG001
-    return replace(run, debated=True, remarks={}, blocking_rounds=0)
+    return run.change(debated=True, remarks={}, blocking_rounds=0)
 
 
 def _directed(run: Run, data: facts.Moved) -> Run:
-    return replace(run, disposition=data.reason, replans=0, blocking_rounds=0, plan_is_fresh=False)
+    return run.change(disposition=data.reason, replans=0, blocking_rounds=0, plan_is_fresh=False)
 
 
 def _ended(run: Run, data: facts.Moved) -> Run:
-    return replace(run, end_reason=data.reason, calls={}, assignments={})
+    return run.change(end_reason=data.reason, calls={}, assignments={})
 
 
 _MOVE_FOLDS: Mapping[Move, Callable[[Run, facts.Moved], Run]] = {
@@ -97,23 +98,23 @@ _MOVE_FOLDS: Mapping[Move, Callable[[Run, facts.Moved], Run]] = {
 def _called(run: Run, data: facts.Called) -> Run:
     calls = {**run.calls, data.call_id: data.call}
     checks = run.queue_checks + (data.call is Call.SEE_WORKFLOW)
-    return replace(run, calls=calls, call_count=run.call_count + 1, queue_checks=checks)
+    return run.change(calls=calls, call_count=run.call_count + 1, queue_checks=checks)
 
 
 def _resumables_found(run: Run, data: facts.ResumablesFound) -> Run:
-    return replace(run, candidates=data.candidates)
+    return run.change(candidates=data.candidates)
 
 
 def _epic_stored(run: Run, data: facts.EpicStored) -> Run:
-    return replace(run, queued_epic_id=data.epic_id) if data.queued else replace(run, epic_id=data.epic_id)
+    return run.change(queued_epic_id=data.epic_id) if data.queued else run.change(epic_id=data.epic_id)
 
 
 def _resumed(run: Run, data: facts.Resumed) -> Run:
-    run = _planned(replace(run, epic_id=data.epic_id, intent=data.intent), facts.Planned(data.plan))
+    run = _planned(run.change(epic_id=data.epic_id, intent=data.intent), facts.Planned(data.plan))
     tasks = dict(run.tasks)
     for task_id in data.accepted:
         tasks[task_id] = replace(tasks[task_id], status=TaskStatus.ACCEPTED)
-    return replace(run, tasks=tasks, plan_is_fresh=False)
+    return run.change(tasks=tasks, plan_is_fresh=False)
 
 
 def _planned(run: Run, data: facts.Planned) -> Run:
@@ -121,14 +122,13 @@ def _planned(run: Run, data: facts.Planned) -> Run:
     kept = {task_id: task for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED}
     tasks = {**kept, **{t.task_id: kept.get(t.task_id, Task(t)) for t in plan.tasks}}
     slots = {slot.slot_id: Slot(slot.question) for slot in plan.slots}
-    return replace(
-        run, tasks=tasks, slots=slots, confidence=plan.confidence, plan_count=run.plan_count + 1, audit_errors=(),
+    return run.change(tasks=tasks, slots=slots, confidence=plan.confidence, plan_count=run.plan_count + 1, audit_errors=(),
         plan_built_in=plan.built_in, plan_is_fresh=True, reasons=(), risks=(*run.risks, *plan.risks), wave=(),
     )  # fmt: skip
 
 
 def _plan_stored(run: Run, data: facts.PlanStored) -> Run:
-    return replace(run, audit_errors=data.audit_errors)
+    return run.change(audit_errors=data.audit_errors)
 
 
 def _feedback_given(run: Run, data: facts.FeedbackGiven) -> Run:
@@ -136,16 +136,16 @@ def _feedback_given(run: Run, data: facts.FeedbackGiven) -> Run:
         earlier = run.remarks.get(remark.key)
         return earlier.rounds + 1 if earlier else 1
 
-    return replace(run, remarks={remark.key: OpenRemark(remark, rounds(remark)) for remark in data.remarks})
+    return run.change(remarks={remark.key: OpenRemark(remark, rounds(remark)) for remark in data.remarks})
 
 
 def _feedback_settled(run: Run, data: facts.FeedbackSettled) -> Run:
-    return replace(run, remarks={key: item for key, item in run.remarks.items() if key not in data.keys})
+    return run.change(remarks={key: item for key, item in run.remarks.items() if key not in data.keys})
 
 
 def _researched(run: Run, data: facts.Researched) -> Run:
     slot = replace(run.slots[data.slot], settled=True, usable=data.usable, confidence=data.confidence)
-    return replace(run, slots={**run.slots, data.slot: slot})
+    return run.change(slots={**run.slots, data.slot: slot})
 
 
 def _unchanged(run: Run, data: Any) -> Run:  # noqa: ARG001
@@ -154,7 +154,7 @@ def _unchanged(run: Run, data: Any) -> Run:  # noqa: ARG001
 
 def _workflow_seen(run: Run, data: facts.WorkflowSeen) -> Run:
     executing = data.status not in (WorkflowStatus.UNKNOWN, WorkflowStatus.IDLE, WorkflowStatus.PLANNED)
-    return replace(run, workflow_status=data.status, workflow_detail=data.detail, executing=executing)
+    return run.change(workflow_status=data.status, workflow_detail=data.detail, executing=executing)
 
 
 def _wave_claimed(run: Run, data: facts.WaveClaimed) -> Run:
@@ -165,15 +165,15 @@ def _wave_claimed(run: Run, data: facts.WaveClaimed) -> Run:
         tasks[task_id] = Task(
             task.outline, TaskStatus.RUNNING, attempt, task.rejections, f"{run.run_id}/{task_id}/{attempt}"
         )
-    return replace(run, tasks=tasks, wave=data.task_ids, wave_verdict="", queue_checks=0)
+    return run.change(tasks=tasks, wave=data.task_ids, wave_verdict="", queue_checks=0)
 
 
 def _pipeline_advanced(run: Run, data: facts.PipelineAdvanced) -> Run:
-    return run.with_task(data.task_id, pipeline_status=data.status)
+    return run.change_task(data.task_id, pipeline_status=data.status)
 
 
 def _work_handed_in(run: Run, data: facts.WorkHandedIn) -> Run:
-    return run.with_task(data.task_id, work=data.work)
+    return run.change_task(data.task_id, work=data.work)
 
 
 def _task_judged(run: Run, data: facts.TaskJudged) -> Run:
@@ -181,11 +181,11 @@ def _task_judged(run: Run, data: facts.TaskJudged) -> Run:
     judgement = Judgement(
         said.reviewed or data.judge == "reviewer", data.accepted, data.reason or said.reason, data.replan or said.replan
     )
-    return run.with_task(data.task_id, judgement=judgement, status=TaskStatus.REVIEWING)
+    return run.change_task(data.task_id, judgement=judgement, status=TaskStatus.REVIEWING)
 
 
 def _wave_verified(run: Run, data: facts.WaveVerified) -> Run:
-    return replace(run, accepted_commit=data.accepted_commit or run.accepted_commit, accepted_bundle=data.bundle)
+    return run.change(accepted_commit=data.accepted_commit or run.accepted_commit, accepted_bundle=data.bundle)
 
 
 def _wave_concluded(run: Run, data: facts.WaveConcluded) -> Run:
@@ -195,20 +195,19 @@ def _wave_concluded(run: Run, data: facts.WaveConcluded) -> Run:
         rejections = task.rejections if accepted else (*task.rejections, task.judgement.reason)
         status = TaskStatus.ACCEPTED if accepted else TaskStatus.REJECTED
         tasks[task_id] = replace(task, status=status, rejections=rejections)
-    return replace(run, tasks=tasks, wave_verdict=data.verdict)
+    return run.change(tasks=tasks, wave_verdict=data.verdict)
 
 
 def _assigned(run: Run, data: facts.Assigned) -> Run:
     spent = replace(run.spent, assignments=run.spent.assignments + 1)
     key = data.assignment.assignment_id
     held = tuple(held for held in run.held if held.assignment_id != key)
-    return replace(run, assignments={**run.assignments, key: data.assignment}, spent=spent, held=held)
+    return run.change(assignments={**run.assignments, key: data.assignment}, spent=spent, held=held)
 
 
 def _spend(run: Run, usage: Usage) -> Run:
     spent = run.spent
-    return replace(
-        run,
+    return run.change(
         spent=replace(spent, tokens=spent.tokens + usage.tokens, cost_micros=spent.cost_micros + usage.cost_micros),
     )
 
@@ -220,34 +219,34 @@ def _assignment_retried(run: Run, data: facts.AssignmentRetried) -> Run:
 def _assignment_ended(run: Run, data: facts.AssignmentEnded) -> Run:
     left = {key: item for key, item in run.assignments.items() if key != data.assignment_id}
     held = tuple(item for item in run.held if item.assignment_id != data.assignment_id)
-    return _spend(replace(run, assignments=left, held=held), data.usage)
+    return _spend(run.change(assignments=left, held=held), data.usage)
 
 
 def _asked(run: Run, data: facts.Asked) -> Run:
-    return replace(run, question=data.question, question_count=run.question_count + 1)
+    return run.change(question=data.question, question_count=run.question_count + 1)
 
 
 def _answered(run: Run, data: facts.Answered) -> Run:
-    return replace(run, question=None, budget=data.budget or run.budget)
+    return run.change(question=None, budget=data.budget or run.budget)
 
 
 def _budget_held(run: Run, data: facts.BudgetHeld) -> Run:
-    return replace(run, held=(*run.held, data.assignment))
+    return run.change(held=(*run.held, data.assignment))
 
 
 def _intent_changed(run: Run, data: facts.IntentChanged) -> Run:
-    return replace(run, intent=data.intent)
+    return run.change(intent=data.intent)
 
 
 def _confidence_set(run: Run, data: facts.ConfidenceSet) -> Run:
     if data.asserted:
-        return replace(run, asserted=data.confidence)
-    return replace(run, confidence=data.confidence, asserted=None)
+        return run.change(asserted=data.confidence)
+    return run.change(confidence=data.confidence, asserted=None)
 
 
 def _risks_noted(run: Run, data: facts.RisksNoted) -> Run:
     known = {risk.key for risk in run.risks}
-    return replace(run, risks=(*run.risks, *(risk for risk in data.risks if risk.key not in known)))
+    return run.change(risks=(*run.risks, *(risk for risk in data.risks if risk.key not in known)))
 
 
 _FACT_NAMES = frozenset(str(fact) for fact in Fact)

@@ -34,9 +34,12 @@ MAX_FEEDBACK_ROUNDS = 3
 MAX_ATTEMPTS = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Run:
-    """One submitted message on its way through the machine."""
+    """One submitted message on its way through the machine.
+
+    Folding an event sets fields and never changes a collection in place, so that a shallow copy is a copy.
+    """
 
     run_id: str
     status: State
@@ -109,9 +112,16 @@ class Run:
         running = (t for t in self.tasks.values() if t.status is TaskStatus.RUNNING and t.pipeline_id)
         return tuple(task.pipeline_id for task in running)
 
-    def with_task(self, task_id: str, **changes: Any) -> "Run":
-        """The run with one task changed."""
-        return replace(self, tasks={**self.tasks, task_id: replace(self.tasks[task_id], **changes)})
+    def change(self, **fields: Any) -> "Run":
+        """The run itself, with these fields set."""
+        for name, value in fields.items():
+            setattr(self, name, value)
+        return self
+
+    def change_task(self, task_id: str, **fields: Any) -> "Run":
+        """The run itself, with one task replaced by a changed one."""
+        self.tasks = {**self.tasks, task_id: replace(self.tasks[task_id], **fields)}
+        return self
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """One command's way through the machine: it records events, and collects what has to be done outside."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,7 +31,7 @@ class Turn:
     """The run as it changes under one command; nothing of it happens unless all of it is committed."""
 
     def __init__(self, state: RunState, now: datetime, actions: dict[str, Action]) -> None:
-        self._state = state
+        self._state = RunState(copy(state.run), state.leases, state.present)
         self._actions = actions
         self.now = now
         self.events: list[Event] = []

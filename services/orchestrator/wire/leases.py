@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pointsman.api.common.v1 import common_pb2 as common
@@ -23,20 +24,20 @@ from pointsman.services.orchestrator.wire.handoffs import revive
 LOST_AFTER_US = 120_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Desk:
-    """A run with what was handed in for it."""
+    """A run with what was handed in for it; each document is read once."""
 
     run: Run
     documents: Mapping[str, str]
 
-    @property
+    @cached_property
     def plan(self) -> work.Plan:
         """The plan."""
         plan: work.Plan = revive(self.documents.get("plan", ""), work.Plan())
         return plan
 
-    @property
+    @cached_property
     def research(self) -> list[handoff.ResearchReport]:
         """The usable reports."""
         names = sorted(name for name, body in self.documents.items() if name.startswith("research/") and body)

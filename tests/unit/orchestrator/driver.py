@@ -1,5 +1,6 @@
 """Drives one run of the pure machine: folds every decision, hands out leases, and plays the other services."""
 
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -104,7 +105,7 @@ class Driver:
     def send(self, command: Any) -> Any:
         """Decide a command, fold its events, and keep its effects for later."""
         if self.state is not None:
-            self.state = RunState(self.state.run, dict(self.leases), self.present)
+            self.state = RunState(copy(self.state.run), dict(self.leases), self.present)
         before = to_text(self.state.run) if self.state else ""
         decision: Decision = MACHINE.decide(self.state, command, self.now)
         assert before == (to_text(self.state.run) if self.state else ""), "decide must not change the state"

@@ -1,5 +1,5 @@
 """A model test: whatever is said to a run, in whatever order and however often, it keeps its word."""
-# ruff: noqa: D102 - a rule's name says what it does
+
 
 from typing import Any
 

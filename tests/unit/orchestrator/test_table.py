@@ -115,7 +115,7 @@ def test_each_pair_that_is_not_in_the_table_is_refused_and_changes_nothing() -> 
             turn.move(move)
         assert caught.value.reason is Reason.STATE_FORBIDS
         assert caught.value.metadata["state"] == state
-        assert turn.run == run
+        assert turn.run == run_in(state)
         assert turn.events == []
         refused += 1
     assert refused == len(PAIRS) - len({(row.source, row.event) for row in ROWS})
