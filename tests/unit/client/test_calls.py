@@ -93,8 +93,8 @@ async def serving(
     orchestrator: FailingOrchestrator, artifacts: Artifacts | None = None, **terms: Any
 ) -> AsyncIterator[Client]:
     server = grpc.aio.server()
-    add_OrchestratorServiceServicer_to_server(orchestrator, server)  # type: ignore[no-untyped-call]
-    add_ArtifactServiceServicer_to_server(artifacts or Artifacts(b""), server)  # type: ignore[no-untyped-call]
+    add_OrchestratorServiceServicer_to_server(orchestrator, server)
+    add_ArtifactServiceServicer_to_server(artifacts or Artifacts(b""), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:

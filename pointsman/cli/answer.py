@@ -1,0 +1,55 @@
+"""`pointsman answer RUN ANSWER`: a person's answer to the open question."""
+
+from typing import Annotated
+
+import typer
+
+from pointsman.api.orchestrator.v1.run_pb2 import AnswerKind
+from pointsman.cli import EXIT_FAILED
+from pointsman.cli.asking import AsJson, InProject, RunId, ServerAt, ask, print_json
+from pointsman.cli.following import question_lines
+from pointsman.cli.run import parse_budget
+from pointsman.cli.views import status
+from pointsman.cli.workers import fail_usage
+from pointsman.client import Client, Reply
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def answer(  # noqa: PLR0913 - one parameter per option
+    *,
+    run_id: RunId,
+    reply: Annotated[
+        str, typer.Argument(metavar="ANSWER", help="For example accept, reject, clarified; empty asks.")
+    ] = "",
+    text: Annotated[str, typer.Option(help="The words that go with it.")] = "",
+    task: Annotated[str, typer.Option(help="The task it is about.")] = "",
+    stage: Annotated[str, typer.Option(help="The stage it is about.")] = "",
+    budget: Annotated[str, typer.Option(help="With raise: the new budget, as in `pointsman run --budget`.")] = "",
+    server: ServerAt = "",
+    project: InProject = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Answer the question that a run waits with; without an answer, show it."""
+    name = f"ANSWER_KIND_{reply.upper().replace('-', '_')}"
+    if reply and name not in AnswerKind.keys():  # noqa: SIM118 - an enum wrapper, not a dict
+        fail_usage(f"there is no answer '{reply}'; `pointsman answer {run_id}` shows those that the question takes")
+
+    async def question(client: Client) -> int:
+        run = await client.runs.get(run_id)
+        if not run.HasField("question"):
+            print(f"{run_id} asks nothing")
+            return EXIT_FAILED
+        if not reply:
+            print("\n".join(question_lines(run)))
+            return 0
+        given = Reply(AnswerKind.Value(name), text, task, stage, budget=parse_budget(budget))
+        run = await client.runs.answer(run_id, run.question.id, given)
+        if as_json:
+            print_json(run)
+        else:
+            print(status(run))
+        return 0
+
+    ask(server, project, question)

@@ -1,0 +1,43 @@
+"""What the small commands about runs share: a client of the control plane, and how a refusal ends a command."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Annotated
+
+import typer
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+
+from pointsman.cli import EXIT_FAILED
+from pointsman.cli.plane import control_plane
+from pointsman.client import CallFailed, Client, Terms
+
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
+ServerAt = Annotated[str, typer.Option("--server", help="Address of the control plane.")]
+InProject = Annotated[str, typer.Option("--project", help="The project of the run.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
+
+
+def ask(server: str, project: str, question: Callable[[Client], Awaitable[int]]) -> None:
+    """Ask the control plane something and end with the exit code that comes back."""
+
+    async def work() -> int:
+        async with control_plane(server) as plane:
+            return await question(Client(plane.channels["orchestrator"], Terms(project=project)))
+
+    try:
+        sys.exit(asyncio.run(work()))
+    except CallFailed as failure:
+        print(f"pointsman: {failure.message or failure}", file=sys.stderr)
+        sys.exit(EXIT_FAILED)
+
+
+def print_json(value: Message | Iterable[Message]) -> None:
+    """Messages as JSON, by the proto's own names."""
+    if isinstance(value, Message):
+        shown: object = MessageToDict(value, preserving_proto_field_name=True)
+    else:
+        shown = [MessageToDict(one, preserving_proto_field_name=True) for one in value]
+    print(json.dumps(shown, indent=2, ensure_ascii=False))
