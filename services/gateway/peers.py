@@ -1,5 +1,6 @@
 """The services behind the gateway: one channel each, every RPC called by its name."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from google.protobuf.message import Message
 from pointsman.services.chassis.config import PeerSettings
 from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.gateway.contract import Method
 
 Metadata = tuple[tuple[str, str], ...]
@@ -32,12 +34,22 @@ class Peers:
             raise refusal_from(error) from None
 
     async def upload(self, method: Method, requests: AsyncIterator[Message], metadata: Metadata) -> Any:
-        """Many requests, one answer."""
+        """Many requests, one answer; a request that cannot be read ends the call."""
         invoke = self._channels[method.context].stream_unary(method.full_name, _write, method.response.FromString)
+        call = invoke(timeout=DEADLINE_SECONDS, metadata=metadata)
         try:
-            return await invoke(requests, timeout=DEADLINE_SECONDS, metadata=metadata)
+            async for request in requests:
+                if call.done():
+                    break
+                await call.write(request)
+            await call.done_writing()
+            return await call
         except grpc.aio.AioRpcError as error:
             raise refusal_from(error) from None
+        except (asyncio.InvalidStateError, grpc.aio.UsageError):
+            raise await _early(call) from None
+        finally:
+            call.cancel()
 
     def watch(self, method: Method, request: Message, metadata: Metadata) -> grpc.aio.UnaryStreamCall[Any, Any]:
         """One request, a stream of answers; cancel it when nobody reads on."""
@@ -48,6 +60,15 @@ class Peers:
         """Let go of all services."""
         for channel in set(_values(self._channels)):
             await channel.close()
+
+
+async def _early(call: grpc.aio.StreamUnaryCall[Any, Any]) -> Refusal:
+    """Why a service answered before everything was sent."""
+    try:
+        await call
+    except grpc.aio.AioRpcError as error:
+        return refusal_from(error)
+    return Refusal(Reason.INVALID_FIELD, "the service answered before everything was sent")
 
 
 def _values(channels: Mapping[str, grpc.aio.Channel]) -> Iterable[grpc.aio.Channel]:

@@ -15,7 +15,7 @@ export function pipelineView(pipeline, width) {
   const about = `Pipeline in state ${word(pipeline.summary.state)}: ${stages.map((stage) => `${stage.id} ${plain(stage.status)}`).join(", ")}`;
   return h("div", { class: "graph" },
     svg("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height, role: "img", "aria-label": about },
-      svg("defs", {}, svg("marker", { id: "dag-arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0 L8 4 L0 8 z" }))),
+      svg("defs", {}, svg("marker", { id: "dag-arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerUnits: "userSpaceOnUse", markerWidth: 9, markerHeight: 9, orient: "auto" }, svg("path", { d: "M0 0 L8 4 L0 8 z" }))),
       barriers(pipeline, stages, places),
       lines.map(([from, to]) => svg("path", { class: "edge", d: curve(places.get(from), places.get(to), BOX), "marker-end": "url(#dag-arrow)" })),
       stages.map((stage) => box(stage, places.get(stage.id)))));

@@ -73,7 +73,7 @@ function count(transitions) {
 }
 
 function marker() {
-  const arrow = (id) => svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0 L8 4 L0 8 z" }));
+  const arrow = (id) => svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerUnits: "userSpaceOnUse", markerWidth: 9, markerHeight: 9, orient: "auto" }, svg("path", { d: "M0 0 L8 4 L0 8 z" }));
   return svg("defs", {}, arrow("arrow"), arrow("arrow-way"));
 }
 

@@ -70,7 +70,7 @@ function redraw(feed, table, count, filters) {
   const shown = runs.filter((run) => matches(run, filters));
   table.set(shown);
   const more = feed.loaded ? "" : ", more to come";
-  const text = shown.length === runs.length ? `${runs.length} runs${more}` : `${shown.length} of ${runs.length} runs${more}`;
+  const text = shown.length === runs.length ? `${runs.length} ${runs.length === 1 ? "run" : "runs"}${more}` : `${shown.length} of ${runs.length} runs${more}`;
   if (count.textContent !== text) count.textContent = text;
   countPeople(runs);
 }
