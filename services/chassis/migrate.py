@@ -66,8 +66,16 @@ def _create_schema(database: Database) -> None:
 
 def _upgrade(connection: Connection, line: str, folder: Path) -> None:
     config = _config(line, folder)
+    if _is_ahead(_current(connection, line), config):
+        return
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+def _is_ahead(current: str | None, config: Config) -> bool:
+    """Whether a newer version has migrated already: migrations only add, so this one serves on beside it."""
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    return current is not None and current not in known
 
 
 def _current(connection: Connection, line: str) -> str | None:
