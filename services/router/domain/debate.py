@@ -32,6 +32,7 @@ _WRITING_MARKS = frozenset({">", ">>", "&", "&&", ";", "-delete", "-exec", "-exe
 _FILTERS = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
 _CHANGING = CHANGE | TOOL
 _WEIGHTY = SECURITY | BULK | VAGUE | RISKY
+_ACTING = CHANGE | MAKE | READ
 _LOOKING = READ | TELL | ASK
 _WRITING = CHANGE | MAKE
 _KEYS = frozenset({"key", "keys"})
@@ -82,9 +83,11 @@ def planning_triggers(rules: DebateRules, sentences: Iterable[Sentence]) -> dict
     """Every reason to debate that the sentences give, each with the word that stands for it."""
     found: dict[PlanningTrigger, str] = {}
     for sentence in sentences:
-        for order in sentence.orders if sentence.seen & _WEIGHTY or not _KEYS.isdisjoint(sentence.words) else ():
-            if order.work and not is_reading(order):
-                _weigh(rules, sentence, order, found)
+        if sentence.orders and (sentence.seen & _WEIGHTY or not _KEYS.isdisjoint(sentence.words)):
+            ends = (*[order.at for order in sentence.orders[1:]], len(sentence.words))
+            for order, end in zip(sentence.orders, ends, strict=True):
+                if order.work and not is_reading(order):
+                    _weigh(rules, sentence, order, end, found)
         if sentence.act in _IMPLIED_WORK:
             _note(found, _SECURITY, _security_word(sentence.words, sentence.flags))
         elif sentence.act is _COMMAND and sentence.words[0] in rules.destructive_commands:
@@ -100,40 +103,35 @@ def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str
         found.setdefault(trigger, word)
 
 
-def _weigh(rules: DebateRules, sentence: Sentence, order: Order, found: dict[PlanningTrigger, str]) -> None:
-    words, flags, after = sentence.words, sentence.flags, order.at + 1
-    ahead = 0
-    for flag in flags[after:]:
-        ahead |= flag
+def _weigh(rules: DebateRules, sentence: Sentence, order: Order, end: int, found: dict[PlanningTrigger, str]) -> None:
+    """Look at an order's verb and at the words up to the next order."""
+    verb = sentence.words[order.at]
+    words, flags = sentence.words[order.at + 1 : end], sentence.flags[order.at + 1 : end]
     if order.verb in rules.destructive and _destroys_data(rules, words, flags, order):
-        _note(found, _DESTRUCTIVE, words[order.at])
-    if order.verb in rules.deployment or (order.verb in rules.pushes and _reaches_production(words, flags, after)):
-        _note(found, _DEPLOYMENT, words[order.at])
-    if ahead & SECURITY or not _KEYS.isdisjoint(words):
-        _note(found, _SECURITY, _security_word(words[after:], flags[after:], order.verb))
-    if ahead & BULK and order.flags & _CHANGING and not order.flags & MAKE:
-        _note(found, _BULK, _bulk_word(words, flags, after))
-    if ahead & VAGUE:
-        vague = next(word for word, flag in zip(words[after:], flags[after:], strict=True) if flag & VAGUE)
-        _note(found, _AMBIGUOUS_SCOPE, vague)
+        _note(found, _DESTRUCTIVE, verb)
+    if order.verb in rules.deployment or (order.verb in rules.pushes and _reaches_production(words, flags)):
+        _note(found, _DEPLOYMENT, verb)
+    _note(found, _SECURITY, _security_word(words, flags, order.verb))
+    if order.flags & _CHANGING and not order.flags & MAKE:
+        _note(found, _BULK, _bulk_word(words, flags))
+    _note(found, _AMBIGUOUS_SCOPE, next((word for word, flag in zip(words, flags, strict=True) if flag & VAGUE), ""))
 
 
 def _destroys_data(rules: DebateRules, words: list[str], flags: list[int], order: Order) -> bool:
     """The object, up to the first preposition, is data; some verbs need no more than any object that is no label."""
     seen = 0
-    for at in range(order.at + 1, len(words)):
-        if words[at] in _EDGES and seen:
+    for at, word in enumerate(words):
+        if word in _EDGES and at:
             break
-        seen |= flags[at] | (DATA if words[at][0] == MASK else 0)
+        seen |= flags[at] | (DATA if word[0] == MASK else 0)
         if seen & DATA:
             return True
-        seen |= 1
-    return order.verb in rules.any_object and not seen & SURFACE and bool(seen)
+    return order.verb in rules.any_object and not seen & SURFACE and bool(words)
 
 
-def _reaches_production(words: list[str], flags: list[int], start: int) -> bool:
+def _reaches_production(words: list[str], flags: list[int]) -> bool:
     return any(
-        flags[at] & PRODUCTION and words[at - 1] in ("to", "into", "on", "the") for at in range(start, len(words))
+        flag & PRODUCTION and at and words[at - 1] in ("to", "into", "on", "the") for at, flag in enumerate(flags)
     )
 
 
@@ -146,15 +144,14 @@ def _security_word(words: list[str], flags: list[int], verb: str = "") -> str:
     return ""
 
 
-def _bulk_word(words: list[str], flags: list[int], start: int) -> str:
+def _bulk_word(words: list[str], flags: list[int]) -> str:
     """A word of quantity that governs what is changed: before any subordinate clause, and not of time."""
-    for at in range(start, len(words)):
-        if words[at] in _SUBORDINATE or (
-            words[at] == "to" and at + 1 < len(words) and flags[at + 1] & (CHANGE | MAKE | READ)
-        ):
+    for at, word in enumerate(words):
+        after = flags[at + 1] if at + 1 < len(words) else 0
+        if word in _SUBORDINATE or (word == "to" and after & _ACTING):
             return ""
-        if flags[at] & BULK and not (at + 1 < len(words) and flags[at + 1] & TIME) and words[at - 1] != "at":
-            return words[at]
+        if flags[at] & BULK and not after & TIME and not (at and words[at - 1] == "at"):
+            return word
     return ""
 
 

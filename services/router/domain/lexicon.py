@@ -44,6 +44,7 @@ class Word(IntFlag):
     CLAUSE = 1 << 31
     REQUEST = 1 << 32
     RISKY = 1 << 33
+    GIVEN = 1 << 34
 
 
 # Flags as plain numbers: combining the members of an enum costs more than all the rest of a look-up.
@@ -56,7 +57,7 @@ FUNCTION = int(Word.FUNCTION)
 CLAUSE, REQUEST, NEGATION = int(Word.CLAUSE), int(Word.REQUEST), int(Word.NEGATION)
 DATA, SURFACE, SECURITY, KEY_OWNER = (int(Word[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
 BULK, VAGUE, TIME, PRODUCTION = (int(Word[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
-RISKY = int(Word.RISKY)
+RISKY, GIVEN = int(Word.RISKY), int(Word.GIVEN)
 VERB = int(Word.TOOL | Word.CHANGE | Word.MAKE | Word.READ | Word.ASK | Word.TELL)
 _WORD_CLASSES = (
     "question",
@@ -71,6 +72,7 @@ _WORD_CLASSES = (
     "filler",
     "clause",
     "request",
+    "given",
 )
 _NOUN_CLASSES = (
     "work",

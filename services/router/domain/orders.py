@@ -1,7 +1,5 @@
 """Orders in an English sentence: where their verbs stand, and whether their objects are work or talk."""
 
-import functools
-import operator
 from enum import StrEnum
 
 from pointsman.services.router.domain.lexicon import (
@@ -14,6 +12,7 @@ from pointsman.services.router.domain.lexicon import (
     FILLER,
     FUNCTION,
     GERUND,
+    GIVEN,
     LEAD,
     MAKE,
     NEGATION,
@@ -39,7 +38,6 @@ _OBJECTS = frozenset(
 _PARTNERS = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
 _VERB_ENDINGS = ("ize", "ise", "ify")
 _NOUN = WORK | PROSE
-_TEXT = PROSE | WEAK_PROSE
 _OBJECT_START = DETERMINER | WORK
 _SKIPPED = LEAD | FILLER
 _NOUN_SIGNS = COPULA | FAULT | WORK
@@ -231,26 +229,26 @@ def _is_work(sentence: Sentence, at: int, verb: int) -> bool:
     """Whether the order's object lies in files, web or code (work), or in prose that can be answered (talk)."""
     if verb & (TOOL | TELL):
         return bool(verb & TOOL)
-    flags = sentence.flags
-    seen = (
-        sentence.seen if not flags[at] & WEAK_PROSE else functools.reduce(operator.or_, flags[:at] + flags[at + 1 :], 0)
-    )
-    first = seen & _NOUN if seen & _NOUN != _NOUN else _first_noun(flags)
+    seen = sentence.seen
+    weak = seen & WEAK_PROSE and (not sentence.flags[at] & WEAK_PROSE or _texts(sentence) > 1)
+    first = seen & _NOUN if seen & _NOUN != _NOUN else _first_noun(sentence)
     if verb & MAKE:
-        return bool(first & WORK) or not (first & PROSE or seen & WEAK_PROSE)
+        return bool(first & WORK) or not (first & PROSE or weak)
     if seen & STRONG_WORK and not (verb & ASK and first & PROSE):
         return True
     if verb & ASK and not verb & (CHANGE | READ):
-        return bool(first & WORK) and not seen & _TEXT
-    return bool(first & WORK) or not (
-        first & PROSE or _is_given(sentence) or (verb & ASK and verb & READ and seen & WEAK_PROSE)
-    )
+        return bool(first & WORK) and not (weak or seen & PROSE)
+    return bool(first & WORK) or not (first & PROSE or seen & GIVEN or (verb & ASK and verb & READ and weak))
 
 
-def _is_given(sentence: Sentence) -> bool:
-    return "given" in sentence.words or "following" in sentence.words
+def _texts(sentence: Sentence) -> int:
+    if sentence.texts < 0:
+        sentence.texts = sum(flag & WEAK_PROSE > 0 for flag in sentence.flags)
+    return sentence.texts
 
 
-def _first_noun(flags: list[int]) -> int:
+def _first_noun(sentence: Sentence) -> int:
     """Where work and prose are both named, the first rules: a poem about tests, a test of poems."""
-    return next(flag & _NOUN for flag in flags if flag & _NOUN)
+    if not sentence.first_noun:
+        sentence.first_noun = next(flag & _NOUN for flag in sentence.flags if flag & _NOUN)
+    return sentence.first_noun

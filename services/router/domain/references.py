@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pointsman.services.router.domain.document import ReferenceRules
 from pointsman.services.router.domain.values import Trigger, TriggerKind
 
-_INNER = "\"'`()[]{}<>,;=|"
+_INNER = "\"'`()[]{}<>,;=|\x01"
 _BLANKS = str.maketrans(_INNER, " " * len(_INNER))
 _AROUND = _INNER + ".:!?"
 _VISIBLE = re.compile(r"[!-~]+")

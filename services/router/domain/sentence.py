@@ -76,6 +76,10 @@ class Sentence:
     seen: int
     act: Act = Act.STATEMENT
     orders: Sequence[Order] = ()
+    first_noun: int = 0
+    """The first noun that is work or prose, once somebody has looked for it."""
+    texts: int = -1
+    """How many words stand for text in general, once somebody has counted them."""
 
 
 @dataclass(frozen=True, slots=True)
