@@ -82,6 +82,29 @@ def thinking_table() -> str:
     return table(("#", "condition", "routed_to", "status", "error_code", "next"), rows)
 
 
+def tables(document: RuleDocument) -> dict[str, str]:
+    """Every table by the name that its marker in a document has."""
+    return {
+        "mode": mode_table(),
+        "keywords": keyword_table(document),
+        "patterns": pattern_table(document),
+        "debate": debate_table(document),
+        "bypass": bypass_table(),
+        "reactions": reaction_table(),
+        "thinking": thinking_table(),
+    }
+
+
+def with_tables(text: str, document: RuleDocument) -> str:
+    """A document with what stands between `<!-- table: name -->` and `<!-- end -->` printed anew."""
+    for name, content in tables(document).items():
+        begin, end = f"<!-- table: {name} -->\n", "<!-- end -->"
+        before, marker, rest = text.partition(begin)
+        if marker:
+            text = f"{before}{begin}{content}\n{end}{rest.partition(end)[2]}"
+    return text
+
+
 def soft_router_prompt(document: RuleDocument) -> str:
     """The rules as a prompt, for where only a prompt can be had."""
     return "\n".join(

@@ -1,0 +1,19 @@
+"""Writes the tables of the rules into documents: `python -m pointsman.services.router.rules docs/concepts/router.md …`."""
+
+import sys
+from pathlib import Path
+
+from pointsman.services.router.domain.manual import with_tables
+from pointsman.services.router.rules import standard_rule_book
+
+
+def main(files: list[str]) -> None:
+    """Renew what stands between the markers of each file."""
+    for name in files:
+        file = Path(name)
+        text = file.read_text(encoding="utf-8")
+        file.write_text(with_tables(text, standard_rule_book().document), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

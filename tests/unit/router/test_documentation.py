@@ -1,0 +1,56 @@
+"""The pages about the router print the rules that hold, and the log and prompts have their form."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.log import log_entry
+from pointsman.services.router.domain.manual import mode_prompt, soft_router_prompt, tables, with_tables
+from pointsman.services.router.domain.record import Circumstances, make_record
+from pointsman.services.router.domain.values import Mode
+from pointsman.services.router.rules import standard_rule_book
+
+PAGES = Path(__file__).parents[3] / "docs" / "concepts"
+AT = datetime(2026, 1, 1, 9, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("name", ["router.md", "thinking.md"])
+def test_the_tables_in_the_documentation_are_current(name: str) -> None:
+    text = (PAGES / name).read_text(encoding="utf-8")
+    assert with_tables(text, standard_rule_book().document) == text
+
+
+def test_every_table_is_printed_somewhere() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in (PAGES / "router.md", PAGES / "thinking.md"))
+    assert all(f"<!-- table: {name} -->" in text for name in tables(standard_rule_book().document))
+
+
+def test_the_soft_router_prompt_has_the_rules_and_each_mode_has_a_prompt() -> None:
+    prompt = soft_router_prompt(standard_rule_book().document)
+    for word in ("ANSWER", "ACTION", "STRONG", "WEAK", "fix, debug, implement", "destructive", "user_override"):
+        assert word in prompt
+    assert mode_prompt(Mode.ANSWER) != mode_prompt(Mode.ACTION)
+
+
+def entry(text: str) -> str:
+    around = Circumstances("d", "", "", hard_routing=True)
+    return log_entry(make_record(text, classify(standard_rule_book(), text), around), AT)
+
+
+def test_one_trigger_is_told_in_the_singular() -> None:
+    assert entry("search for examples") == (
+        '09:05 ROUTE "search for examples" → ACTION\n'
+        "  Triggers: [search]\n  Confidence: WEAK (1 trigger)\n  Routed to: Swarm Orchestrator\n"
+    )
+
+
+def test_a_trivial_command_is_routed_to_the_tool_specialist_in_the_log() -> None:
+    assert entry("pwd").endswith("  Routed to: Tool Specialist\n")
+
+
+def test_a_message_of_several_lines_is_one_line_in_the_log_and_cut() -> None:
+    told = entry("thanks\n\na lot " + "x" * 500)
+    assert told.startswith('09:05 ROUTE "thanks a lot xxx')
+    assert len(told) < 400
