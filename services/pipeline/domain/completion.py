@@ -1,6 +1,7 @@
 """What the result of a stage leads to: on, back, once more, wait, stop, or a person's decision."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from pointsman.services.chassis.machine import Decision
@@ -121,8 +122,9 @@ class Settling:
         said = choose(command.said, nonce)
         if said is None:
             return self._without_route()
-        position = position_of(state, self._stage)
-        route = enforce(repair(said, node.kind), position)
+        if said.source is RouteSource.TYPED and said.route is None and node.barrier is not None:
+            said = replace(said, route=RouteTarget.BARRIER)
+        route = enforce(repair(said, node.kind), position_of(state, self._stage))
         return self._by_route(route), route
 
     def _by_route(self, route: EffectiveRoute) -> Disposition:

@@ -121,24 +121,25 @@ def _behind(pipeline: Pipeline, stage: str, name: str) -> tuple[Report, ...]:
 def node_context(pipeline: Pipeline, stage: str) -> str:
     """The node context as JSON: the hint, then the return are shortened until it fits; the node never is."""
     returned = pipeline.stages[stage].returned
-    content: dict[str, Any] = {
-        "node": _node(pipeline, stage),
-        "context_files": list(context_handles(pipeline, stage)),
-        "env": pipeline.head.settings.env,
-        "retryContext": _retry_context(returned) if returned else None,
-        "hint": returned.hint if returned else "",
-    }
-    text = _json(content)
+    hint = returned.hint if returned else ""
+    retry = _retry_context(returned) if returned else None
+    text = _joined(pipeline, stage, retry, hint)
+    if _fits(text) or returned is None:
+        return text
+    room = len(hint) - (len(text) - (MAX_NODE_CONTEXT_TOKENS - 1) * 4)
+    text = _joined(pipeline, stage, retry, hint[: max(0, room)])
     if _fits(text):
         return text
-    room = len(content["hint"]) - (len(text) - (MAX_NODE_CONTEXT_TOKENS - 1) * 4)
-    content["hint"] = content["hint"][: max(0, room)]
-    text = _json(content)
-    if not _fits(text) and returned:
-        content["hint"] = ""
-        content["retryContext"] = {"round": returned.round, "failedStage": returned.failed[0]}
-        text = _json(content)
-    return text
+    return _joined(pipeline, stage, {"round": returned.round, "failedStage": returned.failed[0]}, "")
+
+
+def _joined(pipeline: Pipeline, stage: str, retry: dict[str, Any] | None, hint: str) -> str:
+    texts = pipeline.graph.texts
+    if stage not in texts:
+        texts[stage] = _json(_node(pipeline, stage))
+    files, env = _json(context_handles(pipeline, stage)), _json(pipeline.head.settings.env)
+    rest = f'"env":{env},"retryContext":{_json(retry)},"hint":{_json(hint)}'
+    return f'{{"node":{texts[stage]},"context_files":{files},{rest}}}'
 
 
 def _fits(text: str) -> bool:

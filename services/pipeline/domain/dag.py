@@ -37,6 +37,8 @@ class Graph:
         self.index: Mapping[str, int] = {node.stage: number for number, node in enumerate(self.nodes)}
         self.has_dev = any(node.kind is StageKind.DEV for node in self.nodes)
         self._after: dict[str, frozenset[str]] = {}
+        self.texts: dict[str, str] = {}
+        """What others have written about each stage and need not write again."""
 
     def __contains__(self, stage: object) -> bool:
         return stage in self.index

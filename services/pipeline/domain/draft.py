@@ -51,8 +51,9 @@ class Draft:
         barriers = self._state.head.barriers if self._state else {}
         self._state = apply(self._state, Event(name, source, "", data), self.now)
         self._events.append(Event(name, source, self._state.head.status, data))
-        for group in barriers.keys() - self._state.head.barriers.keys():
-            self._timers[barrier_timer(group)] = CancelTimer(barrier_timer(group))
+        if self._state.head.barriers is not barriers:
+            for group in barriers.keys() - self._state.head.barriers.keys():
+                self._timers[barrier_timer(group)] = CancelTimer(barrier_timer(group))
 
     def set_timer(self, timer: SetTimer) -> None:
         """Wake the pipeline later."""

@@ -69,34 +69,33 @@ def _delegated(pipeline: Pipeline, data: e.StageDelegated, at: datetime) -> None
         data.stage, delegations=data.number, agent_id=data.agent_id, nonce=data.nonce, delegated_at=at,
         report="", context_file="",
     )  # fmt: skip
-    pipeline.put_reported([data.stage], reported=False)
+    if pipeline.has_report(data.stage):
+        pipeline.put_reported([data.stage], reported=False)
     pipeline.put_marks([data.stage], ACTIVE)
-    pipeline.change_head(returns=tuple(stage for stage in pipeline.head.returns if stage != data.stage))
+    pipeline.head.returns = tuple(stage for stage in pipeline.head.returns if stage != data.stage)
 
 
 def _completed(pipeline: Pipeline, data: e.StageFinished, _at: datetime) -> None:
-    _note_route(pipeline, data)
-    pipeline.change_stage(data.stage, reflection=(), returned=None)
+    _note_route(pipeline, data, reflection=(), returned=None)
     pipeline.put_marks([data.stage], DEGRADED if data.route.degraded else PASSED)
     pipeline.put_marks(data.ready, READY)
 
 
 def _failed(pipeline: Pipeline, data: e.StageFinished, at: datetime) -> None:
-    _note_route(pipeline, data)
     known = pipeline.stages[data.stage].history
     severity = data.route.severity or Severity.MEDIUM
     last = known[-1].round if known else 0
-    pipeline.change_stage(data.stage, history=(*known, RetryRound(last + 1, severity, at))[-MAX_HISTORY:])
+    _note_route(pipeline, data, history=(*known, RetryRound(last + 1, severity, at))[-MAX_HISTORY:])
     pipeline.put_marks([data.stage], FAILED)
     pipeline.put_marks(data.ready, READY)
 
 
-def _note_route(pipeline: Pipeline, data: e.StageFinished) -> None:
+def _note_route(pipeline: Pipeline, data: e.StageFinished, **more: object) -> None:
     route = data.route
     crashes = pipeline.stages[data.stage].crashes if route.source is RouteSource.FALLBACK else 0
     pipeline.change_stage(
         data.stage, verdict=route.verdict, severity=route.severity, hint=route.hint, context_file=route.context_file,
-        crashes=crashes,
+        crashes=crashes, **more,
     )  # fmt: skip
     if route.context_file:
         pipeline.put_reported([data.stage], reported=True)

@@ -19,7 +19,7 @@ MAX_CANDIDATES = 32
 MAX_DEPTH = 16
 
 _NAME = "PIPELINE_ROUTE:"
-_OPENER = re.compile(r"<!--[ \t\r\n]{0,64}$")
+_BLANK = " \t\r\n"
 _OPENER_CHARACTERS = 68
 _OLD_NAME = "PIPELINE_VERDICT:"
 _OLD_BODY = re.compile(r"[ \t\r\n]{0,64}(PASS|FAIL)(?::[ \t]{0,8}([A-Za-z]{1,16}))?[ \t\r\n]{0,64}-->")
@@ -120,13 +120,14 @@ class _Text:
         """Where each `<!-- NAME` that counts ends, the last first."""
         position = self.text.rfind(name)
         while position >= 0:
-            hidden_from = self._hidden_from(position)
-            if hidden_from is not None:
-                position = self.text.rfind(name, 0, hidden_from)
-                continue
-            if _OPENER.search(self.text, max(0, position - _OPENER_CHARACTERS), position):
-                yield position + len(name)
-            position = self.text.rfind(name, 0, position)
+            before = position
+            if self.text[max(0, position - _OPENER_CHARACTERS) : position].rstrip(_BLANK).endswith("<!--"):
+                hidden_from = self._hidden_from(position)
+                if hidden_from is None:
+                    yield position + len(name)
+                else:
+                    before = hidden_from
+            position = self.text.rfind(name, 0, before)
 
     def _hidden_from(self, position: int) -> int | None:
         """Where the fenced code, quoted output, block quote or code span around the position begins."""

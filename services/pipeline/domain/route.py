@@ -115,6 +115,8 @@ def _with_texts(route: EffectiveRoute, reported: Reported) -> EffectiveRoute:
     if len(group) > MAX_GROUP_CHARACTERS:
         route = route.corrected(Correction.BARRIER_GROUP_DROPPED, "the name of the barrier is too long")
         group = ""
+    if not (hint or context_file or group):
+        return route
     return replace(route, hint=hint, context_file=context_file, barrier_group=group)
 
 
@@ -131,7 +133,9 @@ def enforce(route: EffectiveRoute, position: Position) -> EffectiveRoute:
         _member_waits,
     ):
         route = step(route, position)
-    return route if route.route is RouteTarget.BARRIER else replace(route, barrier_group="")
+    if route.route is RouteTarget.BARRIER or not route.barrier_group:
+        return route
+    return replace(route, barrier_group="")
 
 
 def _pass_goes_on(route: EffectiveRoute, _position: Position) -> EffectiveRoute:

@@ -66,9 +66,9 @@ class Return:
     reports: tuple[Report, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stage:
-    """What is known of one stage beyond its mark; it outlives resets."""
+    """What is known of one stage beyond its mark; it outlives resets. Never changed in place: a change is a new one."""
 
     delegations: int = 0
     agent_id: str = ""
@@ -129,8 +129,7 @@ class Head:
 
 
 _HEAD_VALUES = attrgetter(*(entry.name for entry in fields(Head)))
-_STAGE_FIELDS = tuple(entry.name for entry in fields(Stage))
-_STAGE_VALUES = attrgetter(*_STAGE_FIELDS)
+_STAGE_VALUES = attrgetter(*(entry.name for entry in fields(Stage)))
 """Copying goes through these: dataclasses.replace costs several times as much."""
 
 
@@ -178,8 +177,10 @@ class Pipeline:
 
     def change_stage(self, stage: str, **changes: object) -> None:
         """Put a changed copy of a stage in its place; one that was not loaded is a bug."""
-        values = dict(zip(_STAGE_FIELDS, _STAGE_VALUES(self.stages[stage]), strict=True))
-        self.stages[stage] = Stage(**(values | changes))
+        changed = Stage(*_STAGE_VALUES(self.stages[stage]))
+        for name, value in changes.items():
+            setattr(changed, name, value)
+        self.stages[stage] = changed
 
     def change_head(self, **changes: object) -> None:
         """Change fields of the head."""
@@ -194,15 +195,15 @@ class Pipeline:
         marks = list(self.head.marks)
         for number in wanted:
             marks[number] = mark
-        status = PipelineStatus.ESCALATED if ESCALATED in marks else PipelineStatus.ACTIVE
-        self.change_head(marks="".join(marks), status=status)
+        self.head.marks = "".join(marks)
+        self.head.status = PipelineStatus.ESCALATED if ESCALATED in marks else PipelineStatus.ACTIVE
 
     def put_reported(self, stages: Iterable[str], *, reported: bool) -> None:
         """Note which stages have left a report."""
         flags = list(self.head.reported)
         for stage in stages:
             flags[self.graph.index[stage]] = "1" if reported else "0"
-        self.change_head(reported="".join(flags))
+        self.head.reported = "".join(flags)
 
 
 def phase(pipeline: Pipeline) -> Phase:
