@@ -1,0 +1,26 @@
+"""A coder that waits at a gate, then does honest work: usage `patient.py GATE`."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+TESTS = ["python3", "-m", "unittest", "discover", "-q"]
+
+
+def main() -> None:
+    gate, pause = Path(sys.argv[1]), threading.Event()
+    while not gate.exists():
+        pause.wait(0.05)
+    folder = Path(os.environ["POINTSMAN_HANDOFF"])
+    Path("hello/__init__.py").write_text('def greeting(name: str) -> str:\n    return f"Hello, {name}!"\n')
+    subprocess.run(["pointsman", "evidence", "run", "--id", "E1", "--", *TESTS], check=True)
+    criteria = [item["id"] for item in json.loads((folder / "acceptance_criteria.json").read_text())]
+    claim = {"id": "CL1", "statement": "the tests pass", "criterion_ids": criteria, "evidence_ids": ["E1"]}
+    (folder / "claims.json").write_text(json.dumps([claim]))
+    (folder / "changed_files.json").write_text(json.dumps([{"path": "hello/__init__.py", "change": "MODIFIED"}]))
+
+
+main()
