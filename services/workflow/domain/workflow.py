@@ -1,6 +1,6 @@
 """A workflow as it stands: a small header, the tasks in sight, and the details that few commands need."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pointsman.services.workflow.domain.audit import Audit
@@ -117,6 +117,14 @@ class Header:
     unmet: tuple[str, ...] = ()
     """Hard constraints that are neither verified nor waived."""
 
+    def copy(self) -> "Header":
+        """A header to try things out on; faster than `replace`, since every decision begins with one."""
+        copied = object.__new__(Header)
+        for name in self.__slots__:
+            setattr(copied, name, getattr(self, name))
+        copied.counts, copied.blocking = dict(self.counts), dict(self.blocking)
+        return copied
+
     @property
     def usage_percent(self) -> float:
         """Context usage in percent of the model's window."""
@@ -191,9 +199,7 @@ class Workflow:
 
     def draft(self) -> "Workflow":
         """A copy to try events out on."""
-        header = self.header
-        copied = replace(header, counts=dict(header.counts), blocking=dict(header.blocking))
-        return Workflow(copied, self.book.copy(), self.details)
+        return Workflow(self.header.copy(), self.book.copy(), self.details)
 
     def replace_task(self, task: Task) -> None:
         """Change a task in sight, and the counters with it."""
