@@ -28,6 +28,7 @@ from pointsman.services.router.domain.sentence import BREAK, Act, English, Sente
 _PERSONS = frozenset({"i", "you", "we", "they"})
 _DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
 _COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
+_STARTING_MARKS = frozenset("_$~./@" + MASK)
 _NOTHING: frozenset[str] = frozenset()
 _WHOLE_TEXT = frozenset({MASK, "shape.identifier"})
 _ZEROS = itertools.repeat(0)
@@ -73,14 +74,15 @@ def _mark_references(words: list[str], flags: list[int]) -> None:
 
 
 def _skip_leads(words: list[str], flags: list[int]) -> int:
-    """Pass over short acknowledgements, greetings and marks at the beginning."""
+    """Pass over short acknowledgements, greetings, bullets, numbers of a list and marks at the beginning."""
     if words[0] == "(" and ")" in words[:6]:
         return min(len(words) - 1, words.index(")") + 1)
-    for at, flag in enumerate(flags):
-        if flag & LEAD:
+    first = 2 if len(words) > 2 and words[1] == ")" else 0
+    for at in range(first, len(words)):
+        flag, word = flags[at], words[at]
+        if flag & LEAD or not (word[0].isalnum() or word[0] in _STARTING_MARKS):
             continue
-        word = words[at]
-        if flag or word[0] == MASK or (word[0].isalnum() and not word.endswith("ly")):
+        if flag or not word.endswith("ly"):
             return at
     return len(words)
 

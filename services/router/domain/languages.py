@@ -9,6 +9,7 @@ from pointsman.services.router.domain.document import LanguageRules, RuleProblem
 from pointsman.services.router.domain.scan import PatternSet, pattern_set
 
 _WORD = re.compile(r"\w[\w'-]*")
+_TELLING_LETTERS = 3
 _SCRIPTS = ("han", "kana", "hangul", "cyrillic", "latin")
 _LISTS = tuple(field.name for field in fields(LanguageRules) if field.name not in ("script", "stopwords"))
 
@@ -91,20 +92,20 @@ def detect_language(languages: Languages, text: str, words: set[str]) -> Languag
         if script is not None:
             return languages.by_script[script]
         words = set(_WORD.findall(plain(text)))
-    if languages.telling.isdisjoint(words):
+    telling = languages.telling & words
+    if not telling or (len(telling) == 1 and len(min(telling)) < _TELLING_LETTERS):
         return None
-    scores = [len(words & language.stopwords) for language in languages.latin]
+    scores = [len(telling & language.stopwords) for language in languages.latin]
     best = max(scores)
-    if best <= len(words & languages.english) or (
-        best == 1 and all(len(word) < 3 for word in words & languages.telling)
-    ):
+    if best <= len(words & languages.english):
         return None
     candidates = [language for language, score in zip(languages.latin, scores, strict=True) if score == best]
-    return (
-        candidates[0]
-        if len(candidates) == 1
-        else max(candidates, key=lambda one: len(one.classes.matching(plain(text))))
-    )
+    return candidates[0] if len(candidates) == 1 else _most_alike(candidates, plain(text))
+
+
+def _most_alike(candidates: list[Language], text: str) -> Language:
+    """Of languages with equally many words in a text, the one that understands most of it."""
+    return max(candidates, key=lambda language: len(language.classes.matching(text)))
 
 
 def _script(text: str) -> str | None:

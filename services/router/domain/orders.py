@@ -36,6 +36,25 @@ _OBJECTS = frozenset(
     | {"both", "it", "them"}
 )
 _PARTNERS = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
+_CONDITIONS = frozenset(
+    {
+        "in",
+        "at",
+        "on",
+        "after",
+        "before",
+        "inside",
+        "when",
+        "if",
+        "once",
+        "for",
+        "since",
+        "as",
+        "under",
+        "instead",
+        "with",
+    }
+)
 _VERB_ENDINGS = ("ize", "ise", "ify")
 _NOUN = WORK | PROSE
 _OBJECT_START = DETERMINER | WORK
@@ -129,11 +148,14 @@ def _later_orders(english: English, sentence: Sentence, start: int) -> list[Orde
 
 
 def _is_firm(order: Order, sentence: Sentence) -> bool:
-    """After a statement only a clear imperative counts: please before it, or an object after it."""
+    """After a statement only a clear imperative counts: please before it, an object after it, a condition before its comma."""
+    if not order.work:
+        return False
+    before = sentence.words[order.at - 1]
     after = sentence.flags[order.at + 1] if order.at + 1 < len(sentence.words) else 0
-    return order.work and (
-        sentence.words[order.at - 1] in ("please", "then", "so", "also") or bool(after & _OBJECT_START)
-    )
+    if before in ("please", "then", "so", "also") or after & _OBJECT_START:
+        return True
+    return before == "," and sentence.words[0] in _CONDITIONS and not after & (COPULA | CLAUSE)
 
 
 def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
