@@ -63,14 +63,19 @@ def main() -> None:
 
 
 def _run(name: str) -> None:
+    from pointsman.client.errors import CallFailed, Unavailable
     from pointsman.services.chassis.refusals import Refusal
 
     module = importlib.import_module(f"pointsman.cli.{COMMANDS[name].module}")
+    module.app.pretty_exceptions_enable = False
     try:
         module.app(sys.argv[2:], prog_name=f"pointsman {name}")
     except Refusal as refusal:
         print(f"pointsman: {refusal.message}", file=sys.stderr)
         sys.exit(EXIT_USAGE)
+    except CallFailed as failure:
+        print(f"pointsman: {failure}", file=sys.stderr)
+        sys.exit(EXIT_UNREACHABLE if isinstance(failure, Unavailable) else EXIT_FAILED)
 
 
 def _help() -> str:

@@ -214,16 +214,22 @@ def _settle(tickets: Sequence[_Ticket]) -> None:
 
 def _worth_retrying(error: BaseException) -> bool:
     """A race, a deadlock or a lost connection may go better next time; a broken statement never does."""
-    return isinstance(_cause(error), RACES + OUTAGES)
+    cause = _cause(error)
+    return isinstance(cause, RACES) or _is_outage(cause)
 
 
 def _refusal_for(error: BaseException) -> BaseException:
     cause = _cause(error)
     if isinstance(cause, RACES):
         return Refusal(Reason.LOST_RACE, "another writer was faster; read again and try again")
-    if isinstance(cause, OUTAGES):
+    if _is_outage(cause):
         return _out_of_reach()
     return error
+
+
+def _is_outage(cause: BaseException) -> bool:
+    """SQLite calls a statement that it cannot compile an operational error too; that is no outage."""
+    return isinstance(cause, OUTAGES) and getattr(cause, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
 
 
 def _cause(error: BaseException) -> BaseException:
