@@ -45,11 +45,16 @@ def upsert_plan(draft: Draft, command: asked.UpsertPlan) -> asked.PlanAnswer:
 def _check_owner(state: Workflow, wanted: str | None) -> None:
     owner = state.header.owner_run_id
     if wanted and owner and wanted != owner:
-        raise Refusal(
-            Reason.WORKFLOW_OWNED,
-            f"run '{owner}' works on this workflow; wait until it lets go",
-            metadata={"id": state.header.workflow_id, "owner_run_id": owner},
-        )
+        raise _owned(state)
+
+
+def _owned(state: Workflow) -> Refusal:
+    owner = state.header.owner_run_id
+    return Refusal(
+        Reason.WORKFLOW_OWNED,
+        f"run '{owner}' works on this workflow; wait until it lets go",
+        metadata={"id": state.header.workflow_id, "owner_run_id": owner},
+    )
 
 
 def _check_plan(state: Workflow | None, command: asked.UpsertPlan) -> None:
@@ -121,7 +126,8 @@ def _check_replaceable(state: Workflow, command: asked.ImportState) -> None:
             metadata={"kind": KIND, "id": header.workflow_id},
         )
     _check_nothing_in_flight(state, "an import")
-    _check_owner(state, "import")
+    if header.owner_run_id:
+        raise _owned(state)
     target = command.imported.header.status
     if target is not header.status:
         check_transition(header.workflow_id, header.status, target)

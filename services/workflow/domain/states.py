@@ -137,6 +137,15 @@ COMMANDS_ALLOWED: Mapping[str, frozenset[WorkflowStatus]] = {
 }
 """In which states each command is taken; everything else is refused, naming the state and what it allows."""
 
+LEADS_TO: Mapping[str, WorkflowStatus] = {
+    "UpsertPlan": _W.PLANNED,
+    "Execute": _W.RUNNING,
+    "Pause": _W.PAUSED,
+    "Resume": _W.RUNNING,
+    "CancelPlan": _W.FAILED,
+}
+"""Where the commands that change the state themselves lead, for the words of a refusal."""
+
 _PAIRS = frozenset((row.source, row.target) for row in TRANSITIONS)
 _TASK_PAIRS = frozenset((row.source, row.target) for row in TASK_TRANSITIONS)
 
@@ -169,8 +178,12 @@ def commands_allowed_in(status: WorkflowStatus) -> tuple[str, ...]:
 def check_command(name: str, workflow_id: str, status: WorkflowStatus) -> None:
     """Refuse a command that the state does not take."""
     if status not in COMMANDS_ALLOWED[name]:
-        allowed = commands_allowed_in(status)
-        raise state_forbids(KIND, workflow_id, status, allowed, f"{name} is not allowed while the workflow is {status}")
+        ways = ", ".join(f"{row.target} ({row.meaning})" for row in TRANSITIONS if row.source is status)
+        target = f", which is to become {LEADS_TO[name]}" if name in LEADS_TO else ""
+        message = (
+            f"{name} is not taken by a workflow that is {status}{target}; from {status} it can go to: {ways or 'none'}"
+        )
+        raise state_forbids(KIND, workflow_id, status, commands_allowed_in(status), message)
 
 
 def check_transition(workflow_id: str, source: WorkflowStatus, target: WorkflowStatus) -> None:

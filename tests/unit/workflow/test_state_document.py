@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.domain.state_reading import read_state
 from pointsman.services.workflow.domain.state_writing import write_state
 from pointsman.services.workflow.domain.states import TaskStatus, WorkflowStatus
@@ -180,6 +181,13 @@ def test_an_import_is_refused_while_a_task_is_in_progress() -> None:
     assert [task.task_id for task in flow.do(asked.NextTasks("shop")).tasks] == ["T3"]
     read = read_state(json.dumps(DOCUMENT), "", NOW)
     assert flow.refused(asked.ImportState("shop", read, replace=True)).reason is Reason.STATE_FORBIDS
+
+
+def test_an_import_over_a_workflow_that_a_run_owns_is_refused() -> None:
+    flow = imported(DOCUMENT)
+    flow.do(asked.UpsertPlan("shop", Fields(owner_run_id="r1")))
+    read = read_state(json.dumps(DOCUMENT), "", NOW)
+    assert flow.refused(asked.ImportState("shop", read, replace=True)).reason is Reason.WORKFLOW_OWNED
 
 
 def test_a_workflow_that_was_never_imported_is_written_with_the_seeds_names() -> None:

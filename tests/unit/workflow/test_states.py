@@ -14,6 +14,7 @@ from pointsman.services.workflow.domain import commands as asked
 from pointsman.services.workflow.domain.constraints import CheckResult, Constraint, ConstraintSet, ConstraintType
 from pointsman.services.workflow.domain.states import (
     COMMANDS_ALLOWED,
+    LEADS_TO,
     TASK_TRANSITIONS,
     TRANSITIONS,
     ExecutionMode,
@@ -111,6 +112,9 @@ def test_each_command_is_taken_exactly_in_the_states_of_its_row(name: str, statu
     assert refusal.reason is Reason.STATE_FORBIDS
     assert refusal.metadata["state"] == status
     assert name not in refusal.metadata["allowed"].split(",")
+    assert f"is {status}" in refusal.message
+    assert all(target in refusal.message for target in successors(status))
+    assert LEADS_TO.get(name, "") in refusal.message
     assert len(flow.journal) == before
 
 
