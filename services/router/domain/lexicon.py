@@ -45,6 +45,7 @@ class Word(IntFlag):
     REQUEST = 1 << 32
     RISKY = 1 << 33
     GIVEN = 1 << 34
+    TEXTUAL = 1 << 35
 
 
 # Flags as plain numbers: combining the members of an enum costs more than all the rest of a look-up.
@@ -57,7 +58,7 @@ FUNCTION = int(Word.FUNCTION)
 CLAUSE, REQUEST, NEGATION = int(Word.CLAUSE), int(Word.REQUEST), int(Word.NEGATION)
 DATA, SURFACE, SECURITY, KEY_OWNER = (int(Word[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
 BULK, VAGUE, TIME, PRODUCTION = (int(Word[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
-RISKY, GIVEN = int(Word.RISKY), int(Word.GIVEN)
+RISKY, GIVEN, TEXTUAL = int(Word.RISKY), int(Word.GIVEN), int(Word.TEXTUAL)
 VERB = int(Word.TOOL | Word.CHANGE | Word.MAKE | Word.READ | Word.ASK | Word.TELL)
 _WORD_CLASSES = (
     "question",
@@ -79,6 +80,7 @@ _NOUN_CLASSES = (
     "strong_work",
     "prose",
     "weak_prose",
+    "textual",
     "data",
     "surface",
     "security",

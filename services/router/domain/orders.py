@@ -21,6 +21,7 @@ from pointsman.services.router.domain.lexicon import (
     REQUEST,
     STRONG_WORK,
     TELL,
+    TEXTUAL,
     THIRD,
     TOOL,
     VERB,
@@ -153,7 +154,7 @@ def _is_firm(order: Order, sentence: Sentence) -> bool:
         return False
     before = sentence.words[order.at - 1]
     after = sentence.flags[order.at + 1] if order.at + 1 < len(sentence.words) else 0
-    if before in ("please", "then", "so", "also") or after & _OBJECT_START:
+    if before in ("please", "then", "so", "also", "now") or after & _OBJECT_START:
         return True
     return before == "," and sentence.words[0] in _CONDITIONS and not after & (COPULA | CLAUSE)
 
@@ -260,7 +261,9 @@ def _is_work(sentence: Sentence, at: int, verb: int) -> bool:
         return True
     if verb & ASK and not verb & (CHANGE | READ):
         return bool(first & WORK) and not (weak or seen & PROSE)
-    return bool(first & WORK) or not (first & PROSE or seen & GIVEN or (verb & ASK and verb & READ and weak))
+    if verb & ASK or verb & READ:
+        return bool(first & WORK) or not (first & PROSE or seen & GIVEN or (verb & ASK and verb & READ and weak))
+    return bool(first & WORK) or not seen & (TEXTUAL | GIVEN)
 
 
 def _texts(sentence: Sentence) -> int:
