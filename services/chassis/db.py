@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from pointsman.services.chassis.clock import Clock, DatabaseClock, SystemClock, ticks_us
-from pointsman.services.chassis.refusals import invalid_field
+from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
 
 Result = TypeVar("Result")
 READERS = 4
@@ -48,8 +50,13 @@ class Database:
         return self._read(query)
 
     def _read(self, query: Callable[[Connection], Result]) -> Result:
-        with self.reading.connect() as connection:
-            return query(connection)
+        try:
+            with self.reading.connect() as connection:
+                return query(connection)
+        except DBAPIError as error:
+            if is_outage(error):
+                raise out_of_reach() from error
+            raise
 
     def synchronise_clock(self) -> None:
         """Read the database server's clock again; a file's clock is the machine's and needs no reading."""
@@ -91,6 +98,19 @@ class Database:
             pool_pre_ping=True,
             connect_args={"options": options, "application_name": f"pointsman-{self.schema}", "connect_timeout": 5},
         )
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether the database was away or too busy; a statement that SQLite cannot compile is neither."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(cause, sqlite3.OperationalError):
+        return getattr(cause, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR
+    return isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def out_of_reach() -> Refusal:
+    """The one answer while the database is away."""
+    return Refusal(Reason.UNAVAILABLE, "the database is out of reach; try again", retry_after_seconds=1.0)
 
 
 def driver_url(url: URL) -> URL:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.crash import CrashPoint, reach
-from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.db import Database, is_outage, out_of_reach
 from pointsman.services.chassis.ids import jitter
 from pointsman.services.chassis.refusals import Reason, Refusal
 
@@ -36,7 +36,6 @@ class OutOfReachError(Exception):
 
 DATABASE_ERRORS = (DBAPIError, sqlite3.Error, psycopg.Error, LostRaceError, OutOfReachError)
 RACES = (sqlite3.IntegrityError, psycopg.IntegrityError, LostRaceError)
-OUTAGES = (sqlite3.OperationalError, psycopg.OperationalError, psycopg.InterfaceError, OutOfReachError)
 
 log = structlog.get_logger()
 
@@ -128,7 +127,7 @@ class Writer:
                 if reachable:
                     reachable = self._run_alone(ticket)
                 else:
-                    ticket.outcome = _out_of_reach()
+                    ticket.outcome = out_of_reach()
 
     def _run_alone(self, ticket: _Ticket) -> bool:
         """Whether the database could be reached; the ticket has its outcome in any case."""
@@ -223,22 +222,17 @@ def _refusal_for(error: BaseException) -> BaseException:
     if isinstance(cause, RACES):
         return Refusal(Reason.LOST_RACE, "another writer was faster; read again and try again")
     if _is_outage(cause):
-        return _out_of_reach()
+        return out_of_reach()
     return error
 
 
 def _is_outage(cause: BaseException) -> bool:
-    """SQLite calls a statement that it cannot compile an operational error too; that is no outage."""
-    return isinstance(cause, OUTAGES) and getattr(cause, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
+    return isinstance(cause, OutOfReachError) or is_outage(cause)
 
 
 def _cause(error: BaseException) -> BaseException:
     """The driver's own error."""
     return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-
-
-def _out_of_reach() -> Refusal:
-    return Refusal(Reason.UNAVAILABLE, "the database is out of reach; try again", retry_after_seconds=1.0)
 
 
 def _stopping() -> Refusal:
