@@ -13,13 +13,13 @@ from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain import reflection
 from pointsman.services.pipeline.domain.classify import classify
-from pointsman.services.pipeline.domain.context import KIND, context_handle, split_delegation_id
+from pointsman.services.pipeline.domain.context import context_handle, split_delegation_id
 from pointsman.services.pipeline.domain.draft import CLEAN_UP_SECONDS
 from pointsman.services.pipeline.domain.marker import parse_route
 from pointsman.services.pipeline.domain.route import repair
 from pointsman.services.pipeline.domain.statefile import read_state_file, write_state_file
 from pointsman.services.pipeline.domain.templates import TEMPLATES
-from pointsman.services.pipeline.domain.words import LIVE, StageKind
+from pointsman.services.pipeline.domain.words import StageKind
 from pointsman.services.pipeline.store import PipelineStore
 from pointsman.services.pipeline.wire import requests, responses
 from pointsman.services.pipeline.wire.words import to_wire
@@ -90,11 +90,8 @@ class PipelineServicer:
         self, request: rq.WatchPipelineRequest, caller: Caller
     ) -> AsyncIterator[rq.WatchPipelineResponse]:
         """Stream a pipeline's transitions until it has ended."""
-        rows = self.pipelines.journal.tail(caller.project, (KIND, request.pipeline_id), request.after_seq)
-        async for row in rows:
+        async for row in self.pipelines.watch(caller.project, request.pipeline_id, request.after_seq):
             yield rq.WatchPipelineResponse(transition=transition(row))
-            if row.target not in LIVE:
-                return
 
     async def WatchChanges(
         self, request: rq.WatchChangesRequest, caller: Caller

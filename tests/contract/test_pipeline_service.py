@@ -212,6 +212,9 @@ async def test_watchers_see_every_transition_once_and_the_end(database_url: str)
         assert [seq for seq, _ in seen] == list(range(1, len(seen) + 1))
         assert seen[-1][1] == "PIPELINE_COMPLETED"
         assert await watch(2) == seen[2:]
+        assert await watch(len(seen)) == []
+        await client.stub.CleanUp(rq.CleanUpRequest(request_id=new(), older_than=Duration()))
+        assert [event for _, event in await watch(len(seen))] == ["PIPELINE_CLEANED"]
         changes = client.stub.WatchChanges(rq.WatchChangesRequest(after_position=1))
         first = await anext(aiter(changes))
         assert (first.transition.position, first.transition.entity_id) == (2, pipeline_id)

@@ -1,6 +1,7 @@
 """The Claude Code hooks, as processes, with recorded inputs, against a running service."""
 
 import asyncio
+import importlib
 import json
 import os
 import sys
@@ -22,9 +23,19 @@ from pointsman.services.pipeline.__main__ import build_on
 from pointsman.services.pipeline.config import PipelineSettings
 
 ROOT = Path(__file__).resolve().parents[2]
-HOOK = ROOT / "integrations" / "claude-code" / "hook.py"
+FOLDER = ROOT / "integrations" / "claude-code"
 RECORDED = ROOT / "tests" / "data" / "claude-code"
 SESSION = "5f2c9a1e-7b7d-4c39-9a55-1f0d8a3f6c11"
+
+
+sys.path.append(str(FOLDER))
+HOOKS: Any = importlib.import_module("hook")
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """What Claude Code sent."""
+    event: dict[str, Any] = json.loads((RECORDED / f"{name}.json").read_text())
+    return event
 
 
 @dataclass
@@ -36,27 +47,30 @@ class User:
     stub: pipeline_pb2_grpc.PipelineServiceStub
 
     async def hook(self, name: str, environment: dict[str, str] | None = None, **changes: Any) -> dict[str, Any]:
-        """Run a hook with a recorded input; what it answers."""
-        event = {**json.loads((RECORDED / f"{name}.json").read_text()), **changes}
+        """What a hook answers to a recorded input, in this process."""
+        event = recorded(name) | changes
+        handler = HOOKS.HANDLERS.get(event["hook_event_name"])
+        answer: dict[str, Any] = await HOOKS.answered(handler, event, self._environment(environment)) if handler else {}
+        return answer
+
+    async def process(self, name: str, environment: dict[str, str] | None = None, **changes: Any) -> dict[str, Any]:
+        """The same as Claude Code runs it: a process with JSON on standard input and output."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            str(HOOK),
+            str(FOLDER / "hook.py"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={
-                "PATH": os.environ["PATH"],
-                "PYTHONPATH": str(ROOT),
-                "CLAUDE_CONFIG_DIR": str(self.folder),
-                "POINTSMAN_SERVER": self.address,
-                "GRPC_VERBOSITY": "NONE",
-                **(environment or {}),
-            },
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self._environment(environment)},
         )
-        out, err = await process.communicate(json.dumps(event).encode())
+        out, err = await process.communicate(json.dumps(recorded(name) | changes).encode())
         assert (process.returncode, err.decode()) == (0, "")
         answer: dict[str, Any] = json.loads(out) if out.strip() else {}
         return answer
+
+    def _environment(self, more: dict[str, str] | None) -> dict[str, str]:
+        given = {"CLAUDE_CONFIG_DIR": str(self.folder), "POINTSMAN_SERVER": self.address, "GRPC_VERBOSITY": "NONE"}
+        return given | (more or {})
 
     async def stop(self, agent_id: str, message: str) -> dict[str, Any]:
         """Let a sub-agent stop with a last message that is not in its transcript yet."""
@@ -180,9 +194,21 @@ async def test_a_new_session_cleans_up_files_over_three_days(user: User) -> None
     assert "delegate DEV" in context_of(await user.hook("session-start", source="resume"))
 
 
+async def test_hooks_run_as_processes(user: User) -> None:
+    begun = await user.process("user-prompt-submit")
+    assert "delegate DEV to the pointsman-dev agent" in context_of(begun)
+    assert context_of(await user.process("subagent-start")).startswith("Run stage DEV.")
+    assert await user.process("session-start", hook_event_name="Unknown") == {}
+
+
 @pytest.mark.parametrize("name", ["session-start", "user-prompt-submit", "subagent-start", "subagent-stop"])
 async def test_a_hook_that_cannot_reach_the_service_says_so_and_goes_on(user: User, name: str) -> None:
     answer = await user.hook(name, {"POINTSMAN_SERVER": "127.0.0.1:1"})
+    assert "cannot be reached" in answer["systemMessage"]
+
+
+async def test_a_process_that_cannot_reach_the_service_exits_with_zero(user: User) -> None:
+    answer = await user.process("subagent-stop", {"POINTSMAN_SERVER": "127.0.0.1:1"})
     assert "cannot be reached" in answer["systemMessage"]
 
 

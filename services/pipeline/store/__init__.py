@@ -1,6 +1,6 @@
 """The durable rows of pipelines: every change goes through the ledger, every question is one read."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -12,7 +12,7 @@ from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.clock import from_us, to_us
 from pointsman.services.chassis.codec import from_text, to_text
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.journal import Journal
+from pointsman.services.chassis.journal import Journal, Transition
 from pointsman.services.chassis.ledger import Ledger
 from pointsman.services.chassis.refusals import Reason, Refusal, not_found, state_forbids
 from pointsman.services.chassis.sql import insert_or_ignore
@@ -71,6 +71,17 @@ class PipelineStore:
     async def get(self, project: str, pipeline_id: str) -> Stored:
         """A pipeline with all its stages."""
         return await self.store.database.read(lambda connection: self._get(connection, project, pipeline_id))
+
+    async def watch(self, project: str, pipeline_id: str, after_seq: int) -> AsyncIterator[Transition]:
+        """A pipeline's transitions after a seq, as they come, until it has ended and all of them were sent."""
+        stored = await self.get(project, pipeline_id)
+        last_seq = 0 if stored.pipeline.is_live() else stored.seq
+        if not stored.pipeline.is_live() and after_seq >= last_seq:
+            return
+        async for row in self.journal.tail(project, (KIND, pipeline_id), after_seq):
+            yield row
+            if row.target not in LIVE and row.seq >= last_seq:
+                return
 
     async def context(self, project: str, pipeline_id: str, reader: str, handle: str) -> str:
         """The report behind a handle, for the delegation it is addressed to; several are joined under headings."""

@@ -1,0 +1,113 @@
+"""`pointsman pipeline …` as people run it, against a running service."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pointsman.cli import EXIT_USAGE
+from pointsman.cli.pipeline import app
+from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.service import start
+from pointsman.services.pipeline.__main__ import build_on
+from pointsman.services.pipeline.config import PipelineSettings
+
+MARKER = '<!-- PIPELINE_ROUTE: {"verdict":"FAIL","route":"DEV","hint":"x"} -->'
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Runs the command, in this process, with a control plane at hand."""
+
+    address: str
+
+    async def run(self, *arguments: str, exit_code: int = 0, stdin: str = "") -> str:
+        """What the command prints."""
+        environment = {"POINTSMAN_SERVER": self.address}
+        result = await asyncio.to_thread(CliRunner().invoke, app, list(arguments), stdin, environment)
+        refusal = result.exception if isinstance(result.exception, Refusal) else None
+        assert (EXIT_USAGE if refusal else result.exit_code) == exit_code, (result.output, result.exception)
+        return refusal.message if refusal else result.output
+
+
+@pytest.fixture
+async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
+    """A shell beside a running pipeline service."""
+    service = build_on(Database(f"sqlite:///{tmp_path / 'p.db'}", "pipeline"), PipelineSettings())
+    running = await start(lambda _address: [service], ServerSettings(port=0))
+    yield Shell(running.address)
+    await running.stop()
+
+
+async def test_a_pipeline_is_driven_drawn_and_followed(shell: Shell, tmp_path: Path) -> None:
+    assert "DEV#1 -> me" in await shell.run("start", "quick-dev", "--id", "p1", "--agent", "me")
+    await shell.run("complete", "p1", "DEV#1", "--verdict", "PASS", "--agent", "me")
+    (tmp_path / "out.txt").write_text(MARKER)
+    waiting = await shell.run("complete", "p1", "TEST#1", "--transcript", str(tmp_path / "out.txt"), "--agent", "me")
+    assert waiting.startswith("WAIT")
+    drawn = await shell.run("show", "p1")
+    assert "● REVIEW (by me, in post-dev)   ✗ TEST (in post-dev)" in drawn
+    assert "\x1b" not in drawn
+    shown = json.loads(await shell.run("show", "p1", "--json"))
+    assert shown["summary"]["state"] == "PIPELINE_STATE_ACTIVE"
+    assert "CANCELLED" in await shell.run("cancel", "p1")
+    followed = await shell.run("watch", "p1")
+    assert "PIPELINE_STARTED" in followed
+    assert "PIPELINE_CANCELLED" in followed
+    assert "p1" in await shell.run("list")
+
+
+async def test_parse_and_templates_need_no_control_plane() -> None:
+    shell = Shell("127.0.0.1:1")
+    route = json.loads(await shell.run("parse", "-", stdin=MARKER))
+    assert list(route) == [
+        "verdict", "route", "severity", "context_file", "hint", "barrier_group", "source", "warnings"
+    ]  # fmt: skip
+    assert (route["verdict"], route["hint"], route["source"]) == ("FAIL", "x", "MARKER")
+    assert (await shell.run("parse", exit_code=1, stdin="nothing")).strip() == "null"
+    assert "TEST:write DEV TEST:verify" in await shell.run("templates")
+    assert json.loads(await shell.run("templates", "--json"))["fix"]["stages"] == ["DEV"]
+
+
+async def test_files_go_in_and_out(shell: Shell, tmp_path: Path) -> None:
+    await shell.run("start", "fix", "--id", "p1")
+    (tmp_path / "state.json").write_text(await shell.run("export", "p1"))
+    assert (await shell.run("import", str(tmp_path / "state.json"), "--id", "p2")).strip() == "p2"
+    assert (await shell.run("import", "-", "--id", "p3", stdin=(tmp_path / "state.json").read_text())).strip() == "p3"
+    (tmp_path / "dag.json").write_text('{"nodes":[{"stage":"DEV","next":["DOCS"]},{"stage":"DOCS"}]}')
+    assert "DEV waits to be delegated" in await shell.run("start", str(tmp_path / "dag.json"), "--id", "p5")
+
+
+async def test_people_decide_and_refusals_say_why(shell: Shell) -> None:
+    await shell.run("start", "review-only", "--id", "p1", "--agent", "me", "--strict")
+    for number in (1, 2):
+        await shell.run("complete", "p1", f"REVIEW#{number}", "--agent", "me")
+    await shell.run("complete", "p1", "REVIEW#3", "--agent", "me", exit_code=4)
+    assert "! REVIEW" in await shell.run("show", "p1", exit_code=4)
+    assert "ACTIVE" in await shell.run("restart", "p1", "REVIEW")
+    assert "REVIEW#4" in await shell.run("delegate", "p1", "REVIEW", "--agent", "you")
+    assert "COMPLETED" in await shell.run("skip", "p1", "REVIEW", "--reason", "seen by hand")
+    assert "no pipeline 'p9'" in await shell.run("show", "p9", exit_code=2)
+    assert "known are full, standard" in await shell.run("start", "bogus", exit_code=2)
+    assert "cleaned 0 pipelines" in await shell.run("clean-up")
+    assert "fix (rule: small-fix)" in await shell.run("classify", "fix a typo")
+
+
+async def test_a_server_out_of_reach_is_exit_code_three() -> None:
+    assert "cannot reach" in await Shell("127.0.0.1:1").run("list", exit_code=3)
+
+
+async def test_the_command_works_as_a_process_of_its_own() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "pointsman.cli", "pipeline", "parse", "-",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await process.communicate(MARKER.encode())
+    assert (process.returncode, json.loads(out)["verdict"]) == (0, "FAIL")
