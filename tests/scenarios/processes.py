@@ -34,7 +34,8 @@ class Running:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        self.lines.extend(iter(self._process.stdout.readline, ""))
+        with self._process.stdout as output:
+            self.lines.extend(iter(output.readline, ""))
 
     def line_with(self, words: str) -> str:
         """The first line that has these words, once it is printed."""

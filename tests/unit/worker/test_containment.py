@@ -81,6 +81,13 @@ async def test_nothing_outside_can_be_written_and_nobody_outside_be_signalled(tm
     assert (tmp_path / "w" / "inside").read_text() == "in\n"
 
 
+async def test_it_is_the_confinement_that_holds_a_command_back(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    ended = await run(Task(["bash", "-c", f"echo x > {outside}"], tmp_path / "w", clean_environment({})))
+    assert ended.ok
+    assert outside.exists()
+
+
 async def test_a_cancelled_command_leaves_nothing_behind(tmp_path: Path) -> None:
     running = asyncio.create_task(shell("setsid sleep 876543 & sleep 876543", tmp_path / "w"))
 

@@ -1,0 +1,142 @@
+"""The main job with real processes, real git and real tests: complete, and the same after kill -9 of anything."""
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pointsman.api.orchestrator.v1.run_pb2 import Repository
+from pointsman.cli.audit import findings
+from pointsman.cli.deliver import put_on_branch
+from pointsman.cli.demo import example_repository
+from pointsman.client import Client, Order, Terms, connect
+from pointsman.worker.git import git, repository_id, text, uncommitted
+from tests.helpers.eventually import eventually_now
+from tests.scenarios.processes import Running, finished, processes_with, running
+
+VERIFY = ("python3", "-m", "unittest", "discover", "-q")
+PATIENT = Path(__file__).parent / "agents" / "patient.py"
+pytestmark = pytest.mark.timeout(240)
+
+
+@dataclass(slots=True)
+class World:
+    """A user's repository, a data directory, a gate that the coder waits at, and the processes."""
+
+    repository: Path
+    gate: Path
+    environment: dict[str, str]
+    stack: ExitStack
+    plane: Running | None = None
+    coder: Running | None = None
+    address: str = ""
+
+    def start_plane(self) -> None:
+        """The control plane; again on the same port once it had one."""
+        port = self.address.rpartition(":")[2] or "0"
+        self.plane = self.stack.enter_context(running("up", "--port", port, **self.environment))
+        self.address = self.plane.line_with(" up at ").split(" up at ")[1].split()[0].rstrip(".")
+
+    def start_agent(self, *options: str) -> Running:
+        """A worker on the user's repository."""
+        arguments = ("agent", *options, "--repo", str(self.repository), "--server", self.address)
+        agent = self.stack.enter_context(running(*arguments, **self.environment))
+        agent.line_with("working as")
+        return agent
+
+    def start_coder(self) -> None:
+        """The coder that waits at the gate."""
+        command = shlex.join((sys.executable, "-I", str(PATIENT), str(self.gate)))
+        self.coder = self.start_agent("--role", "coder", "--name", "box", "--command", command)
+
+    def wait_for_the_coder(self) -> None:
+        """Until the coder's command is at the gate."""
+        eventually_now(lambda: processes_with(str(self.gate)), 60)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> Iterator[World]:  # type: ignore[misc]
+    repository = await example_repository(tmp_path)
+    environment = {"POINTSMAN_DATA": str(tmp_path / "data"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "3"}
+    with ExitStack() as stack:
+        yield World(repository, tmp_path / "gate", environment, stack)
+
+
+async def submitted(world: World, client: Client) -> str:
+    """A run on the user's repository."""
+    base = await text(world.repository, "rev-parse", "HEAD")
+    repository = Repository(id=await repository_id(world.repository), base_commit=base)
+    order = Order("add a greeting to the hello module", repository, VERIFY, as_action=True)
+    return (await client.runs.submit(order)).run.id
+
+
+async def check_delivery(world: World, client: Client, run_id: str) -> None:
+    """COMPLETE, accepted once, the journal whole, the result on a branch, the user's tree as it was."""
+    journal = [transition async for transition in client.runs.watch(run_id)]
+    assert journal[-1].to_state == "COMPLETE", (journal[-1], world.plane and world.plane.lines)
+    assert findings(journal, await client.runs.machine(), "local") == []
+    judged = [json.loads(row.payload_json)["accepted"] for row in journal if row.event == "task_judged"]
+    assert judged == [True]
+    assert [row.event for row in journal].count("work_handed_in") == 1
+    branch = f"pointsman/{run_id}"
+    await put_on_branch(client, run_id, world.repository, branch)
+    assert b'f"Hello, {name}!"' in await git(world.repository, "show", f"{branch}:hello/__init__.py")
+    assert await uncommitted(world.repository) == ()
+    assert await text(world.repository, "branch", "--show-current") == "main"
+
+
+@pytest.mark.parametrize("victims", [("plane",), ("coder",), ("plane", "coder")], ids="+".join)
+async def test_after_kill_9_the_same_delivery_and_nothing_twice(victims: tuple[str, ...], world: World) -> None:
+    world.start_plane()
+    world.start_agent("--name", "box")
+    world.start_coder()
+    async with connect(world.address, Terms(patience_seconds=60.0)) as client:
+        run_id = await submitted(world, client)
+        world.wait_for_the_coder()
+        for victim in victims:
+            getattr(world, victim).kill()
+        if "coder" in victims:
+            eventually_now(lambda: not processes_with(str(world.gate)), 10)
+        if "plane" in victims:
+            world.start_plane()
+        if "coder" in victims:
+            world.start_coder()
+        world.gate.touch()
+        await check_delivery(world, client, run_id)
+
+
+def test_make_run_ends_complete_and_says_why_the_first_try_was_refused(tmp_path: Path) -> None:
+    code, output = finished("demo", POINTSMAN_DATA=str(tmp_path), PATH=os.environ["PATH"])
+    assert code == 0, output
+    for words in (
+        "CL1 unsupported: E1 says that `python3 -m unittest discover -q` ended with 0, but here it ended with exit code 1",
+        "T1 rejected by the verifier",
+        "CL1 supported",
+        "T1 accepted by the verifier",
+        "COMPLETE  run_",
+        "your working tree is as it was",
+        '+    return f"Hello, {name}!"',
+        "trace ",
+        "pointsman audit",
+    ):
+        assert words in output
+
+
+async def test_a_run_that_only_a_person_can_accept_waits_with_exit_4(world: World) -> None:
+    command = shlex.join((sys.executable, "-I", str(PATIENT), str(world.gate)))
+    world.gate.touch()
+    await git(world.repository, "rm", "-q", "-r", "tests")
+    await git(world.repository, "commit", "-q", "-m", "no tests")
+    arguments = ("run", "write a greeting in hello/__init__.py", "--action", "--repo", str(world.repository))
+    code, output = finished(*arguments, "--command", command, **world.environment)
+    assert code == 4, output
+    assert "pointsman answer run_" in output
+    run_id = next(word for word in output.split() if word.startswith("run_"))
+    code, output = finished("answer", run_id, "accept", **world.environment)
+    assert code == 0, output
