@@ -212,10 +212,12 @@ class AgentServicer:
     async def _leases(self, project: str, held: Sequence[Held]) -> list[agent.Lease]:
         if not held:
             return []
+        reading = {item.run_id for item in held if leases.needs_documents(item)}
         desks = await self._store.store.database.read(
             lambda connection: {
                 run_id: leases.Desk(
-                    self._store.view_on(connection, project, run_id).run, self._store.documents(connection, run_id)
+                    self._store.view_on(connection, project, run_id).run,
+                    self._store.documents(connection, run_id) if run_id in reading else {},
                 )
                 for run_id in {item.run_id for item in held}
             }

@@ -36,6 +36,7 @@ class _Waiter:
 
     wanted: Wanted
     future: "asyncio.Future[list[Held]]"
+    deadline: float
     given: list[Held] = field(default_factory=list)
 
     def fits(self, row: Any) -> bool:
@@ -63,45 +64,42 @@ class Exchange:
 
     async def take(self, wanted: Wanted, wait_seconds: float) -> list[Held]:
         """Leases for an agent: at once if there is work, else as soon as some comes, at most after the wait."""
-        waiter = _Waiter(wanted, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(wanted, loop.create_future(), loop.time() + wait_seconds)
         self._waiting.append(waiter)
         self._news.set()
-        try:
-            async with asyncio.timeout(max(wait_seconds, 0.05)):
-                return await asyncio.shield(waiter.future)
-        except TimeoutError:
-            return await self._leave(waiter)
-        finally:
-            if waiter in self._waiting:
-                self._waiting.remove(waiter)
-
-    async def _leave(self, waiter: _Waiter) -> list[Held]:
-        """The wait is over, but a matching under way may still bring something."""
-        if waiter in self._waiting:
-            return []
         return await waiter.future
 
     async def run(self) -> None:
-        """The loop: match whenever there is news, and every now and then."""
+        """The loop: match whenever there is news and every now and then, and send away whose wait is over."""
         with self._store.hub.subscribed(ASSIGNMENTS) as hub_news:
             while True:
-                await _either(self._news, hub_news, SAFETY_SECONDS)
+                await _either(self._news, hub_news, self._patience())
                 self._news.clear()
                 hub_news.clear()
+                self._waiting = [waiter for waiter in self._waiting if not waiter.future.done()]
                 if self._waiting:
                     await self._match()
 
+    def _patience(self) -> float:
+        """How long until somebody's wait is over, or it is time to look anyway."""
+        now = asyncio.get_running_loop().time()
+        soonest = min((waiter.deadline - now for waiter in self._waiting), default=SAFETY_SECONDS)
+        return max(0.005, min(soonest, SAFETY_SECONDS))
+
     async def _match(self) -> None:
+        """One pass for everybody who waits; each takes part in at least one."""
         waiting, self._waiting = self._waiting, []
         try:
             await self._store.perform(lambda connection: self._lease(connection, waiting))
         except BaseException:
             self._waiting = [*waiting, *self._waiting]
             raise
+        now = asyncio.get_running_loop().time()
         for waiter in waiting:
-            if waiter.given:
+            if (waiter.given or waiter.deadline <= now) and not waiter.future.done():
                 waiter.future.set_result(waiter.given)
-        self._waiting = [*(waiter for waiter in waiting if not waiter.given), *self._waiting]
+        self._waiting = [*(waiter for waiter in waiting if not waiter.future.done()), *self._waiting]
 
     def _lease(self, connection: Connection, waiting: Sequence[_Waiter]) -> None:
         now_us = to_us(self._store.database.clock.now())

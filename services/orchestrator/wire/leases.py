@@ -74,6 +74,11 @@ class Desk:
         )
 
 
+def needs_documents(held: Held) -> bool:
+    """Whether the work is put together from what was handed in before; a research slot speaks for itself."""
+    return f'"purpose":"{Purpose.RESEARCH}"' not in held.body
+
+
 def lease(held: Held, desk: Desk) -> agent.Lease:
     """A lease with its work."""
     item: Assignment = from_text(held.body, Assignment)

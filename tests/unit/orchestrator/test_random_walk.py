@@ -1,6 +1,5 @@
 """A model test: whatever is said to a run, in whatever order and however often, it keeps its word."""
 
-
 from typing import Any
 
 from hypothesis import HealthCheck, settings

@@ -1,0 +1,240 @@
+"""Mock runs end to end, and agents' round trips: JSON lines. `python -m tests.bench.orchestrator`."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf.duration_pb2 import Duration
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.server import Server
+from pointsman.services.chassis.service import start
+from pointsman.services.chassis.writer import Writer
+from pointsman.services.orchestrator.config import OrchestratorSettings
+from tests.scenarios.planes import MOCKED, NOBODY, WISH, Plane, builder, clients
+
+AT_ONCE = 64
+SLOTS = 8
+SECONDS = 5.0
+numbers = count(1)
+
+
+class Tally:
+    """What a server process did: calls taken, transactions that wrote."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self.commits = 0
+
+    def install(self) -> None:
+        """Count every call that is admitted and every commit of a writing connection."""
+        admit, transact = Server._admit, Writer._transact
+
+        def counted_admit(server: Any, method: Any, request: Any, context: Any) -> Any:
+            self.calls[method.name] += 1
+            return admit(server, method, request, context)
+
+        def counted_transact(writer: Any, tickets: Any) -> Any:
+            result = transact(writer, tickets)
+            self.commits += 1
+            return result
+
+        Server._admit = counted_admit  # type: ignore[method-assign]
+        Writer._transact = counted_transact  # type: ignore[method-assign]
+
+
+async def serve(data: str, mocked: str, only: str, peers: str) -> None:
+    """Services in this process: all four, or the one named; prints the address, then its tally on request."""
+    tally = Tally()
+    tally.install()
+    build_all = builder(Path(data), MOCKED if mocked == "mocked" else NOBODY, OrchestratorSettings())
+
+    def build(address: str) -> Any:
+        services = build_all(peers or address)
+        return [service for service in services if only in ("", service.name)]
+
+    running = await start(build, ServerSettings(port=0))
+    print(running.address, flush=True)
+    loop = asyncio.get_running_loop()
+    while await loop.run_in_executor(None, sys.stdin.readline):
+        print(json.dumps({"calls": sum(tally.calls.values()), "commits": tally.commits}), flush=True)
+
+
+class ServerProcess:
+    """A server process and its tally."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.bench.orchestrator", "serve", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.address = self._line()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def tally(self) -> dict[str, int]:
+        """Calls and commits so far."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        counted: dict[str, int] = json.loads(self._line())
+        return counted
+
+    def stop(self) -> None:
+        """End it."""
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def server(mocked: str) -> Iterator[ServerProcess]:
+    """All services in one process."""
+    with tempfile.TemporaryDirectory() as data:
+        process = ServerProcess(data, mocked, "", "")
+        try:
+            yield process
+        finally:
+            process.stop()
+
+
+@asynccontextmanager
+async def connected(address: str) -> AsyncIterator[Plane]:
+    """Clients of a server process."""
+    async with grpc.aio.insecure_channel(address) as channel:
+        yield clients(channel)
+
+
+async def one_run(here: Plane) -> int:
+    """Submit and follow one run to COMPLETE; how many transitions it had."""
+    run = await here.submit(f"{WISH} number {next(numbers)}")
+    last = None
+    async for item in here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id)):
+        last = item.transition
+    assert last is not None
+    assert last.to_state == "COMPLETE", last
+    return int(last.seq)
+
+
+async def measure_runs(process: ServerProcess) -> dict[str, float]:
+    """Runs at once, again and again for a while."""
+    async with connected(process.address) as here:
+        await asyncio.gather(*(one_run(here) for _ in range(8)))
+        before, started = process.tally(), time.perf_counter()
+        transitions = finished = 0
+
+        async def follow() -> None:
+            nonlocal transitions, finished
+            while time.perf_counter() - started < SECONDS:
+                length = await one_run(here)
+                transitions += length
+                finished += 1
+
+        await asyncio.gather(*(follow() for _ in range(AT_ONCE)))
+        elapsed, after = time.perf_counter() - started, process.tally()
+    watches = finished
+    return {
+        "runs_per_second": finished / elapsed,
+        "transitions_per_second": transitions / elapsed,
+        "rpcs_per_run": (after["calls"] - before["calls"] - watches) / finished,
+        "commits_per_run": (after["commits"] - before["commits"]) / finished,
+    }
+
+
+async def fill(here: Plane, assignments_wanted: int) -> None:
+    """Runs that wait for research, until there is enough of it."""
+    agent_request = agent.PollRequest(
+        request_id=here.request_id(), agent_id="scout", wanted=wanted(1), wait=Duration(nanos=1000)
+    )
+    await here.agents.Poll(agent_request)
+
+    async def researching() -> None:
+        run = await here.submit(f"{WISH} number {next(numbers)}", research_expected=SLOTS)
+        await here.reached(run.id, runs.RUN_STATE_RESEARCH_FANOUT)
+
+    for _ in range(assignments_wanted // SLOTS // AT_ONCE):
+        await asyncio.gather(*(researching() for _ in range(AT_ONCE)))
+
+
+def wanted(limit: int) -> agent.Wanted:
+    """Research, so many at once."""
+    return agent.Wanted(capabilities=[assignments.CAPABILITY_RESEARCH], max_leases=limit)
+
+
+def completion(lease: agent.Lease) -> agent.Completion:
+    """A report."""
+    report = handoff.ResearchReport(
+        agent_id="bench",
+        slot=lease.research.slot.id,
+        summary_md=handoff.Document(text="# Found\n"),
+        memory_jsonl=handoff.Document(text="{}\n"),
+        confidence=0.9,
+    )
+    key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch)
+    return agent.Completion(lease=key, research=report)
+
+
+async def measure_agents(process: ServerProcess, agents: int, limit: int) -> dict[str, float]:
+    """Round trips of agents that hand in and take the next in one call."""
+    async with connected(process.address) as here:
+        await fill(here, 8192 if limit > 1 else 4096)
+        done = 0
+        started = time.perf_counter()
+
+        async def work(agent_id: str) -> None:
+            nonlocal done
+            poll = agent.PollRequest(request_id=here.request_id(), agent_id=agent_id, wanted=wanted(limit))
+            leases = (await here.agents.Poll(poll)).leases
+            while leases and time.perf_counter() - started < SECONDS:
+                request = agent.CompleteRequest(
+                    request_id=here.request_id(),
+                    agent_id=agent_id,
+                    completions=[completion(lease) for lease in leases],
+                    next=wanted(limit),
+                )
+                answer = await here.agents.Complete(request)
+                done += sum(outcome.accepted for outcome in answer.outcomes)
+                leases = answer.leases
+
+        await asyncio.gather(*(work(f"agent-{n}") for n in range(agents)))
+        return {"round_trips_per_second": done / (time.perf_counter() - started)}
+
+
+def report(name: str, **figures: float) -> None:
+    """One line of JSON."""
+    print(json.dumps({"bench": name, **{key: round(value, 2) for key, value in figures.items()}}), flush=True)
+
+
+def main() -> None:
+    """All figures of the orchestrator."""
+    with server("mocked") as process:
+        report("mock runs, one process", **asyncio.run(measure_runs(process)))
+    for agents, limit in ((1, 1), (8, 1), (64, 1), (8, 64)):
+        with server("nobody") as process:
+            figures = asyncio.run(measure_agents(process, agents, limit))
+        report(f"poll and complete, {agents} agents, {limit} at once", **figures)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["serve"]:
+        asyncio.run(serve(*sys.argv[2:]))
+    else:
+        main()
