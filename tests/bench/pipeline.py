@@ -104,8 +104,12 @@ async def complete(stub: Stub, name: str, delegation_id: str) -> pb.CompleteStag
     """Complete a stage; the next ones are delegated in the same call."""
     return await stub.CompleteStage(
         pb.CompleteStageRequest(
-            request_id=f"{name}/{delegation_id}", pipeline_id=name, delegation_id=delegation_id, agent_id="agent",
-            route=PASS, auto_delegate=pb.AutoDelegate(agent_id="agent"),
+            request_id=f"{name}/{delegation_id}",
+            pipeline_id=name,
+            delegation_id=delegation_id,
+            agent_id="agent",
+            route=PASS,
+            auto_delegate=pb.AutoDelegate(agent_id="agent"),
         )  # fmt: skip
     )
 
@@ -117,7 +121,10 @@ async def completion_ms(port: int, size: int) -> float:
         stub, name = Stub(channel), f"dag-{size}"
         await stub.StartPipeline(
             pb.StartPipelineRequest(
-                request_id=name, pipeline_id=name, dag=sp.Dag(nodes=nodes), auto_delegate=pb.AutoDelegate(agent_id="agent")
+                request_id=name,
+                pipeline_id=name,
+                dag=sp.Dag(nodes=nodes),
+                auto_delegate=pb.AutoDelegate(agent_id="agent"),
             )
         )
         times = []
@@ -143,7 +150,12 @@ def measure(database: str, postgres: PostgresServer, folder: Path) -> None:
     emit(**row, stack_per_second=round(floor, 1), ratio_to_stack_over_six=round(rate / (floor / STAGES), 3))
     with pipeline_server(_url(database, postgres, folder / "sizes.db")) as port:
         for size in SIZES:
-            emit(name="complete_stage", database=database, stages=size, p50_ms=round(asyncio.run(completion_ms(port, size)), 3))
+            emit(
+                name="complete_stage",
+                database=database,
+                stages=size,
+                p50_ms=round(asyncio.run(completion_ms(port, size)), 3),
+            )
 
 
 def parsing() -> None:

@@ -2,7 +2,21 @@
 
 from dataclasses import dataclass, field
 
-from pointsman.services.pipeline.domain.dag import Graph
+from hypothesis import strategies as st
+
+from pointsman.services.pipeline.domain.dag import Graph, Node, build_graph
+from pointsman.services.pipeline.domain.words import StageKind, StageStatus
+
+WORDS = {
+    StageStatus.PENDING: "pending",
+    StageStatus.READY: "ready",
+    StageStatus.ACTIVE: "active",
+    StageStatus.PASSED: "passed",
+    StageStatus.FAILED: "failed",
+    StageStatus.SKIPPED: "skipped",
+    StageStatus.TIMED_OUT: "timed out",
+}
+"""The model's own word for each state of a stage."""
 
 OVER = frozenset({"passed", "failed", "skipped", "timed out"})
 
@@ -95,3 +109,23 @@ class Model:
     def _reset(self, target: str) -> None:
         for name in self.graph.after(target) | {target}:
             self.stages[name] = "pending"
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """A few layers of stages; some layers are a barrier; a failure may go back to any earlier stage, or nowhere."""
+    layers: list[list[str]] = []
+    nodes: list[Node] = []
+    for depth in range(draw(st.integers(1, 4))):
+        width = draw(st.integers(1, 3))
+        names = [f"S{depth}.{number}" for number in range(width)]
+        deps = tuple(layers[-1]) if layers else ()
+        barrier = f"b{depth}" if width > 1 and draw(st.booleans()) else None
+        earlier = [name for layer in layers for name in layer]
+        target = draw(st.sampled_from([None, *earlier]))
+        for name in names:
+            own = target if barrier else draw(st.sampled_from([None, name, *earlier]))
+            kind = draw(st.sampled_from(list(StageKind)))
+            nodes.append(Node(name, kind, deps, (), own, draw(st.integers(0, 2)), barrier))
+        layers.append(names)
+    return build_graph(nodes)

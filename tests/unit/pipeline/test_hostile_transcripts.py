@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pointsman.services.pipeline.domain.marker import MAX_MARKER_CHARACTERS, candidates, parse_route
 from pointsman.services.pipeline.domain.route import repair
 from pointsman.services.pipeline.domain.words import RouteSource, StageKind
+from tests.bench.pipeline_fuzz import campaign
 
 PASS = '<!-- PIPELINE_ROUTE: {"verdict":"PASS","route":"NEXT"} -->'
 FAIL = '<!-- PIPELINE_ROUTE: {"verdict":"FAIL","route":"DEV"} -->'
@@ -145,3 +146,9 @@ def test_no_transcript_raises_and_what_is_found_is_bounded(text: str) -> None:
         assert reported.source in {RouteSource.MARKER, RouteSource.OLD_VERDICT}
         assert len(route.hint) <= 200
         assert len(route.context_file) <= 1024
+
+
+def test_a_short_campaign_of_damaged_transcripts_finds_nothing() -> None:
+    result = campaign(3_000, seed=7)
+    assert 300 < result["with_route"] < 2_700
+    assert result["slowest_ms"] < 500

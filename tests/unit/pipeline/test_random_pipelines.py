@@ -9,42 +9,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.dag import Graph, Node, build_graph
+from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.machine import MACHINE
 from pointsman.services.pipeline.domain.state import READY
-from pointsman.services.pipeline.domain.words import Disposition, EventName, PipelineStatus, StageKind, StageStatus
+from pointsman.services.pipeline.domain.words import Disposition, EventName, PipelineStatus, StageStatus
 from tests.unit.pipeline.driver import Drive, said, start
-from tests.unit.pipeline.model import Model
-
-WORDS = {
-    StageStatus.PENDING: "pending",
-    StageStatus.READY: "ready",
-    StageStatus.ACTIVE: "active",
-    StageStatus.PASSED: "passed",
-    StageStatus.FAILED: "failed",
-    StageStatus.SKIPPED: "skipped",
-    StageStatus.TIMED_OUT: "timed out",
-}
-
-
-@st.composite
-def graphs(draw: st.DrawFn) -> Graph:
-    """A few layers of stages; some layers are a barrier; a failure may go back to any earlier stage, or nowhere."""
-    layers: list[list[str]] = []
-    nodes: list[Node] = []
-    for depth in range(draw(st.integers(1, 4))):
-        width = draw(st.integers(1, 3))
-        names = [f"S{depth}.{number}" for number in range(width)]
-        deps = tuple(layers[-1]) if layers else ()
-        barrier = f"b{depth}" if width > 1 and draw(st.booleans()) else None
-        earlier = [name for layer in layers for name in layer]
-        target = draw(st.sampled_from([None, *earlier]))
-        for name in names:
-            own = target if barrier else draw(st.sampled_from([None, name, *earlier]))
-            kind = draw(st.sampled_from(list(StageKind)))
-            nodes.append(Node(name, kind, deps, (), own, draw(st.integers(0, 2)), barrier))
-        layers.append(names)
-    return build_graph(nodes)
+from tests.unit.pipeline.model import WORDS, Model, graphs
 
 
 class RandomPipelines(RuleBasedStateMachine):
