@@ -36,7 +36,7 @@ def migrate(database: Database, context_migrations: Path | None) -> None:
         _create_schema(database)
     with database.writing.begin() as connection:
         if database.is_postgresql:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+            _lock(connection)
         for line, folder in _lines(context_migrations):
             _upgrade(connection, line, folder)
 
@@ -60,8 +60,15 @@ def _lines(context_migrations: Path | None) -> list[tuple[str, Path]]:
 
 def _create_schema(database: Database) -> None:
     with database.writing.begin() as connection:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+        _lock(connection)
         connection.execute(CreateSchema(database.schema, if_not_exists=True))
+
+
+def _lock(connection: Connection) -> None:
+    """One replica at a time, and for as long as it takes: the limits of commands are not for migrations."""
+    for setting in ("statement_timeout", "lock_timeout"):
+        connection.execute(text(f"SET LOCAL {setting} = 0"))
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
 
 
 def _upgrade(connection: Connection, line: str, folder: Path) -> None:

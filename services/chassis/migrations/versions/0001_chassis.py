@@ -60,7 +60,7 @@ def _journal() -> None:
     by_entity = _on_postgresql()
     op.create_table(
         "journal",
-        sa.Column("position", sa.BigInteger if by_entity else sa.Integer, primary_key=not by_entity),
+        sa.Column("position", sa.BigInteger if by_entity else sa.Integer, primary_key=not by_entity, nullable=False),
         sa.Column("entity_id", sa.String(256), primary_key=by_entity, nullable=False),
         sa.Column("seq", sa.BigInteger, primary_key=by_entity, autoincrement=False, nullable=False),
         sa.Column("kind", sa.String(32), nullable=False),
