@@ -3,12 +3,14 @@
 import asyncio
 import itertools
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
@@ -21,7 +23,6 @@ from pointsman.services.workflow.__main__ import build_on
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.bench.load import Measured
 from tests.bench.load import load as load_chassis
-from tests.bench.load import server as chassis_server
 from tests.helpers.databases import new_postgres_database
 from tests.helpers.postgres import PostgresServer, postgres_server
 
@@ -42,13 +43,34 @@ async def serve(url: str) -> None:
     await asyncio.Event().wait()
 
 
+@dataclass(frozen=True)
+class Server:
+    """A server process: where it listens, and how much of a processor it has used."""
+
+    port: int
+    pid: int
+
+    def cpu_seconds(self) -> float:
+        """User and system time so far, on Linux; other processes on the machine do not count."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one round saw: the callers' side, and the server's processor time per command."""
+
+    seen: Measured
+    cpu_us: float
+
+
 @contextmanager
-def workflow_server(url: str) -> Iterator[int]:
-    """A server process; its port."""
-    process = subprocess.Popen([sys.executable, "-m", "tests.bench.workflow", url], stdout=subprocess.PIPE, text=True)
+def server(*arguments: str) -> Iterator[Server]:
+    """A module of the benchmarks as a process that prints its port."""
+    process = subprocess.Popen([sys.executable, "-m", *arguments], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        yield int(process.stdout.readline())
+        yield Server(int(process.stdout.readline()), process.pid)
     finally:
         process.kill()
         process.wait()
@@ -125,16 +147,24 @@ class Pool:
         return self._current
 
 
-async def pairs(port: int, pool: Pool, callers: int) -> Measured:
+async def pairs(at: Server, pool: Pool, callers: int) -> Result:
     """Claim one task, complete it, by many callers for a while; the rate is of commands, two a pair."""
-    async with connected(port) as stub:
+    async with connected(at.port) as stub:
         await pool.fill(stub)
         await _burst(stub, pool, callers, SECONDS / 4)
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), at.cpu_seconds()
         latencies = sorted(await _burst(stub, pool, callers, SECONDS))
-        elapsed = time.perf_counter() - started
+        elapsed, used = time.perf_counter() - started, at.cpu_seconds() - cpu
     count = len(latencies)
-    return Measured(2 * count / elapsed, latencies[count // 2] * 1000, latencies[int(count * 0.99)] * 1000)
+    seen = Measured(2 * count / elapsed, latencies[count // 2] * 1000, latencies[int(count * 0.99)] * 1000)
+    return Result(seen, used / (2 * count) * 1e6)
+
+
+async def durable_commands(at: Server, callers: int) -> Result:
+    """The chassis' own command, as its benchmark loads it; its warm-up is a fifth of all it does."""
+    started, cpu = time.perf_counter(), at.cpu_seconds()
+    seen = await load_chassis(at.port, callers, SECONDS)
+    return Result(seen, (at.cpu_seconds() - cpu) / (seen.rate * (time.perf_counter() - started)) * 1e6)
 
 
 async def _burst(stub: workflow_pb2_grpc.WorkflowServiceStub, pool: Pool, callers: int, seconds: float) -> list[float]:
@@ -167,26 +197,24 @@ async def _burst(stub: workflow_pb2_grpc.WorkflowServiceStub, pool: Pool, caller
 def measure(database: str, postgres: PostgresServer | None, folder: Path) -> None:
     """All sizes and the chassis in turn, several rounds, so that a noisy minute hits all alike."""
     with ExitStack() as servers:
-        chassis = servers.enter_context(chassis_server("ours", _url(database, postgres, folder / "chassis.db")))
-        ports = {
-            size: servers.enter_context(workflow_server(_url(database, postgres, folder / f"workflow-{size}.db")))
-            for size in SIZES
-        }
+        urls = {size: _url(database, postgres, folder / f"{size}.db") for size in (0, *SIZES)}
+        chassis = servers.enter_context(server("tests.bench.server", "ours", urls[0]))
+        ours = {size: servers.enter_context(server("tests.bench.workflow", urls[size])) for size in SIZES}
         big = Pool("big", SIZES[-1], 0)
         for callers in CALLERS:
-            found: dict[int, list[Measured]] = {size: [] for size in (0, *SIZES)}
+            found: dict[int, list[Result]] = {size: [] for size in (0, *SIZES)}
             for number in range(ROUNDS):
-                found[0].append(asyncio.run(load_chassis(chassis, callers, SECONDS)))
+                found[0].append(asyncio.run(durable_commands(chassis, callers)))
                 for size in SIZES:
                     pool = big if size == big.size else Pool(f"{callers}-{number}", size, callers)
-                    found[size].append(asyncio.run(pairs(ports[size], pool, callers)))
+                    found[size].append(asyncio.run(pairs(ours[size], pool, callers)))
             emit(database, callers, {size: _middle(results) for size, results in found.items()})
 
 
-def emit(database: str, callers: int, middle: dict[int, Measured]) -> None:
+def emit(database: str, callers: int, middle: dict[int, Result]) -> None:
     """Print the middle round of each size; the chassis stands under 0."""
     for size in SIZES:
-        own = middle[size]
+        own, cpu_us = middle[size].seen, middle[size].cpu_us
         row = {
             "name": "next_and_complete",
             "database": database,
@@ -195,14 +223,19 @@ def emit(database: str, callers: int, middle: dict[int, Measured]) -> None:
             "pairs_per_second": round(own.rate / 2, 1),
             "p50_ms": round(own.p50_ms, 3),
             "p99_ms": round(own.p99_ms, 3),
-            "ratio_to_chassis": round(own.rate / middle[0].rate, 3),
-            "ratio_to_ten_tasks": round(own.rate / middle[SIZES[0]].rate, 3),
+            "ratio_to_chassis": round(own.rate / middle[0].seen.rate, 3),
+            "ratio_to_ten_tasks": round(own.rate / middle[SIZES[0]].seen.rate, 3),
+            "cpu_us_per_command": round(cpu_us, 1),
+            "cpu_ratio_to_chassis": round(middle[0].cpu_us / cpu_us, 3),
+            "cpu_ratio_to_ten_tasks": round(middle[SIZES[0]].cpu_us / cpu_us, 3),
         }
         print(json.dumps(row), flush=True)
 
 
-def _middle(results: list[Measured]) -> Measured:
-    return sorted(results, key=lambda one: one.rate)[len(results) // 2]
+def _middle(results: list[Result]) -> Result:
+    """The middle of each figure on its own: on a busy machine the rates say less than the processor time."""
+    seen = sorted((one.seen for one in results), key=lambda one: one.rate)[len(results) // 2]
+    return Result(seen, sorted(one.cpu_us for one in results)[len(results) // 2])
 
 
 def _url(database: str, postgres: PostgresServer | None, file: Path) -> str:

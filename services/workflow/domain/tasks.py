@@ -75,7 +75,9 @@ class Book:
     """The tasks in sight: all of them, or the slice that a batch of commands needs."""
 
     tasks: dict[str, Task] = field(default_factory=dict)
-    dependants: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    dependants: dict[str, list[str]] = field(default_factory=dict)
+    """As stored, or as of the last rewrite; copies share it and never change it."""
+    added_dependants: dict[str, list[str]] = field(default_factory=dict)
     queue: list[tuple[int, str]] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
     added: set[str] = field(default_factory=set)
@@ -84,7 +86,8 @@ class Book:
 
     def copy(self) -> "Book":
         """A book to try things out in."""
-        return Book(dict(self.tasks), dict(self.dependants), list(self.queue))
+        added = {task_id: list(found) for task_id, found in self.added_dependants.items()}
+        return Book(dict(self.tasks), self.dependants, added, list(self.queue))
 
     def show(self, tasks: Iterable[Task]) -> None:
         """Bring stored tasks into sight."""
@@ -93,9 +96,7 @@ class Book:
 
     def link(self, task_id: str, dependant_id: str) -> None:
         """Bring a stored dependency into sight."""
-        known = self.dependants.get(task_id, ())
-        if dependant_id not in known:
-            self.dependants[task_id] = (*known, dependant_id)
+        self.dependants.setdefault(task_id, []).append(dependant_id)
 
     def put(self, task: Task) -> None:
         """Change a task that is in sight."""
@@ -107,15 +108,14 @@ class Book:
         self._place(task)
         self.added.add(task.task_id)
         for dependency in task.spec.depends:
-            self.link(dependency, task.task_id)
+            self.added_dependants.setdefault(dependency, []).append(task.task_id)
 
     def rewrite(self, tasks: Iterable[Task]) -> None:
         """Make these, in this order, the whole plan; how many dependencies are open is counted anew."""
         listed = list(tasks)
         settled = {task.task_id for task in listed if task.status in (TaskStatus.COMPLETED, TaskStatus.SKIPPED)}
-        self.tasks, self.dependants, self.queue = {}, {}, []
+        self.tasks, self.dependants, self.added_dependants, self.queue = {}, {}, {}, []
         self.touched, self.added, self.rewritten = set(), set(), True
-        links: dict[str, list[str]] = {}
         for position, task in enumerate(listed, 1):
             still_open = sum(1 for dependency in task.spec.depends if dependency not in settled)
             placed = replace(task, position=position, open_dependencies=still_open)
@@ -123,8 +123,7 @@ class Book:
             if placed.ready:
                 self.queue.append((position, task.task_id))
             for dependency in task.spec.depends:
-                links.setdefault(dependency, []).append(task.task_id)
-        self.dependants = {task_id: tuple(found) for task_id, found in links.items()}
+                self.link(dependency, task.task_id)
 
     def in_order(self) -> list[Task]:
         """The tasks in sight, in plan order."""
@@ -144,7 +143,8 @@ class Book:
 
     def dependants_of(self, task_id: str) -> list[Task]:
         """The tasks that wait for this one."""
-        return [self.tasks[dependant] for dependant in self.dependants.get(task_id, ())]
+        found = (*self.dependants.get(task_id, ()), *self.added_dependants.get(task_id, ()))
+        return [self.tasks[dependant] for dependant in found]
 
     def _place(self, task: Task) -> None:
         before = self.tasks.get(task.task_id)

@@ -18,7 +18,8 @@ from pointsman.services.workflow.domain.machine import MACHINE
 from pointsman.services.workflow.domain.states import KIND, TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.tasks import Task
 from pointsman.services.workflow.domain.workflow import Header, Workflow
-from pointsman.services.workflow.store.children import TASK_COLUMNS, WorkflowChildren, task_of
+from pointsman.services.workflow.store.children import WorkflowChildren
+from pointsman.services.workflow.store.slices import TASK_COLUMNS, task_of
 from pointsman.services.workflow.store.tables import workflow_tables
 
 
