@@ -11,6 +11,7 @@ from pointsman.services.router.domain.lexicon import (
     DETERMINER,
     FAULT,
     FUNCTION,
+    HARD_FAULT,
     LEAD,
     PROSE,
     QUESTION,
@@ -26,6 +27,7 @@ from pointsman.services.router.domain.scan import MASK
 from pointsman.services.router.domain.sentence import BREAK, Act, English, Sentence, split_sentences
 
 _PERSONS = frozenset({"i", "you", "we", "they"})
+_PERSONAL = _PERSONS | {"my", "i'm", "i've", "we're", "you're", "he", "she", "our"}
 _DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
 _COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
 _STARTING_MARKS = frozenset("_$~./@" + MASK)
@@ -143,7 +145,7 @@ def belongs_to_talk(sentence: Sentence) -> bool:
 def _statement(sentence: Sentence) -> Act:
     """A sentence that neither asks nor orders: approval, wish, fault report, code by name, or talk."""
     hits, seen = sentence.hits, sentence.seen
-    if "plan" in hits or "declined" in hits:
+    if "plan" in hits or "declined" in hits or ("past" in hits and "turn" not in hits):
         return _STATEMENT
     if "approval" in hits and not seen & FAULT:
         return _APPROVAL
@@ -172,5 +174,5 @@ def _is_fault(sentence: Sentence) -> bool:
     hits, seen = sentence.hits, sentence.seen
     if "no_fault" in hits or "talk.topic" in hits or not (seen & FAULT or "fault" in hits):
         return False
-    personal = sentence.words[0] in ("i", "my", "i'm", "i've", "we", "you") and not seen & WORK
-    return not personal or bool(seen & FAULT)
+    personal = sentence.words[0] in _PERSONAL and not seen & WORK
+    return not personal or bool(seen & HARD_FAULT)

@@ -93,7 +93,7 @@ def detect_language(languages: Languages, text: str, words: set[str]) -> Languag
             return languages.by_script[script]
         words = set(_WORD.findall(plain(text)))
     telling = languages.telling & words
-    if not telling or (len(telling) == 1 and len(min(telling)) < _TELLING_LETTERS):
+    if not telling or (text.isascii() and len(telling) == 1 and len(min(telling)) < _TELLING_LETTERS):
         return None
     scores = [len(telling & language.stopwords) for language in languages.latin]
     best = max(scores)
@@ -143,20 +143,32 @@ def read_language(language: Language, text: str) -> Reading:
     """Decide by the first row whose condition holds."""
     folded = plain(text) if language.script == "latin" else text
     hits = frozenset(language.classes.matching(folded))
-    rule = _first_row(hits)
+    rule = _first_row(hits, "prose" in hits and ("work" not in hits or _prose_rules(language, folded, hits)))
     return Reading(f"{language.code}.{rule}", rule in _ACTIVE_ROWS, language, hits, folded)
 
 
-_ACTIVE_ROWS = frozenset({"approval", "fault", "order", "make", "read", "wish", "work"})
+def _prose_rules(language: Language, text: str, hits: frozenset[str]) -> bool:
+    """Where both are named, the head of the phrase rules: it comes first in Europe, and last in East Asia."""
+    prose: list[int]
+    work: list[int]
+    prose, work = (
+        [match.start() for match in language.classes.expressions[name].finditer(text)] for name in ("prose", "work")
+    )
+    if language.script in _HEAD_LAST:
+        return prose[-1] > work[-1] and "do" not in hits
+    return prose[0] < work[0]
 
 
-def _first_row(hits: frozenset[str]) -> str:
+_HEAD_LAST = frozenset({"han", "kana", "hangul"})
+_ACTIVE_ROWS = frozenset({"approval", "fault", "order", "make", "read", "unlisted", "wish", "work"})
+
+
+def _first_row(hits: frozenset[str], prose: bool) -> str:
     asking = "question" in hits and "polite" not in hits
-    prose = "prose" in hits and "work" not in hits
     rows = (
         ("approval", "approval" in hits and not asking),
         ("fault", "fault" in hits and not asking and not prose),
-        ("question", asking and not ("fault" in hits and "do" in hits and "polite" in hits)),
+        ("question", asking),
         ("prose", prose),
         ("order", "do" in hits),
         ("make", "make" in hits and ("work" in hits or "tell" not in hits)),
@@ -165,6 +177,7 @@ def _first_row(hits: frozenset[str]) -> str:
         ("wish", "wish" in hits),
         ("thanks", "thanks" in hits),
         ("question", "question" in hits),
+        ("unlisted", "polite" in hits),
         ("work", "work" in hits),
     )
     return next((name for name, holds in rows if holds), "statement")

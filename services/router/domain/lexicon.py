@@ -46,6 +46,7 @@ class Word(IntFlag):
     RISKY = 1 << 33
     GIVEN = 1 << 34
     TEXTUAL = 1 << 35
+    HARD_FAULT = 1 << 36
 
 
 # Flags as plain numbers: combining the members of an enum costs more than all the rest of a look-up.
@@ -59,6 +60,7 @@ CLAUSE, REQUEST, NEGATION = int(Word.CLAUSE), int(Word.REQUEST), int(Word.NEGATI
 DATA, SURFACE, SECURITY, KEY_OWNER = (int(Word[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
 BULK, VAGUE, TIME, PRODUCTION = (int(Word[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
 RISKY, GIVEN, TEXTUAL = int(Word.RISKY), int(Word.GIVEN), int(Word.TEXTUAL)
+HARD_FAULT = int(Word.HARD_FAULT)
 VERB = int(Word.TOOL | Word.CHANGE | Word.MAKE | Word.READ | Word.ASK | Word.TELL)
 _WORD_CLASSES = (
     "question",
@@ -74,6 +76,7 @@ _WORD_CLASSES = (
     "clause",
     "request",
     "given",
+    "hard_fault",
 )
 _NOUN_CLASSES = (
     "work",

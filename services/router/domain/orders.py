@@ -56,6 +56,8 @@ _CONDITIONS = frozenset(
         "with",
     }
 )
+_FAILING = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
+_PRAISES = frozenset({"good", "nice", "great", "excellent", "awesome", "amazing", "perfect", "super", "wonderful"})
 _VERB_ENDINGS = ("ize", "ise", "ify")
 _NOUN = WORK | PROSE
 _OBJECT_START = DETERMINER | WORK
@@ -171,7 +173,7 @@ def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Or
     if flag & VERB:
         if words[at] == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
             return _order_at(english, sentence, _skip_fillers(sentence, at + 1), _FIRST)
-        if at < last and flags[at + 1] & _NOUN_SIGNS and _is_noun_here(words, flags, at):
+        if _is_noun_here(words, flags, at):
             return None
         return Order(words[at], flag & VERB, at, _is_work(sentence, at, flag))
     if at < last and words[at] == "let's":
@@ -189,7 +191,7 @@ def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) 
         return None
     if flag & THIRD and _is_third_person_order(sentence, at, following):
         return _make_order(english, sentence, at)
-    if flag == 0 and _looks_like_verb(words[at], following):
+    if flag == 0 and "declined" not in sentence.hits and _looks_like_verb(words[at], following):
         return Order(words[at], CHANGE, at, _is_work(sentence, at, CHANGE))
     return None
 
@@ -220,13 +222,17 @@ def _is_negated(words: list[str], at: int) -> bool:
 
 
 def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
-    """Test results are …, build failed, search of …: the word is no verb here."""
+    """Good catch, test results are …, build failed, search of …: the word is no verb here."""
+    if at + 1 == len(words):
+        return at > 0 and words[at - 1] in _PRAISES
     word, following = words[at + 1], flags[at + 1]
+    if not following & _NOUN_SIGNS:
+        return False
     if word in ("of", "vs"):
         return True
     if following & COPULA and not following & DETERMINER:
         return not (word in ("and", "or") or flags[at] & TELL)
-    if word in ("failed", "fails", "failing", "broke", "broken", "crashed", "crashes"):
+    if word in _FAILING:
         return not flags[at] & TELL
     return bool(following & WORK) and at + 2 < len(words) and _is_predicate(words[at + 2], flags[at + 2])
 
@@ -257,7 +263,7 @@ def _is_work(sentence: Sentence, at: int, verb: int) -> bool:
     first = seen & _NOUN if seen & _NOUN != _NOUN else _first_noun(sentence)
     if verb & MAKE:
         return bool(first & WORK) or not (first & PROSE or weak)
-    if seen & STRONG_WORK and not (verb & ASK and first & PROSE):
+    if seen & STRONG_WORK and (verb & CHANGE or not (verb & ASK and first & PROSE)):
         return True
     if verb & ASK and not verb & (CHANGE | READ):
         return bool(first & WORK) and not (weak or seen & PROSE)
