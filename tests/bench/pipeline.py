@@ -16,6 +16,11 @@ from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
 from pointsman.api.pipeline.v1 import route_pb2 as rt
 from pointsman.api.pipeline.v1 import state_pb2 as sp
+from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.service import start
+from pointsman.services.pipeline.__main__ import build_on
+from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.domain.marker import candidates
 from tests.bench.load import load as load_floor
 from tests.bench.load import server as floor_server
@@ -44,12 +49,6 @@ Stub = pipeline_pb2_grpc.PipelineServiceStub
 
 async def serve(url: str) -> None:
     """The pipeline service in this process; prints its port."""
-    from pointsman.services.chassis.config import ServerSettings
-    from pointsman.services.chassis.db import Database
-    from pointsman.services.chassis.service import start
-    from pointsman.services.pipeline.__main__ import build_on
-    from pointsman.services.pipeline.config import PipelineSettings
-
     service = build_on(Database(url, "pipeline"), PipelineSettings())
     running = await start(lambda _address: [service], ServerSettings(port=0))
     print(running.address.rpartition(":")[2], flush=True)
@@ -110,7 +109,7 @@ async def complete(stub: Stub, name: str, delegation_id: str) -> pb.CompleteStag
             agent_id="agent",
             route=PASS,
             auto_delegate=pb.AutoDelegate(agent_id="agent"),
-        )  # fmt: skip
+        )
     )
 
 
