@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from google.protobuf.json_format import MessageToJson
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1.run_pb2 import Run, RunState, WaitKind
@@ -85,7 +86,11 @@ class LiveView:
 
 def status(run: Run) -> str:
     """A run's state in a few lines."""
-    elapsed = run.updated_at.ToDatetime() - run.created_at.ToDatetime()
+    until = Timestamp()
+    until.GetCurrentTime()
+    if not run.HasField("waiting_for"):
+        until = run.updated_at
+    elapsed = until.ToDatetime() - run.created_at.ToDatetime()
     spent, budget = run.usage, run.budget
     limits = (
         f"assignments {spent.assignments}/{budget.assignments}, transitions {spent.transitions}/{budget.transitions}"

@@ -1,0 +1,187 @@
+"""The merge queue: tasks in plan order on the accepted commit, each proven there, the failing ones left out."""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pointsman.api.handoff.v1 import delivery_pb2 as delivery
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1 import agent_pb2 as pb
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.worker import Job, Surveyor, Verifier, Workshop
+from pointsman.worker.git import Clone
+from tests.unit.worker.repositories import clone_of, repository
+
+CHECK = ("sh", "check.sh")
+BASE = {
+    "a": "1\n",
+    "b": "1\n",
+    "check.sh": "test ! -e broken\n",
+    "README.md": "# hello\n",
+    "test_x.py": "import pytest\n",
+}
+
+
+@dataclass(slots=True)
+class Shelf:
+    """The control plane as a verifier sees it: artifacts, and the run."""
+
+    base: str
+    bodies: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def artifacts(self) -> "Shelf":
+        return self
+
+    @property
+    def runs(self) -> "RunsOf":
+        return RunsOf(self.base)
+
+    async def put(self, body: bytes, media_type: str, run_id: str = "") -> handoff.ArtifactRef:
+        digest = hashlib.sha256(body).hexdigest()
+        self.bodies[digest] = body
+        return handoff.ArtifactRef(sha256=digest, size_bytes=len(body), media_type=media_type)
+
+    async def get(self, artifact: handoff.ArtifactRef) -> bytes:
+        return self.bodies[artifact.sha256]
+
+
+@dataclass(frozen=True, slots=True)
+class RunsOf:
+    """One run."""
+
+    base: str
+
+    async def get(self, run_id: str) -> runs.Run:
+        return runs.Run(id=run_id, repository=runs.Repository(id="repo", base_commit=self.base))
+
+    async def delivery(self, run_id: str) -> delivery.Delivery:
+        return delivery.Delivery(run_id=run_id)
+
+
+@dataclass(slots=True)
+class Yard:
+    """A repository, a coder's clone of it and a verifier of its own."""
+
+    base: str
+    coder: Clone
+    verifier: Verifier
+    shelf: Shelf
+    folder: Path
+
+    async def task(self, task_id: str, files: dict[str, str], *, command: tuple[str, ...] = CHECK) -> work.VerifyTask:
+        """A task whose coder changed these files and says that the check passes."""
+        place = self.folder / f"tree-{task_id}"
+        await self.coder.check_out(self.base, place)
+        write(place, files)
+        captured = await self.coder.capture(place, self.base, "coder")
+        bundle = await self.shelf.put(await self.coder.make_bundle(self.base, captured.commit), "bundle")
+        made = handoff.CoderResult(
+            claims=[handoff.Claim(id="C", statement="ok", criterion_ids=["K"], evidence_ids=["E"])],
+            evidence=[handoff.Evidence(id="E", kind=handoff.EVIDENCE_KIND_COMMAND, command=command)],
+            base_commit=self.base,
+            result_commit=captured.commit,
+            tree_hash=captured.tree,
+            bundle=bundle,
+        )
+        criterion = handoff.AcceptanceCriterion(id="K", statement="holds", verify_command=CHECK, required=True)
+        return work.VerifyTask(task_id=task_id, acceptance_criteria=[criterion], coder_result=made)
+
+    async def verify(self, *tasks: work.VerifyTask) -> work.VerificationReport:
+        """The verifier's word on a wave."""
+        request = work.VerifyRequest(accepted_commit=self.base, tasks=tasks)
+        return await self.verifier.verify(self.job(verify=request))
+
+    def job(self, **given: Any) -> Job:
+        """An assignment on the repository."""
+        where = runs.Repository(id="repo", base_commit=self.base)
+        assignment = assignments.Assignment(id="a1", run_id="r1", repository=where)
+        return Job(self.shelf, "box-verifier", pb.Lease(assignment=assignment, epoch=1, **given), runs.Usage())  # type: ignore[arg-type]
+
+
+def write(place: Path, files: dict[str, str]) -> None:
+    for name, content in files.items():
+        (place / name).write_text(content)
+
+
+@pytest.fixture
+async def yard(tmp_path: Path) -> Yard:
+    base = await repository(tmp_path / "user", BASE)
+    coder = await clone_of(tmp_path / "user", tmp_path / "coder")
+    workshop = Workshop(tmp_path / "verifier", {"repo": tmp_path / "user"})
+    return Yard(base, coder, Verifier(workshop), Shelf(base), tmp_path)
+
+
+async def test_tasks_that_hold_are_merged_in_order_and_handed_on_as_a_bundle(yard: Yard) -> None:
+    report = await yard.verify(await yard.task("T1", {"a": "2\n"}), await yard.task("T2", {"b": "2\n"}))
+    assert [task.accepted for task in report.tasks] == [True, True]
+    elsewhere = await clone_of(yard.folder / "user", yard.folder / "elsewhere")
+    await elsewhere.take_bundle(yard.shelf.bodies[report.bundle.sha256], report.accepted_commit)
+    assert {file.path for file in await elsewhere.changed_files(yard.base, report.accepted_commit)} == {"a", "b"}
+    assert await elsewhere.tree_of(report.accepted_commit) == report.tree_hash
+
+
+async def test_a_task_that_breaks_the_accepted_tree_is_left_out(yard: Yard) -> None:
+    report = await yard.verify(await yard.task("T1", {"broken": "x"}), await yard.task("T2", {"b": "2\n"}))
+    assert [task.accepted for task in report.tasks] == [False, True]
+    assert report.tasks[0].claims[0].status == work.CLAIM_STATUS_UNSUPPORTED
+    assert "ended with 0, but here it ended with exit code 1" in report.tasks[0].claims[0].detail
+    assert not report.tasks[0].criteria[0].passed
+
+
+async def test_a_conflict_rejects_the_later_task_and_names_the_files(yard: Yard) -> None:
+    report = await yard.verify(await yard.task("T1", {"a": "2\n"}), await yard.task("T2", {"a": "3\n"}))
+    assert [task.accepted for task in report.tasks] == [True, False]
+    assert list(report.tasks[1].conflicts) == ["a"]
+
+
+async def test_a_command_of_the_author_never_suffices_for_a_required_criterion(yard: Yard) -> None:
+    task = await yard.task("T1", {"a": "2\n"}, command=("true",))
+    report = await yard.verify(task)
+    assert not report.tasks[0].accepted
+    assert "is no command that the verifier runs" in report.tasks[0].claims[0].detail
+
+
+async def test_a_required_criterion_without_a_claim_is_not_accepted(yard: Yard) -> None:
+    task = await yard.task("T1", {"a": "2\n"})
+    task.coder_result.claims[0].ClearField("criterion_ids")
+    assert not (await yard.verify(task)).tasks[0].accepted
+
+
+async def test_work_with_another_tree_than_was_said_is_refused(yard: Yard) -> None:
+    task = await yard.task("T1", {"a": "2\n"})
+    task.coder_result.tree_hash = "0" * 40
+    report = await yard.verify(task)
+    assert not report.tasks[0].accepted
+    assert "the work's tree is" in report.tasks[0].claims[0].detail
+
+
+async def test_work_without_its_bundle_is_refused(yard: Yard) -> None:
+    task = await yard.task("T1", {"a": "2\n"})
+    task.coder_result.ClearField("bundle")
+    report = await yard.verify(task)
+    assert "no bundle" in report.tasks[0].claims[0].detail
+    assert report.accepted_commit == yard.base
+
+
+async def test_the_users_repository_is_never_written_to(yard: Yard) -> None:
+    before = sorted(str(path) for path in (yard.folder / "user").rglob("*"))
+    await yard.verify(await yard.task("T1", {"a": "2\n"}))
+    assert sorted(str(path) for path in (yard.folder / "user").rglob("*")) == before
+
+
+async def test_a_survey_has_all_four_files_and_finds_the_tests(yard: Yard) -> None:
+    surveyor = Surveyor(Workshop(yard.folder / "surveyor", {"repo": yard.folder / "user"}))
+    request = work.ResearchRequest(slot=work.ResearchSlot(id="survey", question="what is here?"))
+    report = await surveyor.research(yard.job(research=request))
+    assert "5 files" in report.summary_md.text
+    assert "# hello" in report.summary_md.text
+    assert "python3 -m pytest -q" in report.summary_md.text
+    assert report.memory_jsonl.text.startswith('{"agent_id": "box-verifier"')
+    assert report.analysis_meta.text
+    assert report.operations.text
