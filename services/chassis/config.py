@@ -3,6 +3,7 @@
 import difflib
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +15,8 @@ from pointsman.services.chassis.refusals import Refusal, Violation, invalid_fiel
 
 DEFAULT_PORT = 7460
 SHARED_PREFIX = "POINTSMAN_"
+PASSWORD_IN_URL = re.compile(r"(://[^:@/]*:).*@")
+PASSWORD_PARAMETER = re.compile(r"([?&][^=&]*password=)[^&]*")
 
 Settings = TypeVar("Settings", bound=BaseSettings)
 
@@ -102,8 +105,7 @@ def is_loopback(host: str) -> bool:
 def load(settings_class: type[Settings], environment: Mapping[str, str] = os.environ, /, **given: Any) -> Settings:
     """Read a settings class from the environment; a bad value or an unknown name says which and what is possible."""
     prefix = str(settings_class.model_config.get("env_prefix"))
-    if prefix != SHARED_PREFIX:
-        _refuse_unknown(settings_class, prefix, environment)
+    _refuse_unknown(settings_class, prefix, environment)
     try:
         return settings_class(**given)
     except ValidationError as error:
@@ -118,20 +120,22 @@ def describe(settings: BaseSettings) -> dict[str, str]:
 
 
 def _refuse_unknown(settings_class: type[BaseSettings], prefix: str, environment: Mapping[str, str]) -> None:
-    known = {prefix + name.upper() for name in settings_class.model_fields}
-    for name in sorted(environment):
-        if name.startswith(prefix) and name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {close[0]}?" if close else f"; known: {', '.join(sorted(known))}"
-            raise invalid_fields((Violation(name, f"unknown setting{hint}"),))
+    """Below the shared prefix every service has its names: only what is nearly one of the shared ones is refused."""
+    known = {name.upper() for name in settings_class.model_fields}
+    for variable in sorted(environment):
+        name = variable.removeprefix(prefix)
+        if name == variable or name in known:
+            continue
+        close = difflib.get_close_matches(name, known, 1, 0.8 if prefix == SHARED_PREFIX else 0.6)
+        if close:
+            raise invalid_fields((Violation(variable, f"unknown setting; did you mean {prefix}{close[0]}?"),))
+        if prefix != SHARED_PREFIX:
+            names = ", ".join(prefix + name for name in sorted(known))
+            raise invalid_fields((Violation(variable, f"unknown setting; known: {names}"),))
 
 
 def _masked(value: str) -> str:
-    scheme, at, rest = value.partition("@")
-    if not at or "://" not in scheme:
-        return value
-    before, _, _ = scheme.rpartition(":")
-    return f"{before}:***@{rest}" if before.count(":") else f"{scheme}@{rest}"
+    return PASSWORD_PARAMETER.sub(r"\1***", PASSWORD_IN_URL.sub(r"\1***@", value))
 
 
 def exit_with(refusal: Refusal) -> SystemExit:

@@ -13,14 +13,27 @@ from tests.helpers.counter import Add, CounterStore
 from tests.helpers.counters import a_caller
 
 ROOT = Path(__file__).resolve().parents[3]
-MIGRATE = """
-import sys
+MIGRATE_BY_FOUR = """
+import os, sys
 from pathlib import Path
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.migrate import migrate
-database = Database(sys.argv[1], "counter")
-sys.stdin.readline()
-migrate(database, Path(sys.argv[2]))
+gate, opener = os.pipe()
+children = []
+for _ in range(4):
+    child = os.fork()
+    if child == 0:
+        os.close(opener)
+        os.read(gate, 1)
+        code = 1
+        try:
+            migrate(Database(sys.argv[1], "counter"), Path(sys.argv[2]))
+            code = 0
+        finally:
+            os._exit(code)
+    children.append(child)
+os.close(opener)
+sys.exit(sum(os.waitpid(child, 0)[1] for child in children) > 0)
 """
 LINE = """
 import sqlalchemy as sa
@@ -62,15 +75,11 @@ def test_an_empty_database_is_migrated_and_then_left_alone(database_url: str, fo
 
 
 async def test_four_processes_migrate_at_once(database_url: str, folder: Path) -> None:
-    processes = [
-        await asyncio.create_subprocess_exec(
-            sys.executable, "-c", MIGRATE, database_url, str(folder),
-            cwd=ROOT, stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )
-        for _ in range(4)
-    ]  # fmt: skip
-    ended = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
-    assert [process.returncode for process in processes] == [0] * 4, ended
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", MIGRATE_BY_FOUR, database_url, str(folder), cwd=ROOT, stderr=asyncio.subprocess.PIPE
+    )
+    _, said = await process.communicate()
+    assert process.returncode == 0, said.decode()
     database = Database(database_url, "counter")
     assert all(state.is_current for state in migration_states(database, folder))
     counters = CounterStore(database)
