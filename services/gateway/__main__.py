@@ -66,17 +66,18 @@ class GatewayServer:
             self._socket.close()
 
         async def serve() -> None:
-            await self._serve(application(Gateway(peers, self._settings)))
+            await self._serve(Gateway(peers, self._settings, asyncio.Event()))
 
         return Service("gateway", None, None, (), [("http", serve)], close)
 
-    async def _serve(self, app: ASGIApp) -> None:
-        """Serve until cancelled; requests in flight may finish."""
-        listener = _Listener(uvicorn.Config(app, **OPTIONS))
+    async def _serve(self, gateway: Gateway) -> None:
+        """Serve until cancelled; requests in flight may finish, streams end."""
+        listener = _Listener(uvicorn.Config(application(gateway), **OPTIONS))
         serving = asyncio.ensure_future(listener.serve([self._socket]))
         try:
             await asyncio.shield(serving)
         finally:
+            gateway.stopped.set()
             listener.should_exit = True
             await serving
 

@@ -28,27 +28,31 @@ class EventStream:
     method: Method
     call: grpc.aio.UnaryStreamCall[Any, Any]
     keep_alive_seconds: float
+    stopped: asyncio.Event
+    """Set when the gateway stops: streams end then, and clients come back to its successor."""
 
     async def events(self) -> AsyncIterator[bytes]:
         """The bytes to send."""
         yield OPENING
+        stopping = asyncio.ensure_future(self.stopped.wait())
         reading = asyncio.ensure_future(self.call.read())
         try:
-            while True:
-                await asyncio.wait((reading,), timeout=self.keep_alive_seconds)
-                if not reading.done():
+            while not stopping.done():
+                waited = (reading, stopping)
+                await asyncio.wait(waited, timeout=self.keep_alive_seconds, return_when=asyncio.FIRST_COMPLETED)
+                if reading.done():
+                    answer = reading.result()
+                    yield END if answer is grpc.aio.EOF else self._event(answer)
+                    if answer is grpc.aio.EOF:
+                        return
+                    reading = asyncio.ensure_future(self.call.read())
+                elif not stopping.done():
                     yield KEEP_ALIVE
-                    continue
-                answer = reading.result()
-                if answer is grpc.aio.EOF:
-                    yield END
-                    return
-                yield self._event(answer)
-                reading = asyncio.ensure_future(self.call.read())
         except grpc.aio.AioRpcError as error:
             yield b"event: refusal\ndata: " + msgspec.json.encode(body_of(refusal_from(error))) + b"\n\n"
         finally:
             reading.cancel()
+            stopping.cancel()
             self.call.cancel()
 
     def _event(self, answer: Any) -> bytes:

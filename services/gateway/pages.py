@@ -1,7 +1,7 @@
-"""The console's files, read once and served with their digest, so that a browser asks again without loading again."""
+"""The console's files, read once and served under an address that changes with them, so that browsers keep them."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from starlette.requests import Request
@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 FOLDER = Path(__file__).parent / "console"
-INDEX = "index.html"
+INDEX, ICON = "index.html", "icon.svg"
 VIEWS = ("/", "/runs", "/runs/{run_id:path}", "/people", "/agents", "/router")
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -20,32 +20,45 @@ MEDIA_TYPES = {
 }
 
 
+FOR_EVER = "public, max-age=31536000, immutable"
+ASK_AGAIN = "no-cache"
+
+
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of the console."""
+    """One file, in memory."""
 
     body: bytes
     media_type: str
-    tag: str
+    caching: str
 
     async def serve(self, request: Request) -> Response:
         """The file, or the word that the browser has it already."""
-        headers = {"ETag": self.tag, "Cache-Control": "no-cache"}
-        if request.headers.get("if-none-match") == self.tag:
+        tag = f'"{_digest(self.body)}"'
+        headers = {"ETag": tag, "Cache-Control": self.caching}
+        if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
         return Response(self.body, headers=headers, media_type=self.media_type)
 
 
 def read(path: Path) -> File:
-    """A file with its digest."""
-    body = path.read_bytes()
-    return File(body, MEDIA_TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+    """A file that browsers ask for anew each time."""
+    return File(path.read_bytes(), MEDIA_TYPES[path.suffix], ASK_AGAIN)
 
 
 def routes() -> list[BaseRoute]:
-    """Every file under /console/, and the one page under the address of each view."""
-    files = {path: read(path) for path in sorted(FOLDER.rglob("*")) if path.suffix in MEDIA_TYPES}
+    """Every file below a folder that is named by what is in it, and the one page under the address of each view."""
+    paths = sorted(path for path in FOLDER.rglob("*") if path.suffix in MEDIA_TYPES)
+    version = _digest(b"".join(path.read_bytes() for path in paths))
     assets: list[BaseRoute] = [
-        Route(f"/console/{path.relative_to(FOLDER).as_posix()}", file.serve) for path, file in files.items()
+        Route(f"/console/{version}/{path.relative_to(FOLDER).as_posix()}", replace(read(path), caching=FOR_EVER).serve)
+        for path in paths
     ]
-    return [*assets, *(Route(view, files[FOLDER / INDEX].serve) for view in VIEWS)]
+    index = read(FOLDER / INDEX)
+    page = replace(index, body=index.body.replace(b"/console/", f"/console/{version}/".encode()))
+    icon = Route("/favicon.ico", read(FOLDER / ICON).serve)
+    return [*assets, icon, *(Route(view, page.serve) for view in VIEWS)]
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:24]

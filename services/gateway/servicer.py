@@ -1,5 +1,6 @@
 """HTTP in, one call of a service, HTTP out: every RPC alike, and the two paths of the mock policy."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,7 @@ class Gateway:
 
     peers: Peers
     settings: GatewaySettings
+    stopped: asyncio.Event
 
     def routes(self) -> list[BaseRoute]:
         """Every path under /api/v1 that belongs to an RPC, and the rest of /api as not found."""
@@ -72,7 +74,7 @@ class Gateway:
         resume(method, message, request.headers.get(LAST_EVENT_ID, ""))
         validate(message, method.full_name)
         call = self.peers.watch(method, message, metadata_of(request))
-        events = EventStream(method, call, self.settings.keep_alive_seconds).events()
+        events = EventStream(method, call, self.settings.keep_alive_seconds, self.stopped).events()
         return StreamingResponse(events, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
     async def _upload(self, method: Method, request: Request) -> Response:

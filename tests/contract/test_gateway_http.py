@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,10 @@ async def test_the_console_is_served_from_memory_with_its_policy(tmp_path: Path)
             assert b"style=" not in page.body
         again = await web.get("/", **{"if-none-match": page.headers["etag"]})
         assert (again.status, again.body) == (304, b"")
+        script = re.search(rb'src="(/console/[0-9a-f]{24}/js/main.js)"', page.body)
+        assert script is not None
+        kept = await web.get(script[1].decode())
+        assert (kept.status, "immutable" in kept.headers["cache-control"]) == (200, True)
         assert (await web.get("/console/../__main__.py")).status == 404
         assert (await web.get("/console/%2e%2e/config.py")).status == 404
         assert (await web.get("/openapi.json")).json["openapi"] == "3.1.0"

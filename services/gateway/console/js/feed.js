@@ -21,12 +21,12 @@ export class RunFeed {
 
   // Newest first.
   get list() {
-    return [...this.runs.values()].sort((one, other) => (one.created_at < other.created_at ? 1 : one.created_at > other.created_at ? -1 : one.id < other.id ? 1 : -1));
+    return [...this.runs.values()].sort(byAge);
   }
 
   async start() {
     let first = true;
-    for await (const page of pages(ORCHESTRATOR, "ListRuns", this.filter, "runs", 200)) {
+    for await (const page of pages(ORCHESTRATOR, "ListRuns", this.filter, "runs")) {
       if (this.signal.aborted) return;
       for (const run of page) this.runs.set(run.id, run);
       if (first) {
@@ -76,6 +76,11 @@ export class RunFeed {
     this.dirty.add(id);
     this.refresh();
   }
+}
+
+function byAge(one, other) {
+  if (one.created_at !== other.created_at) return one.created_at < other.created_at ? 1 : -1;
+  return one.id < other.id ? 1 : -1;
 }
 
 // Where the store's journal was when this page of runs was read, or a little before.

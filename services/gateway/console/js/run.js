@@ -11,7 +11,7 @@ import { drawWaterfall, TimelineView } from "./timeline.js";
 import { watch } from "./watch.js";
 import { age, clock, ENDED, plain, seconds, tone, word } from "./words.js";
 
-const REDRAW = 40;
+const REDRAW = 16;
 const LOOK_AGAIN = 2000;
 const EVIDENCE = new Set(["work_handed_in", "task_judged", "wave_verified", "planned", "epic_resumed", "researched", "designed"]);
 
@@ -50,8 +50,11 @@ class RunPage {
     const onItem = ({ transition }) => {
       this.transitions.push(transition);
       if (EVIDENCE.has(transition.event)) this.evidence += 1;
+      if (Number(transition.seq) > Number(this.run.seq)) {
+        this.run = { ...this.run, state: `RUN_STATE_${transition.to_state}`, seq: transition.seq };
+        this.refresh();
+      }
       this.redraw();
-      if (Number(transition.seq) > Number(this.run.seq)) this.refresh();
     };
     watch(ORCHESTRATOR, "WatchRun", { run_id: this.run.id, after_seq: 0 }, { onItem, signal: this.signal });
     this.reload();

@@ -1,0 +1,132 @@
+"""The console in a test: real services and a real gateway that can be stopped apart, and a page that tells of its errors."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import grpc
+from playwright.async_api import Browser, Page
+
+from pointsman.services.chassis.config import PeerSettings, ServerSettings
+from pointsman.services.chassis.loop import Loops
+from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.service import Running, Service, start
+from pointsman.services.gateway.__main__ import GatewayServer
+from pointsman.services.gateway.config import GatewaySettings
+from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
+from tests.scenarios.planes import MOCKED, Plane, builder, clients
+
+DESKTOP = {"width": 1280, "height": 860}
+PHONE = {"width": 390, "height": 780}
+_thousands = (count(start) for start in count(1, 1000))
+
+
+@dataclass(slots=True)
+class Console:
+    """A control plane and its gateway, each of which can be stopped and started again at the same address."""
+
+    data: Path
+    mocks: MockSettings
+    settings: OrchestratorSettings
+    service_port: int = 0
+    gateway_port: int = 0
+    running: Running | None = None
+    channel: grpc.aio.Channel | None = None
+    gateway: Service | None = None
+    loops: Loops = field(default_factory=Loops)
+    numbers: "count[int]" = field(default_factory=lambda: next(_thousands))
+
+    @property
+    def address(self) -> str:
+        """Where the browser finds it."""
+        return f"http://127.0.0.1:{self.gateway_port}"
+
+    @property
+    def plane(self) -> Plane:
+        """Clients of the services."""
+        assert self.channel is not None
+        return replace(clients(self.channel), numbers=self.numbers)
+
+    async def start_services(self) -> None:
+        """Start the four services, at the port they had before."""
+        build = builder(self.data, self.mocks, self.settings)
+        self.running = await start(build, ServerSettings(port=self.service_port, drain_seconds=0.2))
+        self.service_port = int(self.running.address.rpartition(":")[2])
+        self.channel = open_channel(self.running.address)
+
+    async def stop_services(self) -> None:
+        """Stop them; their data stays."""
+        assert self.channel is not None
+        assert self.running is not None
+        await self.channel.close()
+        await self.running.stop()
+
+    async def start_gateway(self) -> None:
+        """Start the gateway, at the port it had before."""
+        server = GatewayServer(GatewaySettings(port=self.gateway_port))
+        self.gateway_port = int(server.address.rpartition(":")[2])
+        self.gateway = server.service(PeerSettings().all_at(f"127.0.0.1:{self.service_port}"))
+        self.loops.start(*self.gateway.loops[0])
+
+    async def stop_gateway(self) -> None:
+        """Stop it."""
+        await self.loops.stop()
+        assert self.gateway is not None
+        assert self.gateway.close is not None
+        await self.gateway.close()
+
+
+@asynccontextmanager
+async def console(data: Path, mocks: MockSettings = MOCKED, **settings: Any) -> AsyncIterator[Console]:
+    """Everything started, and stopped at the end."""
+    here = Console(data, mocks, OrchestratorSettings(**settings))
+    await here.start_services()
+    await here.start_gateway()
+    try:
+        yield here
+    finally:
+        await here.stop_gateway()
+        await here.stop_services()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page, and everything that it complained about."""
+
+    page: Page
+    problems: list[str]
+
+    async def open(self, here: Console, path: str) -> Page:
+        """Go to a page of the console."""
+        await self.page.goto(here.address + path)
+        return self.page
+
+
+@asynccontextmanager
+async def viewed(browser: Browser, size: dict[str, int] | None = None, **options: Any) -> AsyncIterator[View]:
+    """A fresh window; that nothing complained is part of every test."""
+    context = await browser.new_context(viewport=size or DESKTOP, **options)  # type: ignore[arg-type]
+    context.set_default_timeout(15_000)
+    page = await context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", lambda dialog: problems.append(f"a dialog appeared: {dialog.message}"))
+    yield View(page, problems)
+    await context.close()
+    assert not problems, problems
+
+
+def forgive_outages(view: View) -> None:
+    """Take away the browser's own lines about a server that was stopped on purpose."""
+    outage = (
+        "ERR_CONNECTION_REFUSED",
+        "ERR_INCOMPLETE_CHUNKED_ENCODING",
+        "ERR_CONNECTION_RESET",
+        "503",
+        "ERR_EMPTY_RESPONSE",
+    )
+    view.problems[:] = [problem for problem in view.problems if not any(word in problem for word in outage)]

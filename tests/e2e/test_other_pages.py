@@ -1,0 +1,185 @@
+"""Agents, the router, hostile strings and accessibility, in a real browser."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1 import mock_pb2 as mock
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from tests.e2e.consoles import DESKTOP, PHONE, Console, console, viewed
+from tests.scenarios.planes import NOBODY, WISH
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser")]
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+VAGUE = "Fix the newest thing in src/new.py"
+HOSTILE = (
+    '<img src=x onerror="window.owned=1">"><script>window.owned=1</script>\'--{{7*7}}${7*7} javascript:window.owned=1 '
+    "\u202etxt.exe \u200b\u200d\U0001f469\u200d\U0001f4bb e\u0301\u0301\u0301\u0301 " + "W" * 900
+)
+
+
+async def poll(here: Console, agent_id: str, *capabilities: Any) -> list[agent.Lease]:
+    """Take work as an agent."""
+    request = agent.PollRequest(request_id=here.plane.request_id(), agent_id=agent_id)
+    request.wanted.capabilities.extend(capabilities)
+    request.wait.FromSeconds(5)
+    leases: list[agent.Lease] = list((await here.plane.agents.Poll(request)).leases)
+    return leases
+
+
+async def test_agents_are_shown_with_their_work_and_open_work_with_its_need(tmp_path: Path, browser: Browser) -> None:
+    async with console(tmp_path, NOBODY, present_seconds=120) as here, viewed(browser) as view:
+        page = await view.open(here, "/agents")
+        await expect(page.locator("#agents")).to_contain_text("No agent has ever polled")
+        await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        await expect(page.locator("#open-work")).to_contain_text("stage T1 DEV")
+        (lease,) = await poll(here, "coder-7", assignments.CAPABILITY_CODE)
+        row = page.locator('[data-agent="coder-7"]')
+        await expect(row).to_contain_text("working")
+        await expect(row).to_contain_text("stage T1 DEV")
+        await expect(page.locator("#open-work")).to_contain_text("No work waits for an agent.")
+        await row.locator("a").click()
+        await expect(page.locator("#run-head h1")).to_contain_text(lease.assignment.run_id)
+
+
+async def test_the_router_marks_the_words_that_decided(tmp_path: Path, browser: Browser) -> None:
+    async with console(tmp_path, NOBODY) as here, viewed(browser) as view:
+        page = await view.open(here, "/router")
+        await expect(page.locator("#recent")).to_contain_text("Nothing has been decided yet.")
+        await page.locator("#router-text").fill("\U0001f980 fix the test in src/parser.py and delete all tables")
+        await page.get_by_role("button", name="Decide").click()
+        await expect(page.locator("#decision .verdict")).to_contain_text("ACTION")
+        await expect(page.locator("#spans mark.trigger").first).to_have_text("fix")
+        await expect(page.locator("#spans")).to_contain_text("\U0001f980 fix the test")
+        await expect(page.locator("#spans mark", has_text="src/parser.py")).to_have_count(1)
+        await expect(page.locator("#decision")).to_contain_text("destructive")
+        await expect(page.locator("#recent tbody tr")).to_have_count(1)
+        await page.locator("#router-text").fill("thanks!")
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#decision .verdict")).to_contain_text("ANSWER")
+        await expect(page.locator("#stats")).to_contain_text("50 %")
+        await expect(page.locator(".bars li")).to_have_count(14)
+
+
+async def hostile_run(here: Console) -> str:
+    """A run in which everything that somebody else could write is hostile; it ends at its reviewer's desk."""
+    run = await here.plane.submit(
+        f"{WISH} {HOSTILE}",
+        labels={"team": HOSTILE[:250]},
+        session_id=HOSTILE[:120],
+        budget=runs.Budget(assignments=40),
+    )
+    await here.plane.reached(run.id, runs.RUN_STATE_CODER_EXEC)
+    (lease,) = await poll(here, HOSTILE[:100], assignments.CAPABILITY_CODE)
+    evidence = handoff.Evidence(
+        id="E1",
+        kind=handoff.EVIDENCE_KIND_COMMAND,
+        command=[HOSTILE, "x"],
+        exit_code=1,
+        excerpt=HOSTILE,
+        path=HOSTILE[:900],
+    )
+    claim = handoff.Claim(id=HOSTILE[:100], statement=HOSTILE, evidence_ids=["E1"], criterion_ids=[HOSTILE[:100]])
+    files = [handoff.ChangedFile(path=HOSTILE, change=handoff.FILE_CHANGE_ADDED)]
+    result = handoff.CoderResult(claims=[claim], evidence=[evidence], changed_files=files)
+    stage = work.StageResult(route=work.StageRoute(verdict="PASS", hint=HOSTILE), coder_result=result)
+    completion = agent.Completion(
+        lease=agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch), stage=stage
+    )
+    request = agent.CompleteRequest(
+        request_id=here.plane.request_id(), agent_id=HOSTILE[:100], completions=[completion]
+    )
+    answer = await here.plane.agents.Complete(request)
+    assert [outcome.accepted for outcome in answer.outcomes] == [True], answer
+    return run.id
+
+
+async def calm(page: Page, where: str) -> None:
+    """Nothing ran, nothing sticks out."""
+    await page.wait_for_timeout(400)
+    assert await page.evaluate(
+        "() => window.owned === undefined && !document.querySelector('main img, main script')"
+    ), where
+    assert await page.evaluate("() => document.documentElement.scrollWidth <= innerWidth + 1"), where
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+async def test_hostile_strings_stay_strings(tmp_path: Path, browser: Browser, size: dict[str, int]) -> None:
+    async with console(tmp_path, NOBODY) as here, viewed(browser, size) as view:
+        run_id = await hostile_run(here)
+        vague = await here.plane.asked((await here.plane.submit(f"{VAGUE} {HOSTILE}", session_id="v")).id)
+        page = await view.open(here, f"/runs/{run_id}")
+        await expect(page.locator(".claim .evidence")).to_contain_text("window.owned=1")
+        await page.locator("#timeline .vspace button").first.click()
+        await page.locator(".artifact summary").first.click()
+        await calm(page, "run")
+        page = await view.open(here, "/runs?q=" + "%3Cimg src=x onerror=window.owned=1%3E")
+        await expect(page.locator(".vspace .vrow").first).to_contain_text("onerror")
+        await calm(page, "runs")
+        page = await view.open(here, "/people")
+        await expect(page.locator("#questions .card").first).to_contain_text("onerror")
+        await page.get_by_role("button", name="clarified").first.click()
+        await calm(page, "people")
+        await page.keyboard.press("Escape")
+        page = await view.open(here, "/agents")
+        await expect(page.locator("#agents")).to_contain_text("onerror")
+        await calm(page, "agents")
+        page = await view.open(here, "/router")
+        await page.locator("#router-text").fill(f"fix {HOSTILE}")
+        await page.get_by_role("button", name="Decide").click()
+        await expect(page.locator("#spans")).to_contain_text("onerror")
+        await calm(page, "router")
+        page = await view.open(here, "/runs/%3Cscript%3Ewindow.owned=1%3C%2Fscript%3E")
+        await expect(page.get_by_role("alert")).to_contain_text("no run")
+        await calm(page, "missing")
+        assert vague.id
+        view.problems[:] = [problem for problem in view.problems if "404" not in problem]
+
+
+async def serious(page: Page, where: str) -> list[str]:
+    """What an accessibility checker finds that keeps somebody out."""
+    await page.evaluate(AXE.read_text())
+    result = await page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{where}: {one['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
+        for one in result["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_nobody_is_kept_out(tmp_path: Path, browser: Browser, scheme: Any) -> None:
+    async with console(tmp_path) as here, viewed(browser, color_scheme=scheme, bypass_csp=True) as view:
+        done = await here.plane.ended((await here.plane.submit()).id)
+        await here.plane.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_SILENT)
+        await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        await here.plane.asked((await here.plane.submit(VAGUE)).id)
+        found: list[str] = []
+        for path in ("/runs", f"/runs/{done.id}", "/people", "/agents", "/router"):
+            page = await view.open(here, path)
+            await expect(page.locator("main h1").first).to_be_visible()
+            await page.wait_for_timeout(500)
+            if path == "/people":
+                await page.get_by_role("button", name="clarified").click()
+            found += await serious(page, path)
+        assert found == []
+
+
+async def test_light_and_dark_are_chosen_and_kept(tmp_path: Path, browser: Browser) -> None:
+    async with console(tmp_path, NOBODY) as here, viewed(browser, color_scheme="light") as view:
+        page = await view.open(here, "/runs")
+        ground = "() => getComputedStyle(document.body).backgroundColor"
+        light = await page.evaluate(ground)
+        await page.locator("#theme").click()
+        dark = await page.evaluate(ground)
+        assert light != dark
+        await page.reload()
+        assert await page.evaluate(ground) == dark

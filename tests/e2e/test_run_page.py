@@ -1,0 +1,148 @@
+"""One run in a real browser: drawn, proven, live, and back after an outage."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from pointsman.api.orchestrator.v1 import mock_pb2 as mock
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from tests.e2e.consoles import Console, console, forgive_outages, viewed
+from tests.scenarios.planes import NOBODY, WISH
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser")]
+FIRST_VIEW_MS, UPDATE_MS, LOADED_MACHINE = 200, 300, 6
+
+
+async def working(here: Console) -> runs.Run:
+    """A run whose coder took the work and is not heard of again."""
+    await here.plane.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_SILENT)
+    return await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+
+
+async def test_a_finished_run_shows_its_way_its_stages_its_proof_and_its_journal(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with console(tmp_path) as here, viewed(browser) as view:
+        run = await here.plane.ended((await here.plane.submit(labels={"team": "rails"})).id)
+        page = await view.open(here, f"/runs/{run.id}")
+        await expect(page.locator("#run-head h1")).to_contain_text("COMPLETE")
+        await expect(page.locator(".wanted")).to_have_text(WISH)
+        await expect(page.locator("#run-head")).to_contain_text("team=rails")
+        await expect(page.locator("#machine-graph .node")).to_have_count(26)
+        await expect(page.locator('#machine-graph .node.now[data-state="COMPLETE"]')).to_have_count(1)
+        await expect(page.locator('#machine-graph .node.been[data-state="REVIEW_ACCEPT"]')).to_have_count(1)
+        moves = len(await here.plane.moves(run.id)) - 1
+        await expect(page.locator(".way li")).to_have_count(moves)
+        await expect(page.locator('[data-task="T1"]').first).to_contain_text("accepted")
+        await expect(page.locator('[data-stage="DEV"]')).to_contain_text("passed PASS")
+        await expect(page.locator("[data-barrier]")).to_contain_text("2 of 2, resolved")
+        await expect(page.locator(".claim .said")).to_contain_text("does what was asked for")
+        await expect(page.locator(".claim .evidence")).to_contain_text("exit 0")
+        await expect(page.locator("#timeline .vtable")).to_have_attribute("aria-rowcount", str(run.seq + 1))
+        await page.locator("#timeline .vspace button").first.click()
+        await expect(page.locator(".payload")).to_contain_text('"event": "pass"')
+        await expect(page.locator(".waterfall li").first).to_contain_text("BOOT")
+        await page.locator(".artifact summary").first.click()
+        await expect(page.locator(".artifact[open]")).to_contain_text("All of it")
+
+
+async def test_a_run_is_cancelled_with_the_consequence_said_before(tmp_path: Path, browser: Browser) -> None:
+    async with console(tmp_path) as here, viewed(browser) as view:
+        run = await working(here)
+        page = await view.open(here, f"/runs/{run.id}")
+        await expect(page.locator('[data-stage="DEV"]')).to_contain_text("active")
+        await page.get_by_role("button", name="cancel", exact=True).click()
+        await expect(page.locator("dialog .consequence")).to_contain_text("ends for good")
+        await page.get_by_role("button", name="Back").click()
+        await expect(page.locator("dialog")).to_have_count(0)
+        assert (await here.plane.get(run.id)).state == runs.RUN_STATE_CODER_EXEC
+        await page.get_by_role("button", name="cancel", exact=True).click()
+        await page.get_by_label("Why").fill("enough")
+        await page.get_by_role("button", name="Confirm").click()
+        await expect(page.locator("#run-head h1")).to_contain_text("CANCELLED")
+        await expect(page.locator("#run-head")).to_contain_text("cancelled: enough")
+        await expect(page.locator("#run-head button")).to_have_count(0)
+
+
+async def test_a_changed_requirement_is_seen_at_work(tmp_path: Path, browser: Browser) -> None:
+    async with console(tmp_path) as here, viewed(browser) as view:
+        run = await working(here)
+        await here.plane.behave(mock.MOCK_ROLE_ALL, mock.MOCK_OUTCOME_SUCCESS)
+        page = await view.open(here, f"/runs/{run.id}")
+        await page.get_by_role("button", name="change the requirement").click()
+        await page.get_by_label("What is wanted").fill("and keep the old flag")
+        await page.get_by_role("button", name="Confirm").click()
+        await expect(page.locator("#run-head h1")).to_contain_text("COMPLETE")
+        await expect(page.locator(".wanted")).to_contain_text("and keep the old flag")
+        await expect(page.locator('.node.been[data-state="REPLAN_PATCH"]')).to_have_count(1)
+
+
+async def test_the_page_comes_back_after_the_gateway_and_after_the_services_were_away(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with console(tmp_path, NOBODY) as here, viewed(browser) as view:
+        run = await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        page = await view.open(here, f"/runs/{run.id}")
+        await expect(page.locator("#live")).to_have_text("live")
+        await here.stop_gateway()
+        await expect(page.locator("#live")).to_have_text("reconnecting")
+        await here.start_gateway()
+        await expect(page.locator("#live")).to_have_text("live")
+        await here.stop_services()
+        await expect(page.locator("#live")).to_have_text("reconnecting")
+        await here.start_services()
+        await expect(page.locator("#live")).to_have_text("live")
+        rows = int(await page.locator("#timeline .vtable").get_attribute("aria-rowcount") or 0)
+        await here.plane.runs.CancelRun(pb.CancelRunRequest(request_id="cancel", run_id=run.id, reason="seen"))
+        await expect(page.locator("#run-head h1")).to_contain_text("CANCELLED")
+        ended = await here.plane.get(run.id)
+        await expect(page.locator("#timeline .vtable")).to_have_attribute("aria-rowcount", str(ended.seq + 1))
+        assert rows <= ended.seq
+        forgive_outages(view)
+
+
+async def test_a_run_that_does_not_exist_says_so(tmp_path: Path, browser: Browser) -> None:
+    async with console(tmp_path, NOBODY) as here, viewed(browser) as view:
+        page = await view.open(here, "/runs/nobody")
+        await expect(page.get_by_role("alert")).to_contain_text("no run 'nobody'")
+        view.problems[:] = [problem for problem in view.problems if "404" not in problem]
+
+
+DRAWN = """() => new Promise((resolve) => {
+  const look = () => document.querySelector('#machine-graph .node.now') ? resolve(performance.now()) : setTimeout(look, 5);
+  look();
+})"""
+CHANGED = """() => new Promise((resolve) => {
+  const look = () => document.querySelector('#run-head h1')?.textContent.includes('CANCELLED') ? resolve(Date.now()) : setTimeout(look, 5);
+  look();
+})"""
+
+
+async def _median(times: int, work: Any) -> float:
+    taken = sorted([await work() for _ in range(times)])
+    return float(taken[times // 2])
+
+
+async def test_the_first_view_and_an_update_come_quickly(tmp_path: Path, browser: Browser) -> None:
+    async with console(tmp_path, NOBODY) as here, viewed(browser) as view:
+        page = view.page
+        run = await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        floor = await _median(5, lambda: _load(page, f"{here.address}/healthz", "() => performance.now()"))
+        first = await _median(5, lambda: _load(page, f"{here.address}/runs/{run.id}", DRAWN))
+        await expect(page.locator("#live")).to_have_text("live")
+        seen = page.evaluate(CHANGED)
+        request = pb.CancelRunRequest(request_id="cancel", run_id=run.id)
+        _, at_ms = await here.plane.runs.CancelRun(request), await seen
+        ended = await here.plane.get(run.id)
+        update = at_ms - ended.updated_at.ToMilliseconds()
+        print(f"empty page {floor:.0f} ms, run page {first:.0f} ms, update {update:.0f} ms")
+        assert first < max(FIRST_VIEW_MS, LOADED_MACHINE * floor), (first, floor)
+        assert update < max(UPDATE_MS, LOADED_MACHINE * floor), (update, floor)
+
+
+async def _load(page: Page, url: str, until: str) -> float:
+    await page.goto(url)
+    return float(await page.evaluate(until))
