@@ -40,6 +40,7 @@ class OrchestratorServicer:
     def __init__(self, store: OrchestratorStore, peers: Peers, settings: OrchestratorSettings) -> None:
         self._store = store
         self._peers = peers
+        self._max_live_runs = settings.max_live_runs
         self._budget = Budget(
             settings.assignments, settings.transitions, settings.fan_out, wall_clock_seconds=settings.wall_clock_seconds
         )
@@ -52,6 +53,7 @@ class OrchestratorServicer:
         shown = runs.shown_routing(decided)
         if decided.mode != decision.MODE_ACTION or decided.fast_path:
             return pb.SubmitResponse(routing=shown)
+        await self._store.require_room(caller.project, self._max_live_runs)
         order = runs.order(request, runs.routing(decided), caller.project, traceparent)
         order = replace(order, rival_run_id=await self._store.rival(caller.project, request.session_id))
         command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))
@@ -171,13 +173,14 @@ class AgentServicer:
         size, key = page_size(request.page), page_key(request.page.page_token, 1) or ("",)
         after = str(key[0])
         now_us = to_us(self._store.now)
-        rows, working = await self._store.store.database.read(
+        rows, working, usage = await self._store.store.database.read(
             lambda connection: (
                 self._store.agents.page(connection, caller.project, after, size),
                 self._store.working_agents(connection, caller.project),
+                self._store.usage_by_agent(connection, caller.project),
             )
         )
-        shown = [leases.agent_row(row, row.agent_id in working, now_us) for row in rows]
+        shown = [leases.agent_row(row, working, usage, now_us) for row in rows]
         return agent.ListAgentsResponse(
             agents=shown, next_page_token=page_token(rows[-1].agent_id) if len(rows) == size else ""
         )

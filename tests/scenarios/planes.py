@@ -129,9 +129,9 @@ class Plane:
         await self.mocks.SetMockPolicy(request)
 
 
-def builder(data: Path, mocks: MockSettings, settings: OrchestratorSettings) -> Any:
+def builder(data: Path, mocks: MockSettings, settings: OrchestratorSettings, database_url: str = "") -> Any:
     """A function that builds the four services at an address."""
-    stores = StoreSettings(data=data, database_url="")
+    stores = StoreSettings(data=data, database_url="" if database_url.startswith("sqlite") else database_url)
 
     def build(address: str) -> Sequence[Service]:
         database = Database(stores.url_for("orchestrator"), "orchestrator")
@@ -146,9 +146,11 @@ def builder(data: Path, mocks: MockSettings, settings: OrchestratorSettings) -> 
 
 
 @asynccontextmanager
-async def plane(data: Path, mocks: MockSettings = MOCKED, **settings: Any) -> AsyncIterator[Plane]:
-    """A control plane on a data directory, gone at the end."""
-    build = builder(data, mocks, OrchestratorSettings(**settings))
+async def plane(
+    data: Path, mocks: MockSettings = MOCKED, database_url: str = "", **settings: Any
+) -> AsyncIterator[Plane]:
+    """A control plane on a data directory (or on PostgreSQL), gone at the end."""
+    build = builder(data, mocks, OrchestratorSettings(**settings), database_url)
     running = await start(build, ServerSettings(port=0, drain_seconds=0.2))
     channel = open_channel(running.address)
     try:

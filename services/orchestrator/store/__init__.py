@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, bindparam, delete, select
+from sqlalchemy import Connection, MetaData, bindparam, delete, func, select
 
 from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.journal import Journal
 from pointsman.services.chassis.ledger import Ledger
+from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.domain.decide import MACHINE
 from pointsman.services.orchestrator.domain.run import Run, RunState
+from pointsman.services.orchestrator.domain.values import Usage
 from pointsman.services.orchestrator.domain.views import RunView
 from pointsman.services.orchestrator.domain.words import State
 from pointsman.services.orchestrator.store.agents import Agents
@@ -116,6 +118,23 @@ class OrchestratorStore:
         parameters = {"project": project, "after": after, "limit": limit}
         return connection.execute(statement, {**parameters, "run_id": run_id} if run_id else parameters).all()
 
+    async def require_room(self, project: str, limit: int) -> None:
+        """Turn a new run away when too many live already."""
+        parameters = {"project": project, "limit": limit}
+        live = await self.store.database.read(lambda c: c.execute(self._sql.live, parameters).scalar_one())
+        if live >= limit:
+            raise Refusal(
+                Reason.OVERLOADED,
+                f"{limit} runs of this project are live already; try again when some have ended",
+                metadata={"limit": str(limit)},
+                retry_after_seconds=5.0,
+            )
+
+    def usage_by_agent(self, connection: Connection, project: str) -> dict[str, Usage]:
+        """What each agent has spent, over the assignments it held last."""
+        rows = connection.execute(self._sql.usage, {"project": project})
+        return {row.agent_id: Usage(row.held, 0, int(row.tokens), int(row.cost_micros)) for row in rows}
+
     def working_agents(self, connection: Connection, project: str) -> frozenset[str]:
         """Agents that hold a lease."""
         return frozenset(connection.scalars(self._sql.working, {"project": project}))
@@ -163,6 +182,18 @@ class _Queries:
         )
         self.assignments_of_project = by_id
         self.assignments_of_run = by_id.where(assignments.entity_id == bindparam("run_id"))
+        some = select(index.entity_id).where(index.project == bindparam("project"), index.ended_at_us == 0)
+        self.live = select(func.count()).select_from(some.limit(bindparam("limit")).subquery())
+        self.usage = (
+            select(
+                assignments.agent_id,
+                func.count().label("held"),
+                func.sum(assignments.tokens).label("tokens"),
+                func.sum(assignments.cost_micros).label("cost_micros"),
+            )
+            .where(assignments.project == bindparam("project"), assignments.agent_id != "")
+            .group_by(assignments.agent_id)
+        )
         self.working = (
             select(assignments.agent_id)
             .where(assignments.status == LEASED, assignments.project == bindparam("project"))

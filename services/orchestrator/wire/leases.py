@@ -16,7 +16,7 @@ from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.values import Assignment
+from pointsman.services.orchestrator.domain.values import NOTHING_SPENT, Assignment, Usage
 from pointsman.services.orchestrator.domain.views import AgentRow, Held
 from pointsman.services.orchestrator.domain.words import Capability, Purpose
 from pointsman.services.orchestrator.wire.handoffs import revive
@@ -118,11 +118,19 @@ def capability(value: Capability) -> assignments.Capability.ValueType:
     return assignments.Capability.Value(f"CAPABILITY_{value}")
 
 
-def agent_row(row: AgentRow, working: bool, now_us: int) -> agent.Agent:
+def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage], now_us: int) -> agent.Agent:
     """An agent and how it is."""
     idle = now_us - row.last_seen_us < LOST_AFTER_US
-    state = agent.AGENT_STATE_WORKING if working else agent.AGENT_STATE_IDLE if idle else agent.AGENT_STATE_LOST
-    message = agent.Agent(id=row.agent_id, capabilities=[capability(c) for c in row.capabilities], state=state)
+    state = agent.AGENT_STATE_IDLE if idle else agent.AGENT_STATE_LOST
+    if row.agent_id in working:
+        state = agent.AGENT_STATE_WORKING
+    spent = usage.get(row.agent_id, NOTHING_SPENT)
+    message = agent.Agent(
+        id=row.agent_id,
+        capabilities=[capability(item) for item in row.capabilities],
+        state=state,
+        usage=runs.Usage(assignments=spent.assignments, tokens=spent.tokens, cost_micros=spent.cost_micros),
+    )
     message.last_seen_at.FromDatetime(from_us(row.last_seen_us))
     return message
 
