@@ -9,8 +9,7 @@ from contextvars import ContextVar
 
 import structlog
 
-TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_NO_TRACE = "0" * 32
+TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 current_traceparent: ContextVar[str] = ContextVar("current_traceparent", default="")
 
@@ -22,7 +21,7 @@ def new_traceparent(entity_id: str) -> str:
 
 def valid_traceparent(text: str) -> str:
     """The W3C trace context if it is one, else nothing."""
-    return text if TRACEPARENT.fullmatch(text) and text[3:35] != _NO_TRACE else ""
+    return text if TRACEPARENT.fullmatch(text) else ""
 
 
 def transition_span_id(entity_id: str, seq: int) -> str:

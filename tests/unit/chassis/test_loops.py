@@ -1,0 +1,59 @@
+"""Background work that fails is started again, and stops when it is told to."""
+
+import asyncio
+
+import pytest
+
+from pointsman.services.chassis import loop
+from pointsman.services.chassis.loop import Loops
+from tests.helpers.eventually import eventually
+
+
+async def test_a_loop_that_fails_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "jitter", lambda _seconds: 0.0)
+    runs: list[int] = []
+
+    async def work() -> None:
+        runs.append(1)
+        if len(runs) < 3:
+            raise RuntimeError("a bad day")
+        await asyncio.Event().wait()
+
+    loops = Loops()
+    loops.start("work", work)
+    await eventually(lambda: _reached(runs, 3))
+    await loops.stop()
+    assert len(runs) == 3
+
+
+async def test_a_loop_that_ends_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "jitter", lambda _seconds: 0.0)
+    runs: list[int] = []
+
+    async def work() -> None:
+        runs.append(1)
+
+    loops = Loops()
+    loops.start("work", work)
+    await eventually(lambda: _reached(runs, 3))
+    await loops.stop()
+
+
+async def test_stopped_loops_are_gone() -> None:
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    loops = Loops()
+    loops.start("work", work)
+    await asyncio.sleep(0)
+    await loops.stop()
+    assert ended.is_set()
+
+
+async def _reached(runs: list[int], count: int) -> bool:
+    return len(runs) >= count
