@@ -30,6 +30,8 @@ from pointsman.services.router.domain.values import (
 )
 
 STRONG_AT = 3
+REMEMBERED_TEXTS = 4096
+REMEMBERED_LETTERS = 1000
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -37,10 +39,25 @@ def classify(
     book: RuleBook, text: str, *, already_debated: bool = False, system_generated: bool = False
 ) -> Classification:
     """Decide one message."""
+    known = book.known.get((text, already_debated))
+    if known is not None and not system_generated:
+        return known
+    found = decide(book, text, already_debated=already_debated, system_generated=system_generated)
+    if len(text) <= REMEMBERED_LETTERS and not system_generated:
+        if len(book.known) >= REMEMBERED_TEXTS:
+            book.known.clear()
+        book.known[text, already_debated] = found
+    return found
+
+
+def decide(
+    book: RuleBook, text: str, *, already_debated: bool = False, system_generated: bool = False
+) -> Classification:
+    """Decide one message by going through the procedure, whether it was met before or not."""
     lower = lower_case(text)
-    found = scan(book.patterns, book.references, lower)
-    if system_generated or "system.marker" in found.hits:
+    if system_generated or book.probes["system.marker"].find(lower) is not None:
         return _answer(book, "system.marker")
+    found = scan(book.probes, book.references, lower)
     tokens = tokens_of(found.masked)
     if tokens and tokens[0] in book.document.fast_path:
         command = book.fast_path.matching(lower.strip())
@@ -84,25 +101,25 @@ class _Message(NamedTuple):
 
 
 def _classify_english(message: _Message, tokens: list[str], words: set[str]) -> Classification:
-    book, hits = message.book, message.scan.hits
-    sentences = read_english(book.english, tokens, hits)
-    name, active = _mode_rule(message, *_english_rule(sentences, hits))
+    book = message.book
+    sentences = read_english(book.english, tokens, message.scan)
+    name, active = _mode_rule(message, *_english_rule(message, sentences))
     if not active:
         return _answer(book, name)
     triggers = _triggers(message, _english_keywords(book, sentences, words))
-    reads = debating.only_reads(book.debate, sentences) and "shape.redirection" not in hits
+    reads = debating.only_reads(book.debate, sentences) and book.probes["shape.redirection"].find(message.lower) is None
     found = {} if reads else debating.planning_triggers(book.debate, sentences)
-    if hits and not reads:
+    if not reads:
         _add_patterns(message, found)
     return _act(message, name, triggers, reads, found)
 
 
 def _add_patterns(message: _Message, found: dict[PlanningTrigger, str]) -> None:
     """Reasons to debate that are expressions over the text: SQL, command lines, wildcards."""
-    for hit in message.scan.hits:
-        if hit.startswith("debate."):
-            match = message.book.patterns.expressions[hit].search(message.lower)
-            found.setdefault(PlanningTrigger(hit.removeprefix("debate.")), match.group().strip())
+    for trigger, probe in message.book.debate_probes.items():
+        match = probe.find(message.lower)
+        if match is not None:
+            found.setdefault(trigger, match.group().strip())
 
 
 def _classify_foreign(message: _Message, reading: Reading) -> Classification:
@@ -129,7 +146,7 @@ def _mode_rule(message: _Message, spoken: str, active: bool) -> tuple[str, bool]
     return spoken, active
 
 
-def _english_rule(sentences: list[Sentence], hits: frozenset[str]) -> tuple[str, bool]:
+def _english_rule(message: _Message, sentences: list[Sentence]) -> tuple[str, bool]:
     """One operation is enough; without any, a question or the first sentence says what kind of talk it is."""
     talk = Act.ACKNOWLEDGEMENT if not sentences else sentences[0].act
     asked = requested = False
@@ -141,7 +158,7 @@ def _english_rule(sentences: list[Sentence], hits: frozenset[str]) -> tuple[str,
             talk = _QUESTION
         requested = requested or act is _REQUEST
         asked = asked or act is _QUESTION
-    if "shape.error_name" in hits and not (asked or requested):
+    if not (asked or requested) and message.book.probes["shape.error_name"].find(message.scan.masked) is not None:
         return Act.FAULT, True
     return talk, False
 
@@ -273,7 +290,7 @@ def _stakes(message: _Message, found: dict[PlanningTrigger, str]) -> Stakes:
 
 def _bypass(message: _Message, reads: bool) -> Bypass | None:
     """In order of precedence; a trivial command never comes here."""
-    if "override.user" in message.scan.hits:
+    if message.book.probes["override.user"].find(message.lower) is not None:
         return Bypass.USER_OVERRIDE
     if reads:
         return Bypass.READ_ONLY

@@ -35,10 +35,11 @@ class OwnRule:
 
 @dataclass(frozen=True, slots=True)
 class PatternRule:
-    """One expression over the whole text."""
+    """One expression over the whole text, tried only where one of the literals that it needs is there."""
 
     kind: str
     pattern: str
+    needs: str
     about: str
 
 
@@ -105,6 +106,7 @@ class DebateRule:
     any_object: str = ""
     pushes: str = ""
     pattern: str = ""
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

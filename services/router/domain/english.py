@@ -23,16 +23,22 @@ from pointsman.services.router.domain.lexicon import (
     WORK,
 )
 from pointsman.services.router.domain.orders import orders_in, requests_in
-from pointsman.services.router.domain.scan import MASK
-from pointsman.services.router.domain.sentence import BREAK, Act, English, Sentence, split_sentences
+from pointsman.services.router.domain.scan import MASK, Scan
+from pointsman.services.router.domain.sentence import (
+    BREAK,
+    NAMES_CODE,
+    Act,
+    English,
+    Sentence,
+    hits_in,
+    split_sentences,
+)
 
 _PERSONS = frozenset({"i", "you", "we", "they"})
 _PERSONAL = _PERSONS | {"my", "i'm", "i've", "we're", "you're", "he", "she", "our"}
 _DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
 _COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
 _STARTING_MARKS = frozenset("_$~./@" + MASK)
-_NOTHING: frozenset[str] = frozenset()
-_WHOLE_TEXT = frozenset({MASK, "shape.identifier"})
 _ZEROS = itertools.repeat(0)
 _REFERENCE = WORK | STRONG_WORK | DATA
 _NOUN = WORK | PROSE
@@ -40,24 +46,18 @@ _NOUN = WORK | PROSE
 _ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWLEDGEMENT, _STATEMENT = Act
 
 
-def read_english(english: English, tokens: list[str], hits: frozenset[str]) -> list[Sentence]:
+def read_english(english: English, tokens: list[str], found: Scan) -> list[Sentence]:
     """Read each sentence of a lower-case text whose references are masked."""
     if BREAK in tokens:
-        return [_read(english, words, _own_hits(english, words, hits)) for words in split_sentences(tokens)]
-    return [_read(english, tokens, hits)] if tokens else []
+        return [_read(english, words, found) for words in split_sentences(tokens)]
+    return [_read(english, tokens, found)] if tokens else []
 
 
-def _own_hits(english: English, words: list[str], hits: frozenset[str]) -> frozenset[str]:
-    """Which phrases stand in this sentence, when some stand in the whole message."""
-    found = frozenset(english.phrases.matching(" ".join(words))) if hits else _NOTHING
-    return found | (hits & _WHOLE_TEXT)
-
-
-def _read(english: English, words: list[str], hits: frozenset[str]) -> Sentence:
+def _read(english: English, words: list[str], found: Scan) -> Sentence:
     flags = list(map(english.lexicon.flags.get, words, _ZEROS))
-    if MASK in hits:
+    if found.references:
         _mark_references(words, flags)
-    sentence = Sentence(words, flags, hits, functools.reduce(operator.or_, flags))
+    sentence = Sentence(words, flags, functools.reduce(operator.or_, flags), found.masked, found.dotted)
     start = _skip_leads(words, flags)
     if start == len(words):
         approving = sentence.seen & APPROVAL and words[-1] != "?"
@@ -114,7 +114,7 @@ def _read_clauses(english: English, sentence: Sentence, start: int) -> None:
     elif asking:
         sentence.act = _QUESTION
     else:
-        sentence.act = _statement(sentence)
+        sentence.act = _statement(english, sentence)
 
 
 def _is_question(sentence: Sentence, start: int) -> bool:
@@ -142,9 +142,9 @@ def belongs_to_talk(sentence: Sentence) -> bool:
     return all(order.flags & ASK for order in sentence.orders)
 
 
-def _statement(sentence: Sentence) -> Act:
+def _statement(english: English, sentence: Sentence) -> Act:
     """A sentence that neither asks nor orders: approval, wish, fault report, code by name, or talk."""
-    hits, seen = sentence.hits, sentence.seen
+    hits, seen = hits_in(english, sentence), sentence.seen
     if "plan" in hits or "declined" in hits or ("past" in hits and "turn" not in hits):
         return _STATEMENT
     if "approval" in hits and not seen & FAULT:
@@ -154,14 +154,14 @@ def _statement(sentence: Sentence) -> Act:
     work = bool(seen & WORK) or not seen & PROSE
     if "wish" in hits and work:
         return _WISH
-    if work and (_is_fault(sentence) or _is_behaviour(sentence)):
+    if work and "topic" not in hits and (_is_fault(sentence, hits) or _is_behaviour(sentence)):
         return _FAULT
-    return _CODE if "shape.identifier" in hits and "talk.topic" not in hits else _STATEMENT
+    return _CODE if NAMES_CODE in hits and "topic" not in hits else _STATEMENT
 
 
 def _is_behaviour(sentence: Sentence) -> bool:
     """Some part of the work does something: said without need, that is a complaint."""
-    if not (sentence.seen & THIRD and sentence.seen & WORK) or "talk.topic" in sentence.hits:
+    if not (sentence.seen & THIRD and sentence.seen & WORK):
         return False
     flags = sentence.flags
     return not flags[0] & (SUBJECT | THIRD | FUNCTION) and any(
@@ -169,10 +169,10 @@ def _is_behaviour(sentence: Sentence) -> bool:
     )
 
 
-def _is_fault(sentence: Sentence) -> bool:
+def _is_fault(sentence: Sentence, hits: frozenset[str]) -> bool:
     """Something is said not to work; a feeling or a polite phrase is no fault."""
-    hits, seen = sentence.hits, sentence.seen
-    if "no_fault" in hits or "talk.topic" in hits or not (seen & FAULT or "fault" in hits):
+    seen = sentence.seen
+    if "no_fault" in hits or not (seen & FAULT or "fault" in hits):
         return False
     personal = sentence.words[0] in _PERSONAL and not seen & WORK
     return not personal or bool(seen & HARD_FAULT)

@@ -30,7 +30,7 @@ from pointsman.services.router.domain.lexicon import (
     WORK,
 )
 from pointsman.services.router.domain.scan import MASK
-from pointsman.services.router.domain.sentence import English, Order, Sentence
+from pointsman.services.router.domain.sentence import English, Order, Sentence, hits_in
 
 _OBJECTS = frozenset(
     {"the", "a", "an", "my", "our", "your", "its", "their", "this", "these", "those", "all", "every", "each"}
@@ -121,7 +121,7 @@ def orders_in(english: English, sentence: Sentence, start: int) -> list[Order]:
         first = _order_at(english, sentence, _skip_fillers(sentence, _after_duty(words)), _FIRST)
     if first is not None:
         return [first, *_later_orders(english, sentence, first.at + 1)]
-    if "plan" in sentence.hits:
+    if "plan" in hits_in(english, sentence):
         return []
     return [order for order in _later_orders(english, sentence, start) if _is_firm(order, sentence)]
 
@@ -191,7 +191,7 @@ def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) 
         return None
     if flag & THIRD and _is_third_person_order(sentence, at, following):
         return _make_order(english, sentence, at)
-    if flag == 0 and "declined" not in sentence.hits and _looks_like_verb(words[at], following):
+    if flag == 0 and _looks_like_verb(words[at], following) and "declined" not in hits_in(english, sentence):
         return Order(words[at], CHANGE, at, _is_work(sentence, at, CHANGE))
     return None
 

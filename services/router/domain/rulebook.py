@@ -1,7 +1,7 @@
 """A rule file, compiled: everything that a decision looks up."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +10,9 @@ from pointsman.services.router.domain.document import OwnRule, RuleDocument, Rul
 from pointsman.services.router.domain.languages import Languages, build_languages
 from pointsman.services.router.domain.lexicon import build_lexicon
 from pointsman.services.router.domain.references import References, build_references
-from pointsman.services.router.domain.scan import PatternSet, compile_pattern, pattern_set
+from pointsman.services.router.domain.scan import PatternSet, Probe, build_probe, compile_pattern, pattern_set
 from pointsman.services.router.domain.sentence import English
-from pointsman.services.router.domain.values import Classification
+from pointsman.services.router.domain.values import Classification, PlanningTrigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,8 @@ class RuleBook:
 
     document: RuleDocument
     version: str
-    patterns: PatternSet
+    probes: Mapping[str, Probe]
+    debate_probes: Mapping[PlanningTrigger, Probe]
     references: References
     english: English
     languages: Languages
@@ -30,6 +31,9 @@ class RuleBook:
     indicators: frozenset[str]
     keywords: frozenset[str]
     answers: dict[str, Classification]
+    """The decision of each rule that says talk, made once."""
+    known: dict[tuple[str, bool], Classification]
+    """Decisions on short texts that were met lately: people repeat themselves, and retries repeat them."""
     own: tuple[tuple[OwnRule, Any], ...] = ()
 
 
@@ -39,14 +43,17 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
     lexicon = build_lexicon(english, debating.risky_verbs(document.debate))
     commands = " ".join(english.commands[name] for name in ("read", "write", "destructive"))
     indicators = frozenset(english.code_indicators.split())
+    probes = {name: build_probe(name, rule.pattern, rule.needs) for name, rule in document.patterns.items()}
     return RuleBook(
         document=document,
         version=document.version,
-        patterns=_all_patterns(document),
+        probes=probes,
+        debate_probes=_debate_probes(document),
         references=build_references(document.references),
         english=English(
             lexicon=lexicon,
             phrases=pattern_set(english.phrases),
+            identifier=probes["shape.identifier"],
             commands=frozenset(commands.split()),
             launchers=frozenset(english.commands["launcher"].split()),
             launcher_verbs=frozenset(english.commands["launcher_verb"].split()),
@@ -57,20 +64,22 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
         indicators=indicators,
         keywords=frozenset(lexicon.stems) | indicators,
         answers={},
+        known={},
     )
 
 
-def _all_patterns(document: RuleDocument) -> PatternSet:
-    """Everything that one pass over the text has to find."""
-    patterns = {name: rule.pattern for name, rule in document.patterns.items()}
-    debates = {f"debate.{name}": rule.pattern for name, rule in document.debate.items() if rule.pattern}
-    return pattern_set({**patterns, **document.english.phrases, **debates})
+def _debate_probes(document: RuleDocument) -> dict[PlanningTrigger, Probe]:
+    return {
+        PlanningTrigger(name): build_probe(f"debate.{name}", rule.pattern, rule.needs)
+        for name, rule in document.debate.items()
+        if rule.pattern
+    }
 
 
 def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
     """The same book with a project's rules added; the version names them by their digest."""
     if not own:
-        return replace(book, own=(), version=book.document.version, answers={})
+        return replace(book, own=(), version=book.document.version, answers={}, known={})
     seen: set[str] = set()
     compiled = []
     for rule in own:
@@ -80,4 +89,4 @@ def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
         compiled.append((rule, compile_pattern(rule.id, f"(?i){rule.pattern}")))
     told = "\n".join(f"{rule.id}\t{rule.effect}\t{rule.pattern}" for rule in own)
     digest = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:12]
-    return replace(book, own=tuple(compiled), answers={}, version=f"{book.document.version}+{digest}")
+    return replace(book, own=tuple(compiled), answers={}, known={}, version=f"{book.document.version}+{digest}")

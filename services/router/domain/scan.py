@@ -62,36 +62,55 @@ def compile_pattern(name: str, pattern: str) -> Any:
     return expression
 
 
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One expression that is only tried where one of the literals it needs is in the text."""
+
+    needs: tuple[str, ...]
+    plain_needs: tuple[str, ...]
+    """Those that a text in ASCII can have."""
+    expression: Any
+
+    def find(self, text: str) -> Any:
+        """The first match, or None."""
+        for need in self.plain_needs if text.isascii() else self.needs:
+            if need in text:
+                return self.expression.search(text)
+        return None
+
+
+def build_probe(name: str, pattern: str, needs: str) -> Probe:
+    """Compile an expression; its needs are literals separated by bars."""
+    if not needs:
+        raise RuleProblem(name, "it names no literal that it needs")
+    literals = tuple(needs.split("|"))
+    return Probe(literals, tuple(filter(str.isascii, literals)), compile_pattern(name, pattern))
+
+
 class Scan(NamedTuple):
-    """The references of a text, the text with them masked, and everything else that matched."""
+    """The references of a text, the text with them masked, and whether it has a dotted name of some code."""
 
     references: tuple[Trigger, ...]
     masked: str
-    hits: frozenset[str]
+    dotted: bool
 
 
-_NO_HITS: frozenset[str] = frozenset()
-
-
-def scan(patterns: PatternSet, references: References, text: str) -> Scan:
-    """Look for every reference, phrase and mark; what one reference covers is not looked at again."""
-    hits = patterns.matching(text)
+def scan(probes: Mapping[str, Probe], references: References, text: str) -> Scan:
+    """Look for every reference; what one covers is not looked at again."""
     found: list[Trigger] = []
     masked = text
-    if _FENCE in hits:
-        fences = [Trigger(TriggerKind.CODE_BLOCK, "code block", _FENCE, *span) for span in _fences(text)]
-        masked, found = _mask(text, fences), fences
+    dotted = False
+    if "```" in text or "~~~" in text:
+        found = [Trigger(TriggerKind.CODE_BLOCK, "code block", _FENCE, *span) for span in _fences(text)]
+        masked = _mask(text, found)
     if "." in text or "/" in text or "\\" in text:
         named, dotted = find_references(references, masked)
-        masked, found = _mask(masked, named), found + named
-        if dotted:
-            hits.append("shape.identifier")
-    if _AT_HAND in hits:
-        at_hand = [_at_hand(match) for match in patterns.expressions[_AT_HAND].finditer(masked)]
+        if named:
+            masked, found = _mask(masked, named), found + named
+    if probes[_AT_HAND].find(masked) is not None:
+        at_hand = [_at_hand(match) for match in probes[_AT_HAND].expression.finditer(masked)]
         masked, found = _mask(masked, at_hand), found + at_hand
-    if found:
-        hits.append(MASK)
-    return Scan(_distinct(found) if found else (), masked, frozenset(hits) if hits else _NO_HITS)
+    return Scan(_distinct(found) if found else (), masked, dotted)
 
 
 def _at_hand(match: Any) -> Trigger:

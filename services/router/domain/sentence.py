@@ -6,9 +6,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pointsman.services.router.domain.lexicon import Lexicon
-from pointsman.services.router.domain.scan import PatternSet
+from pointsman.services.router.domain.scan import PatternSet, Probe
 
 BREAK = "\x02"
+NAMES_CODE = "names_code"
 _BREAKS = ((". ", " \x02 "), ("! ", " \x02 "), ("? ", " ? \x02 "), ("\n", " \x02 "), ("; ", " \x02 "))
 _MARKS = (
     ",",
@@ -72,8 +73,13 @@ class Sentence:
 
     words: list[str]
     flags: list[int]
-    hits: frozenset[str]
     seen: int
+    source: str
+    """The whole message that it stands in."""
+    names_code: bool
+    """Whether the message is known to name some code."""
+    hits: frozenset[str] | None = None
+    """The phrases in it, once somebody has looked for them."""
     act: Act = Act.STATEMENT
     orders: Sequence[Order] = ()
     first_noun: int = 0
@@ -88,6 +94,7 @@ class English:
 
     lexicon: Lexicon
     phrases: PatternSet
+    identifier: Probe
     commands: frozenset[str]
     launchers: frozenset[str]
     launcher_verbs: frozenset[str]
@@ -114,3 +121,13 @@ def split_sentences(tokens: list[str]) -> list[list[str]]:
         else:
             sentences[-1].append(token)
     return [words for words in sentences if words]
+
+
+def hits_in(english: English, sentence: Sentence) -> frozenset[str]:
+    """The phrases in a sentence; most sentences are understood without looking for any."""
+    if sentence.hits is None:
+        found = english.phrases.matching(" ".join(sentence.words))
+        if sentence.names_code or english.identifier.find(sentence.source) is not None:
+            found.append(NAMES_CODE)
+        sentence.hits = frozenset(found)
+    return sentence.hits
