@@ -48,3 +48,25 @@ async def test_a_refusal_names_the_state_and_what_it_allows(database_url: str) -
         assert reason == "STATE_FORBIDS"
         assert metadata["state"] == "planned"
         assert "Execute" in metadata["allowed"].split(",")
+
+
+async def test_limits_hold_at_their_edge_and_one_past_it(database_url: str) -> None:
+    async with served(database_url) as client:
+        await client.run(ID, *(task(f"T{number}") for number in range(10_000)))
+        assert len(await client.take(ID, 64)) == 64
+        assert (await refused(client.take(ID, 65)))[::2] == ("INVALID_FIELD", ["limit"])
+        too_many = [task(f"T{number}") for number in range(10_001)]
+        assert (await refused(client.plan("other", *too_many)))[::2] == ("INVALID_FIELD", ["tasks"])
+        for workflow_id in ("", "a/b", "x" * 129):
+            assert (await refused(client.plan(workflow_id)))[::2] == ("INVALID_FIELD", ["workflow_id"])
+        await client.plan("x" * 128)
+
+
+async def test_a_task_of_a_gate_with_thousands_of_dependants_frees_them_all(database_url: str) -> None:
+    async with served(database_url) as client:
+        await client.run(ID, task("gate", quality_gate=True), *(task(f"T{number}", "gate") for number in range(3_000)))
+        await client.complete(ID, *await client.take(ID))
+        await client.stub.Resume(plans_pb2.ResumeRequest(request_id=new(), workflow_id=ID))
+        assert len(await client.take(ID, 64)) == 64
+        reading = await client.stub.GetWorkflow(reading_pb2.GetWorkflowRequest(workflow_id=ID))
+        assert reading.workflow.progress.counts.ready == 3_000 - 64
