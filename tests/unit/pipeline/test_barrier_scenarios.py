@@ -70,6 +70,10 @@ def test_a_full_barrier_with_a_fail_goes_back_worst_case_wins() -> None:
     assert returned is not None
     assert [report.stage for report in returned.reports] == ["REVIEW", "TEST"]
     assert returned.hint == "big"
+    for stage, hint in (("REVIEW", "small"), ("TEST", "big")):
+        (text,) = drive.pipeline.stages[stage].reflection
+        assert f"Failed stage: {stage}" in text
+        assert hint in text
 
 
 def test_a_full_barrier_with_one_fail_of_two_goes_back() -> None:
