@@ -59,6 +59,22 @@ async def test_an_outage_is_tried_again_and_keeps_the_order(database_url: str) -
         assert (state.told, state.faults) == (2, 0)
 
 
+async def test_a_later_effect_does_not_overtake_one_that_waits(database_url: str) -> None:
+    clock = FakeClock()
+    async with opened(database_url, clock) as counters, running(counters.effects.run):
+        await _delivering(counters)
+        counters.refuse = [AWAY]
+        await counters.ledger.submit(a_caller(), Add("c1", 1, ("first",)))
+        await eventually(lambda: _postponed(counters, 1))
+        await counters.ledger.submit(a_caller(), Add("c1", 1, ("second",)))
+        await counters.ledger.submit(a_caller(), Add("c2", 1, ("other",)))
+        await eventually(lambda: _true("other" in counters.heard))
+        assert counters.heard == ["other"]
+        clock.advance(seconds=1)
+        await _settled(counters)
+        assert counters.heard == ["other", "first", "second"]
+
+
 async def test_the_wait_between_tries_grows_and_names_the_error(database_url: str) -> None:
     clock = FakeClock()
     async with opened(database_url, clock) as counters, running(counters.effects.run):
