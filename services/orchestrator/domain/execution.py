@@ -170,7 +170,8 @@ def _withdraw_stages(turn: Turn, task_id: str) -> None:
 
 def _offer_stage(turn: Turn, task_id: str, delegation: Delegation) -> None:
     run = turn.run
-    if any(item.delegation_id == delegation.delegation_id for item in (*run.assignments.values(), *run.held)):
+    offered = {(item.task_id, item.delegation_id) for item in (*run.assignments.values(), *run.held)}
+    if (task_id, delegation.delegation_id) in offered:
         return
     capability = capability_of(delegation.stage)
     turn.assign(
