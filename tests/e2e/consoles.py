@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, Page, expect
 
 from pointsman.services.chassis.config import PeerSettings, ServerSettings
 from pointsman.services.chassis.loop import Loops
@@ -21,6 +21,8 @@ from tests.scenarios.planes import MOCKED, Plane, builder, clients
 
 DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 390, "height": 780}
+PATIENCE_MS = 20_000
+expect.set_options(timeout=PATIENCE_MS)
 _thousands = (count(start) for start in count(1, 1000))
 
 
@@ -109,7 +111,7 @@ class View:
 async def viewed(browser: Browser, size: dict[str, int] | None = None, **options: Any) -> AsyncIterator[View]:
     """A fresh window; that nothing complained is part of every test."""
     context = await browser.new_context(viewport=size or DESKTOP, **options)  # type: ignore[arg-type]
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE_MS)
     page = await context.new_page()
     problems: list[str] = []
     page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)

@@ -87,7 +87,7 @@ async def hostile_run(here: Console) -> str:
         path=HOSTILE[:900],
     )
     claim = handoff.Claim(id=HOSTILE[:100], statement=HOSTILE, evidence_ids=["E1"], criterion_ids=[HOSTILE[:100]])
-    files = [handoff.ChangedFile(path=HOSTILE, change=handoff.FILE_CHANGE_ADDED)]
+    files = [handoff.ChangedFile(path=HOSTILE[:1000], change=handoff.FILE_CHANGE_ADDED)]
     result = handoff.CoderResult(claims=[claim], evidence=[evidence], changed_files=files)
     stage = work.StageResult(route=work.StageRoute(verdict="PASS", hint=HOSTILE), coder_result=result)
     completion = agent.Completion(
@@ -114,18 +114,18 @@ async def calm(page: Page, where: str) -> None:
 async def test_hostile_strings_stay_strings(tmp_path: Path, browser: Browser, size: dict[str, int]) -> None:
     async with console(tmp_path, NOBODY) as here, viewed(browser, size) as view:
         run_id = await hostile_run(here)
-        vague = await here.plane.asked((await here.plane.submit(f"{VAGUE} {HOSTILE}", session_id="v")).id)
+        rival = await here.plane.asked((await here.plane.submit(f"{WISH} {HOSTILE}", session_id=HOSTILE[:120])).id)
         page = await view.open(here, f"/runs/{run_id}")
         await expect(page.locator(".claim .evidence")).to_contain_text("window.owned=1")
         await page.locator("#timeline .vspace button").first.click()
         await page.locator(".artifact summary").first.click()
         await calm(page, "run")
-        page = await view.open(here, "/runs?q=" + "%3Cimg src=x onerror=window.owned=1%3E")
+        page = await view.open(here, "/runs?q=%3Cimg src=x onerror")
         await expect(page.locator(".vspace .vrow").first).to_contain_text("onerror")
         await calm(page, "runs")
         page = await view.open(here, "/people")
         await expect(page.locator("#questions .card").first).to_contain_text("onerror")
-        await page.get_by_role("button", name="clarified").first.click()
+        await page.get_by_role("button", name="keep").first.click()
         await calm(page, "people")
         await page.keyboard.press("Escape")
         page = await view.open(here, "/agents")
@@ -139,7 +139,7 @@ async def test_hostile_strings_stay_strings(tmp_path: Path, browser: Browser, si
         page = await view.open(here, "/runs/%3Cscript%3Ewindow.owned=1%3C%2Fscript%3E")
         await expect(page.get_by_role("alert")).to_contain_text("no run")
         await calm(page, "missing")
-        assert vague.id
+        assert rival.question.kind == runs.QUESTION_KIND_CONFLICT
         view.problems[:] = [problem for problem in view.problems if "404" not in problem]
 
 
@@ -170,7 +170,7 @@ async def test_nobody_is_kept_out(tmp_path: Path, browser: Browser, scheme: Any)
             if path == "/people":
                 await page.get_by_role("button", name="clarified").click()
             found += await serious(page, path)
-        assert found == []
+        assert not found, "\n".join(found)
 
 
 async def test_light_and_dark_are_chosen_and_kept(tmp_path: Path, browser: Browser) -> None:

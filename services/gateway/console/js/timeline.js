@@ -89,5 +89,5 @@ export function drawWaterfall(holder, transitions) {
     const title = `${one.name}: ${duration(one.end - one.start)} from ${clock(one.start)}${one.by ? ` by ${one.by}` : ""}`;
     return h("li", { title }, h("span", { class: "name" }, one.name), h("span", { class: "track" }, bar), h("span", { class: "long" }, duration(one.end - one.start)));
   });
-  return replace(holder, h("p", { class: "dim" }, `${duration(whole)} in all, from ${clock(start)}`), h("ol", { class: "waterfall", "aria-label": "Trace" }, rows));
+  return replace(holder, h("p", { class: "dim" }, `${duration(whole)} in all, from ${clock(start)}`), h("ol", { class: "waterfall", tabindex: "0", "aria-label": "Trace" }, rows));
 }

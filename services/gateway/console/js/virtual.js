@@ -11,8 +11,8 @@ export class VirtualTable {
     this.items = [];
     this.active = 0;
     this.shown = new Map();
-    this.space = h("div", { class: "vspace", role: "rowgroup" });
-    this.scroller = h("div", { class: "vscroll", tabindex: "-1" }, this.space);
+    this.space = h("div", { class: "vspace", role: "presentation" });
+    this.scroller = h("div", { class: "vscroll", role: "rowgroup" }, this.space);
     this.scroller.style.maxHeight = height;
     const titles = columns.map((column) => h("span", { class: `cell ${column.class}`, role: "columnheader" }, column.title));
     const head = h("div", { class: "vhead", role: "rowgroup" }, h("div", { class: "vrow", role: "row" }, titles));
