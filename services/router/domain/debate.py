@@ -30,6 +30,7 @@ _DESTRUCTIVE, _DEPLOYMENT, _SECURITY, _BULK, _AMBIGUOUS_SCOPE, _OWN_RULE = _ALL 
 _COMMAND = Act.COMMAND
 _WRITING_MARKS = frozenset({">", ">>", "&", "&&", ";", "-delete", "-exec", "-execdir", "xargs", "tee"})
 _FILTERS = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
+_POINTING = frozenset({"it", "them", "those", "these", "this", "that"})
 _CHANGING = CHANGE | TOOL
 _WEIGHTY = SECURITY | BULK | VAGUE | RISKY
 _ACTING = CHANGE | MAKE | READ
@@ -107,7 +108,8 @@ def _weigh(rules: DebateRules, sentence: Sentence, order: Order, end: int, found
     """Look at an order's verb and at the words up to the next order."""
     verb = sentence.words[order.at]
     words, flags = sentence.words[order.at + 1 : end], sentence.flags[order.at + 1 : end]
-    if order.verb in rules.destructive and _destroys_data(rules, words, flags, order):
+    pointed = sentence.seen if words and words[0] in _POINTING else 0
+    if order.verb in rules.destructive and (pointed & DATA or _destroys_data(rules, words, flags, order)):
         _note(found, _DESTRUCTIVE, verb)
     if order.verb in rules.deployment or (order.verb in rules.pushes and _reaches_production(words, flags)):
         _note(found, _DEPLOYMENT, verb)

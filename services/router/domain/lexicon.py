@@ -47,6 +47,8 @@ class Word(IntFlag):
     GIVEN = 1 << 34
     TEXTUAL = 1 << 35
     HARD_FAULT = 1 << 36
+    LINGUAL = 1 << 37
+    NOUNLIKE = 1 << 38
 
 
 # Flags as plain numbers: combining the members of an enum costs more than all the rest of a look-up.
@@ -60,7 +62,7 @@ CLAUSE, REQUEST, NEGATION = int(Word.CLAUSE), int(Word.REQUEST), int(Word.NEGATI
 DATA, SURFACE, SECURITY, KEY_OWNER = (int(Word[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
 BULK, VAGUE, TIME, PRODUCTION = (int(Word[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
 RISKY, GIVEN, TEXTUAL = int(Word.RISKY), int(Word.GIVEN), int(Word.TEXTUAL)
-HARD_FAULT = int(Word.HARD_FAULT)
+HARD_FAULT, LINGUAL, NOUNLIKE = int(Word.HARD_FAULT), int(Word.LINGUAL), int(Word.NOUNLIKE)
 VERB = int(Word.TOOL | Word.CHANGE | Word.MAKE | Word.READ | Word.ASK | Word.TELL)
 _WORD_CLASSES = (
     "question",
@@ -77,6 +79,7 @@ _WORD_CLASSES = (
     "request",
     "given",
     "hard_fault",
+    "nounlike",
 )
 _NOUN_CLASSES = (
     "work",
@@ -84,6 +87,7 @@ _NOUN_CLASSES = (
     "prose",
     "weak_prose",
     "textual",
+    "lingual",
     "data",
     "surface",
     "security",

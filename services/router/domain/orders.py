@@ -14,8 +14,10 @@ from pointsman.services.router.domain.lexicon import (
     GERUND,
     GIVEN,
     LEAD,
+    LINGUAL,
     MAKE,
     NEGATION,
+    NOUNLIKE,
     PROSE,
     READ,
     REQUEST,
@@ -55,6 +57,9 @@ _CONDITIONS = frozenset(
         "instead",
         "with",
     }
+)
+_KNOWN_THINGS = frozenset(
+    {"the", "it", "this", "that", "them", "these", "those", "sure", "all", "every", "my", "our", "your", "each"}
 )
 _FAILING = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
 _PRAISES = frozenset({"good", "nice", "great", "excellent", "awesome", "amazing", "perfect", "super", "wonderful"})
@@ -226,15 +231,25 @@ def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
     if at + 1 == len(words):
         return at > 0 and words[at - 1] in _PRAISES
     word, following = words[at + 1], flags[at + 1]
-    if not following & _NOUN_SIGNS:
-        return False
-    if word in ("of", "vs"):
+    if flags[at] & NOUNLIKE and not following & DETERMINER and _is_compound(words, flags, at):
         return True
-    if following & COPULA and not following & DETERMINER:
+    if not following & _NOUN_SIGNS or word in ("of", "vs"):
+        return word in ("of", "vs")
+    if word in _FAILING or (following & COPULA and not following & DETERMINER):
         return not (word in ("and", "or") or flags[at] & TELL)
-    if word in _FAILING:
-        return not flags[at] & TELL
     return bool(following & WORK) and at + 2 < len(words) and _is_predicate(words[at + 2], flags[at + 2])
+
+
+def _is_compound(words: list[str], flags: list[int], at: int) -> bool:
+    """Release dates of …, search engines changed …, update on …: a noun that looks like a verb."""
+    if words[at + 1] in ("on", "for", "from") and words[at] not in ("search", "check", "run", "build", "test"):
+        return True
+    after = words[at + 2] if at + 2 < len(words) else ""
+    return (
+        after in ("of", "came", "went")
+        or (after.endswith("ed") and not flags[at + 2])
+        or (after != "" and _is_predicate(after, flags[at + 2]))
+    )
 
 
 def _is_predicate(word: str, flag: int) -> bool:
@@ -261,15 +276,27 @@ def _is_work(sentence: Sentence, at: int, verb: int) -> bool:
     seen = sentence.seen
     weak = seen & WEAK_PROSE and (not sentence.flags[at] & WEAK_PROSE or _texts(sentence) > 1)
     first = seen & _NOUN if seen & _NOUN != _NOUN else _first_noun(sentence)
-    if verb & MAKE:
+    if verb & MAKE and not _changes(sentence.words, at):
         return bool(first & WORK) or not (first & PROSE or weak)
     if seen & STRONG_WORK and (verb & CHANGE or not (verb & ASK and first & PROSE)):
         return True
     if verb & ASK and not verb & (CHANGE | READ):
         return bool(first & WORK) and not (weak or seen & PROSE)
-    if verb & ASK or verb & READ:
-        return bool(first & WORK) or not (first & PROSE or seen & GIVEN or (verb & ASK and verb & READ and weak))
-    return bool(first & WORK) or not seen & (TEXTUAL | GIVEN)
+    return bool(first & WORK) or not _is_talk(seen, first, verb, bool(weak))
+
+
+def _is_talk(seen: int, first: int, verb: int, weak: bool) -> bool:
+    """Prose for verbs that can ask for an answer; only language and what is given for the others."""
+    if verb & READ and not verb & CHANGE:
+        return bool(first & PROSE or seen & GIVEN or (verb & ASK and weak))
+    if verb & ASK:
+        return bool(first & PROSE or seen & (GIVEN | LINGUAL))
+    return bool(seen & (TEXTUAL | GIVEN))
+
+
+def _changes(words: list[str], at: int) -> bool:
+    """Make the text bigger changes something; make a list creates it."""
+    return words[at] == "make" and at + 1 < len(words) and words[at + 1] in _KNOWN_THINGS
 
 
 def _texts(sentence: Sentence) -> int:
