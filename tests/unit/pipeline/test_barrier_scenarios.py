@@ -4,6 +4,7 @@ import pytest
 
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain.dag import Node, build_graph, kind_of
 from pointsman.services.pipeline.domain.words import (
     Correction,
     Disposition,
@@ -260,3 +261,44 @@ def test_a_skipped_member_counts_as_arrived() -> None:
         drive.complete(stage)
     answer = drive.do(c.SkipStage("p", "TEST"))
     assert [view.stage for view in answer.next] == ["DOCS"]
+
+
+def test_strict_a_fail_that_arrived_before_the_timeout_goes_back_too() -> None:
+    drive = at_barrier(policy=STRICT)
+    drive.complete("REVIEW", said("FAIL"))
+    answer = drive.fire("barrier:post-dev")
+    assert answer.status is PipelineStatus.ACTIVE
+    assert [view.stage for view in answer.next] == ["DEV"]
+
+
+def test_a_return_from_beside_a_barrier_clears_it() -> None:
+    nodes = [
+        Node("DEV", kind_of("DEV")),
+        Node("DOCS", kind_of("DOCS"), deps=("DEV",), on_fail="DEV"),
+        Node("REVIEW", kind_of("REVIEW"), deps=("DEV",), on_fail="DEV", barrier="both"),
+        Node("TEST", kind_of("TEST"), deps=("DEV",), on_fail="DEV", barrier="both"),
+    ]
+    drive = start(graph=build_graph(nodes))
+    drive.complete("DEV")
+    drive.complete("REVIEW")
+    assert drive.complete("DOCS", said("FAIL")).disposition is Disposition.RETURNED
+    assert drive.pipeline.head.barriers == {}
+    assert drive.timers == {}
+    drive.complete("DEV")
+    assert drive.last(EventName.BARRIER_CREATED).number == 2
+    assert drive.complete("TEST").disposition is Disposition.WAIT
+
+
+def test_strict_nothing_new_is_delegated_while_a_person_is_awaited() -> None:
+    nodes = [
+        Node("REVIEW", kind_of("REVIEW")),
+        Node("PLAN", kind_of("PLAN"), next=("DOCS",)),
+        Node("DOCS", kind_of("DOCS")),
+    ]
+    drive = start(graph=build_graph(nodes), policy=STRICT)
+    for _ in range(3):
+        drive.complete("REVIEW", ())
+    answer = drive.complete("PLAN")
+    assert [(view.stage, view.delegation_id) for view in answer.next] == [("DOCS", "")]
+    drive.do(c.SkipStage("p", "REVIEW"))
+    assert drive.delegate("DOCS").delegation_id == "DOCS#1"
