@@ -49,6 +49,8 @@ def test_dev_reads_the_report_that_is_addressed_to_it() -> None:
 
 def test_a_stage_cannot_read_what_is_addressed_to_another() -> None:
     drive = after_review_fail()
+    with pytest.raises(Refusal, match="not addressed"):
+        addressed_reports(drive.pipeline, "p", "DEV#1", "context:REVIEW")
     drive.complete("DEV")
     for reader in ("REVIEW#2", "TEST#2", "DEV#2", "DEV#1", "NONE#1", "rubbish"):
         with pytest.raises(Refusal) as refused:
