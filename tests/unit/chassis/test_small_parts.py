@@ -84,10 +84,11 @@ def test_a_digest_depends_on_every_field_and_on_where_it_ends() -> None:
         chain("", ("a", "b")),
         chain("", ("ab", "")),
         chain("a", ("b",)),
+        chain("before", ("a", "b")),
         chain("", ("a", "b", 1)),
         chain("", ("a", "b", "1")),
     }
-    assert len(digests) == 5
+    assert len(digests) == 6
 
 
 @pytest.mark.parametrize(
