@@ -2,7 +2,12 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +16,6 @@ import pytest
 
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, reading_pb2, tasks_pb2, workflow_pb2_grpc
 from tests.helpers.eventually import eventually
-from tests.scenarios.processes import running
 
 ID = "killed"
 TASKS = 240
@@ -62,22 +66,38 @@ async def _plan(callers: Callers) -> None:
     await callers.call("Execute", plans_pb2.ExecuteRequest(request_id="go", workflow_id=ID, settings=settings))
 
 
-async def _kill_at(callers: Callers, count: int, process: Any) -> None:
+@contextmanager
+def serving(data: Path) -> Iterator["subprocess.Popen[str]"]:
+    """The workflow service as a process of its own, killed at the end of the block."""
+    environment = {**os.environ, "POINTSMAN_DATA": str(data), "POINTSMAN_SERVER_PORT": "0"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pointsman.services.workflow"], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def _kill_at(callers: Callers, count: int, process: "subprocess.Popen[str]") -> None:
     async def reached() -> bool:
         return len(callers.completed) >= count
 
     await eventually(reached, 60)
-    await asyncio.to_thread(process.kill)
+    process.kill()
 
 
-def _address(process: Any) -> str:
-    return str(process.line_with("workflow is up at").split("up at ")[1].split()[0].rstrip("."))
+def _address(process: "subprocess.Popen[str]") -> str:
+    """The first line that names an address; logs may come before it."""
+    assert process.stdout is not None
+    return next(line.strip() for line in process.stdout if line.startswith("127.0.0.1:"))
 
 
-async def _run(callers: Callers, data: str) -> None:
+async def _run(callers: Callers, data: Path) -> None:
     working: list[asyncio.Task[None]] = []
     for count in (*KILL_AT, TASKS):
-        with running("serve", "workflow", "--port", "0", POINTSMAN_DATA=data) as process:
+        with serving(data) as process:
             callers.address = await asyncio.to_thread(_address, process)
             if not working:
                 await _plan(callers)
@@ -104,5 +124,5 @@ async def _check_journal(callers: Callers) -> None:
 @pytest.mark.timeout(180)
 def test_a_service_that_is_killed_twice_hands_out_each_task_once_and_loses_no_completion(tmp_path: Path) -> None:
     callers = Callers()
-    asyncio.run(_run(callers, str(tmp_path)))
+    asyncio.run(_run(callers, tmp_path))
     assert sorted(callers.claimed) == sorted(callers.completed) == sorted(f"T{number}" for number in range(TASKS))
