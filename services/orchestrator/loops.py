@@ -25,6 +25,10 @@ RETENTION_PAUSE_SECONDS = 600.0
 _GONE = frozenset({Reason.STATE_FORBIDS, Reason.NOT_FOUND})
 
 
+class PeerFaultError(Exception):
+    """A peer has a bug: no refusal for good, it may go better the next time."""
+
+
 class Engine:
     """What drives runs when nobody calls."""
 
@@ -57,10 +61,15 @@ class Engine:
         """Make the call; its answer and the acknowledgement are one commit."""
         call = Call(effect.kind)
         local = self._local.get(call)
-        if local is not None:
-            command = await local(effect, effect.data(requests.REQUESTS[call]))
-        else:
-            command = await self._peers.perform(effect)
+        try:
+            if local is not None:
+                command = await local(effect, effect.data(requests.REQUESTS[call]))
+            else:
+                command = await self._peers.perform(effect)
+        except Refusal as refusal:
+            if refusal.reason is Reason.INTERNAL:
+                raise PeerFaultError(refusal.message) from refusal
+            raise
         await self._acknowledge(effect, command)
 
     async def give_up(self, effect: PendingEffect, refusal: Refusal) -> None:

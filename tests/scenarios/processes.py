@@ -1,98 +1,74 @@
-"""Real processes for scenarios: started, waited for by what they print, and killed the hard way."""
+"""The control plane as four processes, each of which can be killed and started again."""
 
 import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.helpers.eventually import eventually_now
-
-ROOT = Path(__file__).parents[2]
-START_SECONDS = 60.0
+CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 
 
-class Running:
-    """A `pointsman` command in a process group of its own."""
+class Processes:
+    """Four services on one data directory; addresses stay the same over a restart."""
 
-    def __init__(self, arguments: tuple[str, ...], environment: dict[str, str]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "pointsman.cli", *arguments],
-            cwd=ROOT,
-            env={**os.environ, **environment},
+    def __init__(self, data: Path, environment: dict[str, str]) -> None:
+        self._data = data
+        self._environment = environment
+        self._running: dict[str, subprocess.Popen[str]] = {}
+        self.addresses: dict[str, str] = {}
+
+    def start(self, *contexts: str) -> None:
+        """Start services side by side, each at the address it had before."""
+        for context in contexts:
+            self._running[context] = self._launch(context)
+        for context in contexts:
+            output = self._running[context].stdout
+            assert output is not None
+            self.addresses[context] = output.readline().split()[-1]
+
+    def _launch(self, context: str) -> "subprocess.Popen[str]":
+        known = self.addresses.get(context, "127.0.0.1:0")
+        peers = {f"POINTSMAN_PEERS_{name.upper()}": address for name, address in self.addresses.items()}
+        environment = {
+            **os.environ,
+            **peers,
+            **self._environment,
+            "POINTSMAN_DATA": str(self._data),
+            "POINTSMAN_SERVER_PORT": known.rpartition(":")[2],
+            "GRPC_VERBOSITY": "ERROR",
+        }
+        return subprocess.Popen(
+            [sys.executable, "-m", f"pointsman.services.{context}"],
+            env=environment,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.DEVNULL,
             text=True,
-            start_new_session=True,
         )
-        self.lines: list[str] = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as output:
-            self.lines.extend(iter(output.readline, ""))
+    def kill(self, context: str) -> None:
+        """The process is gone at once, without a word."""
+        process = self._running.pop(context)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
 
-    def line_with(self, words: str) -> str:
-        """The first line that has these words, once it is printed."""
-
-        def found() -> str:
-            assert self._process.poll() is None or any(words in line for line in self.lines), self.lines
-            return next((line for line in self.lines if words in line), "")
-
-        return eventually_now(found, START_SECONDS)
-
-    def kill(self) -> None:
-        """End it the hard way: kill -9."""
-        self._process.kill()
-        self._process.wait()
-        self._reader.join()
-
-    def stop(self) -> int:
-        """Ask it to end, and wait for that."""
-        with suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGTERM)
-        return self.wait()
-
-    def wait(self, seconds: float = 60.0) -> int:
-        """Its exit code."""
-        code = self._process.wait(seconds)
-        self._reader.join()
-        return code
-
-    @property
-    def ended(self) -> bool:
-        """Whether it has ended."""
-        return self._process.poll() is not None
+    def stop(self) -> None:
+        """End what still runs."""
+        for context in tuple(self._running):
+            self.kill(context)
 
 
 @contextmanager
-def running(*arguments: str, **environment: str) -> Iterator[Running]:
-    """A command that is killed at the end of the block, if it still runs."""
-    process = Running(arguments, environment)
+def processes(data: Path, **environment: str) -> Iterator[Processes]:
+    """All four services, each in its own process."""
+    group = Processes(data, environment)
     try:
-        yield process
+        group.start("router", "workflow", "pipeline")
+        group.start("orchestrator")
+        yield group
     finally:
-        if not process.ended:
-            process.kill()
-
-
-def finished(*arguments: str, **environment: str) -> tuple[int, str]:
-    """A command's exit code and output."""
-    with running(*arguments, **environment) as process:
-        code = process.wait(120)
-        return code, "".join(process.lines)
-
-
-def processes_with(marker: str) -> list[int]:
-    """Ids of processes whose command line has a marker."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if marker.encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-    return found
+        group.stop()

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import grpc
 import pytest
 
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
@@ -179,3 +180,46 @@ async def test_an_exhausted_budget_waits_and_goes_on_when_raised(tmp_path: Path)
         assert run.waiting_for.who == "assignments"
         await here.answer(run, runs.ANSWER_KIND_RAISE, budget=runs.Budget(assignments=50))
         assert (await here.ended(run.id)).state == runs.RUN_STATE_COMPLETE
+
+
+async def test_ended_runs_are_forgotten_in_all_stores_and_live_ones_never(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        ended = await here.ended((await here.submit()).id)
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
+        live = await here.reached((await here.submit("Rename the class in src/lexer.py")).id, runs.RUN_STATE_CODER_EXEC)
+    async with plane(tmp_path, NOBODY, retention_days=1e-9) as here:
+
+        async def is_gone() -> bool:
+            listed = await here.runs.ListRuns(pb.ListRunsRequest())
+            return [run.id for run in listed.runs] == [live.id]
+
+        await eventually(is_gone)
+        for call in (
+            here.runs.ListTransitions(pb.ListTransitionsRequest(run_id=ended.id)),
+            here.workflow.GetWorkflow(reading.GetWorkflowRequest(workflow_id=ended.epic_id)),
+            here.pipeline.GetPipeline(pipelines.GetPipelineRequest(pipeline_id=ended.tasks[0].pipeline_id)),
+        ):
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call
+            assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+        assert (await here.get(live.id)).state == runs.RUN_STATE_CODER_EXEC
+
+
+async def test_the_kept_message_of_a_resumed_run_starts_by_itself_after_complete(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
+        first = await here.reached((await here.submit(session_id="s")).id, runs.RUN_STATE_CODER_EXEC)
+        rival = await here.asked((await here.submit("Rename the function in src/lexer.py", session_id="s")).id)
+        await here.answer(rival, runs.ANSWER_KIND_SWITCH)
+        await here.ended(first.id)
+        await here.runs.CancelRun(pb.CancelRunRequest(request_id="c", run_id=rival.id))
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SUCCESS)
+        second = await here.ended((await here.submit("Move src/a.py to src/b.py", resume=pb.RESUME_YES)).id)
+        assert (second.state, second.epic_id) == (runs.RUN_STATE_COMPLETE, first.epic_id)
+
+        async def completed() -> list[str]:
+            request = pb.ListRunsRequest(states=[runs.RUN_STATE_COMPLETE])
+            listed = [run.intent for run in (await here.runs.ListRuns(request)).runs]
+            return listed if len(listed) == 2 else []
+
+        assert (await eventually(completed, 20))[0] == "Move src/a.py to src/b.py"
