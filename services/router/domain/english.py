@@ -35,7 +35,7 @@ from pointsman.services.router.domain.sentence import (
 )
 
 _PERSONS = frozenset({"i", "you", "we", "they"})
-_PERSONAL = _PERSONS | {"my", "i'm", "i've", "we're", "you're", "he", "she", "our"}
+_PERSONAL = (_PERSONS - {"you"}) | {"my", "i'm", "i've", "we're", "you're", "he", "she", "our"}
 _DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
 _COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
 _STARTING_MARKS = frozenset("_$~./@" + MASK)
@@ -151,7 +151,7 @@ def _statement(english: English, sentence: Sentence) -> Act:
         return _APPROVAL
     if "personal_wish" in hits:
         return _REQUEST
-    work = bool(seen & WORK) or not seen & PROSE
+    work = bool(seen & WORK) or not seen & PROSE or bool(sentence.flags[0] & FAULT)
     if "wish" in hits and work:
         return _WISH
     if work and "topic" not in hits and (_is_fault(sentence, hits) or _is_behaviour(sentence)):
@@ -172,7 +172,7 @@ def _is_behaviour(sentence: Sentence) -> bool:
 def _is_fault(sentence: Sentence, hits: frozenset[str]) -> bool:
     """Something is said not to work; a feeling or a polite phrase is no fault."""
     seen = sentence.seen
-    if "no_fault" in hits or not (seen & FAULT or "fault" in hits):
+    if "no_fault" in hits or not (seen & FAULT or "fault" in hits or "not" in sentence.words[1:]):
         return False
     personal = sentence.words[0] in _PERSONAL and not seen & WORK
     return not personal or bool(seen & HARD_FAULT)

@@ -176,14 +176,22 @@ def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Or
         return None
     flag = flags[at]
     if flag & VERB:
-        if words[at] == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
-            return _order_at(english, sentence, _skip_fillers(sentence, at + 1), _FIRST)
-        if _is_noun_here(words, flags, at):
-            return None
-        return Order(words[at], flag & VERB, at, _is_work(sentence, at, flag))
+        return _plain_order(english, sentence, at)
     if at < last and words[at] == "let's":
-        return _order_at(english, sentence, at + 1, _FIRST)
+        return _order_at(english, sentence, at + 1, _FIRST) or Order(words[at + 1], CHANGE, at + 1, work=True)
     return _unusual_order(english, sentence, at, place)
+
+
+def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
+    """The order of a verb in its base form: help me …, consider doing …, or what the verb itself says."""
+    words, flags, last = sentence.words, sentence.flags, len(sentence.words) - 1
+    if words[at] == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
+        return _order_at(english, sentence, _skip_fillers(sentence, at + 1), _FIRST)
+    if flags[at] & TELL and at < last and flags[at + 1] & GERUND:
+        return _make_order(english, sentence, at + 1)
+    if _is_noun_here(words, flags, at):
+        return None
+    return Order(words[at], flags[at] & VERB, at, _is_work(sentence, at, flags[at]))
 
 
 def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
