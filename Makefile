@@ -7,7 +7,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help setup run up test check bench proto lock docs
+.PHONY: help setup run up test check bench proto lock docs screenshots
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -63,3 +63,6 @@ lock: ## resolve the dependencies anew into the two lock files (needs uv)
 	uv lock --upgrade
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --no-default-groups -o requirements.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --group dev -o requirements-dev.lock
+
+screenshots: $(DEV_STAMP) ## take the README's pictures of the console (needs chromium)
+	@$(BIN)/python -m tests.e2e.screenshots

@@ -33,6 +33,7 @@ OPTIONS: dict[str, Any] = {
     "ws": "none",
     "server_header": False,
     "proxy_headers": False,
+    "limit_concurrency": 1000,
     "timeout_graceful_shutdown": 2,
 }
 

@@ -26,6 +26,7 @@ from pointsman.services.gateway.peers import Metadata, Peers
 from pointsman.services.gateway.wire import decode, encode, from_query, read_json
 
 LINES = "application/x-ndjson"
+MAX_TOKEN = 4096
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -73,6 +74,8 @@ class Gateway:
         message = await self._message(method, request)
         resume(method, message, request.headers.get(LAST_EVENT_ID, ""))
         validate(message, method.full_name)
+        if request.method == "HEAD":
+            return Response(media_type=MEDIA_TYPE)
         call = self.peers.watch(method, message, metadata_of(request))
         events = EventStream(method, call, self.settings.keep_alive_seconds, self.stopped).events()
         return StreamingResponse(events, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
@@ -140,8 +143,8 @@ def metadata_of(request: Request) -> Metadata:
     token = request.headers.get("authorization", "")
     if not token:
         return metadata
-    if not token.isascii() or not token.isprintable():
-        raise Refusal(Reason.UNAUTHENTICATED, "the authorization header is not printable ASCII")
+    if len(token) > MAX_TOKEN or not token.isascii() or not token.isprintable():
+        raise Refusal(Reason.UNAUTHENTICATED, f"the authorization header is not printable ASCII of at most {MAX_TOKEN}")
     return (*metadata, ("authorization", token))
 
 

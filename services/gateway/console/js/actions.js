@@ -11,28 +11,76 @@ const ANSWERS = {
   SWITCH: { then: "The other run of the session is parked (its work stays resumable); this one goes on." },
   KEEP: { then: "This run is stored for later and ends; the other one goes on undisturbed." },
   MERGE: { then: "This message is handed to the other run as a change of requirement; this run ends." },
-  CLARIFIED: { then: "The run goes on with what you write here instead of its message.", text: "What was meant", confidence: true },
+  CLARIFIED: {
+    then: "The run goes on with what you write here instead of its message.",
+    text: "What was meant",
+    confidence: true,
+  },
   ACCEPT: { then: "The work is accepted on your word and counts as done.", task: true },
   REJECT: { then: "The work is rejected and done again.", text: "What is wrong with it", task: true },
   PROCEED: { then: "The plan is taken as it is; its open remarks become residual risks." },
   MODIFY: { then: "The plan is made anew with your remark.", text: "What to change" },
   ESCALATE: { then: "The plan is treated as not good enough; the run stops and asks again." },
   RAISE: { then: "The run may spend more and goes on at once.", budget: true },
-  UNBLOCK: { then: "The dependency counts as there; tasks that waited for it become ready.", text: "Dependency (or all)", subjects: true },
+  UNBLOCK: {
+    then: "The dependency counts as there; tasks that waited for it become ready.",
+    text: "Dependency (or all)",
+    subjects: true,
+  },
   RETRY: { then: "The failed task is tried again.", task: true },
-  SKIP: { then: "The task is left out for good, and what depends on it goes on without it. Recorded as a risk.", text: "Why", task: true },
-  WAIVE: { then: "The hard constraint is taken out of the way. Recorded as a high risk.", text: "Constraint", subjects: true },
+  SKIP: {
+    then: "The task is left out for good, and what depends on it goes on without it. Recorded as a risk.",
+    text: "Why",
+    task: true,
+  },
+  WAIVE: {
+    then: "The hard constraint is taken out of the way. Recorded as a high risk.",
+    text: "Constraint",
+    subjects: true,
+  },
   RESUME: { then: "The paused work goes on." },
   RESTART_STAGE: { then: "The stage and everything after it run again, with fresh retries.", stage: true },
   SKIP_STAGE: { then: "The stage counts as skipped, never as passed. Recorded as a risk.", stage: true },
 };
 const PLAN_ACTIONS = [
   { title: "resume", method: "Resume", when: ["PAUSED"], then: "The paused workflow runs on." },
-  { title: "unblock", method: "Unblock", when: ["BLOCKED"], then: "The dependency counts as there; tasks that waited for it become ready.", choose: "dependencies" },
-  { title: "retry a task", method: "RetryTask", when: ["FAILED"], then: "The failed task goes back to pending and the workflow runs again.", choose: "FAILED" },
-  { title: "skip a task", method: "SkipTask", when: ["FAILED", "BLOCKED"], then: "The task is left out for good. A skipped quality gate is recorded as a high risk.", choose: "OPEN", reason: true },
-  { title: "waive a constraint", method: "WaiveConstraint", when: ["PAUSED"], then: "The hard constraint is taken out of the way. Recorded as a high risk.", choose: "constraints", reason: true },
-  { title: "cancel the plan", method: "CancelPlan", when: ["PLANNED", "PAUSED", "BLOCKED", "FAILED", "IDLE"], then: "The plan ends; it can no longer be resumed.", danger: true },
+  {
+    title: "unblock",
+    method: "Unblock",
+    when: ["BLOCKED"],
+    then: "The dependency counts as there; tasks that waited for it become ready.",
+    choose: "dependencies",
+  },
+  {
+    title: "retry a task",
+    method: "RetryTask",
+    when: ["FAILED"],
+    then: "The failed task goes back to pending and the workflow runs again.",
+    choose: "FAILED",
+  },
+  {
+    title: "skip a task",
+    method: "SkipTask",
+    when: ["FAILED", "BLOCKED"],
+    then: "The task is left out for good. A skipped quality gate is recorded as a high risk.",
+    choose: "OPEN",
+    reason: true,
+  },
+  {
+    title: "waive a constraint",
+    method: "WaiveConstraint",
+    when: ["PAUSED"],
+    then: "The hard constraint is taken out of the way. Recorded as a high risk.",
+    choose: "constraints",
+    reason: true,
+  },
+  {
+    title: "cancel the plan",
+    method: "CancelPlan",
+    when: ["PLANNED", "PAUSED", "BLOCKED", "FAILED", "IDLE"],
+    then: "The plan ends; it can no longer be resumed.",
+    danger: true,
+  },
 ];
 
 export function planActions(status) {
@@ -43,14 +91,29 @@ export function askAnswer(run, kind) {
   const rule = ANSWERS[word(kind)] ?? { then: "The answer is given." };
   const { question } = run;
   const fields = [
-    rule.text && field("text", rule.text, { list: rule.subjects ? question.subjects : [], value: rule.subjects ? (question.subjects[0] ?? "") : "", required: true }),
-    rule.task && field("task_id", "Task (empty: all that the question names)", { list: run.tasks.map((task) => task.task_id) }),
-    rule.stage && field("stage", "Stage", { list: question.subjects, value: question.subjects.at(-1) ?? "", required: true }),
-    rule.confidence && field("confidence", "How sure you are, 0 to 1", { type: "number", value: "1", step: "0.05", min: "0", max: "1" }),
+    rule.text &&
+      field("text", rule.text, {
+        list: rule.subjects ? question.subjects : [],
+        value: rule.subjects ? (question.subjects[0] ?? "") : "",
+        required: true,
+      }),
+    rule.task &&
+      field("task_id", "Task (empty: all that the question names)", { list: run.tasks.map((task) => task.task_id) }),
+    rule.stage &&
+      field("stage", "Stage", { list: question.subjects, value: question.subjects.at(-1) ?? "", required: true }),
+    rule.confidence &&
+      field("confidence", "How sure you are, 0 to 1", { type: "number", value: "1", step: "0.05", min: "0", max: "1" }),
     rule.budget && budgetFields(run),
   ];
   return dialog(`Answer: ${plain(kind)}`, rule.then, fields, async (values) => {
-    const sent = { run_id: run.id, question_id: question.id, answer: kind, text: values.text ?? "", task_id: values.task_id ?? "", stage: values.stage ?? "" };
+    const sent = {
+      run_id: run.id,
+      question_id: question.id,
+      answer: kind,
+      text: values.text ?? "",
+      task_id: values.task_id ?? "",
+      stage: values.stage ?? "",
+    };
     if (rule.confidence) sent.confidence = Number(values.confidence);
     if (rule.budget) sent.budget = budgetOf(values);
     await change(ORCHESTRATOR, "Answer", sent);
@@ -59,19 +122,31 @@ export function askAnswer(run, kind) {
 }
 
 export function askCancel(run) {
-  const then = "The run ends for good: its assignments, pipelines and workflow are cancelled. What was accepted so far stays.";
-  return dialog("Cancel the run", then, [field("reason", "Why", {})], async ({ reason }) => {
-    await change(ORCHESTRATOR, "CancelRun", { run_id: run.id, reason });
-    toast("The run is cancelled", "good");
-  }, true);
+  const then =
+    "The run ends for good: its assignments, pipelines and workflow are cancelled. What was accepted so far stays.";
+  return dialog(
+    "Cancel the run",
+    then,
+    [field("reason", "Why", {})],
+    async ({ reason }) => {
+      await change(ORCHESTRATOR, "CancelRun", { run_id: run.id, reason });
+      toast("The run is cancelled", "good");
+    },
+    true,
+  );
 }
 
 export function askChange(run) {
   const then = "Live work is cancelled, tasks are released and the plan is patched with what you write.";
-  return dialog("Change the requirement", then, [field("message", "What is wanted in addition or instead", { area: true, required: true })], async ({ message }) => {
-    await change(ORCHESTRATOR, "ChangeRequirement", { run_id: run.id, message });
-    toast("The requirement is changed", "good");
-  });
+  return dialog(
+    "Change the requirement",
+    then,
+    [field("message", "What is wanted in addition or instead", { area: true, required: true })],
+    async ({ message }) => {
+      await change(ORCHESTRATOR, "ChangeRequirement", { run_id: run.id, message });
+      toast("The requirement is changed", "good");
+    },
+  );
 }
 
 export function askPlan(action, workflow, tasks, done) {
@@ -80,11 +155,17 @@ export function askPlan(action, workflow, tasks, done) {
     action.choose && field("subject", "Which one", { list: choices, value: choices[0] ?? "", required: true }),
     action.reason && field("reason", "Why", { required: true }),
   ];
-  return dialog(action.title, action.then, fields, async (values) => {
-    await change(WORKFLOW, action.method, { workflow_id: workflow.workflow_id, ...planFields(action, values) });
-    toast(`Done: ${action.title}`, "good");
-    done();
-  }, action.danger);
+  return dialog(
+    action.title,
+    action.then,
+    fields,
+    async (values) => {
+      await change(WORKFLOW, action.method, { workflow_id: workflow.workflow_id, ...planFields(action, values) });
+      toast(`Done: ${action.title}`, "good");
+      done();
+    },
+    action.danger,
+  );
 }
 
 function planFields(action, values) {
@@ -121,15 +202,28 @@ function field(name, title, { type = "text", area = false, value = "", list = []
   const input = area
     ? h("textarea", { id, name, rows: 4, required }, value)
     : h("input", { id, name, type, value, required, list: list.length ? `${id}-list` : undefined, ...rest });
-  const options = list.length ? h("datalist", { id: `${id}-list` }, list.slice(0, 200).map((one) => h("option", { value: one }))) : null;
+  const options = list.length
+    ? h(
+        "datalist",
+        { id: `${id}-list` },
+        list.slice(0, 200).map((one) => h("option", { value: one })),
+      )
+    : null;
   return h("p", { class: "field" }, h("label", { for: id }, title), input, options);
 }
 
 function dialog(title, consequence, fields, act, danger = false) {
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const confirm = h("button", { type: "submit", class: danger ? "danger" : "primary" }, "Confirm");
-  const form = h("form", { method: "dialog" }, h("h2", { id: "dialog-title" }, title), h("p", { class: "consequence" }, consequence), fields, problem,
-    h("div", { class: "actions" }, confirm, h("button", { type: "button", onclick: () => box.close() }, "Back")));
+  const form = h(
+    "form",
+    { method: "dialog" },
+    h("h2", { id: "dialog-title" }, title),
+    h("p", { class: "consequence" }, consequence),
+    fields,
+    problem,
+    h("div", { class: "actions" }, confirm, h("button", { type: "button", onclick: () => box.close() }, "Back")),
+  );
   const box = h("dialog", { "aria-labelledby": "dialog-title" }, form);
   const opener = document.activeElement;
   box.addEventListener("close", () => {
@@ -143,7 +237,10 @@ function dialog(title, consequence, fields, act, danger = false) {
       await act(Object.fromEntries(new FormData(form)));
       box.close();
     } catch (error) {
-      problem.textContent = [error.message, ...(error.violations ?? []).map((one) => `${one.field}: ${one.description}`)].join("\n");
+      problem.textContent = [
+        error.message,
+        ...(error.violations ?? []).map((one) => `${one.field}: ${one.description}`),
+      ].join("\n");
       problem.hidden = false;
       confirm.disabled = false;
     }

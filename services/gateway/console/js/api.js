@@ -57,7 +57,10 @@ export async function change(service, method, request) {
 export async function* pages(service, method, request, items) {
   let token = "";
   do {
-    const answer = await call(service, method, { ...request, page: { page_size: token ? 1000 : 100, page_token: token } });
+    const answer = await call(service, method, {
+      ...request,
+      page: { page_size: token ? 1000 : 100, page_token: token },
+    });
     yield answer[items];
     token = answer.next_page_token;
   } while (token);

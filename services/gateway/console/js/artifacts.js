@@ -5,7 +5,14 @@ import { h, toast } from "./dom.js";
 import { events } from "./watch.js";
 import { clock, parsed, shortId, snake } from "./words.js";
 
-const TITLES = { planned: "Plan", epic_resumed: "Plan (resumed)", researched: "Research", designed: "Design", work_handed_in: "Work", wave_verified: "Verification" };
+const TITLES = {
+  planned: "Plan",
+  epic_resumed: "Plan (resumed)",
+  researched: "Research",
+  designed: "Design",
+  work_handed_in: "Work",
+  wave_verified: "Verification",
+};
 const SHOWN_BYTES = 200000;
 
 export function artifactsView(transitions) {
@@ -14,7 +21,14 @@ export function artifactsView(transitions) {
     if (!TITLES[one.event]) continue;
     const data = parsed(one.payload_json);
     const text = data.document ?? data.plan?.document ?? data.work?.document ?? "";
-    if (text) rows.push({ seq: one.seq, at: one.at, title: TITLES[one.event], about: data.slot ?? data.task_id ?? "", body: snake(parsed(text)) });
+    if (text)
+      rows.push({
+        seq: one.seq,
+        at: one.at,
+        title: TITLES[one.event],
+        about: data.slot ?? data.task_id ?? "",
+        body: snake(parsed(text)),
+      });
   }
   if (rows.length === 0) return [h("p", { class: "empty" }, "Nothing has been handed over yet.")];
   return rows.reverse().map(row);
@@ -22,11 +36,22 @@ export function artifactsView(transitions) {
 
 function row({ seq, at, title, about, body }) {
   const stored = references(body);
-  return h("details", { class: "artifact", "data-seq": seq },
+  return h(
+    "details",
+    { class: "artifact", "data-seq": seq },
     h("summary", {}, h("strong", {}, title), ` ${about} `, h("span", { class: "dim" }, clock(at))),
     texts(body).map(([name, text]) => [h("h4", {}, name), h("pre", {}, text)]),
-    stored.map((one) => h("p", {}, h("code", {}, shortId(one.sha256)), ` ${one.size_bytes ?? "?"} bytes, ${one.media_type ?? ""} `, h("button", { type: "button", class: "quiet", onclick: () => download(one) }, "download"))),
-    h("details", {}, h("summary", {}, "All of it"), h("pre", {}, JSON.stringify(body, null, 1).slice(0, SHOWN_BYTES))));
+    stored.map((one) =>
+      h(
+        "p",
+        {},
+        h("code", {}, shortId(one.sha256)),
+        ` ${one.size_bytes ?? "?"} bytes, ${one.media_type ?? ""} `,
+        h("button", { type: "button", class: "quiet", onclick: () => download(one) }, "download"),
+      ),
+    ),
+    h("details", {}, h("summary", {}, "All of it"), h("pre", {}, JSON.stringify(body, null, 1).slice(0, SHOWN_BYTES))),
+  );
 }
 
 // Documents are `{text}` or `{artifact}`; the texts are what people want to read.
@@ -43,11 +68,14 @@ function references(body) {
 }
 
 async function download(artifact) {
-  const answer = await fetch(`/api/v1/${ARTIFACTS}/Get?sha256=${encodeURIComponent(artifact.sha256)}`, { headers: headers() });
+  const answer = await fetch(`/api/v1/${ARTIFACTS}/Get?sha256=${encodeURIComponent(artifact.sha256)}`, {
+    headers: headers(),
+  });
   const parts = [];
   for await (const event of events(answer.body)) {
     if (event.kind === "refusal") return toast("The artifact is not there any more", "bad");
-    if (event.kind === "message" && event.data) parts.push(Uint8Array.from(atob(JSON.parse(event.data).chunk), (letter) => letter.charCodeAt(0)));
+    if (event.kind === "message" && event.data)
+      parts.push(Uint8Array.from(atob(JSON.parse(event.data).chunk), (letter) => letter.charCodeAt(0)));
   }
   const url = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
   h("a", { href: url, download: `${artifact.sha256.slice(0, 12)}.bin` }).click();

@@ -18,12 +18,16 @@ function fill(element, properties, children) {
     else if (name in element && !(element instanceof SVGElement) && typeof value === "boolean") element[name] = value;
     else element.setAttribute(name, String(value));
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
 export function replace(element, ...children) {
-  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.replaceChildren(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -32,7 +36,12 @@ export function chip(text, tone) {
 }
 
 export function section(id, title, ...children) {
-  return h("section", { id, class: "block", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), children);
+  return h(
+    "section",
+    { id, class: "block", "aria-labelledby": `${id}-title` },
+    h("h2", { id: `${id}-title` }, title),
+    children,
+  );
 }
 
 export function link(path, ...children) {

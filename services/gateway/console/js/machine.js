@@ -11,11 +11,19 @@ const FROM_ANYWHERE = new Set(["cancel", "fatal_error", "requirement_changed"]);
 export class MachineView {
   constructor(machine) {
     this.states = machine.states.map(word);
-    this.rows = machine.transitions.map((row) => ({ source: word(row.source), target: word(row.target), event: row.event, guard: row.guard }));
+    this.rows = machine.transitions.map((row) => ({
+      source: word(row.source),
+      target: word(row.target),
+      event: row.event,
+      guard: row.guard,
+    }));
     this.terminal = new Set(machine.terminal.map(word));
     this.element = h("div", { class: "graph", id: "machine-graph" });
     this.way = h("ol", { class: "way", "aria-label": "The way taken" });
-    this.rank = ranks(this.states, this.main.map((row) => [row.source, row.target]));
+    this.rank = ranks(
+      this.states,
+      this.main.map((row) => [row.source, row.target]),
+    );
     const last = Math.max(...this.rank.values());
     for (const state of this.terminal) this.rank.set(state, last);
   }
@@ -30,10 +38,20 @@ export class MachineView {
     const taken = count(transitions);
     const moves = transitions.filter(isMove);
     const latest = moves.at(-1);
-    const lines = this.edges(taken).map(([source, target, events]) => edge(places, source, target, events, taken, latest));
-    const boxes = this.states.map((state) => box(state, places.get(state), { current, visited: moves, terminal: this.terminal }));
+    const lines = this.edges(taken).map(([source, target, events]) =>
+      edge(places, source, target, events, taken, latest),
+    );
+    const boxes = this.states.map((state) =>
+      box(state, places.get(state), { current, visited: moves, terminal: this.terminal }),
+    );
     const about = `The machine with ${this.states.length} states; the run is in ${current} after ${moves.length} moves.`;
-    const picture = svg("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height, role: "img", "aria-label": about }, marker(), lines, boxes);
+    const picture = svg(
+      "svg",
+      { viewBox: `0 0 ${across} ${height}`, width: across, height, role: "img", "aria-label": about },
+      marker(),
+      lines,
+      boxes,
+    );
     replace(this.element, picture);
     this.drawWay(moves);
   }
@@ -41,7 +59,9 @@ export class MachineView {
   drawWay(moves) {
     const shown = moves.slice(-40);
     const skipped = moves.length - shown.length;
-    const items = shown.map((move) => h("li", { title: move.event }, h("span", { class: "dim" }, `${move.event} → `), move.to_state));
+    const items = shown.map((move) =>
+      h("li", { title: move.event }, h("span", { class: "dim" }, `${move.event} → `), move.to_state),
+    );
     replace(this.way, skipped ? h("li", { class: "dim" }, `${skipped} moves before`) : null, items);
   }
 
@@ -73,7 +93,21 @@ function count(transitions) {
 }
 
 function marker() {
-  const arrow = (id) => svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerUnits: "userSpaceOnUse", markerWidth: 9, markerHeight: 9, orient: "auto" }, svg("path", { d: "M0 0 L8 4 L0 8 z" }));
+  const arrow = (id) =>
+    svg(
+      "marker",
+      {
+        id,
+        viewBox: "0 0 8 8",
+        refX: 7,
+        refY: 4,
+        markerUnits: "userSpaceOnUse",
+        markerWidth: 9,
+        markerHeight: 9,
+        orient: "auto",
+      },
+      svg("path", { d: "M0 0 L8 4 L0 8 z" }),
+    );
   return svg("defs", {}, arrow("arrow"), arrow("arrow-way"));
 }
 
@@ -82,15 +116,27 @@ function edge(places, source, target, events, taken, latest) {
   const isLatest = latest && latest.from_state === source && latest.to_state === target;
   const from = places.get(source);
   const to = places.get(target);
-  const label = times > 1 ? svg("text", { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 - 4, class: "times" }, `${times}×`) : null;
-  const line = svg("path", { d: curve(from, to, BOX), class: `edge ${times ? "taken" : ""} ${isLatest ? "latest" : ""}`, "marker-end": `url(#${times ? "arrow-way" : "arrow"})` });
+  const label =
+    times > 1 ? svg("text", { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 - 4, class: "times" }, `${times}×`) : null;
+  const line = svg("path", {
+    d: curve(from, to, BOX),
+    class: `edge ${times ? "taken" : ""} ${isLatest ? "latest" : ""}`,
+    "marker-end": `url(#${times ? "arrow-way" : "arrow"})`,
+  });
   return svg("g", {}, svg("title", {}, `${source} → ${target}: ${events.join(", ")}`), line, label);
 }
 
 function box(state, place, { current, visited, terminal }) {
   const been = visited.some((move) => move.from_state === state || move.to_state === state);
   const kind = state === current ? "now" : been ? "been" : "";
-  return svg("g", { class: `node ${kind} ${terminal.has(state) ? "terminal" : ""}`, "data-state": state, transform: `translate(${place.x} ${place.y})` },
+  return svg(
+    "g",
+    {
+      class: `node ${kind} ${terminal.has(state) ? "terminal" : ""}`,
+      "data-state": state,
+      transform: `translate(${place.x} ${place.y})`,
+    },
     svg("rect", { x: -BOX.halfWidth, y: -BOX.halfHeight, width: 2 * BOX.halfWidth, height: 2 * BOX.halfHeight, rx: 7 }),
-    svg("text", { y: 4 }, state));
+    svg("text", { y: 4 }, state),
+  );
 }

@@ -43,12 +43,20 @@ async function show() {
 
 function failure(error) {
   const again = h("button", { type: "button", onclick: show }, "Try again");
-  return h("div", { class: "failure", role: "alert" }, h("h1", {}, "This page cannot be shown"), h("p", {}, error.message), again);
+  return h(
+    "div",
+    { class: "failure", role: "alert" },
+    h("h1", {}, "This page cannot be shown"),
+    h("p", {}, error.message),
+    again,
+  );
 }
 
 function mark() {
   for (const anchor of document.querySelectorAll("header nav a")) {
-    const here = location.pathname.startsWith(new URL(anchor.href).pathname) || (location.pathname === "/" && anchor.pathname === "/runs");
+    const here =
+      location.pathname.startsWith(new URL(anchor.href).pathname) ||
+      (location.pathname === "/" && anchor.pathname === "/runs");
     if (here) anchor.setAttribute("aria-current", "page");
     else anchor.removeAttribute("aria-current");
   }
@@ -66,12 +74,15 @@ function theme() {
   const stored = localStorage.getItem("theme");
   if (stored) root.dataset.theme = stored;
   document.getElementById("theme").addEventListener("click", () => {
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    const dark = root.dataset.theme
+      ? root.dataset.theme === "dark"
+      : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
     localStorage.setItem("theme", root.dataset.theme);
   });
 }
 
+document.getElementById("live").textContent = "ready";
 document.addEventListener("click", onClick);
 addEventListener("popstate", show);
 theme();

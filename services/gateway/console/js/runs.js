@@ -25,7 +25,12 @@ export async function show(main, { signal, go }) {
   document.title = "Runs · Pointsman";
   const filters = readFilters();
   const count = h("p", { class: "dim", role: "status", id: "run-count" }, "loading");
-  const table = new VirtualTable({ label: "Runs", columns: COLUMNS, row, onOpen: (run) => go(`/runs/${encodeURIComponent(run.id)}`) });
+  const table = new VirtualTable({
+    label: "Runs",
+    columns: COLUMNS,
+    row,
+    onOpen: (run) => go(`/runs/${encodeURIComponent(run.id)}`),
+  });
   const draw = (feed) => redraw(feed, table, count, readFilters());
   const form = filterForm(filters, () => draw(feed));
   const states = (GROUPS[filters.state]?.states ?? [filters.state]).map((state) => `RUN_STATE_${state}`);
@@ -55,14 +60,56 @@ function filterForm(filters, redrawNow) {
     if (reload) dispatchEvent(new PopStateEvent("popstate"));
     else redrawNow();
   };
-  const group = h("div", { class: "tabs", role: "group", "aria-label": "State" }, Object.entries(GROUPS).map(([key, { title }]) =>
-    h("button", { type: "button", "aria-pressed": String(filters.state === key), onclick: () => set("state", key, true) }, title)));
-  const waits = h("select", { "aria-label": "Waits for", onchange: (event) => set("waits", event.target.value) },
-    WAITS.map((kind) => h("option", { value: kind, selected: kind === filters.waits }, kind ? `waits for ${plain(kind)}` : "waits for anything")));
-  const text = h("input", { type: "search", placeholder: "Text, id or epic", "aria-label": "Search", value: filters.text, oninput: (event) => set("q", event.target.value) });
-  const session = h("input", { placeholder: "Session", "aria-label": "Session", value: filters.session, onchange: (event) => set("session", event.target.value, true) });
-  const label = h("input", { placeholder: "Label, as team=a", "aria-label": "Label", value: filters.label, onchange: (event) => set("label", event.target.value, true) });
-  return h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() }, group, waits, text, session, label);
+  const group = h(
+    "div",
+    { class: "tabs", role: "group", "aria-label": "State" },
+    Object.entries(GROUPS).map(([key, { title }]) =>
+      h(
+        "button",
+        { type: "button", "aria-pressed": String(filters.state === key), onclick: () => set("state", key, true) },
+        title,
+      ),
+    ),
+  );
+  const waits = h(
+    "select",
+    { "aria-label": "Waits for", onchange: (event) => set("waits", event.target.value) },
+    WAITS.map((kind) =>
+      h(
+        "option",
+        { value: kind, selected: kind === filters.waits },
+        kind ? `waits for ${plain(kind)}` : "waits for anything",
+      ),
+    ),
+  );
+  const text = h("input", {
+    type: "search",
+    placeholder: "Text, id or epic",
+    "aria-label": "Search",
+    value: filters.text,
+    oninput: (event) => set("q", event.target.value),
+  });
+  const session = h("input", {
+    placeholder: "Session",
+    "aria-label": "Session",
+    value: filters.session,
+    onchange: (event) => set("session", event.target.value, true),
+  });
+  const label = h("input", {
+    placeholder: "Label, as team=a",
+    "aria-label": "Label",
+    value: filters.label,
+    onchange: (event) => set("label", event.target.value, true),
+  });
+  return h(
+    "form",
+    { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+    group,
+    waits,
+    text,
+    session,
+    label,
+  );
 }
 
 function redraw(feed, table, count, filters) {
@@ -70,7 +117,10 @@ function redraw(feed, table, count, filters) {
   const shown = runs.filter((run) => matches(run, filters));
   table.set(shown);
   const more = feed.loaded ? "" : ", more to come";
-  const text = shown.length === runs.length ? `${runs.length} ${runs.length === 1 ? "run" : "runs"}${more}` : `${shown.length} of ${runs.length} runs${more}`;
+  const text =
+    shown.length === runs.length
+      ? `${runs.length} ${runs.length === 1 ? "run" : "runs"}${more}`
+      : `${shown.length} of ${runs.length} runs${more}`;
   if (count.textContent !== text) count.textContent = text;
   countPeople(runs);
 }
@@ -97,7 +147,11 @@ function waiting(run) {
   const wait = run.waiting_for;
   if (!wait) return h("span", { class: "dim" }, run.end_reason);
   const kind = word(wait.kind);
-  return [chip(plain(kind), tone(kind)), h("span", { class: "who" }, ` ${wait.who}`), h("span", { class: "dim" }, ` ${age(wait.since)}`)];
+  return [
+    chip(plain(kind), tone(kind)),
+    h("span", { class: "who" }, ` ${wait.who}`),
+    h("span", { class: "dim" }, ` ${age(wait.since)}`),
+  ];
 }
 
 function budget(run) {

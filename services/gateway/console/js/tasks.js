@@ -9,16 +9,32 @@ export class TasksView {
     this.table = h("tbody", {});
     this.pipeline = h("div", { id: "pipeline" });
     this.chosen = "";
-    const head = ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", ""].map((title) => h("th", { scope: "col" }, title));
-    this.element = h("div", {}, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tasks" }, h("table", { id: "task-table" }, h("thead", {}, h("tr", {}, head)), this.table)), this.pipeline);
+    const head = ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", ""].map((title) =>
+      h("th", { scope: "col" }, title),
+    );
+    this.element = h(
+      "div",
+      {},
+      h(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tasks" },
+        h("table", { id: "task-table" }, h("thead", {}, h("tr", {}, head)), this.table),
+      ),
+      this.pipeline,
+    );
   }
 
   draw(run, planned, pipelines) {
     const byId = new Map(planned.map((task) => [task.spec.task_id, task]));
     const known = new Map(run.tasks.map((task) => [task.task_id, task]));
     const ids = [...new Set([...known.keys(), ...byId.keys()])];
-    if (ids.length === 0) replace(this.table, h("tr", {}, h("td", { colspan: 7, class: "empty" }, "There is no plan yet.")));
-    else replace(this.table, ids.map((id) => this.row(id, known.get(id), byId.get(id), pipelines, run)));
+    if (ids.length === 0)
+      replace(this.table, h("tr", {}, h("td", { colspan: 7, class: "empty" }, "There is no plan yet.")));
+    else
+      replace(
+        this.table,
+        ids.map((id) => this.row(id, known.get(id), byId.get(id), pipelines, run)),
+      );
     this.drawPipeline(run, pipelines);
   }
 
@@ -26,21 +42,51 @@ export class TasksView {
     const depends = plan?.spec.depends ?? [];
     const blocked = plan?.spec.blocked_by ?? [];
     const show = task?.pipeline_id && pipelines.has(task.pipeline_id);
-    const button = show ? h("button", { type: "button", class: "quiet", "aria-pressed": String(this.current(run, pipelines) === task.pipeline_id), onclick: () => this.choose(task.pipeline_id, run, pipelines) }, "pipeline") : null;
-    return h("tr", { "data-task": id },
+    const button = show
+      ? h(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            "aria-pressed": String(this.current(run, pipelines) === task.pipeline_id),
+            onclick: () => this.choose(task.pipeline_id, run, pipelines),
+          },
+          "pipeline",
+        )
+      : null;
+    return h(
+      "tr",
+      { "data-task": id },
       h("th", { scope: "row" }, task?.name || plan?.spec.name || id, h("span", { class: "dim id" }, id)),
-      h("td", {}, task ? chip(task.status, tone(task.status)) : "", task?.rejection ? h("p", { class: "dim" }, task.rejection) : null),
-      h("td", {}, plan ? chip(plain(plan.status), tone(plan.status)) : "", plan?.reason ? h("p", { class: "dim" }, plan.reason) : null),
+      h(
+        "td",
+        {},
+        task ? chip(task.status, tone(task.status)) : "",
+        task?.rejection ? h("p", { class: "dim" }, task.rejection) : null,
+      ),
+      h(
+        "td",
+        {},
+        plan ? chip(plain(plan.status), tone(plan.status)) : "",
+        plan?.reason ? h("p", { class: "dim" }, plan.reason) : null,
+      ),
       h("td", {}, depends.join(", ")),
-      h("td", {}, blocked.map((one) => chip(one, "ask"))),
+      h(
+        "td",
+        {},
+        blocked.map((one) => chip(one, "ask")),
+      ),
       h("td", {}, task?.attempt ? String(task.attempt) : ""),
-      h("td", {}, button));
+      h("td", {}, button),
+    );
   }
 
   current(run, pipelines) {
     if (pipelines.has(this.chosen)) return this.chosen;
     const withOne = run.tasks.filter((task) => pipelines.has(task.pipeline_id));
-    const busy = withOne.find((task) => ["ACTIVE", "ESCALATED"].includes(word(pipelines.get(task.pipeline_id).summary.state)));
+    const busy = withOne.find((task) =>
+      ["ACTIVE", "ESCALATED"].includes(word(pipelines.get(task.pipeline_id).summary.state)),
+    );
     return (busy ?? withOne.at(-1))?.pipeline_id ?? "";
   }
 
@@ -61,9 +107,20 @@ export class TasksView {
     }
     const { summary } = pipeline;
     const risks = pipeline.residual_risks.map((risk) => chip(`${risk.stage}: ${plain(risk.kind)}`, "ask"));
-    replace(this.pipeline,
-      h("h3", {}, "Pipeline ", h("code", {}, summary.pipeline_id), " ", chip(word(summary.state), tone(summary.state)), " ", h("span", { class: "dim" }, `${summary.finished_count} of ${summary.stage_count} stages`)),
+    replace(
+      this.pipeline,
+      h(
+        "h3",
+        {},
+        "Pipeline ",
+        h("code", {}, summary.pipeline_id),
+        " ",
+        chip(word(summary.state), tone(summary.state)),
+        " ",
+        h("span", { class: "dim" }, `${summary.finished_count} of ${summary.stage_count} stages`),
+      ),
       pipelineView(pipeline, this.pipeline.clientWidth || 1000),
-      risks.length ? h("p", {}, "Not proven: ", risks) : null);
+      risks.length ? h("p", {}, "Not proven: ", risks) : null,
+    );
   }
 }

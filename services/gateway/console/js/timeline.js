@@ -18,7 +18,14 @@ const MOST_BARS = 400;
 export class TimelineView {
   constructor() {
     this.payload = h("pre", { class: "payload", hidden: true, tabindex: "0", "aria-label": "Payload" });
-    this.table = new VirtualTable({ label: "Timeline", columns: COLUMNS, row: (one) => this.row(one), rowHeight: 32, phoneHeight: 64, height: "420px" });
+    this.table = new VirtualTable({
+      label: "Timeline",
+      columns: COLUMNS,
+      row: (one) => this.row(one),
+      rowHeight: 32,
+      phoneHeight: 64,
+      height: "420px",
+    });
     this.element = h("div", { id: "timeline-list" }, this.table.element, this.payload);
   }
 
@@ -29,7 +36,14 @@ export class TimelineView {
   row(one) {
     const state = isMove(one) ? `${one.from_state} → ${one.to_state}` : one.to_state;
     const open = h("button", { type: "button", class: "plain", onclick: () => this.show(one) }, one.event);
-    return [one.seq, h("time", { datetime: one.at, title: one.at }, new Date(one.at).toLocaleTimeString()), open, state, one.actor, one.payload_json.slice(0, 160)];
+    return [
+      one.seq,
+      h("time", { datetime: one.at, title: one.at }, new Date(one.at).toLocaleTimeString()),
+      open,
+      state,
+      one.actor,
+      one.payload_json.slice(0, 160),
+    ];
   }
 
   show(one) {
@@ -81,13 +95,24 @@ export function drawWaterfall(holder, transitions) {
   if (all.length === 0) return replace(holder, h("p", { class: "empty" }, "Nothing has happened yet."));
   const bars = all.slice(-MOST_BARS);
   const start = Math.min(...bars.map((one) => one.start));
-  const whole = Math.max(1, Math.max(...bars.map((one) => one.end)) - start);
+  const last = Date.parse(transitions.at(-1).at);
+  const whole = Math.max(1, (last - start) * 1.05);
   const rows = bars.map((one) => {
     const bar = h("span", { class: `span ${one.kind}` });
     bar.style.marginLeft = `${(100 * (one.start - start)) / whole}%`;
-    bar.style.width = `${Math.max(0.3, (100 * (one.end - one.start)) / whole)}%`;
+    bar.style.width = `${Math.max(0.3, (100 * (Math.min(one.end, start + whole) - one.start)) / whole)}%`;
     const title = `${one.name}: ${duration(one.end - one.start)} from ${clock(one.start)}${one.by ? ` by ${one.by}` : ""}`;
-    return h("li", { title }, h("span", { class: "name" }, one.name), h("span", { class: "track" }, bar), h("span", { class: "long" }, duration(one.end - one.start)));
+    return h(
+      "li",
+      { title },
+      h("span", { class: "name" }, one.name),
+      h("span", { class: "track" }, bar),
+      h("span", { class: "long" }, duration(one.end - one.start)),
+    );
   });
-  return replace(holder, h("p", { class: "dim" }, `${duration(whole)} in all, from ${clock(start)}`), h("ol", { class: "waterfall", tabindex: "0", "aria-label": "Trace" }, rows));
+  return replace(
+    holder,
+    h("p", { class: "dim" }, `${duration(last - start)} to the last transition, from ${clock(start)}`),
+    h("ol", { class: "waterfall", tabindex: "0", "aria-label": "Trace" }, rows),
+  );
 }

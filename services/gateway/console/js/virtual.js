@@ -14,7 +14,9 @@ export class VirtualTable {
     this.space = h("div", { class: "vspace", role: "presentation" });
     this.scroller = h("div", { class: "vscroll", role: "rowgroup" }, this.space);
     this.scroller.style.maxHeight = height;
-    const titles = columns.map((column) => h("span", { class: `cell ${column.class}`, role: "columnheader" }, column.title));
+    const titles = columns.map((column) =>
+      h("span", { class: `cell ${column.class}`, role: "columnheader" }, column.title),
+    );
     const head = h("div", { class: "vhead", role: "rowgroup" }, h("div", { class: "vrow", role: "row" }, titles));
     this.element = h("div", { class: "vtable", role: "table", "aria-label": label }, head, this.scroller);
     this.scroller.addEventListener("scroll", () => this.draw(), { passive: true });
@@ -39,7 +41,9 @@ export class VirtualTable {
     this.scroller.style.height = `${Math.max(this.items.length, 3) * step + 2}px`;
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / step) - SPARE);
     const last = Math.min(this.items.length, first + Math.ceil(this.scroller.clientHeight / step) + 2 * SPARE);
-    const focused = this.space.contains(document.activeElement) ? Number(document.activeElement.closest(".vrow").dataset.index) : -1;
+    const focused = this.space.contains(document.activeElement)
+      ? Number(document.activeElement.closest(".vrow").dataset.index)
+      : -1;
     for (const [index, element] of this.shown) {
       if (index < first || index >= last || everything) {
         element.remove();
@@ -52,7 +56,9 @@ export class VirtualTable {
 
   add(index, step) {
     const item = this.items[index];
-    const cells = this.row(item).map((content, column) => h("span", { class: `cell ${this.columns[column].class}`, role: "cell" }, content));
+    const cells = this.row(item).map((content, column) =>
+      h("span", { class: `cell ${this.columns[column].class}`, role: "cell" }, content),
+    );
     const element = h("div", { class: "vrow", role: "row", "aria-rowindex": index + 2, "data-index": index }, cells);
     element.style.transform = `translateY(${index * step}px)`;
     element.style.height = `${step}px`;
@@ -67,7 +73,14 @@ export class VirtualTable {
 
   onKey(event) {
     const page = Math.max(1, Math.floor(this.scroller.clientHeight / this.step) - 1);
-    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.items.length, End: this.items.length };
+    const moves = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -this.items.length,
+      End: this.items.length,
+    };
     const move = moves[event.key];
     if (!move || this.items.length === 0) return;
     event.preventDefault();
@@ -79,7 +92,8 @@ export class VirtualTable {
     const step = this.step;
     const top = index * step;
     if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
-    if (top + step > this.scroller.scrollTop + this.scroller.clientHeight) this.scroller.scrollTop = top + step - this.scroller.clientHeight;
+    if (top + step > this.scroller.scrollTop + this.scroller.clientHeight)
+      this.scroller.scrollTop = top + step - this.scroller.clientHeight;
     this.draw();
     this.shown.get(index)?.querySelector("a, button")?.focus({ preventScroll: true });
   }

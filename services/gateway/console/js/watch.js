@@ -5,6 +5,7 @@ import { headers } from "./api.js";
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 3000;
 const SILENCE = 45000;
+const OUT_OF_SIGHT = 20000;
 const states = new Map();
 
 function show(key, state) {
@@ -14,7 +15,7 @@ function show(key, state) {
   const all = [...states.values()];
   const now = all.length === 0 ? "ready" : all.every((one) => one === "live") ? "live" : "reconnecting";
   if (badge.textContent !== now) badge.textContent = now;
-  badge.className = `live ${now}`;
+  badge.dataset.state = now;
 }
 
 // Follow a stream until `signal` aborts, the stream ends, or there is nothing to follow.
@@ -24,6 +25,7 @@ export async function watch(service, method, request, { onItem, onGone, signal }
   let pause = FIRST_PAUSE;
   show(key, "reconnecting");
   while (!signal.aborted) {
+    await inSight(signal);
     try {
       const outcome = await follow(`/api/v1/${service}/${method}?${query(request)}`, place, signal, {
         onOpen: () => {
@@ -36,7 +38,7 @@ export async function watch(service, method, request, { onItem, onGone, signal }
         if (outcome === "gone") onGone?.();
         break;
       }
-    } catch (error) {
+    } catch {
       if (signal.aborted) break;
     }
     show(key, "reconnecting");
@@ -44,6 +46,28 @@ export async function watch(service, method, request, { onItem, onGone, signal }
     pause = Math.min(pause * 2, LONGEST_PAUSE);
   }
   show(key, null);
+}
+
+// A page that nobody looks at gives its connection back: browsers have only a few for each server.
+function inSight(signal) {
+  if (!document.hidden || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    document.addEventListener("visibilitychange", resolve, { once: true });
+    signal.addEventListener("abort", resolve, { once: true });
+  });
+}
+
+function whenHidden(stop) {
+  let timer = 0;
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(stop, OUT_OF_SIGHT);
+  };
+  document.addEventListener("visibilitychange", look);
+  return () => {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", look);
+  };
 }
 
 function query(request) {
@@ -54,10 +78,14 @@ async function follow(url, place, signal, { onOpen, onItem }) {
   const silent = new AbortController();
   const stop = () => silent.abort();
   signal.addEventListener("abort", stop);
+  const forget = whenHidden(stop);
   let timer = setTimeout(stop, SILENCE);
   try {
     const resume = place.last ? { "last-event-id": place.last } : {};
-    const answer = await fetch(url, { headers: { accept: "text/event-stream", ...headers(), ...resume }, signal: silent.signal });
+    const answer = await fetch(url, {
+      headers: { accept: "text/event-stream", ...headers(), ...resume },
+      signal: silent.signal,
+    });
     if (!answer.ok) return answer.status === 404 || answer.status === 400 ? "gone" : "broken";
     for await (const event of events(answer.body)) {
       clearTimeout(timer);
@@ -69,6 +97,7 @@ async function follow(url, place, signal, { onOpen, onItem }) {
     return "broken";
   } finally {
     clearTimeout(timer);
+    forget();
     signal.removeEventListener("abort", stop);
   }
 }

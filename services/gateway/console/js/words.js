@@ -1,14 +1,37 @@
 // Enums, times and numbers as people read them.
 
 export const RUN_STATES = [
-  "BOOT", "IDLE_PROBE_BD", "RESUME_ASK", "RESUME_PLAN", "IDLE", "INTAKE", "ASK_SWITCH", "EPIC_SYNC", "PLAN_BASELINE",
-  "PLAN_REVIEW", "OBSERVE", "RESEARCH_FANOUT", "RESEARCH_INGEST", "RESEARCH_EVAL", "WAIT_OTHERS", "DETAIL_DESIGN",
-  "CODER_HANDOFF", "SCHEDULE", "QUEUE", "DISPATCH", "CODER_EXEC", "REVIEW_ACCEPT", "REPLAN_PATCH", "COMPLETE",
-  "CANCELLED", "FAILED",
+  "BOOT",
+  "IDLE_PROBE_BD",
+  "RESUME_ASK",
+  "RESUME_PLAN",
+  "IDLE",
+  "INTAKE",
+  "ASK_SWITCH",
+  "EPIC_SYNC",
+  "PLAN_BASELINE",
+  "PLAN_REVIEW",
+  "OBSERVE",
+  "RESEARCH_FANOUT",
+  "RESEARCH_INGEST",
+  "RESEARCH_EVAL",
+  "WAIT_OTHERS",
+  "DETAIL_DESIGN",
+  "CODER_HANDOFF",
+  "SCHEDULE",
+  "QUEUE",
+  "DISPATCH",
+  "CODER_EXEC",
+  "REVIEW_ACCEPT",
+  "REPLAN_PATCH",
+  "COMPLETE",
+  "CANCELLED",
+  "FAILED",
 ];
 export const ENDED = new Set(["COMPLETE", "CANCELLED", "FAILED"]);
 
-const PREFIXES = /^(RUN_STATE|WAIT_KIND|QUESTION_KIND|ANSWER_KIND|TASK_STATUS|WORKFLOW_STATUS|STAGE_STATUS|STAGE_KIND|PIPELINE_STATE|VERDICT|SEVERITY|AGENT_STATE|ASSIGNMENT_STATE|CAPABILITY|PURPOSE|EVIDENCE_KIND|CLAIM_STATUS|FILE_CHANGE|MODE|CONFIDENCE|ROUTE_TARGET|DEBATE_BYPASS|DEBATE|STAKES|TRIGGER_KIND|PLANNING_TRIGGER|REVIEW_VERDICT|PHASE|RISK_KIND|POLICY|PAUSE_CAUSE)_/;
+const PREFIXES =
+  /^(RUN_STATE|WAIT_KIND|QUESTION_KIND|ANSWER_KIND|TASK_STATUS|WORKFLOW_STATUS|STAGE_STATUS|STAGE_KIND|PIPELINE_STATE|VERDICT|SEVERITY|AGENT_STATE|ASSIGNMENT_STATE|CAPABILITY|PURPOSE|EVIDENCE_KIND|CLAIM_STATUS|FILE_CHANGE|MODE|CONFIDENCE|ROUTE_TARGET|DEBATE_BYPASS|DEBATE|STAKES|TRIGGER_KIND|PLANNING_TRIGGER|REVIEW_VERDICT|PHASE|RISK_KIND|POLICY|PAUSE_CAUSE)_/;
 
 export function word(value) {
   return String(value ?? "").replace(PREFIXES, "");
@@ -19,12 +42,49 @@ export function plain(value) {
 }
 
 const TONES = {
-  COMPLETE: "good", COMPLETED: "good", PASSED: "good", PASS: "good", accepted: "good", SUPPORTED: "good", DONE: "good", WORKING: "good",
-  FAILED: "bad", FAIL: "bad", rejected: "bad", UNSUPPORTED: "bad", MISSING: "bad", LOST: "bad", EXHAUSTED: "bad", ABORTED: "bad", CRITICAL: "bad",
-  CANCELLED: "dim", SKIPPED: "dim", IDLE: "dim", PENDING: "dim", pending: "dim", UNSPECIFIED: "dim",
-  ASK_SWITCH: "ask", RESUME_ASK: "ask", PERSON: "ask", PAUSED: "ask", BLOCKED: "ask", ESCALATED: "ask", PAUSE: "ask", BUDGET: "ask",
-  DEPENDENCY: "ask", STALE: "ask", HIGH: "ask", TIMED_OUT: "bad", COMPLETED_WITH_FAILURES: "ask", QUEUE: "ask",
-  ACTIVE: "busy", IN_PROGRESS: "busy", running: "busy", reviewing: "busy", LEASED: "busy", READY: "busy",
+  COMPLETE: "good",
+  COMPLETED: "good",
+  PASSED: "good",
+  PASS: "good",
+  accepted: "good",
+  SUPPORTED: "good",
+  DONE: "good",
+  WORKING: "good",
+  FAILED: "bad",
+  FAIL: "bad",
+  rejected: "bad",
+  UNSUPPORTED: "bad",
+  MISSING: "bad",
+  LOST: "bad",
+  EXHAUSTED: "bad",
+  ABORTED: "bad",
+  CRITICAL: "bad",
+  CANCELLED: "dim",
+  SKIPPED: "dim",
+  IDLE: "dim",
+  PENDING: "dim",
+  pending: "dim",
+  UNSPECIFIED: "dim",
+  ASK_SWITCH: "ask",
+  RESUME_ASK: "ask",
+  PERSON: "ask",
+  PAUSED: "ask",
+  BLOCKED: "ask",
+  ESCALATED: "ask",
+  PAUSE: "ask",
+  BUDGET: "ask",
+  DEPENDENCY: "ask",
+  STALE: "ask",
+  HIGH: "ask",
+  TIMED_OUT: "bad",
+  COMPLETED_WITH_FAILURES: "ask",
+  QUEUE: "ask",
+  ACTIVE: "busy",
+  IN_PROGRESS: "busy",
+  running: "busy",
+  reviewing: "busy",
+  LEASED: "busy",
+  READY: "busy",
 };
 
 export function tone(value) {
@@ -69,7 +129,10 @@ export function shortId(id) {
 export function snake(value) {
   if (Array.isArray(value)) return value.map(snake);
   if (value === null || typeof value !== "object") return value;
-  const entries = Object.entries(value).map(([key, item]) => [key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), snake(item)]);
+  const entries = Object.entries(value).map(([key, item]) => [
+    key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    snake(item),
+  ]);
   return Object.fromEntries(entries);
 }
 
