@@ -22,6 +22,7 @@ from pointsman.services.orchestrator.servicer import (
     OrchestratorServicer,
 )
 from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.store.exchange import Limits
 from pointsman.testing.mocks import MockAgents
 
 NAME = "orchestrator"
@@ -39,7 +40,8 @@ def build_on(
     database: Database, settings: OrchestratorSettings, peers: PeerSettings, mocks: MockSettings | None = None
 ) -> Service:
     """The orchestrator on a given database; with mock agents where they are switched on."""
-    store = OrchestratorStore(database, settings.lease_seconds, settings.present_seconds)
+    limits = Limits(settings.max_project_leases, settings.max_leases)
+    store = OrchestratorStore(database, settings.lease_seconds, settings.present_seconds, limits)
     channels = Channels(open_channel(peers.router), open_channel(peers.workflow), open_channel(peers.pipeline))
     own_channel = open_channel(peers.orchestrator)
     clients = Peers(channels)

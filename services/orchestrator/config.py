@@ -17,6 +17,10 @@ class OrchestratorSettings(BaseSettings):
     present_seconds: float = Field(
         default=120.0, gt=0, description="How long after its last poll an agent counts as present."
     )
+    max_leases: int = Field(default=0, ge=0, description="Leases at the same time, in all projects; 0 means no limit.")
+    max_project_leases: int = Field(
+        default=0, ge=0, description="Leases of a project at the same time; 0 means no limit."
+    )
     sweep_seconds: float = Field(default=1.0, gt=0, description="How often exhausted leases are looked for.")
     retention_days: float = Field(default=30.0, gt=0, description="How long ended runs are kept.")
     max_live_runs: int = Field(default=10_000, ge=1, description="Live runs of a project before Submit is turned away.")

@@ -1,7 +1,7 @@
 """What a run asks of the other services, as calls; and their answers, as commands for the run."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import grpc
@@ -231,17 +231,19 @@ class Peers:
 
     async def start_pipeline(self, effect: PendingEffect, data: requests.StartPipeline) -> Any:
         """Start a task's pipeline, with what earlier attempts taught."""
+        reflections = await self._reflections(effect, data.earlier_pipeline_id)
         request = pipeline.StartPipelineRequest(
             request_id=effect.effect_id,
             pipeline_id=data.pipeline_id,
             run_id=effect.entity_id,
             template=data.template,
             barrier_timeout=BARRIER_TIMEOUT,
-            reflections=await self._reflections(effect, data.earlier_pipeline_id),
+            reflections=reflections,
             auto_delegate=pipeline.AutoDelegate(agent_id=STAND_IN),
         )
         answer = await self._pipeline(effect, "StartPipeline", request)
-        return answers.pipeline_told(effect.entity_id, data, answer.state, answer.next)
+        told = answers.pipeline_told(effect.entity_id, data, answer.state, answer.next)
+        return replace(told, reflections=tuple(f"{item.stage}: {item.body}"[:4000] for item in reflections))
 
     async def _reflections(self, effect: PendingEffect, pipeline_id: str) -> list[pipeline.EarlierReflection]:
         if not pipeline_id:

@@ -16,7 +16,7 @@ from pointsman.services.orchestrator.domain.values import Budget, Order, Routing
 from pointsman.services.orchestrator.domain.views import Held
 from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.exchange import Wanted
+from pointsman.services.orchestrator.store.exchange import UNLIMITED, Limits, Wanted
 
 _numbers = count(1)
 RESEARCH = frozenset({Capability.RESEARCH})
@@ -30,12 +30,12 @@ def caller(request_id: str = "", project: str = "local") -> Caller:
 
 @asynccontextmanager
 async def orchestrator(
-    url: str, lease_seconds: float = 60.0, clock: Clock | None = None
+    url: str, lease_seconds: float = 60.0, clock: Clock | None = None, limits: Limits = UNLIMITED
 ) -> AsyncIterator[OrchestratorStore]:
     """A store with its exchange running."""
     database = Database(url, "orchestrator", clock)
     await asyncio.to_thread(migrate, database, MIGRATIONS)
-    store = OrchestratorStore(database, lease_seconds)
+    store = OrchestratorStore(database, lease_seconds, limits=limits)
     store.store.start()
     exchange = asyncio.create_task(store.exchange.run())
     try:

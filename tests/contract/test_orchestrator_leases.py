@@ -6,6 +6,7 @@ import pytest
 
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.store.exchange import Limits
 from tests.contract.orchestrators import caller, orchestrator, report, researching, take
 from tests.helpers.clock import FakeClock
 
@@ -153,3 +154,22 @@ async def test_a_completion_is_accepted_once_however_often_it_is_sent(database_u
             await store.ledger.submit(caller("other"), report(held))
         rows = await store.journal.page("local", ("run", "run_a"), 0, 1000)
         assert [row.event for row in rows].count("researched") == 1
+
+
+async def test_no_more_leases_are_live_than_a_project_may_have(database_url: str) -> None:
+    async with orchestrator(database_url, limits=Limits(per_project=2)) as store:
+        await researching(store, "run_a", 4, research_expected=4)
+        first = await take(store, "agent", 9)
+        assert len(first) == 2
+        assert await take(store, "other", 9) == []
+        await store.ledger.submit(caller(), report(first[0]))
+        assert len(await take(store, "other", 9)) == 1
+
+
+async def test_projects_are_served_in_turn_within_the_overall_limit(database_url: str) -> None:
+    async with orchestrator(database_url, limits=Limits(overall=4)) as store:
+        for project in ("a", "b"):
+            await researching(store, f"run_{project}", 6, research_expected=6, project=project)
+        taken = await asyncio.gather(*(take(store, "agent", 9, project=project) for project in ("a", "b")))
+        assert sum(len(held) for held in taken) == 4
+        assert {len(held) for held in taken} in ({2}, {4, 0})

@@ -144,6 +144,8 @@ class PipelineTold:
     status: PipelineStatus
     delegations: tuple[Delegation, ...] = ()
     risks: tuple[Risk, ...] = ()
+    reflections: tuple[str, ...] = ()
+    """What earlier attempts taught, for the coder of this one."""
 
 
 @dataclass(frozen=True, slots=True)

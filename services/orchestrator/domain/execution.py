@@ -149,7 +149,9 @@ def _start_pipeline(turn: Turn, task_id: str, template: str) -> None:
 def pipeline_told(turn: Turn, command: PipelineTold) -> None:
     """Offer the delegated stages, and go on when every pipeline of the wave has ended."""
     task = turn.run.tasks[command.task_id]
-    turn.note(facts.PipelineAdvanced(command.call_id, command.task_id, task.pipeline_id, command.status))
+    turn.note(
+        facts.PipelineAdvanced(command.call_id, command.task_id, task.pipeline_id, command.status, command.reflections)
+    )
     if command.risks:
         turn.note(facts.RisksNoted(command.risks))
     if command.status in PIPELINE_ENDED:

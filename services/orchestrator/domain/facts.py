@@ -163,6 +163,7 @@ class PipelineAdvanced:
     task_id: str
     pipeline_id: str
     status: PipelineStatus
+    reflections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,13 +163,15 @@ def _wave_claimed(run: Run, data: facts.WaveClaimed) -> Run:
         task = tasks[task_id]
         attempt = task.attempt + 1
         tasks[task_id] = Task(
-            task.outline, TaskStatus.RUNNING, attempt, task.rejections, f"{run.run_id}/{task_id}/{attempt}"
-        )
+            task.outline, TaskStatus.RUNNING, attempt, task.rejections, f"{run.run_id}/{task_id}/{attempt}",
+            spent=task.spent,
+        )  # fmt: skip
     return run.change(tasks=tasks, wave=data.task_ids, wave_verdict="", queue_checks=0)
 
 
 def _pipeline_advanced(run: Run, data: facts.PipelineAdvanced) -> Run:
-    return run.change_task(data.task_id, pipeline_status=data.status)
+    reflections = data.reflections or run.tasks[data.task_id].reflections
+    return run.change_task(data.task_id, pipeline_status=data.status, reflections=reflections)
 
 
 def _work_handed_in(run: Run, data: facts.WorkHandedIn) -> Run:
@@ -205,21 +207,29 @@ def _assigned(run: Run, data: facts.Assigned) -> Run:
     return run.change(assignments={**run.assignments, key: data.assignment}, spent=spent, held=held)
 
 
-def _spend(run: Run, usage: Usage) -> Run:
-    spent = run.spent
-    return run.change(
-        spent=replace(spent, tokens=spent.tokens + usage.tokens, cost_micros=spent.cost_micros + usage.cost_micros),
-    )
+def _spend(run: Run, assignment_id: str, usage: Usage) -> Run:
+    """Charge the run, and the task that the assignment was for."""
+    assignment = run.assignments.get(assignment_id)
+    task = run.tasks.get(assignment.task_id) if assignment else None
+    if assignment is not None and task is not None:
+        run.change_task(assignment.task_id, spent=_sum(task.spent, usage))
+    return run.change(spent=_sum(run.spent, usage))
+
+
+def _sum(spent: Usage, usage: Usage) -> Usage:
+    tokens, cost_micros = spent.tokens + usage.tokens, spent.cost_micros + usage.cost_micros
+    return Usage(spent.assignments, spent.transitions, tokens, cost_micros)
 
 
 def _assignment_retried(run: Run, data: facts.AssignmentRetried) -> Run:
-    return _spend(run, data.usage)
+    return _spend(run, data.assignment_id, data.usage)
 
 
 def _assignment_ended(run: Run, data: facts.AssignmentEnded) -> Run:
+    run = _spend(run, data.assignment_id, data.usage)
     left = {key: item for key, item in run.assignments.items() if key != data.assignment_id}
     held = tuple(item for item in run.held if item.assignment_id != data.assignment_id)
-    return _spend(run.change(assignments=left, held=held), data.usage)
+    return run.change(assignments=left, held=held)
 
 
 def _asked(run: Run, data: facts.Asked) -> Run:

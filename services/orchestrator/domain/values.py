@@ -245,6 +245,8 @@ class Task:
     pipeline_status: PipelineStatus | None = None
     work: Work | None = None
     judgement: Judgement = UNJUDGED
+    reflections: tuple[str, ...] = ()
+    spent: Usage = NOTHING_SPENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from pointsman.services.orchestrator.domain.words import State
 from pointsman.services.orchestrator.store.agents import Agents
 from pointsman.services.orchestrator.store.artifacts import Artifacts
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
-from pointsman.services.orchestrator.store.exchange import Exchange
+from pointsman.services.orchestrator.store.exchange import UNLIMITED, Exchange, Limits
 
 LIST_PAGE = 200
 
@@ -47,14 +47,20 @@ class RunFilter:
 class OrchestratorStore:
     """The orchestrator's durable rows."""
 
-    def __init__(self, database: Database, lease_seconds: float = 60.0, present_seconds: float = 120.0) -> None:
+    def __init__(
+        self,
+        database: Database,
+        lease_seconds: float = 60.0,
+        present_seconds: float = 120.0,
+        limits: Limits = UNLIMITED,
+    ) -> None:
         metadata = MetaData()
         self.store = Store(database, metadata)
         self.agents = Agents(self.store, metadata, present_seconds)
         self.children = RunChildren(self.store, metadata, self.agents.present)
         self.ledger: Ledger[RunState] = Ledger(self.store, MACHINE, self.children)
         self.journal = Journal(self.store)
-        self.exchange = Exchange(self.store, self.children.assignments, lease_seconds)
+        self.exchange = Exchange(self.store, self.children.assignments, lease_seconds, limits)
         self.artifacts = Artifacts(self.store, metadata)
         self._sql = _Queries(self.store, self.children)
 

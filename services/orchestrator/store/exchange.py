@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, bindparam, or_, select
+from sqlalchemy import Connection, Table, and_, bindparam, func, or_, select
 
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.store import Store
@@ -28,6 +29,17 @@ class Wanted:
     capabilities: frozenset[Capability]
     repository_ids: frozenset[str]
     limit: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many leases may be live at the same time; 0 means as many as there are agents."""
+
+    per_project: int = 0
+    overall: int = 0
+
+
+UNLIMITED = Limits()
 
 
 @dataclass(slots=True, eq=False)
@@ -54,10 +66,11 @@ class _Waiter:
 class Exchange:
     """Hands each open assignment to exactly one of the agents that wait for such."""
 
-    def __init__(self, store: Store, table: Table, lease_seconds: float) -> None:
+    def __init__(self, store: Store, table: Table, lease_seconds: float, limits: Limits) -> None:
         self._store = store
         self._table = table
         self._lease_us = int(lease_seconds * 1_000_000)
+        self._limits = limits
         self._waiting: list[_Waiter] = []
         self._news = asyncio.Event()
         self._sql = _Statements(store, table)
@@ -124,7 +137,7 @@ class Exchange:
             "limit": SCAN_FACTOR * sum(waiter.wanted.limit for waiter in waiting),
         }
         leases: list[dict[str, Any]] = []
-        for row in connection.execute(self._sql.available, parameters):
+        for row in self._admitted(connection, connection.execute(self._sql.available, parameters).all()):
             waiter = next((waiter for waiter in waiting if waiter.fits(row)), None)
             if waiter is not None:
                 until_us = now_us + self._lease_us
@@ -137,6 +150,20 @@ class Exchange:
                 )  # fmt: skip
         if leases:
             connection.execute(self._sql.lease, leases)
+
+    def _admitted(self, connection: Connection, rows: Sequence[Any]) -> Sequence[Any]:
+        """The offers in turn from each project, no more than may be worked on at the same time."""
+        queues: dict[str, list[Any]] = {}
+        for row in rows:
+            queues.setdefault(row.project, []).append(row)
+        limits = self._limits
+        if limits.per_project or limits.overall:
+            busy = {row.project: row.held for row in connection.execute(self._sql.busy)}
+            if limits.per_project:
+                queues = {key: queue[: max(0, limits.per_project - busy.get(key, 0))] for key, queue in queues.items()}
+            room = max(0, limits.overall - sum(busy.values())) if limits.overall else len(rows)
+            return _in_turn(list(queues.values()))[:room]
+        return rows if len(queues) < 2 else _in_turn(list(queues.values()))
 
     def renew(self, connection: Connection, agent_id: str, keys: Sequence[tuple[str, int]]) -> tuple[int, list[str]]:
         """Extend leases; until when, and which are lost."""
@@ -201,12 +228,22 @@ class _Statements:
             )
             .values(lease_until_us=bindparam("new_until"))
         )
+        self.busy = (
+            select(table.c.project, func.count().label("held"))
+            .where(table.c.status == LEASED)
+            .group_by(table.c.project)
+        )
         self.exhausted = (
             select(table.c.entity_id, table.c.assignment_id, table.c.epoch, table.c.project, table.c.traceparent)
             .where(table.c.status == LEASED, table.c.lease_until_us < bindparam("now_us"))
             .where(table.c.attempt >= MAX_ATTEMPTS)
             .limit(bindparam("limit"))
         )
+
+
+def _in_turn(queues: list[list[Any]]) -> list[Any]:
+    """The first of each queue, then the second of each, and so on."""
+    return [row for round_of_rows in zip_longest(*queues) for row in round_of_rows if row is not None]
 
 
 def run_of(assignment_id: str) -> str:

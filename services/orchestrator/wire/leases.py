@@ -67,6 +67,7 @@ class Desk:
                 files=planned.files,
                 requirement=planned.requirement,
                 rejections=[reason[:4000] for reason in task.rejections],
+                reflections=task.reflections,
             ),
             detail_design=revive(self.documents.get("design", ""), handoff.DetailDesign()),
             acceptance_criteria=planned.acceptance_criteria,

@@ -178,6 +178,7 @@ def _tasks(it: Run) -> list[runs.TaskProgress]:
             attempt=task.attempt,
             pipeline_id=task.pipeline_id,
             rejection=task.rejections[-1] if task.rejections else "",
+            usage=runs.Usage(tokens=task.spent.tokens, cost_micros=task.spent.cost_micros),
         )
         for task_id, task in it.tasks.items()
     ]

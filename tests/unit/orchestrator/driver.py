@@ -211,7 +211,7 @@ class Driver:
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, (data.stage,))
 
     def _pipeline(self, call_id: str, pipeline_id: str, task_id: str, stages: tuple[str, ...]) -> Any:
-        delegations = tuple(Delegation(f"{pipeline_id}:{stage}", stage, "{}", "do it") for stage in stages)
+        delegations = tuple(Delegation(f"d-{stage}", stage, "{}", "do it") for stage in stages)
         return commands.PipelineTold("run_1", call_id, task_id, PipelineStatus.ACTIVE, delegations)
 
     def _verdict(self, usual: DebateVerdict) -> DebateVerdict:

@@ -248,7 +248,7 @@ def test_the_safety_pass_finds_delegations_that_nobody_told_of_and_offers_none_t
     before = len(driver.open())
     driver.send(commands.TimerFired("run_1", "pipelines"))
     call_id = driver.effects.pop(0).data.call_id
-    known, new = (Delegation(f"run_1/T1/1:{stage}", stage, "{}", "") for stage in ("DEV", "REVIEW"))
+    known, new = (Delegation(f"d-{stage}", stage, "{}", "") for stage in ("DEV", "REVIEW"))
     driver.send(commands.PipelineTold("run_1", call_id, "T1", PipelineStatus.ACTIVE, (known, new)))
     assert [item.stage for item in driver.open()] == ["DEV", "REVIEW"]
     assert len(driver.open()) == before + 1
@@ -326,3 +326,14 @@ def test_usage_is_added_up() -> None:
     result = commands.ResearchResult(0.9, "{}")
     driver.send(commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, "agent", result, usage))
     assert (driver.run.spent.tokens, driver.run.spent.cost_micros) == (7, 3)
+
+
+def test_usage_is_charged_to_the_task_as_well() -> None:
+    driver = executing("T1")
+    assignment = driver.open()[0]
+    epoch = driver.lease(assignment.assignment_id)
+    usage = Usage(tokens=7, cost_micros=3)
+    failed = commands.FailAssignment("run_1", assignment.assignment_id, epoch, "agent", "cannot", usage=usage)
+    driver.send(failed)
+    assert driver.run.tasks["T1"].spent == usage
+    assert driver.run.spent.tokens == 7

@@ -544,6 +544,7 @@ class TaskProgress(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     PIPELINE_ID_FIELD_NUMBER: _builtins.int
     REJECTION_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """Its id in the plan."""
     name: _builtins.str
@@ -556,6 +557,10 @@ class TaskProgress(_message.Message):
     """Its pipeline; empty before the first dispatch."""
     rejection: _builtins.str
     """Why the last attempt was rejected."""
+    @_builtins.property
+    def usage(self) -> Global___Usage:
+        """What its assignments have spent: tokens and cost."""
+
     def __init__(
         self,
         *,
@@ -565,10 +570,11 @@ class TaskProgress(_message.Message):
         attempt: _builtins.int = ...,
         pipeline_id: _builtins.str = ...,
         rejection: _builtins.str = ...,
+        usage: Global___Usage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "name", b"name", "pipeline_id", b"pipeline_id", "rejection", b"rejection", "status", b"status", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "name", b"name", "pipeline_id", b"pipeline_id", "rejection", b"rejection", "status", b"status", "task_id", b"task_id", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
