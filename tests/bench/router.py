@@ -1,0 +1,115 @@
+"""Decisions per second: in process (each text new, and texts met before), and over gRPC against an empty call. JSON lines."""
+
+import asyncio
+import itertools
+import json
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import grpc
+
+from pointsman.api.router.v1 import decision_pb2, policy_pb2, router_pb2_grpc
+from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.service import start
+from pointsman.services.router.__main__ import build_on
+from pointsman.services.router.config import RouterSettings
+from pointsman.services.router.domain.classify import classify, decide
+from pointsman.services.router.rules import standard_rule_book
+
+LETTERS = 100
+ROUNDS = 7
+CALLERS = 32
+SECONDS = 2.0
+DATA = Path(__file__).parents[1] / "data" / "routing_seen.jsonl"
+
+
+def messages() -> list[str]:
+    """Our sample's English messages, each brought to a hundred letters with the next ones."""
+    lines = DATA.read_text(encoding="utf-8").splitlines()
+    texts = [item["text"] for item in map(json.loads, lines) if item["lang"] == "en" and item["text"].isascii()]
+    joined = [" ".join(texts[at : at + 5]) for at in range(len(texts) - 5)]
+    return [text[:LETTERS] for text in joined if len(text) >= LETTERS]
+
+
+def per_second(work: Callable[[str], object], texts: list[str]) -> float:
+    """The best of several rounds, in processor time: what other processes do does not count."""
+    best = 0.0
+    for _ in range(ROUNDS):
+        begun = time.process_time()
+        for text in texts:
+            work(text)
+        best = max(best, len(texts) / (time.process_time() - begun))
+    return best
+
+
+def in_process() -> Iterator[dict[str, object]]:
+    """Decisions, and what the set matcher alone would do."""
+    book = standard_rule_book()
+    texts = messages()
+    yield {"what": "set matcher alone", "per_second": round(per_second(book.english.phrases.matching, texts))}
+    yield {"what": "decisions, each text new", "per_second": round(per_second(lambda text: decide(book, text), texts))}
+    yield {
+        "what": "decisions, texts met before",
+        "per_second": round(per_second(lambda text: classify(book, text), texts)),
+    }
+
+
+async def over_grpc() -> list[dict[str, object]]:
+    """Classify (stored, durable) and BatchClassify of 100, against GetPolicy, the emptiest call there is."""
+    with tempfile.TemporaryDirectory() as folder:
+        service = build_on(Database(f"sqlite:///{folder}/router.db", "router"), RouterSettings())
+        running = await start(lambda _address: [service], ServerSettings(port=0))
+        async with grpc.aio.insecure_channel(running.address) as channel:
+            stub = router_pb2_grpc.RouterServiceStub(channel)
+            texts = itertools.cycle(messages())
+            numbers = itertools.count()
+
+            async def empty() -> int:
+                await stub.GetPolicy(policy_pb2.GetPolicyRequest())
+                return 1
+
+            async def one() -> int:
+                message = decision_pb2.Message(text=next(texts))
+                await stub.Classify(decision_pb2.ClassifyRequest(request_id=f"r{next(numbers)}", message=message))
+                return 1
+
+            async def hundred() -> int:
+                batch = [decision_pb2.Message(text=next(texts)) for _ in range(100)]
+                await stub.BatchClassify(
+                    decision_pb2.BatchClassifyRequest(request_id=f"r{next(numbers)}", messages=batch)
+                )
+                return 100
+
+            floor = await _rate(empty)
+            rates = [("Classify", await _rate(one)), ("BatchClassify of 100", await _rate(hundred))]
+        await running.stop()
+    shown: list[dict[str, object]] = [{"what": "empty call", "per_second": round(floor)}]
+    shown += [{"what": name, "per_second": round(rate), "of_empty": round(rate / floor, 2)} for name, rate in rates]
+    return shown
+
+
+async def _rate(call: Callable[[], Awaitable[int]]) -> float:
+    done = 0
+
+    async def caller(until: float) -> None:
+        nonlocal done
+        while time.monotonic() < until:
+            done += await call()
+
+    await call()
+    begun = time.monotonic()
+    await asyncio.gather(*(caller(begun + SECONDS) for _ in range(CALLERS)))
+    return done / (time.monotonic() - begun)
+
+
+def main() -> None:
+    """Print one JSON line for each figure."""
+    for line in (*in_process(), *asyncio.run(over_grpc())):
+        print(json.dumps(line))
+
+
+if __name__ == "__main__":
+    main()
