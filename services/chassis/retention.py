@@ -1,0 +1,71 @@
+"""Forgets whole entities: all their rows in all tables of a store, or none of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.store import Store
+
+CHUNK = 500
+
+MayGo = Callable[[Row[Any]], bool]
+"""Whether an entity, given as its row, may be forgotten; asked inside the deleting transaction."""
+
+
+async def forget_run(store: Store, caller: Caller, run_id: str, may_go: MayGo) -> int:
+    """Forget the run's entities that may go; how many there were, the same when asked again with the same request_id."""
+
+    def job(connection: Connection) -> int | Refusal:
+        before = _answered(connection, store, caller)
+        if before is not None:
+            return before
+        entities = store.tables.entities
+        found = select(entities).where(entities.c.run_id == run_id, entities.c.project == caller.project)
+        rows = connection.execute(found.order_by(entities.c.entity_id).with_for_update()).all()
+        gone = [row.entity_id for row in rows if may_go(row)]
+        delete_entities(connection, store, gone)
+        _remember(connection, store, caller, len(gone))
+        return len(gone)
+
+    outcome = await store.perform(job)
+    if isinstance(outcome, Refusal):
+        raise outcome
+    return outcome
+
+
+def delete_entities(connection: Connection, store: Store, entity_ids: Sequence[str]) -> None:
+    """Delete every row of the entities, the context's own tables included: each has `entity_id` as its first key."""
+    for table in store.metadata.sorted_tables:
+        if "entity_id" in table.c:
+            for first in range(0, len(entity_ids), CHUNK):
+                some = entity_ids[first : first + CHUNK]
+                connection.execute(table.delete().where(table.c.entity_id.in_(some)))
+
+
+def _answered(connection: Connection, store: Store, caller: Caller) -> int | Refusal | None:
+    table = store.tables.idempotency
+    mine = (table.c.request_id == caller.request_id, table.c.project == caller.project)
+    row = connection.execute(select(table.c.fingerprint, table.c.answer).where(*mine)).first()
+    if row is None:
+        return None
+    if row.fingerprint != caller.fingerprint:
+        return Refusal(
+            Reason.REQUEST_ID_REUSED,
+            "this request_id was used with another body; use a new one",
+            metadata={"request_id": caller.request_id},
+        )
+    return int(from_text(row.answer, int))
+
+
+def _remember(connection: Connection, store: Store, caller: Caller, answer: int) -> None:
+    row = {
+        "request_id": caller.request_id, "project": caller.project, "fingerprint": caller.fingerprint,
+        "entity_id": "", "command": "forget_run", "answer": to_text(answer),
+        "at_us": to_us(store.database.clock.now()),
+    }  # fmt: skip
+    connection.execute(store.tables.idempotency.insert(), row)
