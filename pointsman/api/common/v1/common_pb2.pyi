@@ -16,9 +16,11 @@ google.rpc.RetryInfo where trying again later helps. The status text is for peop
 """
 
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import descriptor_pb2 as _descriptor_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf.internal import extension_dict as _extension_dict
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -29,6 +31,42 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _Role:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Role.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ROLE_UNSPECIFIED: _Role.ValueType  # 0
+    """Never used."""
+    ROLE_VIEWER: _Role.ValueType  # 1
+    """Whoever may look: viewers, operators, agents, services, admins."""
+    ROLE_OPERATOR: _Role.ValueType  # 2
+    """Whoever drives work: operators, services, admins."""
+    ROLE_AGENT: _Role.ValueType  # 3
+    """Whoever does the work: agents, services, admins."""
+    ROLE_SERVICE: _Role.ValueType  # 4
+    """The services themselves, and admins."""
+    ROLE_ADMIN: _Role.ValueType  # 5
+    """Admins only."""
+
+class Role(_Role, metaclass=_RoleEnumTypeWrapper):
+    """Who may call an RPC, where the server asks for credentials. On loopback without credentials everybody may."""
+
+ROLE_UNSPECIFIED: Role.ValueType  # 0
+"""Never used."""
+ROLE_VIEWER: Role.ValueType  # 1
+"""Whoever may look: viewers, operators, agents, services, admins."""
+ROLE_OPERATOR: Role.ValueType  # 2
+"""Whoever drives work: operators, services, admins."""
+ROLE_AGENT: Role.ValueType  # 3
+"""Whoever does the work: agents, services, admins."""
+ROLE_SERVICE: Role.ValueType  # 4
+"""The services themselves, and admins."""
+ROLE_ADMIN: Role.ValueType  # 5
+"""Admins only."""
+Global___Role: _TypeAlias = Role  # noqa: Y015
 
 class _ErrorReason:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -254,3 +292,7 @@ class Page(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Page: _TypeAlias = Page  # noqa: Y015
+
+ROLE_FIELD_NUMBER: _builtins.int
+role: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Role.ValueType]
+"""The role that the RPC asks for."""

@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from pointsman.api.common.v1 import common_pb2 as pointsman_dot_api_dot_common_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(pointsman/api/orchestrator/v1/mock.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1b\x62uf/validate/validate.proto\"\x90\x01\n\nMockPolicy\x12\x35\n\x04role\x18\x01 \x01(\x0e\x32\'.pointsman.api.orchestrator.v1.MockRole\x12;\n\x07outcome\x18\x02 \x01(\x0e\x32*.pointsman.api.orchestrator.v1.MockOutcome\x12\x0e\n\x06mocked\x18\x03 \x01(\x08\"\x16\n\x14GetMockPolicyRequest\"T\n\x15GetMockPolicyResponse\x12;\n\x08policies\x18\x01 \x03(\x0b\x32).pointsman.api.orchestrator.v1.MockPolicy\"\xc2\x01\n\x14SetMockPolicyRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x41\n\x04role\x18\x02 \x01(\x0e\x32\'.pointsman.api.orchestrator.v1.MockRoleB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12G\n\x07outcome\x18\x03 \x01(\x0e\x32*.pointsman.api.orchestrator.v1.MockOutcomeB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\"T\n\x15SetMockPolicyResponse\x12;\n\x08policies\x18\x01 \x03(\x0b\x32).pointsman.api.orchestrator.v1.MockPolicy*\x80\x01\n\x08MockRole\x12\x19\n\x15MOCK_ROLE_UNSPECIFIED\x10\x00\x12\x16\n\x12MOCK_ROLE_EXECUTOR\x10\x01\x12\x16\n\x12MOCK_ROLE_REVIEWER\x10\x02\x12\x16\n\x12MOCK_ROLE_SEARCHER\x10\x03\x12\x11\n\rMOCK_ROLE_ALL\x10\x04*\xea\x01\n\x0bMockOutcome\x12\x1c\n\x18MOCK_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n\x14MOCK_OUTCOME_SUCCESS\x10\x01\x12\x18\n\x14MOCK_OUTCOME_FAILURE\x10\x02\x12\x15\n\x11MOCK_OUTCOME_SLOW\x10\x03\x12\x17\n\x13MOCK_OUTCOME_SILENT\x10\x04\x12\x1a\n\x16MOCK_OUTCOME_MALFORMED\x10\x05\x12\x1c\n\x18MOCK_OUTCOME_NO_EVIDENCE\x10\x06\x12\x1f\n\x1bMOCK_OUTCOME_FORGED_VERDICT\x10\x07\x32\x85\x02\n\x0bMockService\x12z\n\rGetMockPolicy\x12\x33.pointsman.api.orchestrator.v1.GetMockPolicyRequest\x1a\x34.pointsman.api.orchestrator.v1.GetMockPolicyResponse\x12z\n\rSetMockPolicy\x12\x33.pointsman.api.orchestrator.v1.SetMockPolicyRequest\x1a\x34.pointsman.api.orchestrator.v1.SetMockPolicyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(pointsman/api/orchestrator/v1/mock.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1b\x62uf/validate/validate.proto\x1a$pointsman/api/common/v1/common.proto\"\x90\x01\n\nMockPolicy\x12\x35\n\x04role\x18\x01 \x01(\x0e\x32\'.pointsman.api.orchestrator.v1.MockRole\x12;\n\x07outcome\x18\x02 \x01(\x0e\x32*.pointsman.api.orchestrator.v1.MockOutcome\x12\x0e\n\x06mocked\x18\x03 \x01(\x08\"\x16\n\x14GetMockPolicyRequest\"T\n\x15GetMockPolicyResponse\x12;\n\x08policies\x18\x01 \x03(\x0b\x32).pointsman.api.orchestrator.v1.MockPolicy\"\xc2\x01\n\x14SetMockPolicyRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x41\n\x04role\x18\x02 \x01(\x0e\x32\'.pointsman.api.orchestrator.v1.MockRoleB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12G\n\x07outcome\x18\x03 \x01(\x0e\x32*.pointsman.api.orchestrator.v1.MockOutcomeB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\"T\n\x15SetMockPolicyResponse\x12;\n\x08policies\x18\x01 \x03(\x0b\x32).pointsman.api.orchestrator.v1.MockPolicy*\x80\x01\n\x08MockRole\x12\x19\n\x15MOCK_ROLE_UNSPECIFIED\x10\x00\x12\x16\n\x12MOCK_ROLE_EXECUTOR\x10\x01\x12\x16\n\x12MOCK_ROLE_REVIEWER\x10\x02\x12\x16\n\x12MOCK_ROLE_SEARCHER\x10\x03\x12\x11\n\rMOCK_ROLE_ALL\x10\x04*\xea\x01\n\x0bMockOutcome\x12\x1c\n\x18MOCK_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n\x14MOCK_OUTCOME_SUCCESS\x10\x01\x12\x18\n\x14MOCK_OUTCOME_FAILURE\x10\x02\x12\x15\n\x11MOCK_OUTCOME_SLOW\x10\x03\x12\x17\n\x13MOCK_OUTCOME_SILENT\x10\x04\x12\x1a\n\x16MOCK_OUTCOME_MALFORMED\x10\x05\x12\x1c\n\x18MOCK_OUTCOME_NO_EVIDENCE\x10\x06\x12\x1f\n\x1bMOCK_OUTCOME_FORGED_VERDICT\x10\x07\x32\x93\x02\n\x0bMockService\x12\x80\x01\n\rGetMockPolicy\x12\x33.pointsman.api.orchestrator.v1.GetMockPolicyRequest\x1a\x34.pointsman.api.orchestrator.v1.GetMockPolicyResponse\"\x04\xc0\xe4\x18\x01\x12\x80\x01\n\rSetMockPolicy\x12\x33.pointsman.api.orchestrator.v1.SetMockPolicyRequest\x1a\x34.pointsman.api.orchestrator.v1.SetMockPolicyResponse\"\x04\xc0\xe4\x18\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,20 +39,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SETMOCKPOLICYREQUEST'].fields_by_name['role']._serialized_options = b'\272H\007\202\001\004\020\001 \000'
   _globals['_SETMOCKPOLICYREQUEST'].fields_by_name['outcome']._loaded_options = None
   _globals['_SETMOCKPOLICYREQUEST'].fields_by_name['outcome']._serialized_options = b'\272H\007\202\001\004\020\001 \000'
-  _globals['_MOCKROLE']._serialized_start=645
-  _globals['_MOCKROLE']._serialized_end=773
-  _globals['_MOCKOUTCOME']._serialized_start=776
-  _globals['_MOCKOUTCOME']._serialized_end=1010
-  _globals['_MOCKPOLICY']._serialized_start=105
-  _globals['_MOCKPOLICY']._serialized_end=249
-  _globals['_GETMOCKPOLICYREQUEST']._serialized_start=251
-  _globals['_GETMOCKPOLICYREQUEST']._serialized_end=273
-  _globals['_GETMOCKPOLICYRESPONSE']._serialized_start=275
-  _globals['_GETMOCKPOLICYRESPONSE']._serialized_end=359
-  _globals['_SETMOCKPOLICYREQUEST']._serialized_start=362
-  _globals['_SETMOCKPOLICYREQUEST']._serialized_end=556
-  _globals['_SETMOCKPOLICYRESPONSE']._serialized_start=558
-  _globals['_SETMOCKPOLICYRESPONSE']._serialized_end=642
-  _globals['_MOCKSERVICE']._serialized_start=1013
-  _globals['_MOCKSERVICE']._serialized_end=1274
+  _globals['_MOCKSERVICE'].methods_by_name['GetMockPolicy']._loaded_options = None
+  _globals['_MOCKSERVICE'].methods_by_name['GetMockPolicy']._serialized_options = b'\300\344\030\001'
+  _globals['_MOCKSERVICE'].methods_by_name['SetMockPolicy']._loaded_options = None
+  _globals['_MOCKSERVICE'].methods_by_name['SetMockPolicy']._serialized_options = b'\300\344\030\005'
+  _globals['_MOCKROLE']._serialized_start=683
+  _globals['_MOCKROLE']._serialized_end=811
+  _globals['_MOCKOUTCOME']._serialized_start=814
+  _globals['_MOCKOUTCOME']._serialized_end=1048
+  _globals['_MOCKPOLICY']._serialized_start=143
+  _globals['_MOCKPOLICY']._serialized_end=287
+  _globals['_GETMOCKPOLICYREQUEST']._serialized_start=289
+  _globals['_GETMOCKPOLICYREQUEST']._serialized_end=311
+  _globals['_GETMOCKPOLICYRESPONSE']._serialized_start=313
+  _globals['_GETMOCKPOLICYRESPONSE']._serialized_end=397
+  _globals['_SETMOCKPOLICYREQUEST']._serialized_start=400
+  _globals['_SETMOCKPOLICYREQUEST']._serialized_end=594
+  _globals['_SETMOCKPOLICYRESPONSE']._serialized_start=596
+  _globals['_SETMOCKPOLICYRESPONSE']._serialized_end=680
+  _globals['_MOCKSERVICE']._serialized_start=1051
+  _globals['_MOCKSERVICE']._serialized_end=1326
 # @@protoc_insertion_point(module_scope)

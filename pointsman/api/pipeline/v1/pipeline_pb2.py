@@ -24,12 +24,13 @@ _sym_db = _symbol_database.Default()
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from pointsman.api.common.v1 import common_pb2 as pointsman_dot_api_dot_common_dot_v1_dot_common__pb2
 from pointsman.api.pipeline.v1 import requests_pb2 as pointsman_dot_api_dot_pipeline_dot_v1_dot_requests__pb2
 from pointsman.api.pipeline.v1 import route_pb2 as pointsman_dot_api_dot_pipeline_dot_v1_dot_route__pb2
 from pointsman.api.pipeline.v1 import state_pb2 as pointsman_dot_api_dot_pipeline_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(pointsman/api/pipeline/v1/pipeline.proto\x12\x19pointsman.api.pipeline.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a(pointsman/api/pipeline/v1/requests.proto\x1a%pointsman/api/pipeline/v1/route.proto\x1a%pointsman/api/pipeline/v1/state.proto\"A\n\x0f\x43lassifyRequest\x12\x19\n\x04text\x18\x01 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01\x18\x80\x80\x02\x12\x13\n\x0b\x61nswer_only\x18\x02 \x01(\x08\"C\n\x10\x43lassifyResponse\x12\x10\n\x08template\x18\x01 \x01(\t\x12\x0c\n\x04rule\x18\x02 \x01(\t\x12\x0f\n\x07matched\x18\x03 \x01(\t\"\xb7\x01\n\x0c\x41utoDelegate\x12\x1a\n\x08\x61gent_id\x18\x01 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\\\n\x06\x61gents\x18\x02 \x03(\x0b\x32\x33.pointsman.api.pipeline.v1.AutoDelegate.AgentsEntryB\x17\xbaH\x14\x9a\x01\x11\x10@\"\x04r\x02\x18@*\x07r\x05\x10\x01\x18\x80\x01\x1a-\n\x0b\x41gentsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"E\n\x11\x45\x61rlierReflection\x12\x18\n\x05stage\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x16\n\x04\x62ody\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80@\"\x96\x05\n\x14StartPipelineRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x33\n\x0bpipeline_id\x18\x02 \x01(\tB\x1e\xbaH\x1br\x19\x18\xc8\x01\x32\x14^[A-Za-z0-9_.:/@-]*$\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x1d\n\x08template\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@H\x00\x12-\n\x03\x64\x61g\x18\x05 \x01(\x0b\x32\x1e.pointsman.api.pipeline.v1.DagH\x00\x12;\n\x06policy\x18\x06 \x01(\x0e\x32!.pointsman.api.pipeline.v1.PolicyB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x15\n\rrequire_nonce\x18\x07 \x01(\x08\x12\x44\n\x0f\x62\x61rrier_timeout\x18\x08 \x01(\x0b\x32\x19.google.protobuf.DurationB\x10\xbaH\r\xaa\x01\n\"\x04\x08\x80\xf5$2\x02\x08\x01\x12^\n\x03\x65nv\x18\t \x03(\x0b\x32\x38.pointsman.api.pipeline.v1.StartPipelineRequest.EnvEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x10\"\x06r\x04\x10\x01\x18@*\x05r\x03\x18\xc8\x01\x12K\n\x0breflections\x18\n \x03(\x0b\x32,.pointsman.api.pipeline.v1.EarlierReflectionB\x08\xbaH\x05\x92\x01\x02\x10@\x12>\n\rauto_delegate\x18\x0b \x01(\x0b\x32\'.pointsman.api.pipeline.v1.AutoDelegate\x1a*\n\x08\x45nvEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0e\n\x05shape\x12\x05\xbaH\x02\x08\x01\"\x9a\x01\n\x15StartPipelineResponse\x12\x13\n\x0bpipeline_id\x18\x01 \x01(\t\x12\x37\n\x05state\x18\x02 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\x12\x33\n\x04next\x18\x03 \x03(\x0b\x32%.pointsman.api.pipeline.v1.Delegation\"\x9e\x01\n\x14\x44\x65legateStageRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x18\n\x05stage\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x1a\n\x08\x61gent_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x0f\n\x07replace\x18\x05 \x01(\x08\"R\n\x15\x44\x65legateStageResponse\x12\x39\n\ndelegation\x18\x01 \x01(\x0b\x32%.pointsman.api.pipeline.v1.Delegation\"\xcf\x02\n\x14\x43ompleteStageRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12!\n\rdelegation_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x08\x61gent_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x31\n\x05route\x18\x05 \x01(\x0b\x32 .pointsman.api.pipeline.v1.RouteH\x00\x12\x1f\n\ntranscript\x18\x06 \x01(\tB\t\xbaH\x06r\x04(\x80\x80@H\x00\x12\x19\n\x06report\x18\x07 \x01(\tB\t\xbaH\x06r\x04(\x80\x80 \x12>\n\rauto_delegate\x18\x08 \x01(\x0b\x32\'.pointsman.api.pipeline.v1.AutoDelegateB\x08\n\x06result\"J\n\x0cStopDecision\x12\x0c\n\x04stop\x18\x01 \x01(\x08\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\"\xf4\x02\n\x15\x43ompleteStageResponse\x12;\n\x0b\x64isposition\x18\x01 \x01(\x0e\x32&.pointsman.api.pipeline.v1.Disposition\x12\x38\n\x05route\x18\x02 \x01(\x0b\x32).pointsman.api.pipeline.v1.EffectiveRoute\x12\x33\n\x04next\x18\x03 \x03(\x0b\x32%.pointsman.api.pipeline.v1.Delegation\x12\x37\n\x05state\x18\x04 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\x12\x35\n\x04stop\x18\x05 \x01(\x0b\x32\'.pointsman.api.pipeline.v1.StopDecision\x12?\n\x0eresidual_risks\x18\x06 \x03(\x0b\x32\'.pointsman.api.pipeline.v1.ResidualRisk*\xd9\x01\n\x0b\x44isposition\x12\x1b\n\x17\x44ISPOSITION_UNSPECIFIED\x10\x00\x12\x18\n\x14\x44ISPOSITION_ADVANCED\x10\x01\x12\x14\n\x10\x44ISPOSITION_WAIT\x10\x02\x12\x18\n\x14\x44ISPOSITION_RETURNED\x10\x03\x12\x18\n\x14\x44ISPOSITION_REPEATED\x10\x04\x12\x15\n\x11\x44ISPOSITION_ENDED\x10\x05\x12\x19\n\x15\x44ISPOSITION_ESCALATED\x10\x06\x12\x17\n\x13\x44ISPOSITION_IGNORED\x10\x07\x32\xb9\x11\n\x0fPipelineService\x12\x63\n\x08\x43lassify\x12*.pointsman.api.pipeline.v1.ClassifyRequest\x1a+.pointsman.api.pipeline.v1.ClassifyResponse\x12r\n\rStartPipeline\x12/.pointsman.api.pipeline.v1.StartPipelineRequest\x1a\x30.pointsman.api.pipeline.v1.StartPipelineResponse\x12r\n\rDelegateStage\x12/.pointsman.api.pipeline.v1.DelegateStageRequest\x1a\x30.pointsman.api.pipeline.v1.DelegateStageResponse\x12r\n\rCompleteStage\x12/.pointsman.api.pipeline.v1.CompleteStageRequest\x1a\x30.pointsman.api.pipeline.v1.CompleteStageResponse\x12\x66\n\tSkipStage\x12+.pointsman.api.pipeline.v1.SkipStageRequest\x1a,.pointsman.api.pipeline.v1.SkipStageResponse\x12l\n\x0bRestartFrom\x12-.pointsman.api.pipeline.v1.RestartFromRequest\x1a..pointsman.api.pipeline.v1.RestartFromResponse\x12u\n\x0e\x43\x61ncelPipeline\x12\x30.pointsman.api.pipeline.v1.CancelPipelineRequest\x1a\x31.pointsman.api.pipeline.v1.CancelPipelineResponse\x12l\n\x0bGetPipeline\x12-.pointsman.api.pipeline.v1.GetPipelineRequest\x1a..pointsman.api.pipeline.v1.GetPipelineResponse\x12r\n\rListPipelines\x12/.pointsman.api.pipeline.v1.ListPipelinesRequest\x1a\x30.pointsman.api.pipeline.v1.ListPipelinesResponse\x12t\n\rWatchPipeline\x12/.pointsman.api.pipeline.v1.WatchPipelineRequest\x1a\x30.pointsman.api.pipeline.v1.WatchPipelineResponse0\x01\x12q\n\x0cWatchChanges\x12..pointsman.api.pipeline.v1.WatchChangesRequest\x1a/.pointsman.api.pipeline.v1.WatchChangesResponse0\x01\x12i\n\nPutContext\x12,.pointsman.api.pipeline.v1.PutContextRequest\x1a-.pointsman.api.pipeline.v1.PutContextResponse\x12i\n\nGetContext\x12,.pointsman.api.pipeline.v1.GetContextRequest\x1a-.pointsman.api.pipeline.v1.GetContextResponse\x12r\n\rGetReflection\x12/.pointsman.api.pipeline.v1.GetReflectionRequest\x1a\x30.pointsman.api.pipeline.v1.GetReflectionResponse\x12r\n\rListTemplates\x12/.pointsman.api.pipeline.v1.ListTemplatesRequest\x1a\x30.pointsman.api.pipeline.v1.ListTemplatesResponse\x12i\n\nParseRoute\x12,.pointsman.api.pipeline.v1.ParseRouteRequest\x1a-.pointsman.api.pipeline.v1.ParseRouteResponse\x12l\n\x0bImportState\x12-.pointsman.api.pipeline.v1.ImportStateRequest\x1a..pointsman.api.pipeline.v1.ImportStateResponse\x12l\n\x0b\x45xportState\x12-.pointsman.api.pipeline.v1.ExportStateRequest\x1a..pointsman.api.pipeline.v1.ExportStateResponse\x12`\n\x07\x43leanUp\x12).pointsman.api.pipeline.v1.CleanUpRequest\x1a*.pointsman.api.pipeline.v1.CleanUpResponse\x12\x66\n\tForgetRun\x12+.pointsman.api.pipeline.v1.ForgetRunRequest\x1a,.pointsman.api.pipeline.v1.ForgetRunResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(pointsman/api/pipeline/v1/pipeline.proto\x12\x19pointsman.api.pipeline.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a$pointsman/api/common/v1/common.proto\x1a(pointsman/api/pipeline/v1/requests.proto\x1a%pointsman/api/pipeline/v1/route.proto\x1a%pointsman/api/pipeline/v1/state.proto\"A\n\x0f\x43lassifyRequest\x12\x19\n\x04text\x18\x01 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01\x18\x80\x80\x02\x12\x13\n\x0b\x61nswer_only\x18\x02 \x01(\x08\"C\n\x10\x43lassifyResponse\x12\x10\n\x08template\x18\x01 \x01(\t\x12\x0c\n\x04rule\x18\x02 \x01(\t\x12\x0f\n\x07matched\x18\x03 \x01(\t\"\xb7\x01\n\x0c\x41utoDelegate\x12\x1a\n\x08\x61gent_id\x18\x01 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\\\n\x06\x61gents\x18\x02 \x03(\x0b\x32\x33.pointsman.api.pipeline.v1.AutoDelegate.AgentsEntryB\x17\xbaH\x14\x9a\x01\x11\x10@\"\x04r\x02\x18@*\x07r\x05\x10\x01\x18\x80\x01\x1a-\n\x0b\x41gentsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"E\n\x11\x45\x61rlierReflection\x12\x18\n\x05stage\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x16\n\x04\x62ody\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80@\"\x96\x05\n\x14StartPipelineRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x33\n\x0bpipeline_id\x18\x02 \x01(\tB\x1e\xbaH\x1br\x19\x18\xc8\x01\x32\x14^[A-Za-z0-9_.:/@-]*$\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x1d\n\x08template\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@H\x00\x12-\n\x03\x64\x61g\x18\x05 \x01(\x0b\x32\x1e.pointsman.api.pipeline.v1.DagH\x00\x12;\n\x06policy\x18\x06 \x01(\x0e\x32!.pointsman.api.pipeline.v1.PolicyB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x15\n\rrequire_nonce\x18\x07 \x01(\x08\x12\x44\n\x0f\x62\x61rrier_timeout\x18\x08 \x01(\x0b\x32\x19.google.protobuf.DurationB\x10\xbaH\r\xaa\x01\n\"\x04\x08\x80\xf5$2\x02\x08\x01\x12^\n\x03\x65nv\x18\t \x03(\x0b\x32\x38.pointsman.api.pipeline.v1.StartPipelineRequest.EnvEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x10\"\x06r\x04\x10\x01\x18@*\x05r\x03\x18\xc8\x01\x12K\n\x0breflections\x18\n \x03(\x0b\x32,.pointsman.api.pipeline.v1.EarlierReflectionB\x08\xbaH\x05\x92\x01\x02\x10@\x12>\n\rauto_delegate\x18\x0b \x01(\x0b\x32\'.pointsman.api.pipeline.v1.AutoDelegate\x1a*\n\x08\x45nvEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0e\n\x05shape\x12\x05\xbaH\x02\x08\x01\"\x9a\x01\n\x15StartPipelineResponse\x12\x13\n\x0bpipeline_id\x18\x01 \x01(\t\x12\x37\n\x05state\x18\x02 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\x12\x33\n\x04next\x18\x03 \x03(\x0b\x32%.pointsman.api.pipeline.v1.Delegation\"\x9e\x01\n\x14\x44\x65legateStageRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x18\n\x05stage\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x1a\n\x08\x61gent_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x0f\n\x07replace\x18\x05 \x01(\x08\"R\n\x15\x44\x65legateStageResponse\x12\x39\n\ndelegation\x18\x01 \x01(\x0b\x32%.pointsman.api.pipeline.v1.Delegation\"\xcf\x02\n\x14\x43ompleteStageRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12!\n\rdelegation_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x08\x61gent_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x31\n\x05route\x18\x05 \x01(\x0b\x32 .pointsman.api.pipeline.v1.RouteH\x00\x12\x1f\n\ntranscript\x18\x06 \x01(\tB\t\xbaH\x06r\x04(\x80\x80@H\x00\x12\x19\n\x06report\x18\x07 \x01(\tB\t\xbaH\x06r\x04(\x80\x80 \x12>\n\rauto_delegate\x18\x08 \x01(\x0b\x32\'.pointsman.api.pipeline.v1.AutoDelegateB\x08\n\x06result\"J\n\x0cStopDecision\x12\x0c\n\x04stop\x18\x01 \x01(\x08\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\"\xf4\x02\n\x15\x43ompleteStageResponse\x12;\n\x0b\x64isposition\x18\x01 \x01(\x0e\x32&.pointsman.api.pipeline.v1.Disposition\x12\x38\n\x05route\x18\x02 \x01(\x0b\x32).pointsman.api.pipeline.v1.EffectiveRoute\x12\x33\n\x04next\x18\x03 \x03(\x0b\x32%.pointsman.api.pipeline.v1.Delegation\x12\x37\n\x05state\x18\x04 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\x12\x35\n\x04stop\x18\x05 \x01(\x0b\x32\'.pointsman.api.pipeline.v1.StopDecision\x12?\n\x0eresidual_risks\x18\x06 \x03(\x0b\x32\'.pointsman.api.pipeline.v1.ResidualRisk*\xd9\x01\n\x0b\x44isposition\x12\x1b\n\x17\x44ISPOSITION_UNSPECIFIED\x10\x00\x12\x18\n\x14\x44ISPOSITION_ADVANCED\x10\x01\x12\x14\n\x10\x44ISPOSITION_WAIT\x10\x02\x12\x18\n\x14\x44ISPOSITION_RETURNED\x10\x03\x12\x18\n\x14\x44ISPOSITION_REPEATED\x10\x04\x12\x15\n\x11\x44ISPOSITION_ENDED\x10\x05\x12\x19\n\x15\x44ISPOSITION_ESCALATED\x10\x06\x12\x17\n\x13\x44ISPOSITION_IGNORED\x10\x07\x32\xb1\x12\n\x0fPipelineService\x12i\n\x08\x43lassify\x12*.pointsman.api.pipeline.v1.ClassifyRequest\x1a+.pointsman.api.pipeline.v1.ClassifyResponse\"\x04\xc0\xe4\x18\x01\x12x\n\rStartPipeline\x12/.pointsman.api.pipeline.v1.StartPipelineRequest\x1a\x30.pointsman.api.pipeline.v1.StartPipelineResponse\"\x04\xc0\xe4\x18\x02\x12x\n\rDelegateStage\x12/.pointsman.api.pipeline.v1.DelegateStageRequest\x1a\x30.pointsman.api.pipeline.v1.DelegateStageResponse\"\x04\xc0\xe4\x18\x02\x12x\n\rCompleteStage\x12/.pointsman.api.pipeline.v1.CompleteStageRequest\x1a\x30.pointsman.api.pipeline.v1.CompleteStageResponse\"\x04\xc0\xe4\x18\x02\x12l\n\tSkipStage\x12+.pointsman.api.pipeline.v1.SkipStageRequest\x1a,.pointsman.api.pipeline.v1.SkipStageResponse\"\x04\xc0\xe4\x18\x02\x12r\n\x0bRestartFrom\x12-.pointsman.api.pipeline.v1.RestartFromRequest\x1a..pointsman.api.pipeline.v1.RestartFromResponse\"\x04\xc0\xe4\x18\x02\x12{\n\x0e\x43\x61ncelPipeline\x12\x30.pointsman.api.pipeline.v1.CancelPipelineRequest\x1a\x31.pointsman.api.pipeline.v1.CancelPipelineResponse\"\x04\xc0\xe4\x18\x02\x12r\n\x0bGetPipeline\x12-.pointsman.api.pipeline.v1.GetPipelineRequest\x1a..pointsman.api.pipeline.v1.GetPipelineResponse\"\x04\xc0\xe4\x18\x01\x12x\n\rListPipelines\x12/.pointsman.api.pipeline.v1.ListPipelinesRequest\x1a\x30.pointsman.api.pipeline.v1.ListPipelinesResponse\"\x04\xc0\xe4\x18\x01\x12z\n\rWatchPipeline\x12/.pointsman.api.pipeline.v1.WatchPipelineRequest\x1a\x30.pointsman.api.pipeline.v1.WatchPipelineResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x12w\n\x0cWatchChanges\x12..pointsman.api.pipeline.v1.WatchChangesRequest\x1a/.pointsman.api.pipeline.v1.WatchChangesResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x12o\n\nPutContext\x12,.pointsman.api.pipeline.v1.PutContextRequest\x1a-.pointsman.api.pipeline.v1.PutContextResponse\"\x04\xc0\xe4\x18\x02\x12o\n\nGetContext\x12,.pointsman.api.pipeline.v1.GetContextRequest\x1a-.pointsman.api.pipeline.v1.GetContextResponse\"\x04\xc0\xe4\x18\x02\x12x\n\rGetReflection\x12/.pointsman.api.pipeline.v1.GetReflectionRequest\x1a\x30.pointsman.api.pipeline.v1.GetReflectionResponse\"\x04\xc0\xe4\x18\x01\x12x\n\rListTemplates\x12/.pointsman.api.pipeline.v1.ListTemplatesRequest\x1a\x30.pointsman.api.pipeline.v1.ListTemplatesResponse\"\x04\xc0\xe4\x18\x01\x12o\n\nParseRoute\x12,.pointsman.api.pipeline.v1.ParseRouteRequest\x1a-.pointsman.api.pipeline.v1.ParseRouteResponse\"\x04\xc0\xe4\x18\x01\x12r\n\x0bImportState\x12-.pointsman.api.pipeline.v1.ImportStateRequest\x1a..pointsman.api.pipeline.v1.ImportStateResponse\"\x04\xc0\xe4\x18\x02\x12r\n\x0b\x45xportState\x12-.pointsman.api.pipeline.v1.ExportStateRequest\x1a..pointsman.api.pipeline.v1.ExportStateResponse\"\x04\xc0\xe4\x18\x01\x12\x66\n\x07\x43leanUp\x12).pointsman.api.pipeline.v1.CleanUpRequest\x1a*.pointsman.api.pipeline.v1.CleanUpResponse\"\x04\xc0\xe4\x18\x02\x12l\n\tForgetRun\x12+.pointsman.api.pipeline.v1.ForgetRunRequest\x1a,.pointsman.api.pipeline.v1.ForgetRunResponse\"\x04\xc0\xe4\x18\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -88,34 +89,74 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_COMPLETESTAGEREQUEST'].fields_by_name['transcript']._serialized_options = b'\272H\006r\004(\200\200@'
   _globals['_COMPLETESTAGEREQUEST'].fields_by_name['report']._loaded_options = None
   _globals['_COMPLETESTAGEREQUEST'].fields_by_name['report']._serialized_options = b'\272H\006r\004(\200\200 '
-  _globals['_DISPOSITION']._serialized_start=2502
-  _globals['_DISPOSITION']._serialized_end=2719
-  _globals['_CLASSIFYREQUEST']._serialized_start=252
-  _globals['_CLASSIFYREQUEST']._serialized_end=317
-  _globals['_CLASSIFYRESPONSE']._serialized_start=319
-  _globals['_CLASSIFYRESPONSE']._serialized_end=386
-  _globals['_AUTODELEGATE']._serialized_start=389
-  _globals['_AUTODELEGATE']._serialized_end=572
-  _globals['_AUTODELEGATE_AGENTSENTRY']._serialized_start=527
-  _globals['_AUTODELEGATE_AGENTSENTRY']._serialized_end=572
-  _globals['_EARLIERREFLECTION']._serialized_start=574
-  _globals['_EARLIERREFLECTION']._serialized_end=643
-  _globals['_STARTPIPELINEREQUEST']._serialized_start=646
-  _globals['_STARTPIPELINEREQUEST']._serialized_end=1308
-  _globals['_STARTPIPELINEREQUEST_ENVENTRY']._serialized_start=1250
-  _globals['_STARTPIPELINEREQUEST_ENVENTRY']._serialized_end=1292
-  _globals['_STARTPIPELINERESPONSE']._serialized_start=1311
-  _globals['_STARTPIPELINERESPONSE']._serialized_end=1465
-  _globals['_DELEGATESTAGEREQUEST']._serialized_start=1468
-  _globals['_DELEGATESTAGEREQUEST']._serialized_end=1626
-  _globals['_DELEGATESTAGERESPONSE']._serialized_start=1628
-  _globals['_DELEGATESTAGERESPONSE']._serialized_end=1710
-  _globals['_COMPLETESTAGEREQUEST']._serialized_start=1713
-  _globals['_COMPLETESTAGEREQUEST']._serialized_end=2048
-  _globals['_STOPDECISION']._serialized_start=2050
-  _globals['_STOPDECISION']._serialized_end=2124
-  _globals['_COMPLETESTAGERESPONSE']._serialized_start=2127
-  _globals['_COMPLETESTAGERESPONSE']._serialized_end=2499
-  _globals['_PIPELINESERVICE']._serialized_start=2722
-  _globals['_PIPELINESERVICE']._serialized_end=4955
+  _globals['_PIPELINESERVICE'].methods_by_name['Classify']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['Classify']._serialized_options = b'\300\344\030\001'
+  _globals['_PIPELINESERVICE'].methods_by_name['StartPipeline']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['StartPipeline']._serialized_options = b'\300\344\030\002'
+  _globals['_PIPELINESERVICE'].methods_by_name['DelegateStage']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['DelegateStage']._serialized_options = b'\300\344\030\002'
+  _globals['_PIPELINESERVICE'].methods_by_name['CompleteStage']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['CompleteStage']._serialized_options = b'\300\344\030\002'
+  _globals['_PIPELINESERVICE'].methods_by_name['SkipStage']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['SkipStage']._serialized_options = b'\300\344\030\002'
+  _globals['_PIPELINESERVICE'].methods_by_name['RestartFrom']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['RestartFrom']._serialized_options = b'\300\344\030\002'
+  _globals['_PIPELINESERVICE'].methods_by_name['CancelPipeline']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['CancelPipeline']._serialized_options = b'\300\344\030\002'
+  _globals['_PIPELINESERVICE'].methods_by_name['GetPipeline']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['GetPipeline']._serialized_options = b'\300\344\030\001'
+  _globals['_PIPELINESERVICE'].methods_by_name['ListPipelines']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['ListPipelines']._serialized_options = b'\300\344\030\001'
+  _globals['_PIPELINESERVICE'].methods_by_name['WatchPipeline']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['WatchPipeline']._serialized_options = b'\300\344\030\001'
+  _globals['_PIPELINESERVICE'].methods_by_name['WatchChanges']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['WatchChanges']._serialized_options = b'\300\344\030\001'
+  _globals['_PIPELINESERVICE'].methods_by_name['PutContext']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['PutContext']._serialized_options = b'\300\344\030\002'
+  _globals['_PIPELINESERVICE'].methods_by_name['GetContext']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['GetContext']._serialized_options = b'\300\344\030\002'
+  _globals['_PIPELINESERVICE'].methods_by_name['GetReflection']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['GetReflection']._serialized_options = b'\300\344\030\001'
+  _globals['_PIPELINESERVICE'].methods_by_name['ListTemplates']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['ListTemplates']._serialized_options = b'\300\344\030\001'
+  _globals['_PIPELINESERVICE'].methods_by_name['ParseRoute']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['ParseRoute']._serialized_options = b'\300\344\030\001'
+  _globals['_PIPELINESERVICE'].methods_by_name['ImportState']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['ImportState']._serialized_options = b'\300\344\030\002'
+  _globals['_PIPELINESERVICE'].methods_by_name['ExportState']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['ExportState']._serialized_options = b'\300\344\030\001'
+  _globals['_PIPELINESERVICE'].methods_by_name['CleanUp']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['CleanUp']._serialized_options = b'\300\344\030\002'
+  _globals['_PIPELINESERVICE'].methods_by_name['ForgetRun']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['ForgetRun']._serialized_options = b'\300\344\030\004'
+  _globals['_DISPOSITION']._serialized_start=2540
+  _globals['_DISPOSITION']._serialized_end=2757
+  _globals['_CLASSIFYREQUEST']._serialized_start=290
+  _globals['_CLASSIFYREQUEST']._serialized_end=355
+  _globals['_CLASSIFYRESPONSE']._serialized_start=357
+  _globals['_CLASSIFYRESPONSE']._serialized_end=424
+  _globals['_AUTODELEGATE']._serialized_start=427
+  _globals['_AUTODELEGATE']._serialized_end=610
+  _globals['_AUTODELEGATE_AGENTSENTRY']._serialized_start=565
+  _globals['_AUTODELEGATE_AGENTSENTRY']._serialized_end=610
+  _globals['_EARLIERREFLECTION']._serialized_start=612
+  _globals['_EARLIERREFLECTION']._serialized_end=681
+  _globals['_STARTPIPELINEREQUEST']._serialized_start=684
+  _globals['_STARTPIPELINEREQUEST']._serialized_end=1346
+  _globals['_STARTPIPELINEREQUEST_ENVENTRY']._serialized_start=1288
+  _globals['_STARTPIPELINEREQUEST_ENVENTRY']._serialized_end=1330
+  _globals['_STARTPIPELINERESPONSE']._serialized_start=1349
+  _globals['_STARTPIPELINERESPONSE']._serialized_end=1503
+  _globals['_DELEGATESTAGEREQUEST']._serialized_start=1506
+  _globals['_DELEGATESTAGEREQUEST']._serialized_end=1664
+  _globals['_DELEGATESTAGERESPONSE']._serialized_start=1666
+  _globals['_DELEGATESTAGERESPONSE']._serialized_end=1748
+  _globals['_COMPLETESTAGEREQUEST']._serialized_start=1751
+  _globals['_COMPLETESTAGEREQUEST']._serialized_end=2086
+  _globals['_STOPDECISION']._serialized_start=2088
+  _globals['_STOPDECISION']._serialized_end=2162
+  _globals['_COMPLETESTAGERESPONSE']._serialized_start=2165
+  _globals['_COMPLETESTAGERESPONSE']._serialized_end=2537
+  _globals['_PIPELINESERVICE']._serialized_start=2760
+  _globals['_PIPELINESERVICE']._serialized_end=5113
 # @@protoc_insertion_point(module_scope)

@@ -22,6 +22,7 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from pointsman.api.common.v1 import common_pb2 as pointsman_dot_api_dot_common_dot_v1_dot_common__pb2
 from pointsman.api.router.v1 import decision_pb2 as pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2
 from pointsman.api.router.v1 import log_pb2 as pointsman_dot_api_dot_router_dot_v1_dot_log__pb2
 from pointsman.api.router.v1 import outcome_pb2 as pointsman_dot_api_dot_router_dot_v1_dot_outcome__pb2
@@ -29,13 +30,35 @@ from pointsman.api.router.v1 import policy_pb2 as pointsman_dot_api_dot_router_d
 from pointsman.api.router.v1 import thinking_pb2 as pointsman_dot_api_dot_router_dot_v1_dot_thinking__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$pointsman/api/router/v1/router.proto\x12\x17pointsman.api.router.v1\x1a&pointsman/api/router/v1/decision.proto\x1a!pointsman/api/router/v1/log.proto\x1a%pointsman/api/router/v1/outcome.proto\x1a$pointsman/api/router/v1/policy.proto\x1a&pointsman/api/router/v1/thinking.proto2\x93\t\n\rRouterService\x12_\n\x08\x43lassify\x12(.pointsman.api.router.v1.ClassifyRequest\x1a).pointsman.api.router.v1.ClassifyResponse\x12n\n\rBatchClassify\x12-.pointsman.api.router.v1.BatchClassifyRequest\x1a..pointsman.api.router.v1.BatchClassifyResponse\x12\x62\n\tSetPolicy\x12).pointsman.api.router.v1.SetPolicyRequest\x1a*.pointsman.api.router.v1.SetPolicyResponse\x12\x62\n\tGetPolicy\x12).pointsman.api.router.v1.GetPolicyRequest\x1a*.pointsman.api.router.v1.GetPolicyResponse\x12n\n\rReportOutcome\x12-.pointsman.api.router.v1.ReportOutcomeRequest\x1a..pointsman.api.router.v1.ReportOutcomeResponse\x12n\n\rResolveDebate\x12-.pointsman.api.router.v1.ResolveDebateRequest\x1a..pointsman.api.router.v1.ResolveDebateResponse\x12n\n\rRouteThinking\x12-.pointsman.api.router.v1.RouteThinkingRequest\x1a..pointsman.api.router.v1.RouteThinkingResponse\x12n\n\rListDecisions\x12-.pointsman.api.router.v1.ListDecisionsRequest\x1a..pointsman.api.router.v1.ListDecisionsResponse\x12_\n\x08GetStats\x12(.pointsman.api.router.v1.GetStatsRequest\x1a).pointsman.api.router.v1.GetStatsResponse\x12\x64\n\tExportLog\x12).pointsman.api.router.v1.ExportLogRequest\x1a*.pointsman.api.router.v1.ExportLogResponse0\x01\x12\x62\n\tForgetRun\x12).pointsman.api.router.v1.ForgetRunRequest\x1a*.pointsman.api.router.v1.ForgetRunResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$pointsman/api/router/v1/router.proto\x12\x17pointsman.api.router.v1\x1a$pointsman/api/common/v1/common.proto\x1a&pointsman/api/router/v1/decision.proto\x1a!pointsman/api/router/v1/log.proto\x1a%pointsman/api/router/v1/outcome.proto\x1a$pointsman/api/router/v1/policy.proto\x1a&pointsman/api/router/v1/thinking.proto2\xd5\t\n\rRouterService\x12\x65\n\x08\x43lassify\x12(.pointsman.api.router.v1.ClassifyRequest\x1a).pointsman.api.router.v1.ClassifyResponse\"\x04\xc0\xe4\x18\x02\x12t\n\rBatchClassify\x12-.pointsman.api.router.v1.BatchClassifyRequest\x1a..pointsman.api.router.v1.BatchClassifyResponse\"\x04\xc0\xe4\x18\x02\x12h\n\tSetPolicy\x12).pointsman.api.router.v1.SetPolicyRequest\x1a*.pointsman.api.router.v1.SetPolicyResponse\"\x04\xc0\xe4\x18\x05\x12h\n\tGetPolicy\x12).pointsman.api.router.v1.GetPolicyRequest\x1a*.pointsman.api.router.v1.GetPolicyResponse\"\x04\xc0\xe4\x18\x01\x12t\n\rReportOutcome\x12-.pointsman.api.router.v1.ReportOutcomeRequest\x1a..pointsman.api.router.v1.ReportOutcomeResponse\"\x04\xc0\xe4\x18\x02\x12t\n\rResolveDebate\x12-.pointsman.api.router.v1.ResolveDebateRequest\x1a..pointsman.api.router.v1.ResolveDebateResponse\"\x04\xc0\xe4\x18\x02\x12t\n\rRouteThinking\x12-.pointsman.api.router.v1.RouteThinkingRequest\x1a..pointsman.api.router.v1.RouteThinkingResponse\"\x04\xc0\xe4\x18\x02\x12t\n\rListDecisions\x12-.pointsman.api.router.v1.ListDecisionsRequest\x1a..pointsman.api.router.v1.ListDecisionsResponse\"\x04\xc0\xe4\x18\x01\x12\x65\n\x08GetStats\x12(.pointsman.api.router.v1.GetStatsRequest\x1a).pointsman.api.router.v1.GetStatsResponse\"\x04\xc0\xe4\x18\x01\x12j\n\tExportLog\x12).pointsman.api.router.v1.ExportLogRequest\x1a*.pointsman.api.router.v1.ExportLogResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x12h\n\tForgetRun\x12).pointsman.api.router.v1.ForgetRunRequest\x1a*.pointsman.api.router.v1.ForgetRunResponse\"\x04\xc0\xe4\x18\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.api.router.v1.router_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROUTERSERVICE']._serialized_start=258
-  _globals['_ROUTERSERVICE']._serialized_end=1429
+  _globals['_ROUTERSERVICE'].methods_by_name['Classify']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['Classify']._serialized_options = b'\300\344\030\002'
+  _globals['_ROUTERSERVICE'].methods_by_name['BatchClassify']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['BatchClassify']._serialized_options = b'\300\344\030\002'
+  _globals['_ROUTERSERVICE'].methods_by_name['SetPolicy']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['SetPolicy']._serialized_options = b'\300\344\030\005'
+  _globals['_ROUTERSERVICE'].methods_by_name['GetPolicy']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['GetPolicy']._serialized_options = b'\300\344\030\001'
+  _globals['_ROUTERSERVICE'].methods_by_name['ReportOutcome']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['ReportOutcome']._serialized_options = b'\300\344\030\002'
+  _globals['_ROUTERSERVICE'].methods_by_name['ResolveDebate']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['ResolveDebate']._serialized_options = b'\300\344\030\002'
+  _globals['_ROUTERSERVICE'].methods_by_name['RouteThinking']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['RouteThinking']._serialized_options = b'\300\344\030\002'
+  _globals['_ROUTERSERVICE'].methods_by_name['ListDecisions']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['ListDecisions']._serialized_options = b'\300\344\030\001'
+  _globals['_ROUTERSERVICE'].methods_by_name['GetStats']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['GetStats']._serialized_options = b'\300\344\030\001'
+  _globals['_ROUTERSERVICE'].methods_by_name['ExportLog']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['ExportLog']._serialized_options = b'\300\344\030\001'
+  _globals['_ROUTERSERVICE'].methods_by_name['ForgetRun']._loaded_options = None
+  _globals['_ROUTERSERVICE'].methods_by_name['ForgetRun']._serialized_options = b'\300\344\030\004'
+  _globals['_ROUTERSERVICE']._serialized_start=296
+  _globals['_ROUTERSERVICE']._serialized_end=1533
 # @@protoc_insertion_point(module_scope)

@@ -22,19 +22,78 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from pointsman.api.common.v1 import common_pb2 as pointsman_dot_api_dot_common_dot_v1_dot_common__pb2
 from pointsman.api.workflow.v1 import constraints_pb2 as pointsman_dot_api_dot_workflow_dot_v1_dot_constraints__pb2
 from pointsman.api.workflow.v1 import plans_pb2 as pointsman_dot_api_dot_workflow_dot_v1_dot_plans__pb2
 from pointsman.api.workflow.v1 import reading_pb2 as pointsman_dot_api_dot_workflow_dot_v1_dot_reading__pb2
 from pointsman.api.workflow.v1 import tasks_pb2 as pointsman_dot_api_dot_workflow_dot_v1_dot_tasks__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(pointsman/api/workflow/v1/workflow.proto\x12\x19pointsman.api.workflow.v1\x1a+pointsman/api/workflow/v1/constraints.proto\x1a%pointsman/api/workflow/v1/plans.proto\x1a\'pointsman/api/workflow/v1/reading.proto\x1a%pointsman/api/workflow/v1/tasks.proto2\xfb\x18\n\x0fWorkflowService\x12i\n\nUpsertPlan\x12,.pointsman.api.workflow.v1.UpsertPlanRequest\x1a-.pointsman.api.workflow.v1.UpsertPlanResponse\x12`\n\x07\x45xecute\x12).pointsman.api.workflow.v1.ExecuteRequest\x1a*.pointsman.api.workflow.v1.ExecuteResponse\x12\x66\n\tNextTasks\x12+.pointsman.api.workflow.v1.NextTasksRequest\x1a,.pointsman.api.workflow.v1.NextTasksResponse\x12l\n\x0bReleaseTask\x12-.pointsman.api.workflow.v1.ReleaseTaskRequest\x1a..pointsman.api.workflow.v1.ReleaseTaskResponse\x12o\n\x0c\x43ompleteTask\x12..pointsman.api.workflow.v1.CompleteTaskRequest\x1a/.pointsman.api.workflow.v1.CompleteTaskResponse\x12\x63\n\x08\x46\x61ilTask\x12*.pointsman.api.workflow.v1.FailTaskRequest\x1a+.pointsman.api.workflow.v1.FailTaskResponse\x12\x66\n\tRetryTask\x12+.pointsman.api.workflow.v1.RetryTaskRequest\x1a,.pointsman.api.workflow.v1.RetryTaskResponse\x12\x63\n\x08SkipTask\x12*.pointsman.api.workflow.v1.SkipTaskRequest\x1a+.pointsman.api.workflow.v1.SkipTaskResponse\x12l\n\x0bSettleTasks\x12-.pointsman.api.workflow.v1.SettleTasksRequest\x1a..pointsman.api.workflow.v1.SettleTasksResponse\x12Z\n\x05Pause\x12\'.pointsman.api.workflow.v1.PauseRequest\x1a(.pointsman.api.workflow.v1.PauseResponse\x12]\n\x06Resume\x12(.pointsman.api.workflow.v1.ResumeRequest\x1a).pointsman.api.workflow.v1.ResumeResponse\x12`\n\x07Unblock\x12).pointsman.api.workflow.v1.UnblockRequest\x1a*.pointsman.api.workflow.v1.UnblockResponse\x12i\n\nCancelPlan\x12,.pointsman.api.workflow.v1.CancelPlanRequest\x1a-.pointsman.api.workflow.v1.CancelPlanResponse\x12l\n\x0bGetWorkflow\x12-.pointsman.api.workflow.v1.GetWorkflowRequest\x1a..pointsman.api.workflow.v1.GetWorkflowResponse\x12r\n\rListWorkflows\x12/.pointsman.api.workflow.v1.ListWorkflowsRequest\x1a\x30.pointsman.api.workflow.v1.ListWorkflowsResponse\x12r\n\rListResumable\x12/.pointsman.api.workflow.v1.ListResumableRequest\x1a\x30.pointsman.api.workflow.v1.ListResumableResponse\x12t\n\rWatchWorkflow\x12/.pointsman.api.workflow.v1.WatchWorkflowRequest\x1a\x30.pointsman.api.workflow.v1.WatchWorkflowResponse0\x01\x12q\n\x0cWatchChanges\x12..pointsman.api.workflow.v1.WatchChangesRequest\x1a/.pointsman.api.workflow.v1.WatchChangesResponse0\x01\x12{\n\x10MergeConstraints\x12\x32.pointsman.api.workflow.v1.MergeConstraintsRequest\x1a\x33.pointsman.api.workflow.v1.MergeConstraintsResponse\x12\x81\x01\n\x12RecordVerification\x12\x34.pointsman.api.workflow.v1.RecordVerificationRequest\x1a\x35.pointsman.api.workflow.v1.RecordVerificationResponse\x12x\n\x0fWaiveConstraint\x12\x31.pointsman.api.workflow.v1.WaiveConstraintRequest\x1a\x32.pointsman.api.workflow.v1.WaiveConstraintResponse\x12l\n\x0bRecordUsage\x12-.pointsman.api.workflow.v1.RecordUsageRequest\x1a..pointsman.api.workflow.v1.RecordUsageResponse\x12Z\n\x05\x41udit\x12\'.pointsman.api.workflow.v1.AuditRequest\x1a(.pointsman.api.workflow.v1.AuditResponse\x12\x87\x01\n\x14\x43lassifyDependencies\x12\x36.pointsman.api.workflow.v1.ClassifyDependenciesRequest\x1a\x37.pointsman.api.workflow.v1.ClassifyDependenciesResponse\x12l\n\x0bImportState\x12-.pointsman.api.workflow.v1.ImportStateRequest\x1a..pointsman.api.workflow.v1.ImportStateResponse\x12l\n\x0b\x45xportState\x12-.pointsman.api.workflow.v1.ExportStateRequest\x1a..pointsman.api.workflow.v1.ExportStateResponse\x12l\n\x0bImportTasks\x12-.pointsman.api.workflow.v1.ImportTasksRequest\x1a..pointsman.api.workflow.v1.ImportTasksResponse\x12l\n\x0b\x45xportTasks\x12-.pointsman.api.workflow.v1.ExportTasksRequest\x1a..pointsman.api.workflow.v1.ExportTasksResponse\x12\x66\n\tForgetRun\x12+.pointsman.api.workflow.v1.ForgetRunRequest\x1a,.pointsman.api.workflow.v1.ForgetRunResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(pointsman/api/workflow/v1/workflow.proto\x12\x19pointsman.api.workflow.v1\x1a$pointsman/api/common/v1/common.proto\x1a+pointsman/api/workflow/v1/constraints.proto\x1a%pointsman/api/workflow/v1/plans.proto\x1a\'pointsman/api/workflow/v1/reading.proto\x1a%pointsman/api/workflow/v1/tasks.proto2\xaa\x1a\n\x0fWorkflowService\x12o\n\nUpsertPlan\x12,.pointsman.api.workflow.v1.UpsertPlanRequest\x1a-.pointsman.api.workflow.v1.UpsertPlanResponse\"\x04\xc0\xe4\x18\x02\x12\x66\n\x07\x45xecute\x12).pointsman.api.workflow.v1.ExecuteRequest\x1a*.pointsman.api.workflow.v1.ExecuteResponse\"\x04\xc0\xe4\x18\x02\x12l\n\tNextTasks\x12+.pointsman.api.workflow.v1.NextTasksRequest\x1a,.pointsman.api.workflow.v1.NextTasksResponse\"\x04\xc0\xe4\x18\x02\x12r\n\x0bReleaseTask\x12-.pointsman.api.workflow.v1.ReleaseTaskRequest\x1a..pointsman.api.workflow.v1.ReleaseTaskResponse\"\x04\xc0\xe4\x18\x02\x12u\n\x0c\x43ompleteTask\x12..pointsman.api.workflow.v1.CompleteTaskRequest\x1a/.pointsman.api.workflow.v1.CompleteTaskResponse\"\x04\xc0\xe4\x18\x02\x12i\n\x08\x46\x61ilTask\x12*.pointsman.api.workflow.v1.FailTaskRequest\x1a+.pointsman.api.workflow.v1.FailTaskResponse\"\x04\xc0\xe4\x18\x02\x12l\n\tRetryTask\x12+.pointsman.api.workflow.v1.RetryTaskRequest\x1a,.pointsman.api.workflow.v1.RetryTaskResponse\"\x04\xc0\xe4\x18\x02\x12i\n\x08SkipTask\x12*.pointsman.api.workflow.v1.SkipTaskRequest\x1a+.pointsman.api.workflow.v1.SkipTaskResponse\"\x04\xc0\xe4\x18\x02\x12r\n\x0bSettleTasks\x12-.pointsman.api.workflow.v1.SettleTasksRequest\x1a..pointsman.api.workflow.v1.SettleTasksResponse\"\x04\xc0\xe4\x18\x02\x12`\n\x05Pause\x12\'.pointsman.api.workflow.v1.PauseRequest\x1a(.pointsman.api.workflow.v1.PauseResponse\"\x04\xc0\xe4\x18\x02\x12\x63\n\x06Resume\x12(.pointsman.api.workflow.v1.ResumeRequest\x1a).pointsman.api.workflow.v1.ResumeResponse\"\x04\xc0\xe4\x18\x02\x12\x66\n\x07Unblock\x12).pointsman.api.workflow.v1.UnblockRequest\x1a*.pointsman.api.workflow.v1.UnblockResponse\"\x04\xc0\xe4\x18\x02\x12o\n\nCancelPlan\x12,.pointsman.api.workflow.v1.CancelPlanRequest\x1a-.pointsman.api.workflow.v1.CancelPlanResponse\"\x04\xc0\xe4\x18\x02\x12r\n\x0bGetWorkflow\x12-.pointsman.api.workflow.v1.GetWorkflowRequest\x1a..pointsman.api.workflow.v1.GetWorkflowResponse\"\x04\xc0\xe4\x18\x01\x12x\n\rListWorkflows\x12/.pointsman.api.workflow.v1.ListWorkflowsRequest\x1a\x30.pointsman.api.workflow.v1.ListWorkflowsResponse\"\x04\xc0\xe4\x18\x01\x12x\n\rListResumable\x12/.pointsman.api.workflow.v1.ListResumableRequest\x1a\x30.pointsman.api.workflow.v1.ListResumableResponse\"\x04\xc0\xe4\x18\x01\x12z\n\rWatchWorkflow\x12/.pointsman.api.workflow.v1.WatchWorkflowRequest\x1a\x30.pointsman.api.workflow.v1.WatchWorkflowResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x12w\n\x0cWatchChanges\x12..pointsman.api.workflow.v1.WatchChangesRequest\x1a/.pointsman.api.workflow.v1.WatchChangesResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x12\x81\x01\n\x10MergeConstraints\x12\x32.pointsman.api.workflow.v1.MergeConstraintsRequest\x1a\x33.pointsman.api.workflow.v1.MergeConstraintsResponse\"\x04\xc0\xe4\x18\x02\x12\x87\x01\n\x12RecordVerification\x12\x34.pointsman.api.workflow.v1.RecordVerificationRequest\x1a\x35.pointsman.api.workflow.v1.RecordVerificationResponse\"\x04\xc0\xe4\x18\x02\x12~\n\x0fWaiveConstraint\x12\x31.pointsman.api.workflow.v1.WaiveConstraintRequest\x1a\x32.pointsman.api.workflow.v1.WaiveConstraintResponse\"\x04\xc0\xe4\x18\x02\x12r\n\x0bRecordUsage\x12-.pointsman.api.workflow.v1.RecordUsageRequest\x1a..pointsman.api.workflow.v1.RecordUsageResponse\"\x04\xc0\xe4\x18\x02\x12`\n\x05\x41udit\x12\'.pointsman.api.workflow.v1.AuditRequest\x1a(.pointsman.api.workflow.v1.AuditResponse\"\x04\xc0\xe4\x18\x02\x12\x8d\x01\n\x14\x43lassifyDependencies\x12\x36.pointsman.api.workflow.v1.ClassifyDependenciesRequest\x1a\x37.pointsman.api.workflow.v1.ClassifyDependenciesResponse\"\x04\xc0\xe4\x18\x01\x12r\n\x0bImportState\x12-.pointsman.api.workflow.v1.ImportStateRequest\x1a..pointsman.api.workflow.v1.ImportStateResponse\"\x04\xc0\xe4\x18\x02\x12r\n\x0b\x45xportState\x12-.pointsman.api.workflow.v1.ExportStateRequest\x1a..pointsman.api.workflow.v1.ExportStateResponse\"\x04\xc0\xe4\x18\x01\x12r\n\x0bImportTasks\x12-.pointsman.api.workflow.v1.ImportTasksRequest\x1a..pointsman.api.workflow.v1.ImportTasksResponse\"\x04\xc0\xe4\x18\x02\x12r\n\x0b\x45xportTasks\x12-.pointsman.api.workflow.v1.ExportTasksRequest\x1a..pointsman.api.workflow.v1.ExportTasksResponse\"\x04\xc0\xe4\x18\x01\x12l\n\tForgetRun\x12+.pointsman.api.workflow.v1.ForgetRunRequest\x1a,.pointsman.api.workflow.v1.ForgetRunResponse\"\x04\xc0\xe4\x18\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.api.workflow.v1.workflow_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_WORKFLOWSERVICE']._serialized_start=236
-  _globals['_WORKFLOWSERVICE']._serialized_end=3431
+  _globals['_WORKFLOWSERVICE'].methods_by_name['UpsertPlan']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['UpsertPlan']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['Execute']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['Execute']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['NextTasks']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['NextTasks']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ReleaseTask']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ReleaseTask']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['CompleteTask']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['CompleteTask']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['FailTask']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['FailTask']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['RetryTask']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['RetryTask']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['SkipTask']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['SkipTask']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['SettleTasks']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['SettleTasks']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['Pause']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['Pause']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['Resume']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['Resume']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['Unblock']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['Unblock']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['CancelPlan']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['CancelPlan']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['GetWorkflow']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['GetWorkflow']._serialized_options = b'\300\344\030\001'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ListWorkflows']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ListWorkflows']._serialized_options = b'\300\344\030\001'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ListResumable']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ListResumable']._serialized_options = b'\300\344\030\001'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['WatchWorkflow']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['WatchWorkflow']._serialized_options = b'\300\344\030\001'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['WatchChanges']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['WatchChanges']._serialized_options = b'\300\344\030\001'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['MergeConstraints']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['MergeConstraints']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['RecordVerification']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['RecordVerification']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['WaiveConstraint']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['WaiveConstraint']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['RecordUsage']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['RecordUsage']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['Audit']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['Audit']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ClassifyDependencies']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ClassifyDependencies']._serialized_options = b'\300\344\030\001'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ImportState']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ImportState']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ExportState']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ExportState']._serialized_options = b'\300\344\030\001'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ImportTasks']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ImportTasks']._serialized_options = b'\300\344\030\002'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ExportTasks']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ExportTasks']._serialized_options = b'\300\344\030\001'
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ForgetRun']._loaded_options = None
+  _globals['_WORKFLOWSERVICE'].methods_by_name['ForgetRun']._serialized_options = b'\300\344\030\004'
+  _globals['_WORKFLOWSERVICE']._serialized_start=274
+  _globals['_WORKFLOWSERVICE']._serialized_end=3644
 # @@protoc_insertion_point(module_scope)
