@@ -33,7 +33,7 @@ async def some_runs(here: Console) -> str:
     await plane.asked((await plane.submit("Fix the newest thing in src/new.py")).id)
     await plane.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_SILENT)
     await plane.reached((await plane.submit("Rename the lexer in src/lexer.py")).id, runs.RUN_STATE_CODER_EXEC)
-    return rich.id
+    return str(rich.id)
 
 
 async def main() -> None:

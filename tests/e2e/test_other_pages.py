@@ -98,7 +98,7 @@ async def hostile_run(here: Console) -> str:
     )
     answer = await here.plane.agents.Complete(request)
     assert [outcome.accepted for outcome in answer.outcomes] == [True], answer
-    return run.id
+    return str(run.id)
 
 
 async def calm(page: Page, where: str) -> None:

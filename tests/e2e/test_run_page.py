@@ -19,7 +19,8 @@ FIRST_VIEW_MS, UPDATE_MS, LOADED_MACHINE = 200, 300, 6
 async def working(here: Console) -> runs.Run:
     """A run whose coder took the work and is not heard of again."""
     await here.plane.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_SILENT)
-    return await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+    run: runs.Run = await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+    return run
 
 
 async def test_a_finished_run_shows_its_way_its_stages_its_proof_and_its_journal(

@@ -51,20 +51,41 @@ export function snake(nodes, rank, width, { cellWidth, cellHeight }) {
   return { places, width: columns * cellWidth, height: top };
 }
 
-// The line between two boxes, leaving and entering on the sides that face each other.
+// The line between two boxes, leaving and entering on the sides that face each other, and round what stands between.
 export function curve(from, to, { halfWidth, halfHeight }) {
-  if (from.x === to.x && from.y === to.y) {
-    const top = from.y - halfHeight;
-    return `M ${from.x - 14} ${top} C ${from.x - 30} ${top - 24} ${from.x + 30} ${top - 24} ${from.x + 14} ${top - 1}`;
-  }
   const dx = to.x - from.x;
   const dy = to.y - from.y;
-  if (Math.abs(dx) > halfWidth) {
-    const side = Math.sign(dx) * halfWidth;
-    const middle = from.x + side + (dx - 2 * side) / 2;
-    return `M ${from.x + side} ${from.y} C ${middle} ${from.y} ${middle} ${to.y} ${to.x - side - Math.sign(dx) * 2} ${to.y}`;
-  }
-  const side = Math.sign(dy) * halfHeight;
-  const middle = from.y + side + (dy - 2 * side) / 2;
-  return `M ${from.x} ${from.y + side} C ${from.x} ${middle} ${to.x} ${middle} ${to.x} ${to.y - side - Math.sign(dy) * 2}`;
+  if (dx === 0 && dy === 0) return loop(from, halfHeight);
+  if (Math.abs(dx) > 4 * halfWidth && Math.abs(dy) < 3 * halfHeight) return over(from, to, halfHeight);
+  if (Math.abs(dx) <= halfWidth && Math.abs(dy) > 6 * halfHeight) return beside(from, to, halfWidth);
+  return Math.abs(dx) > halfWidth ? across(from, to, halfWidth) : down(from, to, halfHeight);
+}
+
+function loop({ x, y }, halfHeight) {
+  const top = y - halfHeight;
+  return `M ${x - 14} ${top} C ${x - 30} ${top - 24} ${x + 30} ${top - 24} ${x + 14} ${top - 1}`;
+}
+
+function over(from, to, halfHeight) {
+  const bow = Math.min(from.y, to.y) - halfHeight - 30;
+  return `M ${from.x} ${from.y - halfHeight} C ${from.x} ${bow} ${to.x} ${bow} ${to.x} ${to.y - halfHeight - 2}`;
+}
+
+function beside(from, to, halfWidth) {
+  const bow = Math.max(from.x, to.x) + halfWidth + 18;
+  return `M ${from.x + halfWidth} ${from.y} C ${bow} ${from.y} ${bow} ${to.y} ${to.x + halfWidth + 2} ${to.y}`;
+}
+
+function across(from, to, halfWidth) {
+  const side = Math.sign(to.x - from.x) * halfWidth;
+  const middle = (from.x + to.x) / 2;
+  const end = to.x - side - Math.sign(side) * 2;
+  return `M ${from.x + side} ${from.y} C ${middle} ${from.y} ${middle} ${to.y} ${end} ${to.y}`;
+}
+
+function down(from, to, halfHeight) {
+  const side = Math.sign(to.y - from.y) * halfHeight;
+  const middle = (from.y + to.y) / 2;
+  const end = to.y - side - Math.sign(side) * 2;
+  return `M ${from.x} ${from.y + side} C ${from.x} ${middle} ${to.x} ${middle} ${to.x} ${end}`;
 }

@@ -1,0 +1,49 @@
+"""The console's files keep the house's rules: short, offline, and nothing that reads text as markup or code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pointsman.services.gateway.pages import FOLDER
+
+FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
+SCRIPTS = [path for path in FILES if path.suffix == ".js"]
+FORBIDDEN = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|setAttribute\(\"style\"|srcdoc|javascript:"
+)
+MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 60
+FUNCTION = re.compile(r"^( *)(?:export )?(?:async )?(?:function\*? \w+|(?:async |get )?\w+)\(.*\) \{$")
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_no_text_is_read_as_markup_or_code(path: Path) -> None:
+    assert FORBIDDEN.findall(path.read_text()) == []
+
+
+def test_nothing_comes_from_elsewhere() -> None:
+    for path in FILES:
+        addresses = set(re.findall(r"https?://[^\"'\s]+", path.read_text()))
+        assert addresses <= {"http://www.w3.org/2000/svg"}, path
+
+
+def test_every_import_leads_to_a_file() -> None:
+    for path in SCRIPTS:
+        for name in re.findall(r"(?:from|import\()\s*\"(\./[^\"]+)\"", path.read_text()):
+            assert (path.parent / name).is_file(), (path, name)
+
+
+def test_files_and_functions_are_short() -> None:
+    for path in SCRIPTS:
+        lines = path.read_text().splitlines()
+        assert len(lines) <= MAX_FILE_LINES, path
+        for number, line in enumerate(lines):
+            begun = FUNCTION.match(line)
+            if begun:
+                end = next(place for place in range(number, len(lines)) if lines[place].startswith(f"{begun[1]}}}"))
+                assert end - number < MAX_FUNCTION_LINES, (path.name, line)
+
+
+def test_the_page_has_no_script_and_no_style_of_its_own() -> None:
+    page = (FOLDER / "index.html").read_text()
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon[a-z]+=", page)
