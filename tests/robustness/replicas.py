@@ -23,7 +23,7 @@ from pointsman.services.chassis.store import Store
 from tests.helpers.eventually import eventually
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
-START_SECONDS = 40.0
+START_SECONDS = 100.0
 
 
 @dataclass(slots=True)

@@ -11,7 +11,9 @@ import yaml
 from pointsman.cli import COMMANDS
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.migrate import migrate
+from pointsman.services.gateway.config import DEFAULT_GATEWAY_PORT
 from pointsman.services.orchestrator.__main__ import MIGRATIONS
+from pointsman.services.orchestrator.store.children import LEASED, OPEN
 from tests.helpers.databases import new_postgres_database
 from tests.helpers.postgres import PostgresServer
 from tests.unit.deploy.cluster import KUBERNETES, ROOT, SERVICES
@@ -90,11 +92,15 @@ def test_compose_opens_no_port_beyond_loopback() -> None:
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
 
 
-def test_compose_points_the_orchestrator_at_the_ports_of_its_peers() -> None:
+def test_compose_points_orchestrator_and_gateway_at_the_ports_of_their_peers() -> None:
     services = compose()["services"]
-    for peer in ("router", "workflow", "pipeline"):
-        port = services[peer]["command"][services[peer]["command"].index("--port") + 1]
-        assert services["orchestrator"]["environment"][f"POINTSMAN_PEERS_{peer.upper()}"] == f"127.0.0.1:{port}"
+    ports = {name: services[name]["command"][3] for name in SERVICES}
+    assert len({*ports.values(), str(DEFAULT_GATEWAY_PORT)}) == len(ports) + 1
+    for name, port in ports.items():
+        expected = f"127.0.0.1:{port}"
+        variable = f"POINTSMAN_PEERS_{name.upper()}"
+        assert services["gateway"]["environment"][variable] == expected
+        assert name == "orchestrator" or services["orchestrator"]["environment"][variable] == expected
 
 
 def test_agents_are_scaled_by_a_query_that_the_store_answers(postgres: PostgresServer) -> None:
@@ -104,5 +110,7 @@ def test_agents_are_scaled_by_a_query_that_the_store_answers(postgres: PostgresS
     database.close()
     documents = list(yaml.safe_load_all((KUBERNETES / "components" / "agents" / "scaling.yaml").read_text()))
     (scaled,) = [document for document in documents if document["kind"] == "ScaledObject"]
+    query = scaled["spec"]["triggers"][0]["metadata"]["query"]
+    assert f"IN ('{OPEN}', '{LEASED}')" in query
     with psycopg.connect(url) as connection:
-        assert connection.execute(scaled["spec"]["triggers"][0]["metadata"]["query"]).fetchone() == (0,)
+        assert connection.execute(query).fetchone() == (0,)

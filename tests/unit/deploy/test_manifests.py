@@ -1,5 +1,6 @@
 """What every manifest must keep, whatever it deploys."""
 
+import re
 from pathlib import Path
 
 import kubernetes_validate  # type: ignore[import-untyped]
@@ -14,6 +15,8 @@ from pointsman.api.workflow.v1 import workflow_pb2
 from pointsman.cli import COMMANDS
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings
 from pointsman.services.chassis.housekeeping import OTLP_VARIABLES
+from pointsman.services.chassis.metrics import declared_names
+from pointsman.services.gateway.config import GatewaySettings
 from tests.unit.deploy.cluster import (
     COMPONENTS,
     KUBERNETES,
@@ -32,7 +35,7 @@ from tests.unit.deploy.cluster import (
 )
 
 KUBERNETES_VERSION = "1.34"
-FOREIGN_KINDS = {"Certificate", "Issuer", "PrometheusRule", "ScaledObject", "TriggerAuthentication"}
+FOREIGN_KINDS = {"Certificate", "Issuer", "PrometheusRule", "ScaledObject", "ServiceMonitor", "TriggerAuthentication"}
 """Kinds that cert-manager, KEDA and the Prometheus operator bring; their schemas are not part of Kubernetes."""
 SERVED = {
     service.full_name
@@ -53,8 +56,16 @@ def workloads(manifests: tuple[Manifest, ...]) -> list[Manifest]:
     return of_kind(manifests, "Deployment", "Job")
 
 
+def stateful(overlay: str) -> list[Manifest]:
+    """The Deployments of the four services that keep state."""
+    names = {f"pointsman-{service}" for service in SERVICES}
+    found = [manifest for manifest in of_kind(rendered(overlay), "Deployment") if name_of(manifest) in names]
+    assert len(found) == len(SERVICES)
+    return found
+
+
 def settings_names() -> set[str]:
-    contexts: list[type[BaseSettings]] = [ServerSettings, StoreSettings, PeerSettings]
+    contexts: list[type[BaseSettings]] = [ServerSettings, StoreSettings, PeerSettings, GatewaySettings]
     names = {_prefix(settings) + name.upper() for settings in contexts for name in settings.model_fields}
     return names | set(OTLP_VARIABLES)
 
@@ -129,7 +140,7 @@ def test_every_command_of_our_image_exists(manifests: tuple[Manifest, ...]) -> N
     for container in ours:
         command, *arguments = container["args"]
         assert command in COMMANDS
-        assert command != "serve" or arguments[0] in SERVICES
+        assert command != "serve" or arguments[0] in (*SERVICES, "gateway")
 
 
 def test_secrets_come_by_reference_only(manifests: tuple[Manifest, ...]) -> None:
@@ -160,7 +171,7 @@ def test_every_mounted_thing_is_there(manifests: tuple[Manifest, ...]) -> None:
 
 @pytest.mark.parametrize("overlay", ["overlays/dev", "overlays/prod"])
 def test_every_probe_asks_for_a_service_that_is_served(overlay: str) -> None:
-    for workload in of_kind(rendered(overlay), "Deployment"):
+    for workload in stateful(overlay):
         container = pod_of(workload)["containers"][0]
         component = labels_of(workload)["app.kubernetes.io/component"]
         asked = container["readinessProbe"]["grpc"]["service"]
@@ -218,10 +229,11 @@ def edges(manifests: tuple[Manifest, ...]) -> set[tuple[str, str]]:
 
 
 def test_the_edges_are_those_of_the_architecture(tmp_path: Path) -> None:
-    calls_of_the_orchestrator = {("orchestrator", peer) for peer in ("router", "workflow", "pipeline")}
-    assert edges(rendered("overlays/prod")) == calls_of_the_orchestrator
+    calls = {("orchestrator", peer) for peer in ("router", "workflow", "pipeline")}
+    calls |= {("gateway", service) for service in SERVICES}
+    assert edges(rendered("overlays/prod")) == calls
     everything = rendered_with("overlays/prod", COMPONENTS, tmp_path)
-    assert edges(everything) == {*calls_of_the_orchestrator, ("agent", "orchestrator")}
+    assert edges(everything) == {*calls, ("agent", "orchestrator")}
 
 
 def test_every_service_is_headless_so_that_callers_spread_their_calls() -> None:
@@ -235,7 +247,7 @@ def test_every_service_is_headless_so_that_callers_spread_their_calls() -> None:
 
 
 def test_a_stopping_pod_has_time_to_leave_the_rotation_and_to_drain() -> None:
-    for workload in of_kind(rendered("overlays/prod"), "Deployment"):
+    for workload in stateful("overlays/prod"):
         pod = pod_of(workload)
         container = pod["containers"][0]
         drain = float(environment_of(container, rendered("overlays/prod"))["POINTSMAN_SERVER_DRAIN_SECONDS"])  # type: ignore[arg-type]
@@ -263,7 +275,7 @@ def test_production_has_two_replicas_of_each_service_spread_and_never_both_away(
 
 
 def test_development_has_one_replica_and_never_two_owners_of_a_file() -> None:
-    for deployment in of_kind(rendered("overlays/dev"), "Deployment"):
+    for deployment in stateful("overlays/dev"):
         assert deployment["spec"]["replicas"] == 1
         assert deployment["spec"]["strategy"] == {"type": "Recreate"}
         assert "POINTSMAN_DATABASE_URL" not in environment_of(
@@ -271,6 +283,15 @@ def test_development_has_one_replica_and_never_two_owners_of_a_file() -> None:
         )
         (data,) = [volume for volume in pod_of(deployment)["volumes"] if volume["name"] == "data"]
         assert data["persistentVolumeClaim"]["claimName"] == name_of(deployment)
+
+
+def test_the_gateway_has_no_store_and_is_asked_for_its_health() -> None:
+    (gateway,) = [m for m in of_kind(rendered("overlays/prod"), "Deployment") if name_of(m) == "pointsman-gateway"]
+    container = pod_of(gateway)["containers"][0]
+    assert "POINTSMAN_DATABASE_URL" not in environment_of(container, rendered("overlays/prod"))
+    assert gateway["spec"]["replicas"] >= 2
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/healthz", "port": 7461}
 
 
 def test_every_alert_has_its_paragraph_in_the_operations_manual(tmp_path: Path) -> None:
@@ -281,6 +302,22 @@ def test_every_alert_has_its_paragraph_in_the_operations_manual(tmp_path: Path) 
     for alert in alerts:
         assert f"### {alert['alert'].lower()}" in manual
         assert alert["annotations"]["runbook"] == f"docs/operations.md#{alert['alert'].lower()}"
+
+
+def test_every_alert_speaks_of_numbers_that_are_declared(tmp_path: Path) -> None:
+    (rules,) = of_kind(rendered_with("overlays/prod", COMPONENTS, tmp_path), "PrometheusRule")
+    expressions = [rule["expr"] for group in rules["spec"]["groups"] for rule in group["rules"]]
+    named = {name for expression in expressions for name in re.findall(r"pointsman_\w+", expression)}
+    assert named
+    assert named - declared_names() == set()
+
+
+def test_scrapes_reach_the_port_where_the_services_count(tmp_path: Path) -> None:
+    manifests = rendered_with("overlays/prod", COMPONENTS, tmp_path)
+    (monitor,) = of_kind(manifests, "ServiceMonitor")
+    for service in of_kind(manifests, "Service"):
+        assert selects(monitor["spec"]["selector"], service["metadata"]["labels"])
+        assert monitor["spec"]["endpoints"][0]["port"] in [port["name"] for port in service["spec"]["ports"]]
 
 
 def test_every_file_below_kubernetes_is_used() -> None:
