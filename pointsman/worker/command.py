@@ -52,6 +52,7 @@ class CommandAgent:
 
     async def _check_out(self, job: Job, bench: Bench) -> Clone | None:
         """The tree to work on: the coder's result for those who judge it, else the base."""
+        await self._workshop.look_up_repository(job)
         if not job.assignment.repository.id:
             bench.tree.mkdir()
             return None

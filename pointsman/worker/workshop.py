@@ -60,6 +60,14 @@ class Workshop:
         await self._require(clone, job, repository.base_commit)
         return clone
 
+    async def look_up_repository(self, job: Job) -> None:
+        """An assignment that needs no repository gets the run's all the same, where this worker has it to show."""
+        if not job.assignment.repository.id:
+            run = await job.client.runs.get(job.assignment.run_id)
+            if run.repository.id in self._clones:
+                job.assignment.repository.id = run.repository.id
+                job.assignment.repository.base_commit = run.accepted_commit or run.repository.base_commit
+
     async def _require(self, clone: Clone, job: Job, commit: str) -> None:
         """A commit comes from the clone, else from the run's accepted bundle, else from the user's repository."""
         if await clone.has(commit):

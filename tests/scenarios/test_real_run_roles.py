@@ -1,0 +1,38 @@
+"""One command-line agent in every role, in the full pipeline: plan, research, design, code, review, test, verify."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from pointsman.api.orchestrator.v1.run_pb2 import Repository
+from pointsman.cli.demo import example_repository
+from pointsman.cli.following import follow
+from pointsman.cli.plane import control_plane
+from pointsman.cli.views import PlainView, state_name
+from pointsman.cli.workers import Hire, profile_for, worker_for, working, workshop_for
+from pointsman.client import Client, Order
+from pointsman.worker.git import repository_id, text
+
+AGENT = Path(__file__).parent / "agents" / "all_roles.py"
+ROLES = ("planner", "critic", "researcher", "designer", "coder", "reviewer", "verifier")
+pytestmark = pytest.mark.timeout(150)
+
+
+async def test_one_command_plays_every_role_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTSMAN_DATA", str(tmp_path / "data"))
+    folder = await example_repository(tmp_path)
+    hire = Hire(ROLES, profile_for("", shlex.join((sys.executable, "-I", str(AGENT)))), name="box")
+    repository = Repository(id=await repository_id(folder), base_commit=await text(folder, "rev-parse", "HEAD"))
+    async with control_plane() as plane:
+        client = Client(plane.channels["orchestrator"])
+        async with working(client, worker_for(await workshop_for([folder]), hire)):
+            order = Order("add a greeting to the hello module", repository, as_action=True)
+            run_id = (await client.runs.submit(order)).run.id
+            run = await follow(client, run_id, PlainView())
+        assigned = {(a.purpose, a.stage, a.agent_id) async for a in client.agents.assignments(run_id)}
+        delivery = await client.runs.delivery(run_id)
+    assert state_name(run) == "COMPLETE"
+    assert {agent_id for _, _, agent_id in assigned} >= {f"box-{role}" for role in ROLES if role != "critic"}
+    assert [claim.id for claim in delivery.deliverables[0].claims] == ["C1", "C2"]
