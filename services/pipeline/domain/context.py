@@ -17,6 +17,7 @@ MAX_ENV_CHARACTERS = 400
 MAX_NAMES = 3
 READ_FIRST = "Read the reflection before you change anything."
 KIND = "pipeline"
+_EMPTY = {str: '""', tuple: "[]", dict: "{}", type(None): "null"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -72,13 +73,14 @@ def check_env(env: dict[str, str]) -> None:
 def view(pipeline: Pipeline, stage: str) -> Delegation:
     """The stage as an agent gets it, whether it is delegated already or waits to be."""
     known, active = pipeline.stages[stage], pipeline.mark(stage) == ACTIVE
+    handles = context_handles(pipeline, stage)
     return Delegation(
         stage=stage,
         kind=pipeline.graph.node(stage).kind,
         round=known.delegations if active else known.delegations + 1,
-        directive=directive(pipeline, stage, known.nonce if active else ""),
+        directive=directive(stage, known.returned, handles, known.nonce if active else ""),
         node_context=node_context(pipeline, stage),
-        context_handles=context_handles(pipeline, stage),
+        context_handles=handles,
         reflection_stages=known.returned.failed if known.returned else (),
         delegation_id=delegation_id(stage, known.delegations) if active else "",
         agent_id=known.agent_id if active else "",
@@ -169,12 +171,11 @@ def _retry_context(returned: Return) -> dict[str, Any]:
     }
 
 
-def directive(pipeline: Pipeline, stage: str, nonce: str) -> str:
+def directive(stage: str, returned: Return | None, contexts: Sequence[str], nonce: str) -> str:
     """One instruction: what to do, what to read first, and how to end."""
-    returned = pipeline.stages[stage].returned
     aim = f"{_names(returned.failed)} FAIL -> {stage}, round {returned.round}." if returned else f"Run stage {stage}."
     reflections = [reflection_handle(failed) for failed in returned.failed] if returned else []
-    handles = [*reflections, *reversed(context_handles(pipeline, stage))]
+    handles = [*reflections, *reversed(contexts)]
     nonce_field = f',"nonce":"{nonce}"' if nonce else ""
     end = (
         'End with one line: <!-- PIPELINE_ROUTE: {"verdict":"PASS or FAIL","route":"NEXT or DEV","severity":"with FAIL",'
@@ -190,4 +191,4 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _json(value: object) -> str:
-    return _ENCODER.encode(value)
+    return _ENCODER.encode(value) if value else _EMPTY[type(value)]
