@@ -154,19 +154,19 @@ def _statement(english: English, sentence: Sentence) -> Act:
     work = bool(seen & WORK) or not seen & PROSE or bool(sentence.flags[0] & FAULT)
     if "wish" in hits and work:
         return _WISH
-    if work and "topic" not in hits and (_is_fault(sentence, hits) or _is_behaviour(sentence)):
+    if work and "topic" not in hits and (_is_fault(sentence, hits) or _is_behaviour(sentence, hits)):
         return _FAULT
     return _CODE if NAMES_CODE in hits and "topic" not in hits else _STATEMENT
 
 
-def _is_behaviour(sentence: Sentence) -> bool:
-    """Some part of the work does something: said without need, that is a complaint."""
-    if not (sentence.seen & THIRD and sentence.seen & WORK):
-        return False
+def _is_behaviour(sentence: Sentence, hits: frozenset[str]) -> bool:
+    """Some part of the work does something, or something is done to it: said without need, that is a complaint."""
     flags = sentence.flags
-    return not flags[0] & (SUBJECT | THIRD | FUNCTION) and any(
-        flag & THIRD and not flag & _NOUN and not flags[at] & FUNCTION for at, flag in enumerate(flags[1:])
-    )
+    if not sentence.seen & WORK or flags[0] & (SUBJECT | THIRD | FUNCTION):
+        return False
+    if "passive" in hits and "adjective" not in hits:
+        return True
+    return any(flag & THIRD and not flag & _NOUN and not flags[at] & FUNCTION for at, flag in enumerate(flags[1:]))
 
 
 def _is_fault(sentence: Sentence, hits: frozenset[str]) -> bool:

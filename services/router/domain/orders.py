@@ -58,6 +58,7 @@ _CONDITIONS = frozenset(
         "with",
     }
 )
+_HYPOTHESES = frozenset({"suppose", "assume", "imagine", "pretend"})
 _KNOWN_THINGS = frozenset(
     {"the", "it", "this", "that", "them", "these", "those", "sure", "all", "every", "my", "our", "your", "each"}
 )
@@ -124,6 +125,8 @@ def orders_in(english: English, sentence: Sentence, start: int) -> list[Order]:
     first = _order_at(english, sentence, start, _FIRST)
     if first is None and words[start] in ("you", "your"):
         first = _order_at(english, sentence, _skip_fillers(sentence, _after_duty(words)), _FIRST)
+    if first is not None and words[first.at] in _HYPOTHESES:
+        return [first]
     if first is not None:
         return [first, *_later_orders(english, sentence, first.at + 1)]
     if "plan" in hits_in(english, sentence):
