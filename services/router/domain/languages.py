@@ -14,14 +14,25 @@ _SCRIPTS = ("han", "kana", "hangul", "cyrillic", "latin")
 _LISTS = tuple(field.name for field in fields(LanguageRules) if field.name not in ("script", "stopwords"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Language:
-    """One language, ready to be matched."""
+    """One language: its words, matched from the first message on that is written in it."""
 
     code: str
     script: str
     stopwords: frozenset[str]
-    classes: PatternSet
+    patterns: Mapping[str, str]
+    compiled: PatternSet | None = None
+
+    @property
+    def classes(self) -> PatternSet:
+        """The lists, compiled when they are first needed: most messages need no other language."""
+        if self.compiled is None:
+            try:
+                self.compiled = pattern_set(self.patterns)
+            except RuleProblem as problem:
+                raise RuleProblem(f"languages.{self.code}.{problem.rule}", problem.problem) from None
+        return self.compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,7 @@ class Reading:
 
 
 def build_languages(rules: Mapping[str, LanguageRules], english: frozenset[str], known: frozenset[str]) -> Languages:
-    """Compile every language's lists; a word that English knows too gives no language away."""
+    """Prepare every language's lists; a word that English knows too gives no language away."""
     languages = [_build(code, rule) for code, rule in rules.items()]
     latin = tuple(language for language in languages if language.script == "latin")
     by_script = {language.script: language for language in languages if language.script != "latin"}
@@ -58,11 +69,13 @@ def _build(code: str, rules: LanguageRules) -> Language:
     if rules.script not in _SCRIPTS:
         raise RuleProblem(f"languages.{code}.script", f"'{rules.script}' is none of {', '.join(_SCRIPTS)}")
     patterns = {name: "|".join(_item(item, rules.script) for item in getattr(rules, name).split()) for name in _LISTS}
-    try:
-        classes = pattern_set(patterns)
-    except RuleProblem as problem:
-        raise RuleProblem(f"languages.{code}.{problem.rule}", problem.problem) from None
-    return Language(code, rules.script, frozenset(rules.stopwords.split()), classes)
+    return Language(code, rules.script, frozenset(rules.stopwords.split()), patterns)
+
+
+def check_languages(languages: Languages) -> None:
+    """Compile every language now, so that a bad list is refused at load."""
+    for language in (*languages.latin, *languages.by_script.values()):
+        assert language.classes is not None
 
 
 def _item(item: str, script: str) -> str:

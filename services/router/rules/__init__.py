@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from pointsman.services.router.domain.document import OwnRule, RuleDocument, RuleProblem
+from pointsman.services.router.domain.languages import check_languages
 from pointsman.services.router.domain.rulebook import RuleBook, build_rule_book, with_own_rules
 
 RULE_FILE = Path(__file__).with_name("routing.json")
@@ -24,19 +25,26 @@ class RuleFileRefused(Exception):
 
 @functools.cache
 def standard_rule_book() -> RuleBook:
-    """The rule set that comes with the router."""
-    return load_rule_book(RULE_FILE)
+    """The rule set that comes with the router; the tests check it whole, so that a start does not have to."""
+    return _load(RULE_FILE, whole=False)
 
 
 def load_rule_book(file: Path) -> RuleBook:
     """Read, check and compile a whole rule file."""
+    return _load(file, whole=True)
+
+
+def _load(file: Path, *, whole: bool) -> RuleBook:
     raw = _decode(file, Any)
     document = _decode(file, RuleDocument)
     _refuse_unknown(str(file), "", raw, msgspec.to_builtins(document))
     try:
-        return build_rule_book(document)
+        book = build_rule_book(document)
+        if whole:
+            check_languages(book.languages)
     except RuleProblem as problem:
         raise RuleFileRefused(str(file), problem.rule, problem.problem) from None
+    return book
 
 
 def load_own_rules(file: Path) -> tuple[OwnRule, ...]:

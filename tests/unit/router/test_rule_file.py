@@ -59,6 +59,10 @@ def test_a_bad_rule_file_is_refused_with_file_rule_and_reason(tmp_path: Path, ch
     assert refused.value.problem
 
 
+def test_the_rule_file_that_comes_with_the_router_can_be_taken_whole() -> None:
+    assert load_rule_book(RULE_FILE).version == standard_rule_book().version
+
+
 def test_a_rule_file_that_is_missing_or_no_json_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RuleFileRefused):
         load_rule_book(tmp_path / "none.json")
