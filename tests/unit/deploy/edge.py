@@ -47,6 +47,7 @@ class Edge:
 
     port: int
     health_port: int
+    metrics_port: int
 
 
 def free_port() -> int:
@@ -57,13 +58,16 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_edge(name: str, certificates: Path, folder: Path, addresses: dict[str, str]) -> Iterator[Edge]:
+def running_edge(
+    name: str, certificates: Path, folder: Path, addresses: dict[str, str], waits_for: int = 0
+) -> Iterator[Edge]:
     """Envoy with one of the committed files, its addresses replaced as given, until the block ends."""
-    edge = Edge(free_port(), free_port())
+    edge = Edge(free_port(), free_port(), free_port())
     folder.mkdir(parents=True)
     replaced = {
         "address: 0.0.0.0, port_value: 7443": f"address: 127.0.0.1, port_value: {edge.port}",
         "address: 0.0.0.0, port_value: 7461": f"address: 127.0.0.1, port_value: {edge.health_port}",
+        "address: 0.0.0.0, port_value: 7462": f"address: 127.0.0.1, port_value: {edge.metrics_port}",
         "/etc/envoy": str(folder),
         "/certificates": str(certificates),
         **addresses,
@@ -74,7 +78,7 @@ def running_edge(name: str, certificates: Path, folder: Path, addresses: dict[st
     with (folder.parent / f"{folder.name}.log").open("wb") as log:
         process = subprocess.Popen([*command, "--concurrency", "1"], stdout=log, stderr=log)
     try:
-        eventually_now(lambda: _listens(edge.health_port) or process.poll() is not None, 20)
+        eventually_now(lambda: listens(waits_for or edge.health_port) or process.poll() is not None, 20)
         assert process.poll() is None, (folder.parent / f"{folder.name}.log").read_text()
         yield edge
     finally:
@@ -88,7 +92,7 @@ def _replaced(text: str, replaced: dict[str, str]) -> str:
     return text
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

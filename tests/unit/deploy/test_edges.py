@@ -1,6 +1,9 @@
 """The edges that the manifests put before each service: who is let in, to what, and where calls go."""
 
+import asyncio
 import shutil
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -8,9 +11,11 @@ from pathlib import Path
 import grpc
 import pytest
 
-from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.config import PeerSettings, ServerSettings
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.service import Running, start
+from pointsman.services.orchestrator.__main__ import build_on as build_orchestrator
+from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from pointsman.services.workflow.__main__ import build_on
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.helpers.eventually import eventually
@@ -35,9 +40,9 @@ def certificates(tmp_path: Path) -> Certificates:
 
 
 @asynccontextmanager
-async def workflow_service(file: Path) -> AsyncIterator[Running]:
+async def workflow_service(file: Path, metrics_port: int = 0) -> AsyncIterator[Running]:
     """The workflow service as in a pod: on loopback only."""
-    settings = ServerSettings(port=0, drain_seconds=0.2)
+    settings = ServerSettings(port=0, drain_seconds=0.2, metrics_port=metrics_port)
     running = await start(lambda _: [build_on(Database(f"sqlite:///{file}", "workflow"), WorkflowSettings())], settings)
     try:
         yield running
@@ -46,8 +51,9 @@ async def workflow_service(file: Path) -> AsyncIterator[Running]:
 
 
 def own(running: Running) -> dict[str, str]:
-    """Where the edge finds its service."""
-    return {"port_value: 7460": f"port_value: {running.address.rpartition(':')[2]}"}
+    """Where the edge finds its service; what it offers the service to dial is put elsewhere."""
+    dialled = {f"port_value: {port}": f"port_value: {free_port()}" for port in (7471, 7472, 7473)}
+    return {**dialled, "port_value: 7460": f"port_value: {running.address.rpartition(':')[2]}"}
 
 
 async def test_an_edge_lets_in_by_certificate_and_only_to_what_the_role_needs(
@@ -89,6 +95,59 @@ async def test_the_health_port_answers_health_and_nothing_else(certificates: Cer
             assert await healthy(edge.health_port, "")
             async with grpc.aio.insecure_channel(f"127.0.0.1:{edge.health_port}") as channel:
                 assert await code_of(channel, LIST) == grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_the_metrics_port_answers_scrapes_and_nothing_else(certificates: Certificates, tmp_path: Path) -> None:
+    counting = free_port()
+    async with workflow_service(tmp_path / "store.db", counting) as running:
+        addresses = {**own(running), "port_value: 9464": f"port_value: {counting}"}
+        with running_edge("service", certificates.folder / "workflow", tmp_path / "envoy", addresses) as edge:
+            url = f"http://127.0.0.1:{edge.metrics_port}"
+            assert b"pointsman_transitions" in await asyncio.to_thread(fetch, f"{url}/metrics")
+            with pytest.raises(urllib.error.HTTPError):
+                await asyncio.to_thread(fetch, f"{url}/other")
+
+
+def fetch(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        body: bytes = answer.read()
+    return body
+
+
+async def test_an_agent_dials_its_own_edge_and_reaches_the_orchestrator(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    folder = certificates.folder
+    async with lone_orchestrator(tmp_path / "store.db") as running:
+        with running_edge("orchestrator", folder / "orchestrator", tmp_path / "there", own(running)) as there:
+            dialled = free_port()
+            addresses = {
+                "address: pointsman-orchestrator, port_value: 7443": f"address: 127.0.0.1, port_value: {there.port}",
+                "port_value: 7470": f"port_value: {dialled}",
+            }
+            with running_edge("agent", folder / "agent", tmp_path / "here", addresses, dialled):
+                async with grpc.aio.insecure_channel(f"127.0.0.1:{dialled}") as channel:
+
+                    async def reached() -> bool:
+                        return await code_of(channel, POLL) == grpc.StatusCode.INVALID_ARGUMENT
+
+                    await eventually(reached)
+                    assert await code_of(channel, SUBMIT) == grpc.StatusCode.PERMISSION_DENIED
+
+
+@asynccontextmanager
+async def lone_orchestrator(file: Path) -> AsyncIterator[Running]:
+    """The orchestrator itself, with nobody behind it."""
+    nobody = PeerSettings().all_at("127.0.0.1:1")
+    database = Database(f"sqlite:///{file}", "orchestrator")
+    running = await start(
+        lambda _: [build_orchestrator(database, OrchestratorSettings(), nobody, MockSettings())],
+        ServerSettings(port=0, drain_seconds=0.2),
+    )
+    try:
+        yield running
+    finally:
+        await running.stop()
 
 
 async def test_a_renewed_certificate_is_used_without_a_restart(certificates: Certificates, tmp_path: Path) -> None:
