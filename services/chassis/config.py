@@ -40,6 +40,11 @@ class ServerSettings(BaseSettings):
         default=60.0, gt=0, description="Longest time a call may take, whatever it asks for."
     )
     metrics_port: int = Field(default=0, ge=0, le=65535, description="Port of the Prometheus endpoint; 0 has none.")
+    tls_certificate: Path | None = Field(default=None, description="PEM file of the server's certificate chain.")
+    tls_key: Path | None = Field(default=None, description="PEM file of the server's private key.")
+    client_authority: Path | None = Field(default=None, description="PEM file of the authority of client certificates.")
+    token_keys: Path | None = Field(default=None, description="PEM file of the public key that signs bearer tokens.")
+    access: Path | None = Field(default=None, description="JSON file of principals with their roles and projects.")
     drain_seconds: float = Field(default=10.0, ge=0, description="How long calls in flight may finish after SIGTERM.")
 
     @property
@@ -49,11 +54,18 @@ class ServerSettings(BaseSettings):
 
     def check_exposure(self) -> None:
         """Refuse to listen where strangers are, without TLS and authentication."""
-        if not is_loopback(self.host):
+        encrypted = self.tls_certificate is not None and self.tls_key is not None
+        if not is_loopback(self.host) and not (encrypted and self.asks_for_credentials):
             raise SystemExit(
-                f"POINTSMAN_SERVER_HOST={self.host} is not a loopback address: "
-                "listening there needs TLS and authentication, which are not configured"
+                f"POINTSMAN_SERVER_HOST={self.host} is not a loopback address: listening there needs TLS "
+                "(POINTSMAN_SERVER_TLS_CERTIFICATE, _TLS_KEY) and authentication "
+                "(_CLIENT_AUTHORITY with _ACCESS, or _TOKEN_KEYS), which are not configured"
             )
+
+    @property
+    def asks_for_credentials(self) -> bool:
+        """Whether callers have to say who they are."""
+        return self.token_keys is not None or (self.client_authority is not None and self.access is not None)
 
 
 class StoreSettings(BaseSettings):
@@ -74,6 +86,17 @@ class StoreSettings(BaseSettings):
     def directory(self) -> Path:
         """The data directory, with ~ resolved."""
         return self.data.expanduser().resolve()
+
+
+class ClientSettings(BaseSettings):
+    """How this process shows itself to servers that use TLS. Environment: POINTSMAN_CLIENT_<NAME>."""
+
+    model_config = SettingsConfigDict(env_prefix="POINTSMAN_CLIENT_", frozen=True, extra="forbid")
+
+    authority: Path | None = Field(default=None, description="PEM file of the servers' authority; without it, no TLS.")
+    certificate: Path | None = Field(default=None, description="PEM file of the client's certificate chain.")
+    key: Path | None = Field(default=None, description="PEM file of the client's private key.")
+    token: Path | None = Field(default=None, description="File of a bearer token.")
 
 
 class PeerSettings(BaseSettings):

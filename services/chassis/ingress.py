@@ -8,7 +8,7 @@ import protovalidate
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
-from pointsman.services.chassis.auth import LOCAL, Caller
+from pointsman.services.chassis.auth import LOCAL
 from pointsman.services.chassis.refusals import Reason, Refusal, Violation, invalid_field, invalid_fields
 from pointsman.services.chassis.telemetry import valid_traceparent
 
@@ -56,8 +56,8 @@ def validate(request: Message | Malformed, method: str) -> Any:
     return request
 
 
-def caller_of(metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
-    """Who calls, from the call's metadata; on loopback everybody is `local`."""
+def terms_of(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[str, str]:
+    """The project that a call acts in and the trace that it belongs to, from its metadata."""
     project, traceparent = LOCAL, ""
     for key, value in metadata:
         if key == "pointsman-project":
@@ -66,7 +66,7 @@ def caller_of(metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
             traceparent = valid_traceparent(str(value))
     if project != LOCAL and not PROJECT.fullmatch(project):
         raise invalid_field("pointsman-project", "must be 1 to 64 letters, digits, '_', '.' or '-'")
-    return Caller(LOCAL, project, traceparent=traceparent)
+    return project, traceparent
 
 
 def nul_field(message: Message) -> str:

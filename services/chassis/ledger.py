@@ -76,7 +76,7 @@ class Children(Protocol[State]):
         """Add to each state the child rows that its commands need."""
 
     def save(self, connection: Connection, changes: Sequence[Change[State]]) -> None:
-        """Write the child rows of what changed, one statement per table."""
+        """Write the child rows of what changed, one statement per table; `pipelined` with the rest of the batch."""
 
 
 class Ledger(Generic[State]):
@@ -235,11 +235,11 @@ class Ledger(Generic[State]):
 
     def _write(self, connection: Connection, batch: "_Batch[State]") -> None:
         changed = [change for change in batch.changes.values() if change.rows]
-        if self._children and changed:
-            self._children.save(connection, changed)
-        reach(CrashPoint.CHILDREN_WRITTEN)
         rows = [self._entity_row(change, batch.now_us) for change in changed]
         with pipelined(self.store.database, connection):
+            if self._children and changed:
+                self._children.save(connection, changed)
+            reach(CrashPoint.CHILDREN_WRITTEN)
             if batch.journal_rows:
                 self._statements.write_journal(connection, batch.journal_rows, list(batch.changes))
                 reach(CrashPoint.JOURNAL_WRITTEN)

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import grpc
 
+from pointsman.services.chassis.config import ClientSettings, load
 from pointsman.services.chassis.errors import refusal_from
 
 Stub = TypeVar("Stub")
@@ -30,16 +32,40 @@ SERVICE_CONFIG = {
 
 def open_channel(address: str, max_message_bytes: int = 8 * 1024 * 1024) -> grpc.aio.Channel:
     """A channel that spreads calls over all replicas behind the name, and tries again when one is away."""
-    return grpc.aio.insecure_channel(
-        address,
-        options=[
-            ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
-            ("grpc.max_receive_message_length", max_message_bytes),
-            ("grpc.initial_reconnect_backoff_ms", 100),
-            ("grpc.max_reconnect_backoff_ms", 2000),
-            ("grpc.keepalive_time_ms", 60_000),
-        ],
-    )
+    options: list[tuple[str, str | int]] = [
+        ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
+        ("grpc.max_receive_message_length", max_message_bytes),
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", 2000),
+        ("grpc.keepalive_time_ms", 60_000),
+    ]
+    credentials = channel_credentials(load(ClientSettings))
+    if credentials is None:
+        return grpc.aio.insecure_channel(address, options=options)
+    return grpc.aio.secure_channel(address, credentials, options=options)
+
+
+def channel_credentials(settings: ClientSettings) -> grpc.ChannelCredentials | None:
+    """TLS towards servers, with a certificate or a token of our own, as the settings say."""
+    if settings.authority is None:
+        return None
+    key = settings.key.read_bytes() if settings.key else None
+    certificate = settings.certificate.read_bytes() if settings.certificate else None
+    encrypted = grpc.ssl_channel_credentials(settings.authority.read_bytes(), key, certificate)
+    if settings.token is None:
+        return encrypted
+    return grpc.composite_channel_credentials(encrypted, grpc.metadata_call_credentials(_TokenFile(settings.token)))
+
+
+class _TokenFile(grpc.AuthMetadataPlugin):
+    """Sends the token that is in the file at the time of the call, so that it can be renewed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __call__(self, context: Any, callback: Any) -> None:  # noqa: ARG002
+        """Add the header."""
+        callback((("authorization", f"Bearer {self._path.read_text().strip()}"),), None)
 
 
 class Peer(Generic[Stub]):

@@ -16,11 +16,12 @@ from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
 from pointsman.services.chassis import metrics
+from pointsman.services.chassis.access import Access, Needed, needed_by, server_credentials
 from pointsman.services.chassis.auth import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, status_of
 from pointsman.services.chassis.ids import new_nonce
-from pointsman.services.chassis.ingress import Malformed, caller_of, deserializer, validate
+from pointsman.services.chassis.ingress import Malformed, deserializer, terms_of, validate
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
 from pointsman.services.chassis.telemetry import current_traceparent
 
@@ -39,6 +40,7 @@ class _Method:
     """`seq` or `position`: what a stream of it is resumed after."""
     waits: bool
     """Whether it may wait for something to happen (its request has a field `wait`): a drain does not wait for it."""
+    needs: Needed
 
 
 class Server:
@@ -46,6 +48,7 @@ class Server:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
+        self._access = Access(settings)
         self._server = grpc.aio.server(options=_options(settings))
         self._health = health_aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -64,7 +67,10 @@ class Server:
     def listen(self) -> int:
         """Bind the address; the port, also when it was left to the system."""
         self._settings.check_exposure()
+        credentials = server_credentials(self._settings)
         try:
+            if credentials is not None:
+                return self._server.add_secure_port(self._settings.address, credentials)
             return self._server.add_insecure_port(self._settings.address)
         except RuntimeError:
             raise OSError(f"cannot listen on {self._settings.address}; is another process there?") from None
@@ -108,6 +114,7 @@ class Server:
             "request_id" in fields,
             "position" if "after_position" in fields else "seq",
             "wait" in fields,
+            needed_by(name, method),
         )
         read = deserializer(GetMessageClass(method.input_type))
         if method.client_streaming:
@@ -197,8 +204,12 @@ class Server:
                 metadata={"limit": str(self._settings.max_in_flight)},
                 retry_after_seconds=0.5,
             )
-        caller = caller_of(context.invocation_metadata())
-        current_traceparent.set(caller.traceparent)
+        metadata = context.invocation_metadata()
+        project, traceparent = terms_of(metadata)
+        current_traceparent.set(traceparent)
+        grant = self._access.identify(context, metadata)
+        self._access.hold(grant, project, method.needs)
+        caller = Caller(grant.name, project, grant.roles, traceparent)
         if request is None:
             return caller
         valid = validate(request, method.name)

@@ -1,0 +1,181 @@
+"""Who a caller is and what it may do: by client certificate, by signed token, or, on loopback, everybody."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import jwt
+import msgspec
+from google.protobuf.descriptor import MethodDescriptor
+
+from pointsman.api.common.v1 import common_pb2
+from pointsman.services.chassis.auth import LOCAL, Role
+from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
+
+AUDIENCE = "pointsman"
+ALGORITHMS = ("EdDSA", "ES256", "RS256")
+EVERY_PROJECT = "*"
+MAY_CALL: dict[str, frozenset[Role]] = {
+    "ROLE_VIEWER": frozenset(Role),
+    "ROLE_OPERATOR": frozenset({Role.OPERATOR, Role.SERVICE, Role.ADMIN}),
+    "ROLE_AGENT": frozenset({Role.AGENT, Role.SERVICE, Role.ADMIN}),
+    "ROLE_SERVICE": frozenset({Role.SERVICE, Role.ADMIN}),
+    "ROLE_ADMIN": frozenset({Role.ADMIN}),
+}
+"""The role an RPC asks for, and the roles that have it; an RPC that names none is for admins."""
+
+
+class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One principal: its name (a certificate's SPIFFE id or common name), its roles, its projects."""
+
+    name: str
+    roles: frozenset[Role]
+    projects: frozenset[str]
+
+
+class AccessFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file that POINTSMAN_SERVER_ACCESS names."""
+
+    principals: tuple[Grant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What an RPC asks of its caller."""
+
+    method: str
+    role: str
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """The roles that have it."""
+        return MAY_CALL.get(self.role, frozenset({Role.ADMIN}))
+
+
+def needed_by(name: str, method: MethodDescriptor) -> Needed:
+    """What the contract says of an RPC."""
+    role: Any = method.GetOptions().Extensions[common_pb2.role]
+    return Needed(name, common_pb2.Role.Name(role))
+
+
+class Access:
+    """Identifies callers by what the server's settings accept, and holds them to their roles and projects."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._open = not settings.asks_for_credentials
+        self._file = _Watched(settings.access, read_access) if settings.access else None
+        self._keys = _Watched(settings.token_keys, Path.read_text) if settings.token_keys else None
+
+    def identify(self, context: Any, metadata: Iterable[tuple[str, str | bytes]]) -> Grant:
+        """The caller, or UNAUTHENTICATED."""
+        if self._open:
+            return EVERYBODY
+        for key, value in metadata:
+            if key == "authorization":
+                return self._by_token(str(value))
+        return self._by_certificate(context.auth_context())
+
+    def hold(self, grant: Grant, project: str, needed: Needed) -> None:
+        """Refuse what the caller's roles or projects do not cover; a project that is not there answers alike."""
+        if project not in grant.projects and EVERY_PROJECT not in grant.projects:
+            raise Refusal(
+                Reason.PERMISSION_DENIED,
+                f"{grant.name} has no part in project {project}",
+                metadata={"method": needed.method, "role": ""},
+            )
+        if not grant.roles & needed.roles:
+            wanted = needed.role.removeprefix("ROLE_").lower()
+            raise Refusal(
+                Reason.PERMISSION_DENIED,
+                f"{needed.method} asks for the role {wanted}",
+                metadata={"method": needed.method, "role": wanted},
+            )
+
+    def _by_token(self, header: str) -> Grant:
+        scheme, _, token = header.partition(" ")
+        if self._keys is None or scheme.lower() != "bearer":
+            raise _unknown("this server takes no such token")
+        try:
+            claims = jwt.decode(
+                token.strip(),
+                self._keys.value,
+                algorithms=list(ALGORITHMS),
+                audience=AUDIENCE,
+                options={"require": ["exp", "sub", "aud"]},
+            )
+            projects = claims.get("projects", ())
+            return msgspec.convert(
+                {"name": claims["sub"], "roles": claims.get("roles", ()), "projects": projects}, Grant
+            )
+        except (jwt.PyJWTError, msgspec.ValidationError):
+            raise _unknown("the token is expired, malformed or not signed by a known key") from None
+
+    def _by_certificate(self, auth: dict[str, Iterable[bytes]]) -> Grant:
+        names = [value.decode() for key in CERTIFICATE_NAMES for value in auth.get(key, ())]
+        principals: tuple[Grant, ...] = self._file.value.principals if self._file else ()
+        grants = {grant.name: grant for grant in principals}
+        for name in names:
+            if name in grants:
+                return grants[name]
+        raise _unknown("send a bearer token, or a client certificate that the access file names")
+
+
+CERTIFICATE_NAMES = ("peer_spiffe_id", "x509_uri_san", "x509_common_name")
+EVERYBODY = Grant(LOCAL, frozenset(Role), frozenset({EVERY_PROJECT}))
+
+
+def server_credentials(settings: ServerSettings) -> grpc.ServerCredentials | None:
+    """TLS as the settings say; files that change are taken up by the next handshake."""
+    if settings.tls_certificate is None or settings.tls_key is None:
+        return None
+    fetch = partial(_certificates, settings)
+    return grpc.dynamic_ssl_server_credentials(
+        fetch(),
+        fetch,
+        require_client_authentication=settings.client_authority is not None and settings.token_keys is None,
+    )
+
+
+def read_access(path: Path) -> AccessFile:
+    """The access file, or what is wrong with it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=AccessFile)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise invalid_field("POINTSMAN_SERVER_ACCESS", f"{path}: {error}") from None
+
+
+class _Watched:
+    """A file's content, read again when the file has changed."""
+
+    def __init__(self, path: Path, read: Any) -> None:
+        self._path = path
+        self._read = read
+        self._stamp = path.stat().st_mtime_ns
+        self._value = read(path)
+
+    @property
+    def value(self) -> Any:
+        """The content as it is now; the last good one while the file is being replaced."""
+        try:
+            stamp = self._path.stat().st_mtime_ns
+            if stamp != self._stamp:
+                self._value, self._stamp = self._read(self._path), stamp
+        except (OSError, Refusal):
+            return self._value
+        return self._value
+
+
+def _certificates(settings: ServerSettings) -> grpc.ServerCertificateConfiguration:
+    assert settings.tls_certificate is not None
+    assert settings.tls_key is not None
+    authority = settings.client_authority.read_bytes() if settings.client_authority else None
+    pair = (settings.tls_key.read_bytes(), settings.tls_certificate.read_bytes())
+    return grpc.ssl_server_certificate_configuration([pair], authority)
+
+
+def _unknown(message: str) -> Refusal:
+    return Refusal(Reason.UNAUTHENTICATED, message)

@@ -1,0 +1,192 @@
+"""Nobody in without credentials, everybody held to role and project, rotation without a restart."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.descriptor import ServiceDescriptor
+
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2
+from pointsman.api.pipeline.v1 import pipeline_pb2
+from pointsman.api.router.v1 import policy_pb2, router_pb2
+from pointsman.api.workflow.v1 import workflow_pb2
+from pointsman.services.chassis.access import MAY_CALL, Access, Grant, needed_by
+from pointsman.services.chassis.auth import Role
+from pointsman.services.chassis.config import ClientSettings, ServerSettings
+from pointsman.services.chassis.errors import refusal_from
+from pointsman.services.chassis.peer import channel_credentials
+from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.server import Server
+from tests.helpers.certificates import Authority, Pair
+
+MODULES: tuple[Any, ...] = (
+    agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2, pipeline_pb2, router_pb2, workflow_pb2,
+)  # fmt: skip
+SERVICES: list[ServiceDescriptor] = [
+    service for module in MODULES for service in module.DESCRIPTOR.services_by_name.values()
+]
+METHODS = [(f"/{service.full_name}/{method.name}", method) for service in SERVICES for method in service.methods]
+PING = "/pointsman.api.router.v1.RouterService/GetPolicy"
+
+
+class Pings:
+    """Answers GetPolicy with nothing."""
+
+    async def GetPolicy(self, request: Any, caller: Any) -> Any:
+        return policy_pb2.GetPolicyResponse()
+
+
+@asynccontextmanager
+async def serving(settings: ServerSettings) -> AsyncIterator[str]:
+    server = Server(settings)
+    server.add(router_pb2.DESCRIPTOR.services_by_name["RouterService"], Pings())
+    port = server.listen()
+    await server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await server.drain()
+
+
+async def ping(address: str, client: ClientSettings, project: str = "shop", token: str = "") -> Reason | None:
+    """Why the call was refused; nothing when it came through to the servicer."""
+    credentials = channel_credentials(client)
+    channel = grpc.aio.secure_channel(address, credentials) if credentials else grpc.aio.insecure_channel(address)
+    metadata = [("pointsman-project", project)]
+    if token:
+        metadata.append(("authorization", f"Bearer {token}"))
+    async with channel:
+        try:
+            method: Any = channel.unary_unary(PING)
+            await method(b"", metadata=metadata, timeout=5)
+        except grpc.aio.AioRpcError as error:
+            return refusal_from(error).reason
+    return None
+
+
+def access_file(folder: Path, *principals: dict[str, Any]) -> Path:
+    path = folder / "access.json"
+    path.write_text(json.dumps({"principals": principals}))
+    return path
+
+
+def with_certificates(authority: Authority, server: Pair, access: Path) -> ServerSettings:
+    return ServerSettings(
+        port=0,
+        tls_certificate=server.certificate,
+        tls_key=server.key,
+        client_authority=authority.certificate,
+        access=access,
+    )
+
+
+def as_client(authority: Authority, pair: Pair | None = None) -> ClientSettings:
+    if pair is None:
+        return ClientSettings(authority=authority.certificate)
+    return ClientSettings(authority=authority.certificate, certificate=pair.certificate, key=pair.key)
+
+
+def test_every_rpc_says_which_role_it_asks_for() -> None:
+    assert len(METHODS) > 80
+    assert {name for name, method in METHODS if needed_by(name, method).role not in MAY_CALL} == set()
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_each_role_may_call_just_the_rpcs_that_ask_for_it(role: Role) -> None:
+    access = Access(ServerSettings())
+    for name, method in METHODS:
+        needed = needed_by(name, method)
+        own = Grant("somebody", frozenset({role}), frozenset({"shop"}))
+        if role in MAY_CALL[needed.role]:
+            access.hold(own, "shop", needed)
+        else:
+            with pytest.raises(Refusal) as refused:
+                access.hold(own, "shop", needed)
+            assert refused.value.reason is Reason.PERMISSION_DENIED
+        with pytest.raises(Refusal) as foreign:
+            access.hold(own, "elsewhere", needed)
+        assert foreign.value.reason is Reason.PERMISSION_DENIED
+
+
+async def test_a_client_certificate_names_the_principal(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    grants = access_file(
+        tmp_path,
+        {"name": "spiffe://pointsman/viewer", "roles": ["viewer"], "projects": ["shop"]},
+        {"name": "ops", "roles": ["admin"], "projects": ["*"]},
+    )
+    viewer, ops, stranger = (
+        authority.issue("v", "spiffe://pointsman/viewer"),
+        authority.issue("ops"),
+        authority.issue("x"),
+    )
+    async with serving(with_certificates(authority, authority.issue("server"), grants)) as address:
+        assert await ping(address, as_client(authority, viewer)) is None
+        assert await ping(address, as_client(authority, viewer), project="other") is Reason.PERMISSION_DENIED
+        assert await ping(address, as_client(authority, ops), project="other") is None
+        assert await ping(address, as_client(authority, stranger)) is Reason.UNAUTHENTICATED
+        assert await ping(address, as_client(authority)) is Reason.UNAVAILABLE
+        assert await ping(address, ClientSettings()) is Reason.UNAVAILABLE
+
+
+async def test_a_certificate_of_another_authority_does_not_get_in(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    authority, other = Authority(tmp_path), Authority(tmp_path / "other")
+    grants = access_file(tmp_path, {"name": "ops", "roles": ["admin"], "projects": ["*"]})
+    forged = other.issue("ops")
+    async with serving(with_certificates(authority, authority.issue("server"), grants)) as address:
+        assert await ping(address, as_client(authority, forged)) is Reason.UNAVAILABLE
+
+
+async def test_a_signed_token_names_the_principal_and_a_bad_one_nobody(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    pair = authority.issue("server")
+    settings = ServerSettings(
+        port=0, tls_certificate=pair.certificate, tls_key=pair.key, token_keys=authority.public_key
+    )
+    good: dict[str, Any] = {"sub": "ci", "roles": ["viewer"], "projects": ["shop"]}
+    bad: list[dict[str, Any]] = [
+        {**good, "exp": 1},
+        {**good, "aud": "somebody else"},
+        {**good, "roles": ["emperor"]},
+        {"roles": ["viewer"], "projects": ["shop"]},
+    ]
+    async with serving(settings) as address:
+        client = as_client(authority)
+        assert await ping(address, client, token=authority.token(good)) is None
+        assert await ping(address, client, project="other", token=authority.token(good)) is Reason.PERMISSION_DENIED
+        for claims in bad:
+            assert await ping(address, client, token=authority.token(claims)) is Reason.UNAUTHENTICATED
+        assert await ping(address, client, token="none.at.all") is Reason.UNAUTHENTICATED
+        assert await ping(address, client) is Reason.UNAUTHENTICATED
+
+
+async def test_certificates_and_grants_are_taken_up_without_a_restart(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    server, client = authority.issue("server"), authority.issue("ops")
+    grants = access_file(tmp_path, {"name": "nobody", "roles": ["viewer"], "projects": ["*"]})
+    async with serving(with_certificates(authority, server, grants)) as address:
+        assert await ping(address, as_client(authority, client)) is Reason.UNAUTHENTICATED
+        access_file(tmp_path, {"name": "ops", "roles": ["viewer"], "projects": ["*"]})
+        authority.issue("server")
+        assert await ping(address, as_client(authority, client)) is None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::"])
+def test_beyond_loopback_only_with_tls_and_authentication(host: str, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    pair = authority.issue("server")
+    with pytest.raises(SystemExit, match="TLS"):
+        ServerSettings(host=host).check_exposure()
+    with pytest.raises(SystemExit, match="authentication"):
+        ServerSettings(host=host, tls_certificate=pair.certificate, tls_key=pair.key).check_exposure()
+    with pytest.raises(SystemExit, match="TLS"):
+        ServerSettings(host=host, token_keys=authority.public_key).check_exposure()
+    complete = ServerSettings(
+        host=host, tls_certificate=pair.certificate, tls_key=pair.key, token_keys=authority.public_key
+    )
+    complete.check_exposure()
