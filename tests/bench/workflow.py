@@ -247,7 +247,7 @@ def _url(database: str, postgres: PostgresServer | None, file: Path) -> str:
 
 def main() -> None:
     """Measure on both databases."""
-    with tempfile.TemporaryDirectory() as folder, postgres_server() as postgres:
+    with tempfile.TemporaryDirectory() as folder, postgres_server(durable=True) as postgres:
         for database in ("sqlite", "postgresql"):
             measure(database, postgres, Path(folder))
 

@@ -10,7 +10,6 @@ from pointsman.services.chassis.codec import to_text
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.ledger import Change
 from pointsman.services.chassis.rows import delete_rows, insert_rows, update_rows, upsert_rows
-from pointsman.services.chassis.sql import pipelined
 from pointsman.services.workflow.domain.needs import Need, needs
 from pointsman.services.workflow.domain.tasks import Task
 from pointsman.services.workflow.domain.workflow import Header, Workflow
@@ -26,7 +25,6 @@ class WorkflowChildren:
     body_type: type = Header
 
     def __init__(self, database: Database, tables: WorkflowTables) -> None:
-        self._database = database
         self._slices = Slices(database)
         self._keep = _Keep(database, tables)
 
@@ -47,8 +45,7 @@ class WorkflowChildren:
 
     def save(self, connection: Connection, changes: Sequence[Change[Workflow]]) -> None:
         """Write what changed, one statement per table."""
-        with pipelined(self._database, connection):
-            self._keep.run(connection, changes)
+        self._keep.run(connection, changes)
 
     def load_details(self, connection: Connection, entity_id: str, state: Workflow) -> Workflow:
         """Bring a workflow's details into sight, for reading."""
