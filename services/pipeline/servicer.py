@@ -31,6 +31,7 @@ class PipelineServicer:
     def __init__(self, pipelines: PipelineStore, settings: PipelineSettings) -> None:
         self.pipelines = pipelines
         self._settings = settings
+        self._secret = new_nonce()
 
     async def Classify(self, request: pb.ClassifyRequest, _caller: Caller) -> pb.ClassifyResponse:
         """Say which template a task needs."""
@@ -41,18 +42,20 @@ class PipelineServicer:
         """Begin a pipeline."""
         made_id = new_id("pl", self.pipelines.store.database.clock.now())
         timeout = self._settings.barrier_timeout_seconds
-        command = requests.start_command(request, caller, made_id, new_nonce(), timeout)
+        command = requests.start_command(request, caller, made_id, self._seed(caller), timeout)
         return responses.started(await self.pipelines.submit(caller, command))
 
     async def DelegateStage(self, request: pb.DelegateStageRequest, caller: Caller) -> pb.DelegateStageResponse:
         """Give a stage to an agent."""
-        answer: c.Answer = await self.pipelines.submit(caller, requests.delegate_command(request, caller, new_nonce()))
+        answer: c.Answer = await self.pipelines.submit(
+            caller, requests.delegate_command(request, caller, self._seed(caller))
+        )
         return pb.DelegateStageResponse(delegation=responses.delegation(answer.next[0]))
 
     async def CompleteStage(self, request: pb.CompleteStageRequest, caller: Caller) -> pb.CompleteStageResponse:
         """Take the result of a stage."""
         report = await self._kept(caller, request.pipeline_id, request.report)
-        command = requests.complete_command(request, caller, new_nonce(), report)
+        command = requests.complete_command(request, caller, self._seed(caller), report)
         return responses.completed(await self.pipelines.submit(caller, command))
 
     async def SkipStage(self, request: rq.SkipStageRequest, caller: Caller) -> rq.SkipStageResponse:
@@ -160,6 +163,10 @@ class PipelineServicer:
     async def ForgetRun(self, request: rq.ForgetRunRequest, caller: Caller) -> rq.ForgetRunResponse:
         """Remove the ended pipelines of a run."""
         return rq.ForgetRunResponse(pipelines=await self.pipelines.forget_run(caller, request.run_id))
+
+    def _seed(self, caller: Caller) -> str:
+        """What the nonces of this request are made from: nobody outside this process can know it."""
+        return f"{self._secret}/{caller.project}/{caller.request_id}"
 
     async def _kept(self, caller: Caller, pipeline_id: str, body: str) -> c.NewReport | None:
         return await self.pipelines.keep_report(caller, pipeline_id, body) if body else None

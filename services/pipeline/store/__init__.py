@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, MetaData, and_, delete, or_, select
 
-from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.auth import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.clock import from_us, to_us
 from pointsman.services.chassis.codec import from_text, to_text
 from pointsman.services.chassis.db import Database
@@ -126,7 +126,7 @@ class PipelineStore:
         )
         found = await self.store.database.read(lambda connection: connection.execute(statement).scalars().all())
         for pipeline_id in found:
-            step = replace(caller, request_id=f"{caller.request_id}/{pipeline_id}")
+            step = replace(caller, request_id=f"{ENGINE_REQUESTS}clean-up:{caller.request_id}:{pipeline_id}")
             await self.submit(step, c.CleanUp(pipeline_id, older_than_seconds))
         return len(found), ended_before
 
