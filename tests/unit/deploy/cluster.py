@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -26,9 +27,16 @@ def rendered(overlay: str) -> tuple[Manifest, ...]:
     return _rendered(KUBERNETES / overlay)
 
 
-def rendered_with(overlay: str, components: Sequence[str], folder: Path) -> tuple[Manifest, ...]:
-    """The same with optional components, put together in a folder of the test's own."""
-    here = folder.resolve()
+@cache
+def rendered_with(overlay: str, components: tuple[str, ...]) -> tuple[Manifest, ...]:
+    """The same with optional components, put together in a folder for the moment."""
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder).resolve()
+        _put_together(overlay, components, here)
+        return _rendered(here)
+
+
+def _put_together(overlay: str, components: tuple[str, ...], here: Path) -> None:
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
@@ -38,8 +46,7 @@ def rendered_with(overlay: str, components: Sequence[str], folder: Path) -> tupl
             os.path.relpath(KUBERNETES / component, here) for component in (*components, "components/release")
         ],
     }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
-    return _rendered(here)
+    (here / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
 
 
 def _rendered(folder: Path) -> tuple[Manifest, ...]:

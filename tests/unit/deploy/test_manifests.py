@@ -45,10 +45,10 @@ SERVED = {
 
 
 @pytest.fixture(params=[*OVERLAYS, "everything"])
-def manifests(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Manifest, ...]:
+def manifests(request: pytest.FixtureRequest) -> tuple[Manifest, ...]:
     """Each overlay in turn, and production with every optional component."""
     if request.param == "everything":
-        return rendered_with("overlays/prod", COMPONENTS, tmp_path)
+        return rendered_with("overlays/prod", COMPONENTS)
     return rendered(request.param)
 
 
@@ -228,11 +228,11 @@ def edges(manifests: tuple[Manifest, ...]) -> set[tuple[str, str]]:
     }
 
 
-def test_the_edges_are_those_of_the_architecture(tmp_path: Path) -> None:
+def test_the_edges_are_those_of_the_architecture() -> None:
     calls = {("orchestrator", peer) for peer in ("router", "workflow", "pipeline")}
     calls |= {("gateway", service) for service in SERVICES}
     assert edges(rendered("overlays/prod")) == calls
-    everything = rendered_with("overlays/prod", COMPONENTS, tmp_path)
+    everything = rendered_with("overlays/prod", COMPONENTS)
     assert edges(everything) == {*calls, ("agent", "orchestrator")}
 
 
@@ -294,9 +294,9 @@ def test_the_gateway_has_no_store_and_is_asked_for_its_health() -> None:
         assert container[probe]["httpGet"] == {"path": "/healthz", "port": 7461}
 
 
-def test_every_alert_has_its_paragraph_in_the_operations_manual(tmp_path: Path) -> None:
+def test_every_alert_has_its_paragraph_in_the_operations_manual() -> None:
     manual = (ROOT / "docs" / "operations.md").read_text().lower()
-    (rules,) = of_kind(rendered_with("overlays/prod", COMPONENTS, tmp_path), "PrometheusRule")
+    (rules,) = of_kind(rendered_with("overlays/prod", COMPONENTS), "PrometheusRule")
     alerts = [rule for group in rules["spec"]["groups"] for rule in group["rules"]]
     assert alerts
     for alert in alerts:
@@ -304,16 +304,16 @@ def test_every_alert_has_its_paragraph_in_the_operations_manual(tmp_path: Path) 
         assert alert["annotations"]["runbook"] == f"docs/operations.md#{alert['alert'].lower()}"
 
 
-def test_every_alert_speaks_of_numbers_that_are_declared(tmp_path: Path) -> None:
-    (rules,) = of_kind(rendered_with("overlays/prod", COMPONENTS, tmp_path), "PrometheusRule")
+def test_every_alert_speaks_of_numbers_that_are_declared() -> None:
+    (rules,) = of_kind(rendered_with("overlays/prod", COMPONENTS), "PrometheusRule")
     expressions = [rule["expr"] for group in rules["spec"]["groups"] for rule in group["rules"]]
     named = {name for expression in expressions for name in re.findall(r"pointsman_\w+", expression)}
     assert named
     assert named - declared_names() == set()
 
 
-def test_scrapes_reach_the_port_where_the_services_count(tmp_path: Path) -> None:
-    manifests = rendered_with("overlays/prod", COMPONENTS, tmp_path)
+def test_scrapes_reach_the_port_where_the_services_count() -> None:
+    manifests = rendered_with("overlays/prod", COMPONENTS)
     (monitor,) = of_kind(manifests, "ServiceMonitor")
     for service in of_kind(manifests, "Service"):
         assert selects(monitor["spec"]["selector"], service["metadata"]["labels"])
