@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pointsman.worker.evidence import capture
-from pointsman.worker.plain import to_plain
+from pointsman.worker.evidence import capture, entry
 
 app = typer.Typer(add_completion=False)
 
@@ -27,5 +26,5 @@ def run(
 ) -> None:
     """Run a command here; its exit code, digest, excerpt and tree go into the handoff folder and to standard output."""
     taken = asyncio.run(capture(command, Path(), evidence_id))
-    print(json.dumps(to_plain(taken), ensure_ascii=False))
+    print(json.dumps(entry(taken), ensure_ascii=False))
     sys.exit(taken.exit_code if 0 <= taken.exit_code <= 255 else 1)

@@ -24,11 +24,11 @@ def told(transition: Transition) -> Iterator[Line]:
     if transition.event in _FACTS:
         yield from _FACTS[transition.event](payload)
     if transition.from_state != transition.to_state:
-        reason = str(payload.get("reason") or "")
+        reason = str(payload.get("reason") or "").strip().partition("\n")[0][:LINE_LENGTH]
         style = {"COMPLETE": "bold green", "FAILED": "bold red", "CANCELLED": "bold yellow"}.get(
             transition.to_state, ""
         )
-        yield Line(f"{transition.to_state:<16} {transition.event}{f': {_cut(reason)}' if reason else ''}", style)
+        yield Line(f"{transition.to_state:<16} {transition.event}{f': {reason}' if reason else ''}", style)
 
 
 def _planned(payload: dict[str, Any]) -> Iterator[Line]:

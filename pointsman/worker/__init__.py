@@ -5,11 +5,33 @@ a function that raises gives the assignment up. `CommandAgent` runs any command-
 work, `Surveyor` looks at a repository: `pointsman agent` starts all three. Nothing here reaches the services' code.
 """
 
-from pointsman.worker.command import CommandAgent
-from pointsman.worker.containment import Limits
-from pointsman.worker.sdk import GiveUp, Job, Worker
-from pointsman.worker.survey import Surveyor
-from pointsman.worker.verifier import Verifier
-from pointsman.worker.workshop import Workshop
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pointsman.worker.command import CommandAgent
+    from pointsman.worker.containment import Limits
+    from pointsman.worker.sdk import GiveUp, Job, Worker
+    from pointsman.worker.survey import Surveyor
+    from pointsman.worker.verifier import Verifier
+    from pointsman.worker.workshop import Workshop
 
 __all__ = ["CommandAgent", "GiveUp", "Job", "Limits", "Surveyor", "Verifier", "Worker", "Workshop"]
+
+_HOMES = {
+    "CommandAgent": "command",
+    "GiveUp": "sdk",
+    "Job": "sdk",
+    "Limits": "containment",
+    "Surveyor": "survey",
+    "Verifier": "verifier",
+    "Worker": "sdk",
+    "Workshop": "workshop",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for only now, so that `pointsman evidence run`, which agents call often, starts at once."""
+    if name not in _HOMES:
+        raise AttributeError(name)
+    return getattr(import_module(f"pointsman.worker.{_HOMES[name]}"), name)

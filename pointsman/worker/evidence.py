@@ -48,8 +48,13 @@ async def capture(command: Sequence[str], directory: Path, evidence_id: str = ""
     taken = command_evidence(evidence_id, command, exit_code, output, await _tree_or_nothing(directory))
     if folder:
         kept = [item for item in known if item.get("id") != evidence_id]
-        atomic_write(Path(folder) / EVIDENCE, json.dumps([*kept, to_plain(taken)], indent=2, ensure_ascii=False) + "\n")
+        atomic_write(Path(folder) / EVIDENCE, json.dumps([*kept, entry(taken)], indent=2, ensure_ascii=False) + "\n")
     return taken
+
+
+def entry(taken: handoff.Evidence) -> dict[str, object]:
+    """Command evidence as it stands in the file; its exit code is said even when it is 0."""
+    return {**to_plain(taken), "exit_code": taken.exit_code}
 
 
 def _known(folder: Path) -> list[dict[str, object]]:
