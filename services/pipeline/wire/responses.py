@@ -145,7 +145,7 @@ def pipeline(stored: Stored) -> state_pb2.Pipeline:
         pipeline_active=known.is_live(),
         phase=to_wire(phase(known)),
         active_delegations=[delegation(view(known, name)) for name in known.marked(ACTIVE)],
-        pending_delegations=[delegation(view(known, name)) for name in known.marked(READY)[:MAX_PENDING_SHOWN]],
+        pending_delegations=[delegation(view(known, name)) for name in _pending(known)[:MAX_PENDING_SHOWN]],
         pending_returns=head.returns,
         policy=to_wire(head.settings.policy),
         require_nonce=head.settings.require_nonce,
@@ -154,6 +154,11 @@ def pipeline(stored: Stored) -> state_pb2.Pipeline:
     )
     shown.barrier_timeout.FromNanoseconds(int(head.settings.barrier_timeout_seconds * 1_000_000_000))
     return shown
+
+
+def _pending(known: Pipeline) -> list[str]:
+    """What waits to be delegated, in an order in which it can be."""
+    return sorted(known.marked(READY), key=lambda name: name not in known.head.returns)
 
 
 def stage(known: Pipeline, item: Node) -> state_pb2.Stage:
