@@ -1,5 +1,6 @@
 """Whether to debate before starting: what is at stake, and what bypasses the debate."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -21,13 +22,15 @@ from pointsman.services.router.domain.lexicon import (
     TIME,
     TOOL,
     VAGUE,
+    VERB,
 )
 from pointsman.services.router.domain.scan import MASK
 from pointsman.services.router.domain.sentence import ACTIVE, Act, Order, Sentence
 from pointsman.services.router.domain.values import DebateReason, PlanningTrigger, Stakes
 
 _DESTRUCTIVE, _DEPLOYMENT, _SECURITY, _BULK, _AMBIGUOUS_SCOPE, _OWN_RULE = _ALL = tuple(PlanningTrigger)
-_COMMAND = Act.COMMAND
+_COMMAND, _WISH = Act.COMMAND, Act.WISH
+MAX_WISHED = 16
 _WRITING_MARKS = frozenset({">", ">>", "&", "&&", ";", "-delete", "-exec", "-execdir", "xargs", "tee"})
 _FILTERS = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
 _POINTING = frozenset({"it", "them", "those", "these", "this", "that"})
@@ -89,6 +92,8 @@ def planning_triggers(rules: DebateRules, sentences: Iterable[Sentence]) -> dict
             for order, end in zip(sentence.orders, ends, strict=True):
                 if order.work and not is_reading(order):
                     _weigh(rules, sentence, order, end, found)
+        if sentence.act is _WISH:
+            _weigh_wish(rules, sentence, found)
         if sentence.act in _IMPLIED_WORK:
             _note(found, _SECURITY, _security_word(sentence.words, sentence.flags))
         elif sentence.act is _COMMAND and sentence.words[0] in rules.destructive_commands:
@@ -97,6 +102,13 @@ def planning_triggers(rules: DebateRules, sentences: Iterable[Sentence]) -> dict
 
 
 _IMPLIED_WORK = frozenset({Act.FAULT, Act.WISH, Act.CODE})
+
+
+def _weigh_wish(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
+    """What somebody wants done is weighed like an order."""
+    verbs = [at for at, flag in enumerate(sentence.flags) if flag & _CHANGING][:MAX_WISHED]
+    for at, end in itertools.pairwise((*verbs, len(sentence.words))):
+        _weigh(rules, sentence, Order(sentence.words[at], sentence.flags[at] & VERB, at, work=True), end, found)
 
 
 def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str) -> None:

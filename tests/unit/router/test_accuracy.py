@@ -10,6 +10,7 @@ from pointsman.services.router.domain.evaluation import evaluate, summary
 from pointsman.services.router.rules import standard_rule_book
 
 DATA = Path(__file__).parents[2] / "data"
+ENOUGH = 10
 LANGUAGES = {"en", "zh", "ja", "es", "de", "fr"}
 
 
@@ -24,6 +25,8 @@ def test_more_than_90_percent_are_right_and_fewer_than_5_percent_false_positives
     assert rates["accuracy"] > 0.9, summary(result)
     assert rates["false_positive_rate"] < 0.05, summary(result)
     for language, score in result.by_language.items():
+        if score.total < ENOUGH:
+            continue
         assert score.rates()["accuracy"] >= 0.85, (language, summary(result))
     for field, (agreed, scored) in result.agreed.items():
         assert agreed / scored > 0.9, (field, summary(result))
