@@ -8,10 +8,10 @@ from typing import Any
 import grpc
 import msgspec
 
-from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.refusals import invalid_field
 from pointsman.services.gateway.contract import RESUME_FIELDS, Method
 from pointsman.services.gateway.errors import body_of
+from pointsman.services.gateway.peers import refused
 from pointsman.services.gateway.wire import encode
 
 MEDIA_TYPE = "text/event-stream"
@@ -49,7 +49,7 @@ class EventStream:
                 elif not stopping.done():
                     yield KEEP_ALIVE
         except grpc.aio.AioRpcError as error:
-            yield b"event: refusal\ndata: " + msgspec.json.encode(body_of(refusal_from(error))) + b"\n\n"
+            yield b"event: refusal\ndata: " + msgspec.json.encode(body_of(refused(error, self.method))) + b"\n\n"
         finally:
             reading.cancel()
             stopping.cancel()

@@ -8,13 +8,14 @@ import grpc
 from google.protobuf.message import Message
 
 from pointsman.services.chassis.config import PeerSettings
-from pointsman.services.chassis.errors import refusal_from
+from pointsman.services.chassis.errors import DETAILS_KEY, refusal_from
 from pointsman.services.chassis.peer import open_channel
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.gateway.contract import Method
 
 Metadata = tuple[tuple[str, str], ...]
 DEADLINE_SECONDS = 60.0
+RETRY_SECONDS = 1.0
 
 
 class Peers:
@@ -31,7 +32,7 @@ class Peers:
         try:
             return await invoke(request, timeout=DEADLINE_SECONDS, metadata=metadata)
         except grpc.aio.AioRpcError as error:
-            raise refusal_from(error) from None
+            raise refused(error, method) from None
 
     async def upload(self, method: Method, requests: AsyncIterator[Message], metadata: Metadata) -> Any:
         """Many requests, one answer; a request that cannot be read ends the call."""
@@ -45,9 +46,9 @@ class Peers:
             await call.done_writing()
             return await call
         except grpc.aio.AioRpcError as error:
-            raise refusal_from(error) from None
+            raise refused(error, method) from None
         except (asyncio.InvalidStateError, grpc.aio.UsageError):
-            raise await _early(call) from None
+            raise await _early(call, method) from None
         finally:
             call.cancel()
 
@@ -62,12 +63,23 @@ class Peers:
             await channel.close()
 
 
-async def _early(call: grpc.aio.StreamUnaryCall[Any, Any]) -> Refusal:
+def refused(error: grpc.aio.AioRpcError, method: Method) -> Refusal:
+    """What a service said; where it said nothing, words of our own, since the transport's tell addresses."""
+    refusal = refusal_from(error)
+    if any(key == DETAILS_KEY for key, _ in error.trailing_metadata() or ()):
+        return refusal
+    if refusal.reason is Reason.UNIMPLEMENTED:
+        return Refusal(refusal.reason, f"{method.full_name} is not offered", metadata={"method": method.full_name})
+    text = f"the {method.context} service is out of reach, or what was sent is not for it"
+    return Refusal(refusal.reason, text, retry_after_seconds=RETRY_SECONDS)
+
+
+async def _early(call: grpc.aio.StreamUnaryCall[Any, Any], method: Method) -> Refusal:
     """Why a service answered before everything was sent."""
     try:
         await call
     except grpc.aio.AioRpcError as error:
-        return refusal_from(error)
+        return refused(error, method)
     return Refusal(Reason.INVALID_FIELD, "the service answered before everything was sent")
 
 

@@ -10,6 +10,7 @@ from playwright.async_api import Browser, Page, Request, Route, expect
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.api.pipeline.v1 import pipeline_pb2, requests_pb2, state_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2, tasks_pb2
 from tests.e2e.consoles import Console, console, viewed
 from tests.helpers.eventually import eventually
@@ -161,6 +162,48 @@ async def test_epics_without_a_run_are_resumed_unblocked_retried_skipped_waived_
                 return await _status(here, name) == after
 
             await eventually(reached)
+
+
+PIPELINE_ACTIONS = [
+    ("restart from a stage", "ACTIVE"),
+    ("skip a stage", "COMPLETED"),
+    ("cancel the pipeline", "CANCELLED"),
+]
+
+
+async def test_escalated_pipelines_without_a_run_are_restarted_skipped_and_cancelled(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with console(tmp_path, NOBODY) as here, viewed(browser) as view:
+        page = await view.open(here, "/people")
+        for number, (button, after) in enumerate(PIPELINE_ACTIONS):
+            name = f"p{number}"
+            await _escalated(here, name)
+            card = page.locator(f'#pipelines .card[data-key="{name}"]')
+            await card.get_by_role("button", name=button, exact=True).click()
+            await expect(page.locator("dialog .consequence")).not_to_be_empty()
+            await page.get_by_role("button", name="Confirm").click()
+            await expect(card).to_have_count(0)
+            reading = await here.plane.pipeline.GetPipeline(requests_pb2.GetPipelineRequest(pipeline_id=name))
+            reached = state_pb2.PipelineState.Name(reading.pipeline.summary.state).removeprefix("PIPELINE_STATE_")
+            assert reached.startswith(after)
+
+
+async def _escalated(here: Console, name: str) -> None:
+    """A strict pipeline whose reviewer said nothing three times."""
+    plane, auto = here.plane, pipeline_pb2.AutoDelegate(agent_id="agent")
+    begin = pipeline_pb2.StartPipelineRequest(
+        request_id=plane.request_id(), pipeline_id=name, template="review-only", policy=state_pb2.POLICY_STRICT,
+        auto_delegate=auto,
+    )  # fmt: skip
+    await plane.pipeline.StartPipeline(begin)
+    for number in (1, 2, 3):
+        complete = pipeline_pb2.CompleteStageRequest(
+            request_id=plane.request_id(), pipeline_id=name, delegation_id=f"REVIEW#{number}", agent_id="agent",
+            auto_delegate=auto,
+        )  # fmt: skip
+        answer = await plane.pipeline.CompleteStage(complete)
+    assert answer.state == state_pb2.PIPELINE_STATE_ESCALATED
 
 
 async def test_every_kind_of_answer_is_sent_as_the_contract_wants_it(tmp_path: Path, browser: Browser) -> None:

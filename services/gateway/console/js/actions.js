@@ -1,6 +1,6 @@
 // What people may do, each with its consequence said before it is done.
 
-import { change, ORCHESTRATOR, WORKFLOW } from "./api.js";
+import { change, ORCHESTRATOR, PIPELINE, WORKFLOW } from "./api.js";
 import { h, toast } from "./dom.js";
 import { plain, word } from "./words.js";
 
@@ -81,6 +81,22 @@ const PLAN_ACTIONS = [
     then: "The plan ends; it can no longer be resumed.",
     danger: true,
   },
+];
+
+export const PIPELINE_ACTIONS = [
+  {
+    title: "restart from a stage",
+    method: "RestartFrom",
+    then: "The stage and everything after it run again, with fresh retries.",
+    stage: true,
+  },
+  {
+    title: "skip a stage",
+    method: "SkipStage",
+    then: "The stage counts as skipped, never as passed. Recorded as a risk.",
+    stage: true,
+  },
+  { title: "cancel the pipeline", method: "CancelPipeline", then: "The pipeline ends at once.", danger: true },
 ];
 
 export function planActions(status) {
@@ -166,6 +182,19 @@ export function askPlan(action, workflow, tasks, done) {
     },
     action.danger,
   );
+}
+
+export function askPipeline(action, pipelineId, stages, done) {
+  const fields = [
+    action.stage && field("stage", "Stage", { list: stages, value: stages[0] ?? "", required: true }),
+    field("reason", "Why", {}),
+  ];
+  const act = async (values) => {
+    await change(PIPELINE, action.method, { pipeline_id: pipelineId, ...values });
+    toast(`Done: ${action.title}`, "good");
+    done();
+  };
+  return dialog(action.title, action.then, fields, act, action.danger);
 }
 
 function planFields(action, values) {

@@ -54,6 +54,19 @@ export function toast(text, tone) {
   setTimeout(() => note.remove(), 6000);
 }
 
+// Cards for items; those whose key is still there stay as they are, with their focus and their open dialogs.
+export function keepCards(holder, items, key, make, nothing) {
+  const kept = new Map([...holder.children].map((card) => [card.dataset.version, card]));
+  const cards = items.map((item) => {
+    const card = kept.get(key(item)) ?? make(item);
+    card.dataset.version = key(item);
+    return card;
+  });
+  const same = cards.length === holder.children.length && cards.every((one, place) => holder.children[place] === one);
+  if (cards.length === 0) replace(holder, h("p", { class: "empty" }, nothing));
+  else if (!same) replace(holder, cards);
+}
+
 export function debounce(work, milliseconds) {
   let timer = 0;
   return () => {

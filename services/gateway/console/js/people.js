@@ -1,9 +1,9 @@
 // Everything that waits for a person, on one page: the question, what each answer leads to, and the button.
 
-import { all, call, WORKFLOW } from "./api.js";
-import { askAnswer, askCancel, askPlan, planActions } from "./actions.js";
-import { chip, h, link, replace } from "./dom.js";
+import { askAnswer, askCancel } from "./actions.js";
+import { chip, h, keepCards, link, replace } from "./dom.js";
 import { countPeople, RunFeed } from "./feed.js";
+import { drawEpics, drawPipelines } from "./unowned.js";
 import { age, clock, ENDED, plain, RUN_STATES, shortId, word } from "./words.js";
 
 const LOOK_AGAIN = 3000;
@@ -13,9 +13,18 @@ export async function show(main, { signal }) {
   document.title = "Waits for a person · Pointsman";
   const questions = h("div", { class: "cards", id: "questions" });
   const epics = h("div", { class: "cards", id: "epics" });
-  replace(main, h("h1", {}, "Waits for a person"), questions, h("h2", {}, "Epics that no run works on"), epics);
+  const pipelines = h("div", { class: "cards", id: "pipelines" });
+  replace(
+    main,
+    h("h1", {}, "Waits for a person"),
+    questions,
+    h("h2", {}, "Epics that no run works on"),
+    epics,
+    h("h2", {}, "Escalated pipelines without a run"),
+    pipelines,
+  );
   const feed = new RunFeed({ filter: { states: LIVE }, signal, onChange: (now) => draw(questions, now) });
-  const reload = () => drawEpics(epics, signal, reload);
+  const reload = () => Promise.all([drawEpics(epics, signal, reload), drawPipelines(pipelines, signal, reload)]);
   reload().catch(() => {});
   const timer = setInterval(
     () => document.hidden || document.querySelector("dialog") || reload().catch(() => {}),
@@ -30,12 +39,7 @@ function draw(holder, feed) {
     .filter((run) => run.question)
     .sort((one, other) => (one.question.asked_at < other.question.asked_at ? -1 : 1));
   countPeople(asked);
-  const kept = new Map([...holder.children].map((card) => [card.dataset.key, card]));
-  const cards = asked.map((run) => kept.get(key(run)) ?? card(run));
-  if (cards.length === 0)
-    replace(holder, h("p", { class: "empty" }, feed.loaded ? "Nobody is waited for." : "loading"));
-  else if (cards.some((one, place) => holder.children[place] !== one) || holder.children.length !== cards.length)
-    replace(holder, cards);
+  keepCards(holder, asked, key, card, feed.loaded ? "Nobody is waited for." : "loading");
 }
 
 function key(run) {
@@ -58,7 +62,7 @@ function card(run) {
   const cancel = h("button", { type: "button", class: "danger", onclick: () => askCancel(run) }, "cancel the run");
   return h(
     "article",
-    { class: "card", "data-key": key(run) },
+    { class: "card" },
     h(
       "div",
       { class: "bar" },
@@ -76,52 +80,5 @@ function card(run) {
       h("span", { class: "intent" }, run.intent.slice(0, 300)),
     ),
     h("div", { class: "actions" }, buttons, cancel),
-  );
-}
-
-async function drawEpics(holder, signal, reload) {
-  const found = await all(WORKFLOW, "ListResumable", {}, "workflows");
-  if (signal.aborted) return;
-  if (found.length === 0) {
-    replace(holder, h("p", { class: "empty" }, "There are none."));
-    return;
-  }
-  const kept = new Map([...holder.children].map((card) => [card.dataset.version, card]));
-  const cards = found.slice(0, 200).map((epic) => kept.get(version(epic)) ?? epicCard(epic, reload));
-  if (cards.some((one, place) => holder.children[place] !== one) || holder.children.length !== cards.length)
-    replace(holder, cards);
-}
-
-function version(epic) {
-  return `${epic.workflow_id}/${epic.updated_at}`;
-}
-
-function epicCard(epic, reload) {
-  const act = async (action) => {
-    const { workflow, tasks } = await call(WORKFLOW, "GetWorkflow", {
-      workflow_id: epic.workflow_id,
-      page: { page_size: 1000 },
-    });
-    await askPlan(action, workflow, tasks, reload);
-  };
-  const buttons = planActions(epic.status).map((action) =>
-    h("button", { type: "button", class: action.danger ? "danger" : "", onclick: () => act(action) }, action.title),
-  );
-  return h(
-    "article",
-    { class: "card", "data-key": epic.workflow_id, "data-version": version(epic) },
-    h(
-      "div",
-      { class: "bar" },
-      chip(plain(epic.status), "ask"),
-      h("span", { class: "dim" }, `changed ${age(epic.updated_at)} ago`),
-    ),
-    h("p", { class: "question" }, epic.title || epic.intake_text || epic.workflow_id),
-    h(
-      "p",
-      {},
-      `Waits for: ${epic.waits_for}. ${epic.counts?.completed ?? 0} of ${epic.counts?.total ?? 0} tasks are done.`,
-    ),
-    h("div", { class: "actions" }, buttons),
   );
 }
