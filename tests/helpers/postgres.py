@@ -82,7 +82,7 @@ def postgres_server(*, durable: bool = False) -> Iterator[PostgresServer]:
         try:
             yield server
         finally:
-            server.stop()
+            server.stop() if durable else server.kill()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

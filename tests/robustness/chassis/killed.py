@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -74,7 +74,9 @@ class Nursery:
     async def heard(self) -> dict[str, Any]:
         """What it says next."""
         assert self.process.stdout is not None
-        said: dict[str, Any] = json.loads(await self.process.stdout.readline())
+        line = await self.process.stdout.readline()
+        assert line, "the nursery is dead; its standard error says why"
+        said: dict[str, Any] = json.loads(line)
         return said
 
     @asynccontextmanager
@@ -93,7 +95,7 @@ class Nursery:
 async def nursery() -> AsyncIterator[Nursery]:
     """A nursery that is gone at the end, with the child that it may have."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", MODULE, cwd=ROOT, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+        sys.executable, "-m", MODULE, cwd=ROOT, stdin=PIPE, stdout=PIPE, start_new_session=True
     )
     try:
         yield Nursery(process)
