@@ -168,7 +168,7 @@ def _prose_rules(language: Language, text: str, hits: frozenset[str]) -> bool:
         [match.start() for match in language.classes.expressions[name].finditer(text)] for name in ("prose", "work")
     )
     if language.script in _HEAD_LAST:
-        return prose[-1] > work[-1] and "do" not in hits
+        return prose[-1] > work[-1] and not hits & {"do", "fault"}
     return prose[0] < work[0]
 
 
@@ -189,8 +189,8 @@ def _first_row(hits: frozenset[str], prose: bool) -> str:
         ("read", "read" in hits),
         ("wish", "wish" in hits),
         ("thanks", "thanks" in hits),
-        ("question", "question" in hits),
         ("unlisted", "polite" in hits),
+        ("question", "question" in hits),
         ("work", "work" in hits),
     )
     return next((name for name, holds in rows if holds), "statement")

@@ -85,24 +85,29 @@ _FIRST, _REQUESTED, _LATER = Place
 
 
 def requests_in(english: English, sentence: Sentence, start: int) -> list[Order]:
-    """Orders dressed as questions: can you …, would you mind …, and a please in the middle."""
-    found: list[Order] = []
+    """Orders dressed as questions: can you …, would you mind …, how about …, and a please in the middle."""
+    if sentence.words[start : start + 2] in (["how", "about"], ["what", "about"]):
+        order = _order_at(english, sentence, start + 2, _REQUESTED)
+        return [order] if order is not None and order.work else []
     if not sentence.seen & REQUEST:
-        return found
-    words, flags = sentence.words, sentence.flags
-    for at in range(len(words) - 1):
-        if not flags[at] & REQUEST:
-            continue
-        order = None
-        if words[at + 1] in _PARTNERS and _opens_clause(sentence, start, at):
-            order = _order_at(english, sentence, _skip_fillers(sentence, at + 2), _REQUESTED)
-            if order is not None and words[at + 1] == "we" and not order.work:
-                order = None
-        elif words[at] in ("please", "pls") and at:
-            order = _order_at(english, sentence, at + 1, _FIRST)
-        if order is not None:
-            found.append(order)
+        return []
+    flags = sentence.flags
+    asked = (_request_at(english, sentence, start, at) for at in range(len(flags) - 1) if flags[at] & REQUEST)
+    found = [order for order in asked if order is not None]
     return found + _later_orders(english, sentence, found[-1].at + 1) if found else found
+
+
+def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Order | None:
+    """The order behind a word that requests: can you …, any way you could …, please …."""
+    words = sentence.words
+    if words[at] in ("please", "pls"):
+        return _order_at(english, sentence, at + 1, _FIRST) if at else None
+    if at > 1 and words[at - 1] == "you" and words[at - 2] in ("way", "chance"):
+        return _order_at(english, sentence, at + 1, _REQUESTED)
+    if words[at + 1] not in _PARTNERS or not _opens_clause(sentence, start, at):
+        return None
+    order = _order_at(english, sentence, _skip_fillers(sentence, at + 2), _REQUESTED)
+    return None if order is not None and words[at + 1] == "we" and not order.work else order
 
 
 def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
