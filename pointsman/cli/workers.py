@@ -1,6 +1,7 @@
 """The workers that a command starts beside itself: verifier, surveyor, and a coder where one is named."""
 
 import asyncio
+import logging
 import shlex
 import socket
 import sys
@@ -76,7 +77,8 @@ def worker_for(workshop: Workshop, hire: Hire) -> Worker:
 
 @asynccontextmanager
 async def working(client: Client, worker: Worker) -> AsyncIterator[None]:
-    """A worker that works while the block runs."""
+    """A worker that works while the block runs; what it does is in the run's journal, which is shown already."""
+    logging.getLogger("pointsman.worker").setLevel(logging.ERROR)
     serving = asyncio.create_task(worker.serve(client))
     try:
         yield
