@@ -1,5 +1,5 @@
 #!/bin/sh
-# An authority and one certificate for each role, for trying the edges without cert-manager:
+# An authority and one certificate for each role, for trying TLS without cert-manager:
 #   deploy/certificates.sh DIRECTORY router workflow pipeline orchestrator agent operator
 set -eu
 directory=$1

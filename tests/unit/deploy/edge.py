@@ -30,7 +30,7 @@ class Certificates:
         subprocess.run([str(script), str(self.folder), *roles], check=True, capture_output=True)
 
     def channel(self, port: int, role: str | None) -> grpc.aio.Channel:
-        """A channel to an edge, as somebody with the role's certificate, or with none."""
+        """A channel to a service, as somebody with the role's certificate, or with none."""
         authority = (self.folder / "ca.crt").read_bytes()
         own = self.folder / role if role else None
         key, chain = ((own / "tls.key").read_bytes(), (own / "tls.crt").read_bytes()) if own else (None, None)
@@ -45,9 +45,7 @@ class Certificates:
 class Edge:
     """One running Envoy."""
 
-    port: int
     health_port: int
-    metrics_port: int
 
 
 def free_port() -> int:
@@ -62,12 +60,10 @@ def running_edge(
     name: str, certificates: Path, folder: Path, addresses: dict[str, str], waits_for: int = 0
 ) -> Iterator[Edge]:
     """Envoy with one of the committed files, its addresses replaced as given, until the block ends."""
-    edge = Edge(free_port(), free_port(), free_port())
+    edge = Edge(free_port())
     folder.mkdir(parents=True)
     replaced = {
-        "address: 0.0.0.0, port_value: 7443": f"address: 127.0.0.1, port_value: {edge.port}",
         "address: 0.0.0.0, port_value: 7461": f"address: 127.0.0.1, port_value: {edge.health_port}",
-        "address: 0.0.0.0, port_value: 7462": f"address: 127.0.0.1, port_value: {edge.metrics_port}",
         "/etc/envoy": str(folder),
         "/certificates": str(certificates),
         **addresses,

@@ -13,6 +13,7 @@ from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
 from pointsman.cli import COMMANDS
+from pointsman.services.chassis.access import read_access
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings
 from pointsman.services.chassis.housekeeping import OTLP_VARIABLES
 from pointsman.services.chassis.metrics import declared_names
@@ -283,6 +284,35 @@ def test_development_has_one_replica_and_never_two_owners_of_a_file() -> None:
         )
         (data,) = [volume for volume in pod_of(deployment)["volumes"] if volume["name"] == "data"]
         assert data["persistentVolumeClaim"]["claimName"] == name_of(deployment)
+
+
+@pytest.mark.parametrize("overlay", ["overlays/dev", "overlays/prod"])
+def test_every_service_may_listen_where_its_settings_say_and_finds_its_files(overlay: str) -> None:
+    for workload in stateful(overlay):
+        container = pod_of(workload)["containers"][0]
+        found = environment_of(container, rendered(overlay))
+        settings = ServerSettings(
+            **{
+                name.removeprefix("POINTSMAN_SERVER_").lower(): value
+                for name, value in found.items()
+                if name.startswith("POINTSMAN_SERVER_")
+            }  # type: ignore[arg-type]
+        )
+        settings.check_exposure()
+        assert settings.asks_for_credentials
+        mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
+        for file in (settings.tls_certificate, settings.tls_key, settings.client_authority, settings.access):
+            assert str(file.parent) in mounted if file else False
+        assert {settings.port, settings.metrics_port} == {port["containerPort"] for port in container["ports"]}
+
+
+def test_everybody_who_calls_has_a_certificate_and_a_part_in_the_access_file() -> None:
+    manifests = rendered_with("overlays/prod", COMPONENTS)
+    issued = {uri for manifest in of_kind(manifests, "Certificate") for uri in manifest["spec"].get("uris", [])}
+    named = {grant.name for grant in read_access(KUBERNETES / "base" / "access.json").principals}
+    callers = {f"spiffe://pointsman/{caller}" for caller, _ in edges(manifests)}
+    assert callers <= issued & named
+    assert named - issued == {"spiffe://pointsman/operator"}, "people bring their own"
 
 
 def test_the_gateway_has_no_store_and_is_asked_for_its_health() -> None:
