@@ -154,13 +154,14 @@ class AgentServicer:
 
     async def Complete(self, request: agent.CompleteRequest, caller: Caller) -> agent.CompleteResponse:
         """Take results, and lease what comes next."""
-        outcomes = await asyncio.gather(
+        handing_in = asyncio.gather(
             *(self._complete(request.agent_id, completion, caller) for completion in request.completions)
         )
         held: Sequence[Held] = ()
         if request.HasField("next"):
             wait_seconds = request.wait.ToTimedelta().total_seconds()
             held = await self._take(request.agent_id, request.next, caller, wait_seconds)
+        outcomes = await handing_in
         return agent.CompleteResponse(outcomes=outcomes, leases=await self._leases(caller.project, held))
 
     async def Fail(self, request: agent.FailRequest, caller: Caller) -> agent.FailResponse:

@@ -29,7 +29,7 @@ from pointsman.services.orchestrator.config import OrchestratorSettings
 from tests.scenarios.planes import MOCKED, NOBODY, WISH, Plane, builder, clients
 
 AT_ONCE = 64
-SLOTS = 8
+SLOTS = 16
 SECONDS = 5.0
 numbers = count(1)
 

@@ -9,7 +9,8 @@ from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import to_text
 from pointsman.services.chassis.ledger import Change
 from pointsman.services.chassis.machine import Event
-from pointsman.services.chassis.sql import among, packed, upsert
+from pointsman.services.chassis.rows import insert_rows, update_rows, upsert_rows
+from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.domain import facts
 from pointsman.services.orchestrator.domain.run import Run, RunState
@@ -35,32 +36,34 @@ class RunChildren:
         self.index = tables.run_index(metadata)
         self.assignments = tables.assignments(metadata)
         self.documents = tables.documents(metadata)
-        table = self.assignments
-        self._find_leases = select(
-            table.c.entity_id, table.c.assignment_id, table.c.agent_id, table.c.epoch, table.c.attempt, table.c.status
-        ).where(among(store.database, table.c.entity_id, "runs"), among(store.database, table.c.assignment_id))
-        mine = (table.c.entity_id == bindparam("of_entity")) & (table.c.assignment_id == bindparam("of_assignment"))
-        self._insert_assignment = table.insert()
-        self._end_assignment = (
+        database, table = store.database, self.assignments
+        leases = (
+            table.c.entity_id,
+            table.c.assignment_id,
+            table.c.agent_id,
+            table.c.epoch,
+            table.c.attempt,
+            table.c.status,
+        )
+        of_runs = among(database, table.c.entity_id, "runs")
+        self._find_leases = Prepared(database, select(*leases).where(of_runs, among(database, table.c.assignment_id)))
+        key = {"entity_id": "of_entity", "assignment_id": "of_assignment"}
+        self._insert_index = insert_rows(database, self.index)
+        self._end_index = update_rows(database, self.index, {"entity_id": "of_entity"}, ("ended_at_us",))
+        self._insert_assignment = insert_rows(database, table)
+        self._end_assignment = update_rows(database, table, key, ("status",))
+        self._write_document = upsert_rows(database, self.documents, ("entity_id", "name"))
+        self._spend = (
             table.update()
-            .where(mine)
+            .where(table.c.entity_id == bindparam("of_entity"), table.c.assignment_id == bindparam("of_assignment"))
             .values(
-                status=bindparam("new_status"),
-                tokens=table.c.tokens + bindparam("add_tokens"),
-                cost_micros=table.c.cost_micros + bindparam("add_cost"),
+                tokens=table.c.tokens + bindparam("add_tokens"), cost_micros=table.c.cost_micros + bindparam("add_cost")
             )
         )
         self._cancel_all = (
             table.update()
             .where(table.c.entity_id == bindparam("of_entity"), table.c.status.in_((OPEN, LEASED)))
             .values(status=str(AssignmentEnd.CANCELLED))
-        )
-        self._write_document = upsert(store.database, self.documents, ("entity_id", "name"), ("body",))
-        self._insert_index = self.index.insert()
-        self._end_index = (
-            self.index.update()
-            .where(self.index.c.entity_id == bindparam("of_entity"))
-            .values(ended_at_us=bindparam("new_end"))
         )
 
     def body(self, state: RunState) -> Run:
@@ -78,11 +81,9 @@ class RunChildren:
         names = [c.assignment_id for group in commands.values() for c in group if hasattr(c, "assignment_id")]
         if names:
             wanted = {"values": packed(self._store.database, names), "runs": packed(self._store.database, list(states))}
-            rows = connection.execute(self._find_leases, wanted)
-            for row in rows:
-                if row.entity_id in states:
-                    lease = Lease(row.agent_id, row.epoch, row.attempt, row.status == LEASED)
-                    states[row.entity_id].leases[row.assignment_id] = lease
+            for run_id, assignment_id, agent_id, epoch, attempt, status in self._find_leases.fetch(connection, wanted):
+                if run_id in states:
+                    states[run_id].leases[assignment_id] = Lease(agent_id, epoch, attempt, status == LEASED)
         if states:
             self._note_presence(connection, states)
 
@@ -102,11 +103,13 @@ class RunChildren:
             (self._end_index, written.ended),
             (self._insert_assignment, written.assigned),
             (self._end_assignment, written.closed),
-            (self._cancel_all, written.cancelled),
             (self._write_document, list(written.documents.values())),
         ):
             if rows:
-                connection.execute(statement, rows)
+                statement.run(connection, rows)
+        for rare, rows in ((self._spend, written.spent), (self._cancel_all, written.cancelled)):
+            if rows:
+                connection.execute(rare, rows)
         if written.assigned or written.reopened:
             self._store.announce({ASSIGNMENTS})
 
@@ -120,6 +123,7 @@ class _Rows:
         self.cancelled: list[dict[str, Any]] = []
         self.assigned: list[dict[str, Any]] = []
         self.closed: list[dict[str, Any]] = []
+        self.spent: list[dict[str, Any]] = []
         self.documents: dict[tuple[str, str], dict[str, Any]] = {}
         self.reopened = False
 
@@ -129,7 +133,7 @@ class _Rows:
         if handler is not None:
             handler(self, change, event.data)
         if event.target in TERMINAL_NAMES and event.source != event.target:
-            self.ended.append({"of_entity": change.entity_id, "new_end": to_us(change.at)})
+            self.ended.append({"of_entity": change.entity_id, "ended_at_us": to_us(change.at)})
             self.cancelled.append({"of_entity": change.entity_id})
 
     def submitted(self, change: Change[RunState], data: facts.Submitted) -> None:
@@ -162,8 +166,10 @@ class _Rows:
         self._close(change, data.assignment_id, str(data.end), data)
 
     def _close(self, change: Change[RunState], assignment_id: str, status: str, data: Any) -> None:
-        row = {"of_entity": change.entity_id, "of_assignment": assignment_id, "new_status": status}
-        self.closed.append({**row, "add_tokens": data.usage.tokens, "add_cost": data.usage.cost_micros})
+        key = {"of_entity": change.entity_id, "of_assignment": assignment_id}
+        self.closed.append({**key, "status": status})
+        if data.usage.tokens or data.usage.cost_micros:
+            self.spent.append({**key, "add_tokens": data.usage.tokens, "add_cost": data.usage.cost_micros})
 
     def document(self, name: str, change: Change[RunState], body: str) -> None:
         """A document; a later one of the same name replaces it."""

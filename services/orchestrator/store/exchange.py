@@ -1,14 +1,17 @@
 """Where agents and assignments meet: one matching for all who wait, leases with a fencing epoch."""
 
 import asyncio
-from collections.abc import Sequence
+from collections import namedtuple
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, bindparam, func, or_, select
+from sqlalchemy import Connection, Table, bindparam, func, literal_column, select
 
 from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis.rows import update_rows
+from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
 from pointsman.services.orchestrator.domain.views import Held
@@ -17,6 +20,7 @@ from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, 
 
 SAFETY_SECONDS = 1.0
 SCAN_FACTOR = 4
+LOOK_BACK_US = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class Exchange:
         self._table = table
         self._lease_us = int(lease_seconds * 1_000_000)
         self._limits = limits
+        self._looked_back_us = 0
         self._waiting: list[_Waiter] = []
         self._news = asyncio.Event()
         self._sql = _Statements(store, table)
@@ -126,30 +131,46 @@ class Exchange:
     def _repeat(self, connection: Connection, waiting: Sequence[_Waiter]) -> None:
         """A poll that was asked before gets the leases it was given, while they live."""
         by_poll = {waiter.wanted.poll_id: waiter for waiter in waiting}
-        for row in connection.execute(self._sql.given, {"polls": list(by_poll), "status": LEASED}):
+        for row in self._sql.given(connection, list(by_poll)):
             by_poll[row.poll_id].given.append(_held(row, row.agent_id, row.epoch, row.attempt, row.lease_until_us))
 
     def _offer(self, connection: Connection, waiting: Sequence[_Waiter], now_us: int) -> None:
-        parameters = {
-            "projects": sorted({waiter.wanted.project for waiter in waiting}),
-            "capabilities": sorted({str(c) for waiter in waiting for c in waiter.wanted.capabilities}),
-            "now_us": now_us,
-            "limit": SCAN_FACTOR * sum(waiter.wanted.limit for waiter in waiting),
-        }
         leases: list[dict[str, Any]] = []
-        for row in self._admitted(connection, connection.execute(self._sql.available, parameters).all()):
+        for row in self._admitted(connection, self._available(connection, waiting, now_us)):
             waiter = next((waiter for waiter in waiting if waiter.fits(row)), None)
-            if waiter is not None:
-                until_us = now_us + self._lease_us
-                waiter.given.append(_held(row, waiter.wanted.agent_id, row.epoch + 1, row.attempt + 1, until_us))
-                leases.append(
-                    {
-                        "of_entity": row.entity_id, "of_assignment": row.assignment_id, "of_epoch": row.epoch,
-                        "new_agent": waiter.wanted.agent_id, "new_until": until_us, "new_poll": waiter.wanted.poll_id,
-                    }
-                )  # fmt: skip
+            if waiter is None:
+                continue
+            until_us = now_us + self._lease_us
+            waiter.given.append(_held(row, waiter.wanted.agent_id, row.epoch + 1, row.attempt + 1, until_us))
+            leases.append(
+                {
+                    "of_entity": row.entity_id, "of_assignment": row.assignment_id, "of_epoch": row.epoch,
+                    "status": LEASED, "agent_id": waiter.wanted.agent_id, "epoch": row.epoch + 1,
+                    "attempt": row.attempt + 1, "lease_until_us": until_us, "poll_id": waiter.wanted.poll_id,
+                }
+            )  # fmt: skip
         if leases:
-            connection.execute(self._sql.lease, leases)
+            self._sql.lease.run(connection, leases)
+
+    def _available(self, connection: Connection, waiting: Sequence[_Waiter], now_us: int) -> Sequence[Any]:
+        """What is open, and now and then what ran out, for each kind of work that is waited for; urgent first."""
+        wanted: dict[tuple[str, str], int] = {}
+        for waiter in waiting:
+            for capability in waiter.wanted.capabilities:
+                key = (waiter.wanted.project, str(capability))
+                wanted[key] = wanted.get(key, 0) + waiter.wanted.limit
+        look_back = abs(now_us - self._looked_back_us) >= LOOK_BACK_US
+        if look_back:
+            self._looked_back_us = now_us
+        rows: list[Any] = []
+        for (project, name), limit in wanted.items():
+            kind = {"project": project, "capability": name, "limit": SCAN_FACTOR * limit, "offset": 0}
+            rows += self._sql.open(connection, kind)
+            if look_back:
+                rows += self._sql.ran_out(connection, {**kind, "now_us": now_us})
+        if len(wanted) > 1 or look_back:
+            rows.sort(key=lambda row: (row.priority, row.created_at_us, row.assignment_id))
+        return rows
 
     def _admitted(self, connection: Connection, rows: Sequence[Any]) -> Sequence[Any]:
         """The offers in turn from each project, no more than may be worked on at the same time."""
@@ -186,59 +207,76 @@ class _Statements:
     """The queue's statements, built once."""
 
     def __init__(self, store: Store, table: Table) -> None:
-        ran_out = and_(
-            table.c.status == LEASED, table.c.lease_until_us < bindparam("now_us"), table.c.attempt < MAX_ATTEMPTS
-        )
-        self.available: Any = (
+        database, columns = store.database, table.c
+        self._database = database
+        self._row = _row_maker(table)
+        of_kind = (
             select(table)
-            .where(
-                or_(table.c.status == OPEN, ran_out),
-                table.c.status.in_((OPEN, LEASED)),
-                table.c.project.in_(bindparam("projects", expanding=True)),
-                table.c.capability.in_(bindparam("capabilities", expanding=True)),
-            )
-            .order_by(table.c.priority, table.c.created_at_us, table.c.assignment_id)
+            .where(columns.project == bindparam("project"), columns.capability == bindparam("capability"))
+            .order_by(columns.priority, columns.created_at_us)
             .limit(bindparam("limit"))
+            .offset(bindparam("offset"))
         )
-        if store.database.is_postgresql:
-            self.available = self.available.with_for_update(skip_locked=True)
-        mine = (table.c.entity_id == bindparam("of_entity")) & (table.c.assignment_id == bindparam("of_assignment"))
-        self.lease = (
-            table.update()
-            .where(mine, table.c.epoch == bindparam("of_epoch"))
-            .values(
-                status=LEASED,
-                agent_id=bindparam("new_agent"),
-                epoch=table.c.epoch + 1,
-                attempt=table.c.attempt + 1,
-                lease_until_us=bindparam("new_until"),
-                poll_id=bindparam("new_poll"),
-            )
+        is_open: Any = of_kind.where(columns.status == literal_column(f"'{OPEN}'"))
+        has_run_out: Any = of_kind.where(
+            columns.status == literal_column(f"'{LEASED}'"),
+            columns.lease_until_us < bindparam("now_us"),
+            columns.attempt < literal_column(str(MAX_ATTEMPTS)),
         )
-        self.given = select(table).where(
-            table.c.poll_id.in_(bindparam("polls", expanding=True)), table.c.status == bindparam("status")
+        if database.is_postgresql:
+            is_open, has_run_out = (query.with_for_update(skip_locked=True) for query in (is_open, has_run_out))
+        self._open = Prepared(database, is_open)
+        self._ran_out = Prepared(database, has_run_out)
+        self._given = Prepared(
+            database,
+            select(table).where(
+                among(database, columns.poll_id, "polls"), columns.status == literal_column(f"'{LEASED}'")
+            ),
         )
+        key = {"entity_id": "of_entity", "assignment_id": "of_assignment", "epoch": "of_epoch"}
+        changed = ("status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id")
+        self.lease = update_rows(database, table, key, changed)
+        mine = (columns.entity_id == bindparam("of_entity")) & (columns.assignment_id == bindparam("of_assignment"))
         self.renew = (
             table.update()
             .where(
                 mine,
-                table.c.epoch == bindparam("of_epoch"),
-                table.c.agent_id == bindparam("of_agent"),
-                table.c.status == LEASED,
+                columns.epoch == bindparam("of_epoch"),
+                columns.agent_id == bindparam("of_agent"),
+                columns.status == LEASED,
             )
             .values(lease_until_us=bindparam("new_until"))
         )
         self.busy = (
-            select(table.c.project, func.count().label("held"))
-            .where(table.c.status == LEASED)
-            .group_by(table.c.project)
+            select(columns.project, func.count().label("held"))
+            .where(columns.status == LEASED)
+            .group_by(columns.project)
         )
         self.exhausted = (
-            select(table.c.entity_id, table.c.assignment_id, table.c.epoch, table.c.project, table.c.traceparent)
-            .where(table.c.status == LEASED, table.c.lease_until_us < bindparam("now_us"))
-            .where(table.c.attempt >= MAX_ATTEMPTS)
+            select(columns.entity_id, columns.assignment_id, columns.epoch, columns.project, columns.traceparent)
+            .where(columns.status == LEASED, columns.lease_until_us < bindparam("now_us"))
+            .where(columns.attempt >= MAX_ATTEMPTS)
             .limit(bindparam("limit"))
         )
+
+    def open(self, connection: Connection, kind: dict[str, Any]) -> list[Any]:
+        """Open work of one kind, the most urgent first."""
+        return list(map(self._row, self._open.fetch(connection, kind)))
+
+    def ran_out(self, connection: Connection, kind: dict[str, Any]) -> list[Any]:
+        """Work of one kind whose lease ran out and that may be tried again."""
+        return list(map(self._row, self._ran_out.fetch(connection, kind)))
+
+    def given(self, connection: Connection, polls: list[str]) -> list[Any]:
+        """Live leases that these polls were given."""
+        return list(map(self._row, self._given.fetch(connection, {"polls": packed(self._database, polls)})))
+
+
+def _row_maker(table: Table) -> Callable[[Any], Any]:
+    """What makes a driver's tuple a row with names."""
+    shape: Any = namedtuple("AssignmentRow", table.c.keys())  # type: ignore[misc]
+    maker: Callable[[Any], Any] = shape._make
+    return maker
 
 
 def _in_turn(queues: list[list[Any]]) -> list[Any]:
