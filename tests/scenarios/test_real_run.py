@@ -18,7 +18,7 @@ from pointsman.cli.demo import example_repository
 from pointsman.client import Client, Order, Terms, connect
 from pointsman.worker.git import git, repository_id, text, uncommitted
 from tests.helpers.eventually import eventually_now
-from tests.scenarios.processes import Running, finished, processes_with, running
+from tests.scenarios.commands import Running, finished, processes_with, running
 
 VERIFY = ("python3", "-m", "unittest", "discover", "-q")
 PATIENT = Path(__file__).parent / "agents" / "patient.py"

@@ -16,7 +16,7 @@ from pointsman.cli.workers import Hire, profile_for, worker_for, working, worksh
 from pointsman.client import Client, Order
 from pointsman.worker import Limits
 from pointsman.worker.git import repository_id, text, uncommitted
-from tests.scenarios.processes import processes_with
+from tests.scenarios.commands import processes_with
 
 AGENT = Path(__file__).parent / "agents" / "hostile.py"
 VERIFY = ("python3", "-m", "unittest", "discover", "-q")

@@ -1,0 +1,98 @@
+"""Real processes for scenarios: started, waited for by what they print, and killed the hard way."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.helpers.eventually import eventually_now
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 60.0
+
+
+class Running:
+    """A `pointsman` command in a process group of its own."""
+
+    def __init__(self, arguments: tuple[str, ...], environment: dict[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pointsman.cli", *arguments],
+            cwd=ROOT,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            self.lines.extend(iter(output.readline, ""))
+
+    def line_with(self, words: str) -> str:
+        """The first line that has these words, once it is printed."""
+
+        def found() -> str:
+            assert self._process.poll() is None or any(words in line for line in self.lines), self.lines
+            return next((line for line in self.lines if words in line), "")
+
+        return eventually_now(found, START_SECONDS)
+
+    def kill(self) -> None:
+        """End it the hard way: kill -9."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+
+    def stop(self) -> int:
+        """Ask it to end, and wait for that."""
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self, seconds: float = 60.0) -> int:
+        """Its exit code."""
+        code = self._process.wait(seconds)
+        self._reader.join()
+        return code
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self._process.poll() is not None
+
+
+@contextmanager
+def running(*arguments: str, **environment: str) -> Iterator[Running]:
+    """A command that is killed at the end of the block, if it still runs."""
+    process = Running(arguments, environment)
+    try:
+        yield process
+    finally:
+        if not process.ended:
+            process.kill()
+
+
+def finished(*arguments: str, **environment: str) -> tuple[int, str]:
+    """A command's exit code and output."""
+    with running(*arguments, **environment) as process:
+        code = process.wait(120)
+        return code, "".join(process.lines)
+
+
+def processes_with(marker: str) -> list[int]:
+    """Ids of processes whose command line has a marker."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if marker.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
