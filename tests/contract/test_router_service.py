@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import grpc
+import pytest
 
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.router.v1 import decision_pb2 as d
@@ -123,6 +124,19 @@ async def test_failures_are_counted_by_canonical_task_and_survive_a_restart(data
             "TASK_SUCCEEDED",
             "TASK_FAILED",
         ]
+
+
+async def test_replicas_share_what_they_count(database_url: str) -> None:
+    if database_url.startswith("sqlite"):
+        pytest.skip("a SQLite file has one writer")
+    async with served(database_url) as one, served(database_url) as two:
+        made = await one.classify("fix the parser")
+        await one.report(made.decision_id, FAILURE, "a")
+        answer = await two.report(made.decision_id, FAILURE, "b")
+        assert answer.reaction == outcome_pb2.REACTION_DEBATE_FAILURE
+        request = policy_pb2.SetPolicyRequest(request_id=new(), hard_routing=False)
+        await one.stub.SetPolicy(request)
+        assert not (await two.classify(STRONG_TEXT)).enforced
 
 
 async def test_the_same_error_in_different_tasks_is_debated_until_one_succeeds(database_url: str) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from pointsman.services.chassis.config import load
 from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.config import RouterSettings
+from pointsman.services.router.domain.classify import REMEMBERED_TEXTS, classify
 from pointsman.services.router.domain.document import OwnRule, RuleEffect, RuleProblem
 from pointsman.services.router.domain.policy import Policy, SetPolicy, apply, decide
 from pointsman.services.router.domain.rulebook import with_own_rules
@@ -23,6 +25,7 @@ from pointsman.services.router.rules import (
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SAMPLES = tuple(sorted((Path(__file__).parents[2] / "data").glob("routing_*.jsonl")))
 
 
 def changed(tmp_path: Path, change: Any) -> Path:
@@ -139,3 +142,29 @@ def test_own_rules_are_read_from_a_file(tmp_path: Path) -> None:
     file.write_text('[{"id": "a", "effect": "sing", "pattern": "x"}]', encoding="utf-8")
     with pytest.raises(RuleFileRefused):
         load_own_rules(file)
+
+
+@pytest.mark.parametrize("name", ["POINTSMAN_ROUTER_HARD_ROUTING", "ENABLE_HARD_ROUTING"])
+def test_hard_routing_has_the_name_of_the_specification_too(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(RouterSettings).hard_routing
+    monkeypatch.setenv(name, "false")
+    assert not load(RouterSettings).hard_routing
+
+
+def test_an_expression_never_matches_without_a_literal_that_it_needs() -> None:
+    book = standard_rule_book()
+    texts = [json.loads(line)["text"].lower() for file in SAMPLES for line in file.read_text("utf-8").splitlines()]
+    for probe in (*book.probes.values(), *book.debate_probes.values()):
+        for text in texts:
+            assert probe.expression.search(text) is None or probe.find(text) is not None, (probe.needs, text)
+
+
+def test_what_was_decided_before_is_decided_alike_and_forgotten_when_there_is_too_much() -> None:
+    book = with_own_rules(standard_rule_book(), ())
+    first = classify(book, "fix the build")
+    assert classify(book, "fix the build") is first
+    assert classify(book, "fix the build", already_debated=True) is not first
+    for number in range(REMEMBERED_TEXTS):
+        classify(book, f"hi {number}")
+    assert len(book.known) <= REMEMBERED_TEXTS
+    assert classify(book, "fix the build") == first
