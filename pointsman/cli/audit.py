@@ -1,6 +1,8 @@
-"""`pointsman audit RUN`: is the journal whole? Numbering, digests, and every transition in the machine's table."""
+"""`pointsman audit RUN|--all`: did the journal keep its promises? One run over the wire, or all stores from within."""
 
+import sys
 from collections.abc import Iterator
+from typing import Annotated
 
 import typer
 
@@ -8,7 +10,8 @@ from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1.orchestrator_pb2 import GetMachineResponse
 from pointsman.api.orchestrator.v1.run_pb2 import RunState
 from pointsman.cli import EXIT_FAILED
-from pointsman.cli.asking import AsJson, InProject, RunId, ServerAt, ask, print_json
+from pointsman.cli.asking import AsJson, InProject, ServerAt, ask, print_json
+from pointsman.cli.audit_stores import audit_stores
 from pointsman.client import Client
 from pointsman.services.chassis.codec import DIGESTED, chain
 
@@ -16,9 +19,23 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
-def audit(*, run_id: RunId, server: ServerAt = "", project: InProject = "local", as_json: AsJson = False) -> None:
-    """Check a run's journal: exit 0 when it holds, 1 when it does not."""
+def audit(
+    *,
+    run_id: Annotated[str, typer.Argument(help="The run; not needed with --all.")] = "",
+    every: Annotated[bool, typer.Option("--all", help="Read all four stores of this machine and prove them.")] = False,
+    server: ServerAt = "",
+    project: InProject = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Check a run's journal, or with --all every entity of the four stores: exit 0 when it holds, 1 when it does not."""
+    if every:
+        sys.exit(audit_stores(as_json=as_json))
+    if not run_id:
+        raise typer.BadParameter("name a run, or --all", param_hint="RUN_ID")
+    _audit_run(run_id, server, project, as_json=as_json)
 
+
+def _audit_run(run_id: str, server: str, project: str, *, as_json: bool) -> None:
     async def question(client: Client) -> int:
         rows = [row async for row in client.runs.transitions(run_id)]
         problems = findings(rows, await client.runs.machine(), project)

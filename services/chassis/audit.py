@@ -31,9 +31,9 @@ class Violation:
 class Auditor:
     """Reads one store; it never writes."""
 
-    def __init__(self, store: Store, ledgers: list[Ledger[Any]]) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._ledgers = {ledger.machine.kind: ledger for ledger in ledgers}
+        self._ledgers: dict[str, Ledger[Any]] = {ledger.machine.kind: ledger for ledger in store.ledgers}
         self._journal = Journal(store)
         entities = store.tables.entities
         self._entities = (

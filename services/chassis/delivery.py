@@ -17,6 +17,8 @@ from pointsman.services.chassis.refusals import Code, Reason, Refusal
 from pointsman.services.chassis.store import EFFECTS, TIMERS, Store
 
 CLAIM_LIMIT = 100
+LOOK_PAUSE_SECONDS = 0.02
+"""Timers that are set at the same time are looked at once, not each by itself."""
 TRANSIENT = frozenset({Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED, Code.RESOURCE_EXHAUSTED, Code.ABORTED})
 
 log = structlog.get_logger()
@@ -175,6 +177,7 @@ class TimerRunner:
                 news.clear()
                 await self.fire_due()
                 await _wait(news, await self._seconds_to_next())
+                await asyncio.sleep(LOOK_PAUSE_SECONDS)
 
     async def fire_due(self) -> int:
         """Fire every timer that is due now; how many there were."""

@@ -85,7 +85,7 @@ class Ledger(Generic[State]):
     def __init__(self, store: Store, machine: Machine[State], children: Children[State] | None = None) -> None:
         self.store = store
         self.machine = machine
-        store.machines.append(machine)
+        store.ledgers.append(self)
         self._children = children
         self._body_type: Any = children.body_type if children else machine.state_type
         self._outbox = OutboxWriter(store)

@@ -30,7 +30,9 @@ SERVICE_CONFIG = {
 }
 
 
-def open_channel(address: str, max_message_bytes: int = 8 * 1024 * 1024) -> grpc.aio.Channel:
+def open_channel(
+    address: str, max_message_bytes: int = 8 * 1024 * 1024, *, shown_as: ClientSettings | None = None
+) -> grpc.aio.Channel:
     """A channel that spreads calls over all replicas behind the name, and tries again when one is away."""
     options: list[tuple[str, str | int]] = [
         ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
@@ -39,7 +41,7 @@ def open_channel(address: str, max_message_bytes: int = 8 * 1024 * 1024) -> grpc
         ("grpc.max_reconnect_backoff_ms", 2000),
         ("grpc.keepalive_time_ms", 60_000),
     ]
-    credentials = channel_credentials(load(ClientSettings))
+    credentials = channel_credentials(shown_as or load(ClientSettings))
     if credentials is None:
         return grpc.aio.insecure_channel(address, options=options)
     return grpc.aio.secure_channel(address, credentials, options=options)

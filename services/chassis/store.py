@@ -30,7 +30,8 @@ class Store:
         self.writer = Writer(database)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._deliver: Callable[[Sequence[Any]], None] | None = None
-        self.machines: list[Machine[Any]] = []
+        self.ledgers: list[Any] = []
+        """Each kind of entity that is kept here; a ledger adds itself."""
         self._jobs = _Jobs()
         self._listener: Listener | None = None
 
@@ -59,6 +60,11 @@ class Store:
         self.database.synchronise_clock()
         if self.database.is_postgresql:
             self._listener = Listener(self.database, self.hub)
+
+    @property
+    def machines(self) -> list[Machine[Any]]:
+        """How each kind of entity decides."""
+        return [ledger.machine for ledger in self.ledgers]
 
     def close(self) -> None:
         """Finish the writes in hand and let go of the database."""

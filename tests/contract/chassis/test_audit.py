@@ -39,7 +39,7 @@ async def used(counters: CounterStore) -> None:
 
 
 def audit(counters: CounterStore) -> list[Violation]:
-    auditor = Auditor(counters.store, [counters.ledger])
+    auditor = Auditor(counters.store)
     return counters.store.database.read_now(lambda connection: list(auditor.violations(connection)))
 
 
