@@ -107,11 +107,15 @@ def _classify_english(message: _Message, tokens: list[str], words: set[str]) -> 
     if not active:
         return _answer(book, name)
     triggers = _triggers(message, _english_keywords(book, sentences, words))
-    reads = debating.only_reads(book.debate, sentences) and book.probes["shape.redirection"].find(message.lower) is None
+    reads = debating.only_reads(book.debate, sentences) and not _redirects(message)
     found = {} if reads else debating.planning_triggers(book.debate, sentences)
-    if not reads:
+    if not reads and ("*" in message.lower or not book.risky.isdisjoint(words)):
         _add_patterns(message, found)
     return _act(message, name, triggers, reads, found)
+
+
+def _redirects(message: _Message) -> bool:
+    return message.book.probes["shape.redirection"].find(message.lower) is not None
 
 
 def _add_patterns(message: _Message, found: dict[PlanningTrigger, str]) -> None:

@@ -58,9 +58,8 @@ def find_references(references: References, text: str) -> tuple[list[Trigger], b
 def _names(text: str) -> list[str]:
     """The words with a mark that a reference needs inside them, without the marks around them."""
     names: list[str] = []
-    for chunk in text.split() if text.isascii() else _VISIBLE.findall(text):
-        if "." not in chunk and "/" not in chunk and "\\" not in chunk:
-            continue
+    chunks = text.split() if text.isascii() else _VISIBLE.findall(text)
+    for chunk in [chunk for chunk in chunks if "." in chunk or "/" in chunk or "\\" in chunk]:
         name = chunk.rstrip(_AROUND).lstrip("\"'`()[]{}<>,;=|@:!?#")
         if not name.isalnum():
             names += _inner(name) if not _SEPARATORS.isdisjoint(name) else (name,)

@@ -30,6 +30,8 @@ class RuleBook:
     debate: debating.DebateRules
     indicators: frozenset[str]
     keywords: frozenset[str]
+    risky: frozenset[str]
+    """Words without which no expression of the debate can match."""
     answers: dict[str, Classification]
     """The decision of each rule that says talk, made once."""
     known: dict[tuple[str, bool], Classification]
@@ -63,6 +65,7 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
         debate=debating.build_debate(document.debate, english.commands),
         indicators=indicators,
         keywords=frozenset(lexicon.stems) | indicators,
+        risky=frozenset(word.strip() for rule in document.debate.values() for word in rule.needs.split("|")),
         answers={},
         known={},
     )
