@@ -20,6 +20,7 @@ from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.chassis.service import Service
 from pointsman.services.gateway import pages
 from pointsman.services.gateway.config import GatewaySettings
+from pointsman.services.gateway.door import Door
 from pointsman.services.gateway.openapi import DOCUMENT
 from pointsman.services.gateway.peers import Peers
 from pointsman.services.gateway.security import Guard, served_names
@@ -56,7 +57,8 @@ class GatewayServer:
         self._settings = settings
         self._socket = _bound(settings)
         host, port = self._socket.getsockname()[:2]
-        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        scheme = "https" if settings.tls_certificate else "http"
+        self.address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def service(self, addresses: PeerSettings) -> Service:
         """The gateway as a process runs it: no store, no servicers, one loop."""
@@ -67,13 +69,14 @@ class GatewayServer:
             self._socket.close()
 
         async def serve() -> None:
-            await self._serve(Gateway(peers, self._settings, asyncio.Event()))
+            await self._serve(Gateway(peers, self._settings, Door(self._settings.token_keys), asyncio.Event()))
 
         return Service("gateway", None, None, (), [("http", serve)], close)
 
     async def _serve(self, gateway: Gateway) -> None:
         """Serve until cancelled; requests in flight may finish, streams end."""
-        listener = _Listener(uvicorn.Config(application(gateway), **OPTIONS))
+        tls: dict[str, Any] = {"ssl_certfile": self._settings.tls_certificate, "ssl_keyfile": self._settings.tls_key}
+        listener = _Listener(uvicorn.Config(application(gateway), **OPTIONS, **tls))
         serving = asyncio.ensure_future(listener.serve([self._socket]))
         try:
             await asyncio.shield(serving)

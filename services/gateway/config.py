@@ -1,5 +1,7 @@
 """What can be set about the gateway. Environment: POINTSMAN_GATEWAY_<NAME>."""
 
+from pathlib import Path
+
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -30,10 +32,17 @@ class GatewaySettings(BaseSettings):
         default=15.0, gt=0, description="How often a silent event stream says that it is alive."
     )
 
+    tls_certificate: Path | None = Field(default=None, description="PEM file of the gateway's certificate chain.")
+    tls_key: Path | None = Field(default=None, description="PEM file of the gateway's private key.")
+    token_keys: Path | None = Field(
+        default=None, description="PEM file of the public key that signs bearer tokens; with it every call needs one."
+    )
+
     def check_exposure(self) -> None:
         """Refuse to listen where strangers are, without TLS and authentication."""
-        if not is_loopback(self.host):
+        guarded = self.tls_certificate is not None and self.tls_key is not None and self.token_keys is not None
+        if not is_loopback(self.host) and not guarded:
             raise SystemExit(
-                f"POINTSMAN_GATEWAY_HOST={self.host} is not a loopback address: "
-                "listening there needs TLS and authentication, which are not configured"
+                f"POINTSMAN_GATEWAY_HOST={self.host} is not a loopback address: listening there needs TLS "
+                "(POINTSMAN_GATEWAY_TLS_CERTIFICATE, _TLS_KEY) and authentication (_TOKEN_KEYS), which are not configured"
             )

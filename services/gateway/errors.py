@@ -55,6 +55,8 @@ def response_of(refusal: Refusal) -> Response:
     """The refusal as a whole answer."""
     status = refusal.status if isinstance(refusal, Rejected) else HTTP_STATUS[refusal.code]
     headers = dict(refusal.headers) if isinstance(refusal, Rejected) else {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     if refusal.retry_after_seconds is not None:
         headers["Retry-After"] = str(math.ceil(refusal.retry_after_seconds))
     return Response(msgspec.json.encode(body_of(refusal)), status, headers, JSON)

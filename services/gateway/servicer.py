@@ -13,20 +13,18 @@ from starlette.routing import BaseRoute, Route
 
 from pointsman.services.chassis.errors import masked
 from pointsman.services.chassis.ids import new_nonce
-from pointsman.services.chassis.ingress import PROJECT, validate
-from pointsman.services.chassis.peer import metadata_for
-from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
-from pointsman.services.chassis.telemetry import valid_traceparent
+from pointsman.services.chassis.ingress import validate
+from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.contract import METHODS, PREFIX, Method
+from pointsman.services.gateway.door import Door
 from pointsman.services.gateway.errors import JSON, Rejected, response_of
 from pointsman.services.gateway.events import LAST_EVENT_ID, MEDIA_TYPE, EventStream, resume
 from pointsman.services.gateway.mocking import MOCK_PATH, as_request, as_words, get_policy, set_policy
-from pointsman.services.gateway.peers import Metadata, Peers
+from pointsman.services.gateway.peers import Peers
 from pointsman.services.gateway.wire import decode, encode, from_query, read_json
 
 LINES = "application/x-ndjson"
-MAX_TOKEN = 4096
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -36,6 +34,7 @@ class Gateway:
 
     peers: Peers
     settings: GatewaySettings
+    door: Door
     stopped: asyncio.Event
 
     def routes(self) -> list[BaseRoute]:
@@ -52,12 +51,14 @@ class Gateway:
 
     async def get_mock_policy(self, request: Request) -> Response:
         """How each mock role behaves, in the words of the command line."""
-        return _json(as_words(await self.peers.call(*get_policy(), metadata_of(request))))
+        method, message = get_policy()
+        return _json(as_words(await self.peers.call(method, message, self.door.admit(method, request))))
 
     async def set_mock_policy(self, request: Request) -> Response:
         """Change how a mock role behaves."""
         body = read_json(await self._body(request), MOCK_PATH)
-        return _json(as_words(await self.peers.call(*set_policy(as_request(body, new_nonce())), metadata_of(request))))
+        method, message = set_policy(as_request(body, new_nonce()))
+        return _json(as_words(await self.peers.call(method, message, self.door.admit(method, request))))
 
     def _endpoint(self, method: Method) -> Endpoint:
         if method.streams_in:
@@ -67,24 +68,27 @@ class Gateway:
         return lambda request: self._unary(method, request)
 
     async def _unary(self, method: Method, request: Request) -> Response:
+        metadata = self.door.admit(method, request)
         message = await self._message(method, request)
-        return _json(encode(await self.peers.call(method, message, metadata_of(request))))
+        return _json(encode(await self.peers.call(method, message, metadata)))
 
     async def _stream(self, method: Method, request: Request) -> Response:
+        metadata = self.door.admit(method, request)
         message = await self._message(method, request)
         resume(method, message, request.headers.get(LAST_EVENT_ID, ""))
         validate(message, method.full_name)
         if request.method == "HEAD":
             return Response(media_type=MEDIA_TYPE)
-        call = self.peers.watch(method, message, metadata_of(request))
+        call = self.peers.watch(method, message, metadata)
         events = EventStream(method, call, self.settings.keep_alive_seconds, self.stopped).events()
         return StreamingResponse(events, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
     async def _upload(self, method: Method, request: Request) -> Response:
+        metadata = self.door.admit(method, request)
         _require(request, LINES)
         messages = self._lines(method, request)
         try:
-            return _json(encode(await self.peers.upload(method, messages, metadata_of(request))))
+            return _json(encode(await self.peers.upload(method, messages, metadata)))
         finally:
             await messages.aclose()  # type: ignore[attr-defined]
 
@@ -132,20 +136,6 @@ def answered(endpoint: Endpoint) -> Endpoint:
             return response_of(masked(error, new_nonce()))
 
     return answer
-
-
-def metadata_of(request: Request) -> Metadata:
-    """The call's metadata from the headers of the same names."""
-    project = request.headers.get("pointsman-project", "local")
-    if not PROJECT.fullmatch(project):
-        raise invalid_field("pointsman-project", "must be 1 to 64 letters, digits, '_', '.' or '-'")
-    metadata = metadata_for(project, valid_traceparent(request.headers.get("traceparent", "")))
-    token = request.headers.get("authorization", "")
-    if not token:
-        return metadata
-    if len(token) > MAX_TOKEN or not token.isascii() or not token.isprintable():
-        raise Refusal(Reason.UNAUTHENTICATED, f"the authorization header is not printable ASCII of at most {MAX_TOKEN}")
-    return (*metadata, ("authorization", token))
 
 
 def _verbs(method: Method) -> list[str]:

@@ -33,6 +33,7 @@ class Console:
     data: Path
     mocks: MockSettings
     settings: OrchestratorSettings
+    token_keys: Path | None = None
     service_port: int = 0
     gateway_port: int = 0
     running: Running | None = None
@@ -68,7 +69,7 @@ class Console:
 
     async def start_gateway(self) -> None:
         """Start the gateway, at the port it had before."""
-        server = GatewayServer(GatewaySettings(port=self.gateway_port))
+        server = GatewayServer(GatewaySettings(port=self.gateway_port, token_keys=self.token_keys))
         self.gateway_port = int(server.address.rpartition(":")[2])
         self.gateway = server.service(PeerSettings().all_at(f"127.0.0.1:{self.service_port}"))
         self.loops.start(*self.gateway.loops[0])
@@ -82,9 +83,11 @@ class Console:
 
 
 @asynccontextmanager
-async def console(data: Path, mocks: MockSettings = MOCKED, **settings: Any) -> AsyncIterator[Console]:
+async def console(
+    data: Path, mocks: MockSettings = MOCKED, token_keys: Path | None = None, **settings: Any
+) -> AsyncIterator[Console]:
     """Everything started, and stopped at the end."""
-    here = Console(data, mocks, OrchestratorSettings(**settings))
+    here = Console(data, mocks, OrchestratorSettings(**settings), token_keys)
     await here.start_services()
     await here.start_gateway()
     try:

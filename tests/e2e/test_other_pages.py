@@ -13,6 +13,7 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from tests.e2e.consoles import DESKTOP, PHONE, Console, console, viewed
+from tests.helpers.certificates import Authority
 from tests.scenarios.planes import NOBODY, WISH
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser")]
@@ -183,3 +184,24 @@ async def test_light_and_dark_are_chosen_and_kept(tmp_path: Path, browser: Brows
         assert light != dark
         await page.reload()
         assert await page.evaluate(ground) == dark
+
+
+async def test_where_tokens_are_asked_for_a_person_signs_in(tmp_path: Path, browser: Browser) -> None:
+    authority = Authority(tmp_path)
+    async with console(tmp_path, NOBODY, authority.public_key) as here, viewed(browser) as view:
+        await here.plane.submit()
+        page = await view.open(here, "/runs")
+        await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        await page.get_by_label("Bearer token").fill("nonsense")
+        await page.get_by_role("button", name="Enter").click()
+        await expect(page.locator("form.failure")).to_contain_text("not signed by a known key")
+        token = authority.token({"sub": "ann", "roles": ["viewer"], "projects": ["local"]})
+        await page.get_by_label("Bearer token").fill(token)
+        await page.get_by_role("button", name="Enter").click()
+        await expect(page.locator(".vspace .vrow")).to_have_count(1)
+        await expect(page.locator("#live")).to_have_text("live")
+        await page.locator(".vspace .vrow a").click()
+        await page.get_by_role("button", name="cancel", exact=True).click()
+        await page.get_by_role("button", name="Confirm").click()
+        await expect(page.locator("dialog .problem")).to_contain_text("operator")
+        view.problems[:] = [problem for problem in view.problems if "401" not in problem and "403" not in problem]

@@ -23,8 +23,14 @@ export function project() {
   return new URLSearchParams(location.search).get("project") || "local";
 }
 
+// The token lives as long as the tab.
+export function signIn(token) {
+  sessionStorage.setItem("token", token);
+}
+
 export function headers() {
-  return { "pointsman-project": project() };
+  const token = sessionStorage.getItem("token");
+  return { "pointsman-project": project(), ...(token ? { authorization: `Bearer ${token}` } : {}) };
 }
 
 export async function call(service, method, request, signal) {

@@ -1,5 +1,6 @@
 // Which page is shown for which address, and what every page shares.
 
+import { signIn } from "./api.js";
 import { h, replace } from "./dom.js";
 
 const PAGES = [
@@ -41,7 +42,27 @@ async function show() {
   replace(main, h("h1", {}, "There is no such page"));
 }
 
+// Where the gateway asks who is there.
+function signInForm(error) {
+  const token = h("input", { id: "token", type: "password", autocomplete: "off", required: true });
+  const enter = (event) => {
+    event.preventDefault();
+    signIn(token.value.trim());
+    show();
+  };
+  return h(
+    "form",
+    { class: "failure try", onsubmit: enter },
+    h("h1", {}, "Sign in"),
+    h("p", {}, error.message),
+    h("label", { for: "token" }, "Bearer token"),
+    token,
+    h("button", { type: "submit", class: "primary" }, "Enter"),
+  );
+}
+
 function failure(error) {
+  if (error.reason === "UNAUTHENTICATED") return signInForm(error);
   const again = h("button", { type: "button", onclick: show }, "Try again");
   return h(
     "div",

@@ -86,7 +86,7 @@ async function follow(url, place, signal, { onOpen, onItem }) {
       headers: { accept: "text/event-stream", ...headers(), ...resume },
       signal: silent.signal,
     });
-    if (!answer.ok) return answer.status === 404 || answer.status === 400 ? "gone" : "broken";
+    if (!answer.ok) return answer.status < 429 ? "gone" : "broken";
     for await (const event of events(answer.body)) {
       clearTimeout(timer);
       timer = setTimeout(stop, SILENCE);

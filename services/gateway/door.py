@@ -1,0 +1,45 @@
+"""Who calls over HTTP: the same tokens, roles and projects as over gRPC, by the same rules."""
+
+from pathlib import Path
+
+from starlette.requests import Request
+
+from pointsman.services.chassis.access import Access
+from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.ingress import PROJECT
+from pointsman.services.chassis.peer import metadata_for
+from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
+from pointsman.services.chassis.telemetry import valid_traceparent
+from pointsman.services.gateway.contract import Method
+from pointsman.services.gateway.peers import Metadata
+
+MAX_TOKEN = 4096
+
+
+class Door:
+    """Takes callers in, with the metadata that their calls go on with."""
+
+    def __init__(self, token_keys: Path | None) -> None:
+        """Ask for tokens where there is a key to check them with; on loopback everybody may come."""
+        self._asks = token_keys is not None
+        self._access = Access(ServerSettings(token_keys=token_keys, client_authority=None, access=None))
+
+    def admit(self, method: Method, request: Request) -> Metadata:
+        """The call's metadata, from the headers of the same names; the services check the token again."""
+        project, token = request.headers.get("pointsman-project", "local"), request.headers.get("authorization", "")
+        if not PROJECT.fullmatch(project):
+            raise invalid_field("pointsman-project", "must be 1 to 64 letters, digits, '_', '.' or '-'")
+        if len(token) > MAX_TOKEN or not token.isascii() or (token and not token.isprintable()):
+            raise Refusal(
+                Reason.UNAUTHENTICATED, f"the authorization header is not {MAX_TOKEN} letters of ASCII at most"
+            )
+        if self._asks:
+            self._hold(method, project, token)
+        metadata = metadata_for(project, valid_traceparent(request.headers.get("traceparent", "")))
+        return (*metadata, ("authorization", token)) if token else metadata
+
+    def _hold(self, method: Method, project: str, token: str) -> None:
+        if not token:
+            raise Refusal(Reason.UNAUTHENTICATED, "send a bearer token in the authorization header")
+        grant = self._access.identify(None, [("authorization", token)])
+        self._access.hold(grant, project, method.needed)
