@@ -35,11 +35,17 @@ def agent(  # noqa: PLR0913 - one parameter per option
     time_limit: Annotated[float, typer.Option(help="Seconds for one assignment.")] = 1800.0,
     output_limit: Annotated[int, typer.Option(help="Bytes that the command may print.")] = 8 * 1024 * 1024,
     capacity: Annotated[int, typer.Option(help="Assignments at the same time, per role.")] = 1,
+    mock: Annotated[
+        str, typer.Option(help="Play coder, reviewer and researcher without a model: success, failure, …")
+    ] = "",
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
     project: Annotated[str, typer.Option(help="The project to work in.")] = "local",
 ) -> None:
     """Pull assignments and do them until stopped; the first Ctrl-C finishes what is in hand."""
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO)
+    if mock:
+        asyncio.run(_play(mock, repo or [Path()], server, project))
+        return
     profile = profile_for(agent_name, command, env or ())
     roles = role or (["coder"] if profile else ["verifier", "surveyor"])
     for one in roles:
@@ -59,6 +65,22 @@ async def _work(folders: list[Path], hire: Hire, server: str, project: str) -> N
         _stop_by_signal(worker, serving)
         print(f"working as {', '.join(f'{worker.name}-{role}' for role in hire.roles)}. Ctrl-C stops.", flush=True)
         await asyncio.gather(serving, return_exceptions=serving.cancelled())
+
+
+async def _play(outcome: str, folders: list[Path], server: str, project: str) -> None:
+    """The mock agents, as ordinary agents from outside, until stopped."""
+    from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockPolicy, MockRole
+    from pointsman.testing.mocks import MockAgents
+
+    if outcome not in list(MockOutcome):
+        fail_usage(f"there is no outcome '{outcome}'; known are {', '.join(MockOutcome)}")
+    workshop = await workshop_for(folders) if any((folder / ".git").exists() for folder in folders) else None
+    policy = MockPolicy(dict.fromkeys(MockRole, MockOutcome(outcome)), frozenset(MockRole))
+    async with control_plane(server) as plane:
+        known = workshop.repository_ids if workshop else ()
+        mocks = MockAgents(plane.channels["orchestrator"], policy, project=project, repository_ids=known)
+        print(f"playing {', '.join(MockRole)}: {outcome}. Ctrl-C stops.", flush=True)
+        await asyncio.gather(*(play() for _, play in mocks.loops))
 
 
 def _stop_by_signal(worker: Worker, serving: "asyncio.Task[None]") -> None:

@@ -8,18 +8,19 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pointsman.api.orchestrator.v1.orchestrator_pb2 import SubmitResponse
-from pointsman.api.orchestrator.v1.run_pb2 import Budget, Repository, Run
+from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO, RESUME_YES, SubmitResponse
+from pointsman.api.orchestrator.v1.run_pb2 import AnswerKind, Budget, Repository, Run
 from pointsman.cli.following import TERMINAL, delivery_lines, exit_code, follow, question_lines
 from pointsman.cli.plane import control_plane
 from pointsman.cli.views import view_for
 from pointsman.cli.workers import Hire, fail_usage, profile_for, worker_for, working, workshop_for
-from pointsman.client import Client, Order, Terms
+from pointsman.client import CallFailed, Client, Order, Reply, Terms
 from pointsman.profiles import Profile
 from pointsman.worker.git import commit_of_changes, repository_id, text, uncommitted
 from pointsman.worker.survey import test_command_of
@@ -27,6 +28,17 @@ from pointsman.worker.survey import test_command_of
 app = typer.Typer(add_completion=False)
 FAST_PATH = {"pwd": ("pwd",), "ls": ("ls",), "whoami": ("whoami",), "date": ("date",), "git status": ("git", "status")}
 BUDGET_FIELDS = ("assignments", "transitions", "fan_out", "tokens", "cost_micros")
+
+
+class Resume(StrEnum):
+    """What to do about unfinished work."""
+
+    ASK = "ask"
+    YES = "yes"
+    NO = "no"
+
+
+_RESUMES = {Resume.ASK: RESUME_ASK, Resume.YES: RESUME_YES, Resume.NO: RESUME_NO}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,8 @@ def run(  # noqa: PLR0913 - one parameter per option
     include_changes: Annotated[
         bool, typer.Option("--include-changes", help="Start from uncommitted changes too.")
     ] = False,
+    session: Annotated[str, typer.Option(help="Runs of one session conflict with each other; default: its own.")] = "",
+    resume: Annotated[Resume | None, typer.Option(help="Unfinished work; default: ask on a terminal, else no.")] = None,
     action: Annotated[bool, typer.Option("--action", help="Start a run even if the router would only answer.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Submit, print the run's id, and leave.")] = False,
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
@@ -76,6 +90,8 @@ def run(  # noqa: PLR0913 - one parameter per option
         template=pipeline,
         require_audit=strict,
         budget=parse_budget(budget),
+        session_id=session,
+        resume=_RESUMES[resume or (Resume.ASK if sys.stdin.isatty() else Resume.NO)],
         as_action=action,
     )
     wish = Wish(order, folder, _hire(profile), as_json, not detach)
@@ -165,20 +181,46 @@ def _without_run(order: Order, answer: SubmitResponse) -> int:
 
 
 async def follow_or_ask(client: Client, run_id: str, as_json: bool) -> Run:
-    """Follow; on a terminal, Ctrl-C asks whether to detach or to cancel."""
+    """Follow to the end; on a terminal, questions are asked here, and Ctrl-C asks whether to detach or to cancel."""
+    run = Run()
+    while run.state not in TERMINAL:
+        try:
+            run = await follow(client, run_id, view_for(as_json=as_json), run.seq)
+        except asyncio.CancelledError:
+            return await _interrupted(client, run_id)
+        if not run.HasField("question") or as_json or not sys.stdin.isatty():
+            return run
+        run = await ask_here(client, run)
+    return run
+
+
+async def _interrupted(client: Client, run_id: str) -> Run:
+    if not sys.stdin.isatty():
+        raise asyncio.CancelledError
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+    with contextlib.suppress(EOFError):
+        if (await asyncio.to_thread(input, "\n[d]etach or [c]ancel the run? ")).strip().lower() == "c":
+            return await client.runs.cancel(run_id, "cancelled at the terminal")
+    print(f"detached; `pointsman watch {run_id}` goes on")
+    sys.exit(0)
+
+
+async def ask_here(client: Client, run: Run) -> Run:
+    """Put the run's question to the person at the terminal."""
+    names = {AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower(): kind for kind in run.question.takes}
+    print("\n".join(("", run.question.text, *(f"  {subject}" for subject in run.question.subjects))))
+    said = (await asyncio.to_thread(input, f"{', '.join(names)}? ")).strip().lower()
+    if said not in names:
+        print(f"not one of {', '.join(names)}")
+        return run
+    words = await asyncio.to_thread(input, "in words (may be empty): ")
     try:
-        return await follow(client, run_id, view_for(as_json=as_json))
-    except asyncio.CancelledError:
-        if not sys.stdin.isatty():
-            raise
-        task = asyncio.current_task()
-        assert task is not None
-        task.uncancel()
-        with contextlib.suppress(EOFError):
-            if (await asyncio.to_thread(input, "\n[d]etach or [c]ancel the run? ")).strip().lower() == "c":
-                return await client.runs.cancel(run_id, "cancelled at the terminal")
-        print(f"detached; `pointsman watch {run_id}` goes on")
-        sys.exit(0)
+        return await client.runs.answer(run.id, run.question.id, Reply(names[said], words))
+    except CallFailed as failure:
+        print(failure.message)
+        return run
 
 
 async def report(client: Client, run: Run, as_json: bool) -> None:

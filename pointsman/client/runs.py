@@ -25,6 +25,7 @@ class Order:
     budget: Budget | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0
+    resume: pb.Resume.ValueType = pb.RESUME_NO
     as_action: bool = False
     """Start a run even if the router would only answer."""
 
@@ -55,6 +56,7 @@ class Runs:
             message=order.message,
             session_id=order.session_id,
             mode_override=pb.MODE_OVERRIDE_ACTION if order.as_action else pb.MODE_OVERRIDE_UNSPECIFIED,
+            resume=order.resume,
             repository=order.repository,
             verify_command=order.verify_command,
             template=order.template,

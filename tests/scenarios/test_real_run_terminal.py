@@ -1,0 +1,115 @@
+"""`pointsman run` on a terminal: it shows the state, asks its questions there, and Ctrl-C asks before it leaves."""
+
+import os
+import pty
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from pointsman.cli.demo import example_repository
+from pointsman.worker.git import git
+from tests.helpers.eventually import eventually_now
+from tests.scenarios.commands import ROOT
+
+PATIENT = Path(__file__).parent / "agents" / "patient.py"
+pytestmark = pytest.mark.timeout(150)
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, process: int, screen: int) -> None:
+        self._process = process
+        self._screen = screen
+        self.text = ""
+
+    def wait_for(self, words: str) -> None:
+        """Until these words were shown."""
+
+        def shown() -> bool:
+            self._read()
+            return words in self.text
+
+        eventually_now(shown, 90)
+
+    def _read(self) -> None:
+        with suppress(BlockingIOError, OSError):
+            while data := os.read(self._screen, 65536):
+                self.text += data.decode(errors="replace")
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._screen, keys.encode())
+
+    def wait(self) -> int:
+        """The exit code."""
+
+        def ended() -> tuple[int, int] | None:
+            self._read()
+            reaped, status = os.waitpid(self._process, os.WNOHANG)
+            return (reaped, status) if reaped else None
+
+        done = eventually_now(ended, 60)
+        assert done is not None
+        self._process = 0
+        return os.waitstatus_to_exitcode(done[1])
+
+    def close(self) -> None:
+        """End what still runs."""
+        if self._process:
+            os.kill(self._process, signal.SIGKILL)
+            os.waitpid(self._process, 0)
+        os.close(self._screen)
+
+
+@contextmanager
+def terminal(*arguments: str, data: Path) -> Iterator[Terminal]:
+    process, screen = pty.fork()
+    if process == 0:
+        os.chdir(ROOT)
+        os.environ.update(POINTSMAN_DATA=str(data), TERM="xterm")
+        os.execv(sys.executable, [sys.executable, "-m", "pointsman.cli", *arguments])
+    os.set_blocking(screen, False)
+    shown = Terminal(process, screen)
+    try:
+        yield shown
+    finally:
+        shown.close()
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+async def test_ctrl_c_asks_and_cancels_the_run(tmp_path: Path) -> None:
+    folder = await example_repository(tmp_path)
+    command = shlex.join((sys.executable, "-I", str(PATIENT), str(tmp_path / "gate")))
+    arguments = ("run", "add a greeting to the hello module", "--action", "--repo", str(folder), "--command", command)
+    with terminal(*arguments, data=tmp_path / "data") as shown:
+        shown.wait_for("CODER_EXEC")
+        shown.type("\x03")
+        shown.wait_for("[d]etach or [c]ancel")
+        shown.type("c\n")
+        code = shown.wait()
+    assert code == 1, shown.text
+    assert "CANCELLED" in shown.text
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+async def test_a_question_is_asked_at_the_terminal_and_the_run_goes_on(tmp_path: Path) -> None:
+    folder = await example_repository(tmp_path)
+    await git(folder, "rm", "-q", "-r", "tests")
+    await git(folder, "commit", "-q", "-m", "no tests")
+    (tmp_path / "gate").touch()
+    command = shlex.join((sys.executable, "-I", str(PATIENT), str(tmp_path / "gate")))
+    arguments = ("run", "add a greeting to the hello module", "--action", "--repo", str(folder), "--command", command)
+    with terminal(*arguments, data=tmp_path / "data") as shown:
+        shown.wait_for("accept, reject?")
+        shown.type("accept\n")
+        shown.wait_for("in words")
+        shown.type("\n")
+        code = shown.wait()
+    assert code == 0, shown.text
+    assert "COMPLETE" in shown.text

@@ -1,0 +1,128 @@
+"""What commands say and understand, without a control plane."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.api.orchestrator.v1.orchestrator_pb2 import GetMachineResponse, MachineTransition
+from pointsman.api.orchestrator.v1.run_pb2 import (
+    ANSWER_KIND_ACCEPT,
+    ANSWER_KIND_REJECT,
+    RUN_STATE_BOOT,
+    RUN_STATE_CANCELLED,
+    RUN_STATE_COMPLETE,
+    RUN_STATE_IDLE_PROBE_BD,
+    RUN_STATE_INTAKE,
+    Question,
+    Run,
+)
+from pointsman.cli.audit import findings
+from pointsman.cli.following import exit_code, question_lines
+from pointsman.cli.run import _verify_command, parse_budget
+from pointsman.cli.telling import told
+from pointsman.cli.trace import timeline
+from pointsman.cli.workers import profile_for
+from pointsman.services.chassis.codec import DIGESTED, chain
+
+MACHINE = GetMachineResponse(
+    version=1,
+    terminal=[RUN_STATE_COMPLETE],
+    transitions=[MachineTransition(source=RUN_STATE_BOOT, event="auto", target=RUN_STATE_IDLE_PROBE_BD)],
+)
+
+
+def row(seq: int, event: str, source: str, target: str, **payload: Any) -> Transition:
+    made = Transition(entity_id="r", kind="run", seq=seq, event=event, from_state=source, to_state=target)
+    made.payload_json = json.dumps(payload)
+    made.at.FromMicroseconds(seq * 1_000_000)
+    return made
+
+
+def journal() -> list[Transition]:
+    rows = [row(1, "submitted", "", "BOOT"), row(2, "auto", "BOOT", "IDLE_PROBE_BD")]
+    previous = ""
+    for one in rows:
+        names = {"source": "from_state", "target": "to_state", "payload": "payload_json"}
+        special: dict[str, str | int] = {"project": "local", "machine_version": 1, "at_us": one.seq * 1_000_000}
+        fields = [special.get(name, getattr(one, names.get(name, name), "")) for name in DIGESTED]
+        previous = one.digest = chain(previous, tuple(fields))
+    return rows
+
+
+def test_a_whole_journal_has_no_findings() -> None:
+    assert findings(journal(), MACHINE, "local") == []
+
+
+def test_a_changed_row_is_found_by_its_digest() -> None:
+    rows = journal()
+    rows[0].payload_json = '{"forged": true}'
+    assert findings(rows, MACHINE, "local") == ["seq 1 is not what its digest says"]
+
+
+def test_a_missing_row_is_found_by_number_state_and_digest() -> None:
+    assert len(findings(journal()[1:], MACHINE, "local")) == 3
+
+
+def test_a_move_outside_the_table_is_found() -> None:
+    rows = journal()
+    rows[1].event = "pass"
+    assert "seq 2: BOOT pass IDLE_PROBE_BD is not in the table" in findings(rows, MACHINE, "local")
+
+
+def test_a_budget_is_read_field_by_field() -> None:
+    budget = parse_budget("assignments=5,minutes=2,tokens=1000")
+    assert budget is not None
+    assert (budget.assignments, budget.wall_clock.seconds, budget.tokens) == (5, 120, 1000)
+    assert parse_budget("") is None
+
+
+@pytest.mark.parametrize("given", ["assignments", "assignments=x", "gold=5", "tokens=-1"])
+def test_a_budget_that_means_nothing_is_a_usage_error(given: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse_budget(given)
+    assert ended.value.code == 2
+
+
+def test_one_proof_is_an_argument_list_and_several_run_one_after_the_other() -> None:
+    assert _verify_command(["pytest -q 'a b'"]) == ("pytest", "-q", "a b")
+    assert _verify_command(["a", "b"]) == ("sh", "-ec", "a\nb")
+    assert _verify_command([]) == ()
+
+
+def test_an_unknown_agent_is_a_usage_error_that_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        profile_for("nobody", "")
+    assert "claude" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("state", "code"), [(RUN_STATE_COMPLETE, 0), (RUN_STATE_CANCELLED, 1), (RUN_STATE_INTAKE, 4)])
+def test_exit_codes_say_done_failed_or_waiting(state: Any, code: int) -> None:
+    assert exit_code(Run(state=state)) == code
+
+
+def test_a_question_is_shown_with_the_commands_that_answer_it() -> None:
+    run = Run(
+        id="r1",
+        question=Question(text="Is it accepted?", takes=[ANSWER_KIND_ACCEPT, ANSWER_KIND_REJECT], subjects=["T1"]),
+    )
+    lines = list(question_lines(run))
+    assert "  pointsman answer r1 accept" in lines
+    assert "  pointsman answer r1 reject" in lines
+
+
+def test_a_rejection_is_told_with_its_reason() -> None:
+    judged = row(3, "task_judged", "A", "A", task_id="T1", judge="verifier", accepted=False, reason="no\n---\nreally")
+    assert [line.text for line in told(judged)] == ["  T1 rejected by the verifier: no really"]
+
+
+def test_most_facts_are_not_worth_telling() -> None:
+    assert list(told(row(3, "peer_called", "A", "A", call_id="c1"))) == []
+
+
+def test_the_timeline_has_a_line_per_stay_with_its_length() -> None:
+    lines = timeline([*journal(), row(5, "no_resumable", "IDLE_PROBE_BD", "IDLE")])
+    assert len(lines) == 3
+    assert "3.000 s  IDLE_PROBE_BD" in lines[1]
+    assert lines[1].endswith("→ no_resumable")
