@@ -67,7 +67,9 @@ async def test_the_gateway_speaks_tls(tmp_path: Path) -> None:
 
 def test_beyond_loopback_all_of_it_is_needed(tmp_path: Path) -> None:
     pem = tmp_path / "any.pem"
-    for half in ({}, {"token_keys": pem}, {"tls_certificate": pem, "tls_key": pem}):
+    for tokens_only in (GatewaySettings(host="0.0.0.0"), GatewaySettings(host="0.0.0.0", token_keys=pem)):
         with pytest.raises(SystemExit, match="needs TLS"):
-            GatewaySettings(host="0.0.0.0", **half).check_exposure()
+            tokens_only.check_exposure()
+    with pytest.raises(SystemExit, match="_TOKEN_KEYS"):
+        GatewaySettings(host="0.0.0.0", tls_certificate=pem, tls_key=pem).check_exposure()
     GatewaySettings(host="0.0.0.0", tls_certificate=pem, tls_key=pem, token_keys=pem).check_exposure()

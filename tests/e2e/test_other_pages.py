@@ -16,7 +16,7 @@ from tests.e2e.consoles import DESKTOP, PHONE, Console, console, viewed
 from tests.helpers.certificates import Authority
 from tests.scenarios.planes import NOBODY, WISH
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser"), pytest.mark.timeout(150)]
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 VAGUE = "Fix the newest thing in src/new.py"
 HOSTILE = (

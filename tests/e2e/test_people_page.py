@@ -16,7 +16,7 @@ from tests.e2e.consoles import Console, console, viewed
 from tests.helpers.eventually import eventually
 from tests.scenarios.planes import NOBODY, WISH
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser"), pytest.mark.timeout(150)]
 VAGUE = "Fix the newest thing in src/new.py"
 
 

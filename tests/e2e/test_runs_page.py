@@ -13,7 +13,7 @@ from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from tests.e2e.consoles import PHONE, console, viewed
 from tests.scenarios.planes import NOBODY, WISH
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser"), pytest.mark.timeout(150)]
 MANY = 10_000
 
 
