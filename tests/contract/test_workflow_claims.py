@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from pointsman.api.workflow.v1 import model_pb2, reading_pb2, tasks_pb2
+from tests.contract.workflow_proof import assert_kept
 from tests.contract.workflows import Client, new, served, task
 from tests.helpers.databases import new_postgres_database
 from tests.helpers.postgres import PostgresServer
@@ -50,6 +51,7 @@ async def test_sixty_four_callers_on_ten_thousand_tasks_get_each_once(database_u
         assert len(taken) == TASKS
         assert len(set(taken)) == TASKS
         await _assert_completed(client, TASKS)
+    assert assert_kept(database_url) == 1
 
 
 async def test_two_replicas_hand_out_each_task_once(postgres: PostgresServer) -> None:
@@ -60,6 +62,7 @@ async def test_two_replicas_hand_out_each_task_once(postgres: PostgresServer) ->
         await asyncio.gather(*(_work(client, taken, 2) for client in (one, other) * 8))
         assert sorted(taken) == sorted(f"T{number}" for number in range(400))
         await _assert_completed(other, 400)
+    assert assert_kept(url) == 1
 
 
 async def test_a_task_taken_before_a_restart_is_not_handed_out_again(database_url: str) -> None:

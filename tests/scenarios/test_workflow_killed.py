@@ -15,6 +15,7 @@ import grpc
 import pytest
 
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, reading_pb2, tasks_pb2, workflow_pb2_grpc
+from tests.contract.workflow_proof import assert_kept
 from tests.helpers.eventually import eventually
 
 ID = "killed"
@@ -91,7 +92,9 @@ async def _kill_at(callers: Callers, count: int, process: "subprocess.Popen[str]
 def _address(process: "subprocess.Popen[str]") -> str:
     """The first line that names an address; logs may come before it."""
     assert process.stdout is not None
-    return next(line.strip() for line in process.stdout if line.startswith("127.0.0.1:"))
+    found = next((line.strip() for line in process.stdout if line.startswith("127.0.0.1:")), "")
+    assert found, "the service ended before it listened"
+    return found
 
 
 async def _run(callers: Callers, data: Path) -> None:
@@ -126,3 +129,4 @@ def test_a_service_that_is_killed_twice_hands_out_each_task_once_and_loses_no_co
     callers = Callers()
     asyncio.run(_run(callers, tmp_path))
     assert sorted(callers.claimed) == sorted(callers.completed) == sorted(f"T{number}" for number in range(TASKS))
+    assert assert_kept(f"sqlite:///{tmp_path / 'workflow.db'}") == 1

@@ -10,7 +10,7 @@ from pointsman.services.workflow.domain import constraining, planning, working
 from pointsman.services.workflow.domain.draft import Draft
 from pointsman.services.workflow.domain.events import EVENTS
 from pointsman.services.workflow.domain.fold import apply
-from pointsman.services.workflow.domain.states import KIND
+from pointsman.services.workflow.domain.states import KIND, WorkflowStatus
 from pointsman.services.workflow.domain.workflow import Workflow
 
 _DECISIONS: Mapping[type, Callable[[Draft, Any], Any]] = {
@@ -53,4 +53,5 @@ MACHINE: Machine[Workflow] = Machine(
     run_id=lambda state: state.header.run_id,
     events=EVENTS,
     answers=asked.ANSWERS,
+    terminal=frozenset({WorkflowStatus.COMPLETED}),
 )

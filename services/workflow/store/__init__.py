@@ -80,7 +80,8 @@ class WorkflowStore:
         """A workflow with a page of its tasks."""
 
         def query(connection: Connection) -> Reading:
-            state = self._whole_state(connection, project, workflow_id, tasks=False)
+            state = self.ledger.load(connection, project, workflow_id)
+            self._children.load_details(connection, workflow_id, state)
             rows = connection.execute(self._task_page(workflow_id, page))
             return Reading(state, self._seq(connection, workflow_id), tuple(task_of(tuple(row)) for row in rows))
 
@@ -88,9 +89,11 @@ class WorkflowStore:
 
     async def read_whole(self, project: str, workflow_id: str) -> Workflow:
         """A workflow with all its tasks."""
-        return await self.store.database.read(
-            lambda connection: self._whole_state(connection, project, workflow_id, tasks=True)
-        )
+        return await self.store.database.read(lambda connection: self.read_whole_now(connection, project, workflow_id))
+
+    def read_whole_now(self, connection: Connection, project: str, workflow_id: str) -> Workflow:
+        """The same, on a connection that is open already."""
+        return self._children.load_whole(connection, workflow_id, self.ledger.load(connection, project, workflow_id))
 
     async def list(
         self, project: str, wanted: WorkflowFilter, after: Sequence[int | str], limit: int
@@ -124,12 +127,6 @@ class WorkflowStore:
     async def _listed(self, found: Select[Any]) -> Sequence[Listed]:
         rows = await self.store.database.read(lambda connection: connection.execute(found).all())
         return [Listed(from_text(row[0], Header), tuple(row[1:])) for row in rows]
-
-    def _whole_state(self, connection: Connection, project: str, workflow_id: str, *, tasks: bool) -> Workflow:
-        state = self.ledger.load(connection, project, workflow_id)
-        if tasks:
-            return self._children.load_whole(connection, workflow_id, state)
-        return self._children.load_details(connection, workflow_id, state)
 
     def _task_page(self, workflow_id: str, page: TaskPage) -> Select[Any]:
         tasks = self._tables.tasks

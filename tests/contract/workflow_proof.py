@@ -1,0 +1,57 @@
+"""Proves of a whole workflow store that its rows are the fold of its journal and that no task was handed out wrongly."""
+
+from sqlalchemy import Connection, select
+
+from pointsman.services.chassis.audit import Auditor
+from pointsman.services.chassis.clock import from_us
+from pointsman.services.chassis.codec import from_text
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.machine import Event
+from pointsman.services.workflow.domain.events import EVENTS, EventName
+from pointsman.services.workflow.domain.machine import MACHINE
+from pointsman.services.workflow.domain.states import TaskStatus, WorkflowStatus
+from pointsman.services.workflow.domain.workflow import Workflow
+from pointsman.services.workflow.store import WorkflowStore
+from tests.unit.workflow.random_commands import assert_counts
+
+
+def assert_kept(database_url: str) -> int:
+    """Everything that must hold after any fault; how many workflows were looked at."""
+    workflows = WorkflowStore(Database(database_url, "workflow"))
+    try:
+        return workflows.store.database.read_now(lambda connection: _look(connection, workflows))
+    finally:
+        workflows.store.close()
+
+
+def _look(connection: Connection, workflows: WorkflowStore) -> int:
+    auditor = Auditor(workflows.store, [workflows.ledger])
+    assert list(auditor.violations(connection)) == []
+    entities = workflows.store.tables.entities
+    found = connection.execute(select(entities.c.entity_id, entities.c.project)).all()
+    for entity_id, project in found:
+        stored = workflows.read_whole_now(connection, project, entity_id)
+        folded = _folded(connection, workflows, entity_id)
+        assert stored.book.tasks == folded.book.tasks
+        assert stored.details == folded.details
+        assert_counts(stored)
+        _assert_never_completed_too_early(stored)
+    return len(found)
+
+
+def _folded(connection: Connection, workflows: WorkflowStore, entity_id: str) -> Workflow:
+    state: Workflow | None = None
+    for row in workflows.journal.rows(connection, entity_id, 0, 1_000_000):
+        event = Event(row.event, row.source, row.target, from_text(row.payload, EVENTS[row.event]))
+        if event.name == EventName.CLAIMED and state is not None:
+            for task_id in event.data.task_ids:
+                assert state.book.tasks[task_id].ready, f"{task_id} was handed out before its turn, or twice"
+        state = MACHINE.apply(state, event, from_us(row.at_us))
+    assert state is not None
+    return state
+
+
+def _assert_never_completed_too_early(stored: Workflow) -> None:
+    if stored.header.status is WorkflowStatus.COMPLETED:
+        assert {task.status for task in stored.book.tasks.values()} <= {TaskStatus.COMPLETED, TaskStatus.SKIPPED}
+        assert stored.details.constraints.unmet == ()
