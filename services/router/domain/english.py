@@ -156,7 +156,13 @@ def _statement(english: English, sentence: Sentence) -> Act:
         return _WISH
     if work and "topic" not in hits and (_is_fault(sentence, hits) or _is_behaviour(sentence, hits)):
         return _FAULT
-    return _CODE if NAMES_CODE in hits and "topic" not in hits else _STATEMENT
+    named = (NAMES_CODE in hits and "topic" not in hits) or (seen & WORK and _is_foreign(english, sentence))
+    return _CODE if named else _STATEMENT
+
+
+def _is_foreign(english: English, sentence: Sentence) -> bool:
+    """Words of a language that no list knows, around a word of work: something is wanted of it."""
+    return not sentence.source.isascii() and english.stopwords.isdisjoint(sentence.words)
 
 
 def _is_behaviour(sentence: Sentence, hits: frozenset[str]) -> bool:

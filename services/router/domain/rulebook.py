@@ -54,6 +54,7 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
         references=build_references(document.references),
         english=English(
             lexicon=lexicon,
+            stopwords=frozenset(english.stopwords.split()),
             phrases=pattern_set(english.phrases),
             identifier=probes["shape.identifier"],
             commands=frozenset(commands.split()),

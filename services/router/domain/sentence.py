@@ -93,6 +93,7 @@ class English:
     """Everything that reading English needs."""
 
     lexicon: Lexicon
+    stopwords: frozenset[str]
     phrases: PatternSet
     identifier: Probe
     commands: frozenset[str]
