@@ -27,6 +27,7 @@ from pointsman.services.orchestrator.domain.values import Budget
 from pointsman.services.orchestrator.domain.words import (
     PIPELINE_ENDED,
     TAKES,
+    TERMINAL,
     Call,
     DebateVerdict,
     Move,
@@ -281,4 +282,5 @@ MACHINE: Machine[RunState] = Machine(
     run_id=lambda state: state.run.run_id,
     events=facts.EVENTS,
     answers=ANSWERS,
+    terminal=frozenset(map(str, TERMINAL)),
 )
