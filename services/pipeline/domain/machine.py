@@ -19,7 +19,7 @@ VERSION = 1
 _ACTIVE, _ESCALATED = PipelineStatus.ACTIVE, PipelineStatus.ESCALATED
 _STAY = frozenset({(_ACTIVE, _ACTIVE), (_ESCALATED, _ESCALATED)})
 _EITHER = frozenset((source, target) for source in LIVE for target in LIVE)
-_ENDED = frozenset(status for status in PipelineStatus if status not in LIVE)
+_ENDED: frozenset[str] = frozenset(status for status in PipelineStatus if status not in LIVE)
 
 TRANSITIONS: Mapping[EventName, frozenset[tuple[str, str]]] = {
     EventName.PIPELINE_STARTED: frozenset({("", _ACTIVE)}),
@@ -62,6 +62,7 @@ MACHINE: Machine[Pipeline] = Machine(
     run_id=lambda pipeline: pipeline.head.settings.run_id,
     events=EVENTS,
     answers=ANSWERS,
+    terminal=_ENDED,
 )
 
 
