@@ -20,7 +20,7 @@ from pointsman.worker.containment import Ended, EndedBy, Limits
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.plain import Unreadable
 from pointsman.worker.prompt import prompt_for
-from pointsman.worker.sdk import GiveUp, Job
+from pointsman.worker.sdk import GiveUp, Job, log
 from pointsman.worker.verifier import BUNDLE_TYPE
 from pointsman.worker.workshop import Bench, Workshop, take_work
 
@@ -45,6 +45,8 @@ class CommandAgent:
                 prompt = prompt_for(job.lease, bench.handoff)
                 files.write_handoff(bench.handoff, job.lease, prompt, await _bodies(job))
                 ended = await containment.run(self._task(job, bench, prompt))
+                if ended.strays:
+                    log.warning("%s: left %d processes behind, which were killed", job.agent_id, ended.strays)
                 self._require_success(ended)
                 return await self._collect(job, bench, clone, ended)
             except (Unreadable, GitFailed) as error:

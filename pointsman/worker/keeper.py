@@ -28,6 +28,8 @@ REFER = 1 << 13
 SCOPED_SOCKETS_AND_SIGNALS = 3
 CANNOT_START = 127
 KILL_SECONDS = 30.0
+LINUX = hasattr(os, "pidfd_open")
+"""Elsewhere the process group is all that can be killed, and nothing confines what is written."""
 COUNT_SECONDS = 0.25
 REAP_SECONDS = 0.005
 
@@ -36,7 +38,8 @@ def main() -> None:
     """Start the command that the first argument describes, and report how it ended."""
     spec: dict[str, Any] = json.loads(sys.argv[1])
     libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    if LINUX:
+        libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     child = os.fork()
     if child == 0:
         _become(spec, libc)
@@ -48,14 +51,14 @@ def main() -> None:
 
 
 def _await_end(child: int, seconds: float, processes: int) -> str:
-    ended = os.pidfd_open(child)
+    watched = [0, os.pidfd_open(child)] if LINUX else [0]
     deadline = time.monotonic() + seconds
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
             return "time_limit"
-        ready, _, _ = select.select([0, ended], [], [], min(left, COUNT_SECONDS))
-        if ended in ready:
+        ready, _, _ = select.select(watched, [], [], min(left, COUNT_SECONDS if LINUX else REAP_SECONDS))
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG):
             return "itself"
         if 0 in ready and not os.read(0, 1024):
             return "stopped"
@@ -69,10 +72,11 @@ def _become(spec: dict[str, Any], libc: Any) -> None:
         os.dup2(1, 2)
         os.dup2(os.open(spec["stdin"], os.O_RDONLY), 0)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_NPROC, (_threads_of_user() + spec["processes"],) * 2)
+        if LINUX:
+            resource.setrlimit(resource.RLIMIT_NPROC, (_threads_of_user() + spec["processes"],) * 2)
         resource.setrlimit(resource.RLIMIT_FSIZE, (spec["file_bytes"], spec["file_bytes"]))
         os.chdir(spec["directory"])
-        if spec["writable"]:
+        if spec["writable"] and LINUX:
             _confine(spec["writable"], libc)
         os.execvpe(spec["command"][0], spec["command"], spec["environment"])  # noqa: S606
     except OSError as error:
@@ -116,7 +120,7 @@ def _kill_all(child: int) -> int:
     """
     status, deadline = 0, time.monotonic() + KILL_SECONDS
     while time.monotonic() < deadline:
-        for group in {_group(process) for process in _descendants(os.getpid())} - {0, os.getpgrp()}:
+        for group in {_group(process) for process in (child, *_descendants(os.getpid()))} - {0, os.getpgrp()}:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
         try:
