@@ -25,7 +25,7 @@ def assert_kept(database_url: str) -> int:
 
 
 def _look(connection: Connection, workflows: WorkflowStore) -> int:
-    auditor = Auditor(workflows.store, [workflows.ledger])
+    auditor = Auditor(workflows.store)
     assert list(auditor.violations(connection)) == []
     entities = workflows.store.tables.entities
     found = connection.execute(select(entities.c.entity_id, entities.c.project)).all()
