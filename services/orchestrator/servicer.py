@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC
 
@@ -22,12 +22,12 @@ from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.mocking import MockPolicy
 from pointsman.services.orchestrator.domain.values import Budget
-from pointsman.services.orchestrator.domain.views import Held
+from pointsman.services.orchestrator.domain.views import Given
 from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore, RunFilter
 from pointsman.services.orchestrator.store.artifacts import Artifact
-from pointsman.services.orchestrator.store.exchange import Wanted, run_of
+from pointsman.services.orchestrator.store.exchange import NOTHING_GIVEN, Wanted, run_of
 from pointsman.services.orchestrator.wire import handoffs, leases, mocking, runs
 
 JOURNAL_ROWS = 10_000
@@ -138,8 +138,8 @@ class AgentServicer:
 
     async def Poll(self, request: agent.PollRequest, caller: Caller) -> agent.PollResponse:
         """Lease work, waiting for it if there is none."""
-        held = await self._take(request.agent_id, request.wanted, caller, request.wait.ToTimedelta().total_seconds())
-        return agent.PollResponse(leases=await self._leases(caller.project, held))
+        given = await self._take(request.agent_id, request.wanted, caller, request.wait.ToTimedelta().total_seconds())
+        return agent.PollResponse(leases=leases.all_of(given))
 
     async def Heartbeat(self, request: agent.HeartbeatRequest, caller: Caller) -> agent.HeartbeatResponse:
         """Extend leases."""
@@ -157,12 +157,12 @@ class AgentServicer:
         handing_in = asyncio.gather(
             *(self._complete(request.agent_id, completion, caller) for completion in request.completions)
         )
-        held: Sequence[Held] = ()
+        given = NOTHING_GIVEN
         if request.HasField("next"):
             wait_seconds = request.wait.ToTimedelta().total_seconds()
-            held = await self._take(request.agent_id, request.next, caller, wait_seconds)
+            given = await self._take(request.agent_id, request.next, caller, wait_seconds)
         outcomes = await handing_in
-        return agent.CompleteResponse(outcomes=outcomes, leases=await self._leases(caller.project, held))
+        return agent.CompleteResponse(outcomes=outcomes, leases=leases.all_of(given))
 
     async def Fail(self, request: agent.FailRequest, caller: Caller) -> agent.FailResponse:
         """Take failures."""
@@ -201,7 +201,7 @@ class AgentServicer:
             assignments=shown, next_page_token=page_token(rows[-1].assignment_id) if len(rows) == size else ""
         )
 
-    async def _take(self, agent_id: str, wanted: agent.Wanted, caller: Caller, wait_seconds: float) -> Sequence[Held]:
+    async def _take(self, agent_id: str, wanted: agent.Wanted, caller: Caller, wait_seconds: float) -> Given:
         capabilities = frozenset(
             Capability(assignments.Capability.Name(c).removeprefix("CAPABILITY_")) for c in wanted.capabilities
         )
@@ -212,21 +212,6 @@ class AgentServicer:
             caller.project, agent_id, poll_id, capabilities, frozenset(wanted.repository_ids), max(1, wanted.max_leases)
         )
         return await self._store.exchange.take(asked, wait_seconds)
-
-    async def _leases(self, project: str, held: Sequence[Held]) -> list[agent.Lease]:
-        if not held:
-            return []
-        reading = {item.run_id for item in held if leases.needs_documents(item)}
-        desks = await self._store.store.database.read(
-            lambda connection: {
-                run_id: leases.Desk(
-                    self._store.view_on(connection, project, run_id).run,
-                    self._store.documents(connection, run_id) if run_id in reading else {},
-                )
-                for run_id in {item.run_id for item in held}
-            }
-        )
-        return [leases.lease(item, desks[item.run_id]) for item in held]
 
     async def _complete(self, agent_id: str, item: agent.Completion, caller: Caller) -> agent.CompletionOutcome:
         assignment_id = item.lease.assignment_id

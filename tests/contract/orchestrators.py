@@ -70,7 +70,7 @@ async def take(
     project = wanted.pop("project", "local")
     repository_ids = frozenset(wanted.pop("repository_ids", ()))
     asked = Wanted(project, agent_id, poll_id, RESEARCH, repository_ids, limit)
-    return await store.exchange.take(asked, wait_seconds)
+    return list((await store.exchange.take(asked, wait_seconds)).leases)
 
 
 def report(held: Held, epoch: int = 0) -> commands.CompleteAssignment:

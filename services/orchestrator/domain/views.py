@@ -1,6 +1,7 @@
 """What the store shows of a run, a lease and an agent, for whoever puts it on the wire."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.words import Capability
@@ -32,6 +33,15 @@ class Held:
     repository_id: str
     traceparent: str
     body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What an agent was given: leases, and for each of their runs the run itself and what was handed in for it."""
+
+    leases: tuple[Held, ...] = ()
+    runs: Mapping[str, Run] = field(default_factory=dict)
+    documents: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class OrchestratorStore:
         self.children = RunChildren(self.store, metadata, self.agents.present)
         self.ledger: Ledger[RunState] = Ledger(self.store, MACHINE, self.children)
         self.journal = Journal(self.store)
-        self.exchange = Exchange(self.store, self.children.assignments, lease_seconds, limits)
+        self.exchange = Exchange(self.store, self.children, lease_seconds, limits)
         self.artifacts = Artifacts(self.store, metadata)
         self._sql = _Queries(self.store, self.children)
 

@@ -10,17 +10,19 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, func, literal_column, select
 
 from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.rows import update_rows
 from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import Store
-from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
-from pointsman.services.orchestrator.domain.views import Held
-from pointsman.services.orchestrator.domain.words import Capability
-from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, OPEN
+from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Run
+from pointsman.services.orchestrator.domain.views import Given, Held
+from pointsman.services.orchestrator.domain.words import Capability, Purpose
+from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, OPEN, RunChildren
 
 SAFETY_SECONDS = 1.0
 SCAN_FACTOR = 4
 LOOK_BACK_US = 200_000
+NOTHING_GIVEN = Given()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,10 @@ class _Waiter:
     """An agent that waits, and what it has been given."""
 
     wanted: Wanted
-    future: "asyncio.Future[list[Held]]"
+    future: "asyncio.Future[Given]"
     deadline: float
     given: list[Held] = field(default_factory=list)
+    bundle: Given = NOTHING_GIVEN
 
     def fits(self, row: Any) -> bool:
         """Whether the assignment is for this agent."""
@@ -70,17 +73,16 @@ class _Waiter:
 class Exchange:
     """Hands each open assignment to exactly one of the agents that wait for such."""
 
-    def __init__(self, store: Store, table: Table, lease_seconds: float, limits: Limits) -> None:
+    def __init__(self, store: Store, children: RunChildren, lease_seconds: float, limits: Limits) -> None:
         self._store = store
-        self._table = table
         self._lease_us = int(lease_seconds * 1_000_000)
         self._limits = limits
         self._looked_back_us = 0
         self._waiting: list[_Waiter] = []
         self._news = asyncio.Event()
-        self._sql = _Statements(store, table)
+        self._sql = _Statements(store, children)
 
-    async def take(self, wanted: Wanted, wait_seconds: float) -> list[Held]:
+    async def take(self, wanted: Wanted, wait_seconds: float) -> Given:
         """Leases for an agent: at once if there is work, else as soon as some comes, at most after the wait."""
         loop = asyncio.get_running_loop()
         waiter = _Waiter(wanted, loop.create_future(), loop.time() + wait_seconds)
@@ -116,17 +118,32 @@ class Exchange:
         now = asyncio.get_running_loop().time()
         for waiter in waiting:
             if (waiter.given or waiter.deadline <= now) and not waiter.future.done():
-                waiter.future.set_result(waiter.given)
+                waiter.future.set_result(waiter.bundle)
         self._waiting = [*(waiter for waiter in waiting if not waiter.future.done()), *self._waiting]
 
     def _lease(self, connection: Connection, waiting: Sequence[_Waiter]) -> None:
         now_us = to_us(self._store.database.clock.now())
         for waiter in waiting:
             waiter.given.clear()
+            waiter.bundle = NOTHING_GIVEN
         self._repeat(connection, waiting)
         hungry = [waiter for waiter in waiting if not waiter.given]
         if hungry:
             self._offer(connection, hungry, now_us)
+        self._bundle(connection, [waiter for waiter in waiting if waiter.given])
+
+    def _bundle(self, connection: Connection, served: Sequence[_Waiter]) -> None:
+        """Put to each agent's leases the runs they belong to, and what was handed in for those."""
+        run_ids = sorted({held.run_id for waiter in served for held in waiter.given})
+        if not run_ids:
+            return
+        runs = {run_id: from_text(body, Run) for run_id, body in self._sql.bodies(connection, run_ids)}
+        reading = sorted({held.run_id for w in served for held in w.given if _needs_documents(held)})
+        documents: dict[str, dict[str, str]] = {run_id: {} for run_id in run_ids}
+        for run_id, name, body in self._sql.documents(connection, reading) if reading else ():
+            documents[run_id][name] = body
+        for waiter in served:
+            waiter.bundle = Given(tuple(waiter.given), runs, documents)
 
     def _repeat(self, connection: Connection, waiting: Sequence[_Waiter]) -> None:
         """A poll that was asked before gets the leases it was given, while they live."""
@@ -206,7 +223,8 @@ class Exchange:
 class _Statements:
     """The queue's statements, built once."""
 
-    def __init__(self, store: Store, table: Table) -> None:
+    def __init__(self, store: Store, children: RunChildren) -> None:
+        table = children.assignments
         database, columns = store.database, table.c
         self._database = database
         self._row = _row_maker(table)
@@ -259,6 +277,23 @@ class _Statements:
             .limit(bindparam("limit"))
         )
 
+        entities, documents = store.tables.entities.c, children.documents.c
+        self._bodies = Prepared(
+            database, select(entities.entity_id, entities.body).where(among(database, entities.entity_id))
+        )
+        self._documents = Prepared(
+            database,
+            select(documents.entity_id, documents.name, documents.body).where(among(database, documents.entity_id)),
+        )
+
+    def bodies(self, connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
+        """The runs' bodies."""
+        return self._bodies.fetch(connection, {"values": packed(self._database, run_ids)})
+
+    def documents(self, connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
+        """The runs' documents."""
+        return self._documents.fetch(connection, {"values": packed(self._database, run_ids)})
+
     def open(self, connection: Connection, kind: dict[str, Any]) -> list[Any]:
         """Open work of one kind, the most urgent first."""
         return list(map(self._row, self._open.fetch(connection, kind)))
@@ -282,6 +317,11 @@ def _row_maker(table: Table) -> Callable[[Any], Any]:
 def _in_turn(queues: list[list[Any]]) -> list[Any]:
     """The first of each queue, then the second of each, and so on."""
     return [row for round_of_rows in zip_longest(*queues) for row in round_of_rows if row is not None]
+
+
+def _needs_documents(held: Held) -> bool:
+    """Whether the work is put together from what was handed in before; a research slot speaks for itself."""
+    return f'"purpose":"{Purpose.RESEARCH}"' not in held.body
 
 
 def run_of(assignment_id: str) -> str:

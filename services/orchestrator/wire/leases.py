@@ -17,7 +17,7 @@ from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.values import NOTHING_SPENT, Assignment, Usage
-from pointsman.services.orchestrator.domain.views import AgentRow, Held
+from pointsman.services.orchestrator.domain.views import AgentRow, Given, Held
 from pointsman.services.orchestrator.domain.words import Capability, Purpose
 from pointsman.services.orchestrator.wire.handoffs import revive
 
@@ -75,9 +75,10 @@ class Desk:
         )
 
 
-def needs_documents(held: Held) -> bool:
-    """Whether the work is put together from what was handed in before; a research slot speaks for itself."""
-    return f'"purpose":"{Purpose.RESEARCH}"' not in held.body
+def all_of(given: Given) -> list[agent.Lease]:
+    """Every lease that an agent was given, with its work."""
+    desks = {run_id: Desk(run, given.documents.get(run_id, {})) for run_id, run in given.runs.items()}
+    return [lease(held, desks[held.run_id]) for held in given.leases]
 
 
 def lease(held: Held, desk: Desk) -> agent.Lease:
