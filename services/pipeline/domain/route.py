@@ -88,6 +88,8 @@ def repair(reported: Reported, kind: StageKind) -> EffectiveRoute:
 
 def _word(words: type[Word], said: str | None) -> Word | None:
     """The word that was said, whatever its case; letters that only look alike are another word."""
+    if isinstance(said, words):
+        return said
     text = (said or "").strip(" \t\r\n")
     upper = text.upper() if text.isascii() else text
     return words[upper] if upper in words.__members__ else None

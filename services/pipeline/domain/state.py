@@ -189,21 +189,22 @@ class Pipeline:
 
     def put_marks(self, stages: Iterable[str], mark: str) -> None:
         """Give stages a mark, and the pipeline the status that follows from all marks."""
-        wanted = [self.graph.index[stage] for stage in stages]
-        if not wanted:
+        marks = before = self.head.marks
+        for stage in stages:
+            number = self.graph.index[stage]
+            marks = f"{marks[:number]}{mark}{marks[number + 1 :]}"
+        if marks is before:
             return
-        marks = list(self.head.marks)
-        for number in wanted:
-            marks[number] = mark
-        self.head.marks = "".join(marks)
+        self.head.marks = marks
         self.head.status = PipelineStatus.ESCALATED if ESCALATED in marks else PipelineStatus.ACTIVE
 
     def put_reported(self, stages: Iterable[str], *, reported: bool) -> None:
         """Note which stages have left a report."""
-        flags = list(self.head.reported)
+        flags = self.head.reported
         for stage in stages:
-            flags[self.graph.index[stage]] = "1" if reported else "0"
-        self.head.reported = "".join(flags)
+            number = self.graph.index[stage]
+            flags = f"{flags[:number]}{'1' if reported else '0'}{flags[number + 1 :]}"
+        self.head.reported = flags
 
 
 def phase(pipeline: Pipeline) -> Phase:
