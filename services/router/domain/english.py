@@ -168,6 +168,8 @@ def _is_foreign(english: English, sentence: Sentence) -> bool:
 def _is_behaviour(sentence: Sentence, hits: frozenset[str]) -> bool:
     """Some part of the work does something, or something is done to it: said without need, that is a complaint."""
     flags = sentence.flags
+    if sentence.words[0] == "the" and "circumstance" in hits:
+        return len(flags) > 2 and bool(flags[1] & WORK and flags[2] & THIRD)
     if not sentence.seen & WORK or flags[0] & (SUBJECT | THIRD | FUNCTION):
         return False
     if "passive" in hits and "adjective" not in hits:

@@ -171,6 +171,8 @@ def _is_firm(order: Order, sentence: Sentence) -> bool:
     after = sentence.flags[order.at + 1] if order.at + 1 < len(sentence.words) else 0
     if before in ("please", "then", "so", "also", "now") or after & _OBJECT_START:
         return True
+    if before == ":":
+        return order.at > 2 and not sentence.flags[0] & WORK
     return before == "," and sentence.words[0] in _CONDITIONS and not after & (COPULA | CLAUSE)
 
 
