@@ -100,4 +100,4 @@ def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
         yield f"  commit  {delivery.accepted_commit}"
     if run.traceparent:
         yield f"  trace   {run.traceparent.split('-')[1]}"
-    yield f"next: pointsman show {run.id} · pointsman trace {run.id} · pointsman audit {run.id}"
+    yield f"next: pointsman show {run.id} · trace {run.id} · audit {run.id} · deliver {run.id}"

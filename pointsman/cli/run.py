@@ -15,14 +15,15 @@ from typing import Annotated
 import typer
 
 from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO, RESUME_YES, SubmitResponse
-from pointsman.api.orchestrator.v1.run_pb2 import AnswerKind, Budget, Repository, Run
+from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, AnswerKind, Budget, Repository, Run
+from pointsman.cli.deliver import NotDelivered, put_on_branch
 from pointsman.cli.following import TERMINAL, delivery_lines, exit_code, follow, question_lines
 from pointsman.cli.plane import control_plane
 from pointsman.cli.views import view_for
 from pointsman.cli.workers import Hire, fail_usage, profile_for, worker_for, working, workshop_for
 from pointsman.client import CallFailed, Client, Order, Reply, Terms
 from pointsman.profiles import Profile
-from pointsman.worker.git import commit_of_changes, repository_id, text, uncommitted
+from pointsman.worker.git import GitFailed, commit_of_changes, repository_id, text, uncommitted
 from pointsman.worker.survey import test_command_of
 
 app = typer.Typer(add_completion=False)
@@ -146,7 +147,17 @@ async def _run(wish: Wish, include_changes: bool, server: str, project: str) -> 
         async with working(client, worker):
             run = await follow_or_ask(client, answer.run.id, wish.as_json)
         await report(client, run, wish.as_json)
+        if run.state == RUN_STATE_COMPLETE and run.accepted_commit and wish.folder:
+            _say(wish, await _branch(client, run, wish.folder))
         return exit_code(run)
+
+
+async def _branch(client: Client, run: Run, folder: Path) -> str:
+    """Put accepted work on a branch of its own; when that cannot be, say why and how to do it later."""
+    try:
+        return await put_on_branch(client, run.id, folder, f"pointsman/{run.id}")
+    except (NotDelivered, GitFailed) as error:
+        return f"not put on a branch: {error}; `pointsman deliver {run.id}` does it at any time"
 
 
 async def order_on(wish: Wish, include_changes: bool) -> Order:
@@ -229,7 +240,5 @@ async def report(client: Client, run: Run, as_json: bool) -> None:
     if run.state in TERMINAL:
         delivery = await client.runs.delivery(run.id)
         print("\n".join(("", *delivery_lines(run, delivery))), file=out)
-        if delivery.bundle.sha256:
-            print(f"      pointsman deliver {run.id} puts it on a branch", file=out)
     else:
         print("\n".join(("", *question_lines(run))), file=out)

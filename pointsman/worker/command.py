@@ -13,6 +13,7 @@ import pointsman
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.profiles import Profile, PromptBy
 from pointsman.worker import collection, containment
 from pointsman.worker import handoff as files
@@ -47,6 +48,7 @@ class CommandAgent:
                 ended = await containment.run(self._task(job, bench, prompt))
                 if ended.strays:
                     log.warning("%s: left %d processes behind, which were killed", job.agent_id, ended.strays)
+                _take_usage(job, bench)
                 self._require_success(ended)
                 return await self._collect(job, bench, clone, ended)
             except (Unreadable, GitFailed) as error:
@@ -97,6 +99,13 @@ class CommandAgent:
             made = await _made(job, bench, clone) if _writes(job) else None
             return _stage_result(bench, made, ended, job)
         return _COLLECT[purpose](folder, job)  # type: ignore[no-any-return]
+
+
+def _take_usage(job: Job, bench: Bench) -> None:
+    """What the work cost, where the agent says so; it counts even when the attempt fails."""
+    if (bench.handoff / files.USAGE).exists():
+        said = collection.read_message(bench.handoff, files.USAGE, Usage())
+        job.usage.tokens, job.usage.cost_micros = max(said.tokens, 0), max(said.cost_micros, 0)
 
 
 def _writes(job: Job) -> bool:

@@ -12,7 +12,7 @@ from pointsman.api.orchestrator.v1.agent_pb2 import Lease
 from pointsman.files import atomic_write
 from pointsman.worker.plain import to_plain
 
-PROMPT = "prompt.md"
+PROMPT, USAGE = "prompt.md", "usage.json"
 CLAIMS, EVIDENCE, CHANGED_FILES = "claims.json", "evidence.json", "changed_files.json"
 DECISION, ROUTE, PLAN, ANSWERS, DESIGN = (
     "decision.json", "route.json", "plan.json", "answers.json", "detail_design.md",

@@ -34,5 +34,6 @@ async def test_one_command_plays_every_role_to_the_end(tmp_path: Path, monkeypat
         assigned = {(a.purpose, a.stage, a.agent_id) async for a in client.agents.assignments(run_id)}
         delivery = await client.runs.delivery(run_id)
     assert state_name(run) == "COMPLETE"
+    assert run.usage.tokens == 100 * (run.usage.assignments - 1)
     assert {agent_id for _, _, agent_id in assigned} >= {f"box-{role}" for role in ROLES if role != "critic"}
     assert [claim.id for claim in delivery.deliverables[0].claims] == ["C1", "C2"]

@@ -53,6 +53,7 @@ def review() -> None:
     leave("decision.json", {"decision": "pass", "residual_risks": [], "feedback": []})
 
 
+leave("usage.json", {"tokens": 100, "cost_micros": 7})
 if "plan.json" in PROMPT:
     plan()
 elif "summary.md (what you found)" in PROMPT:
