@@ -50,8 +50,8 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 	PYTHONPATH=. $(BIN)/python protos/openapi.py --check
 	$(BIN)/deptry .
 
-bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines
-	@$(BIN)/python -m tests.bench
+bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines (BENCH="chassis" for one)
+	@$(BIN)/python -m tests.bench $(BENCH)
 
 setup: $(DEV_STAMP) ## virtual environment with everything, from the lock files
 

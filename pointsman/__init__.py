@@ -1,0 +1,1 @@
+"""A control plane for swarms of coding agents: what users import, and the services behind it."""

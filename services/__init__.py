@@ -1,0 +1,1 @@
+"""The services: one folder for each bounded context, and the chassis they stand on."""
