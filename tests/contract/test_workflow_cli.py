@@ -130,6 +130,28 @@ def test_a_plan_is_driven_from_the_command_line(shell: Shell) -> None:
     assert json.loads(shell.run("list --status completed --json").stdout)["workflows"][0]["workflow_id"] == "plan"
 
 
+def test_fields_are_set_and_a_wave_is_settled(shell: Shell) -> None:
+    shell.run(
+        "set plan --title shop --intake 'rewrite the api server' --priority 2 --mode progressive --session codex=s1"
+    )
+    shell.run("set plan --danger 90 --no-commit-pause")
+    shell.run("import-tasks plan -", stdin="## T1: docs\n## T2: user api\n## T3: notes\n## T4: more\n")
+    shown = json.loads(shell.run("show plan --json").stdout)["workflow"]
+    assert (shown["title"], shown["priority"], shown["sessions"]) == ("shop", 2, {"codex": "s1"})
+    assert shown["collaboration"]["lead"] == "codex"
+    assert shown["context_metrics"]["danger_threshold"] == 90
+    assert shown["progress"]["blocking"] == ["api_spec"]
+    assert "1 tasks freed" in shell.run("unblock plan api_spec").stdout
+    shell.run("execute plan --all")
+    shell.run("next plan --limit 4")
+    shell.run("settle plan --done T1 --done T2 --again T3=untested --reject T4", exits=2)
+    assert (
+        "failed: task 'T4' failed: wrong"
+        in shell.run("settle plan --done T1 --done T2 --again T3=untested --reject T4=wrong").stdout
+    )
+    shell.run("set plan --mode odd", exits=2)
+
+
 def test_modes_exclude_each_other(shell: Shell) -> None:
     shell.run("import-tasks plan -", stdin=TASKS)
     shell.run("execute plan --step --all", exits=2)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import typer
 
-from pointsman.cli.workflow import constraints, files, plans, tasks
+from pointsman.cli.workflow import constraints, fields, files, plans, tasks
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Plans, their tasks, and what is in the way.")
 
@@ -15,6 +15,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export-tasks": files.export_tasks,
     "load": files.load,
     "save": files.save,
+    "set": fields.set_fields,
     "show": plans.show,
     "list": plans.listed,
     "resumable": plans.resumable,
@@ -29,6 +30,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fail": tasks.fail,
     "retry": tasks.retry,
     "skip": tasks.skip,
+    "settle": tasks.settle,
     "release": tasks.release,
     "usage": tasks.usage,
     "merge": constraints.merge,

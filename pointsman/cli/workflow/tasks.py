@@ -6,6 +6,7 @@ import typer
 
 from pointsman.api.workflow.v1 import model_pb2, tasks_pb2
 from pointsman.cli import EXIT_WAITS_FOR_PERSON
+from pointsman.cli.workflow.fields import pair
 from pointsman.cli.workflow.talk import AsJson, Server, TaskId, WorkflowId, ask, progress_line, say
 from pointsman.services.chassis.ids import new_nonce
 
@@ -84,6 +85,23 @@ def release(
     )
     answer = ask(server, lambda stub: stub.ReleaseTask(request))
     say(answer, as_json, f"{answer.released} tasks released\n{progress_line(answer.progress)}")
+
+
+def settle(  # noqa: PLR0913, PLR0917 - the options of the command
+    workflow_id: WorkflowId,
+    done: Annotated[list[str] | None, typer.Option(help="A task whose result was accepted; may be repeated.")] = None,
+    reject: Annotated[list[str] | None, typer.Option(help="A task that failed, as TASK=reason.")] = None,
+    again: Annotated[list[str] | None, typer.Option(help="A task to be retried, as TASK=reason.")] = None,
+    server: Server = "",
+    as_json: AsJson = False,
+) -> None:
+    """Record the results of a whole wave at once: all of it or nothing."""
+    request = tasks_pb2.SettleTasksRequest(request_id=new_nonce(), workflow_id=workflow_id, completed=done or [])
+    for option, named, retry_it in (("--reject", reject, False), ("--again", again, True)):
+        for task_id, reason in (pair(one, option) for one in named or []):
+            request.rejected.add(task_id=task_id, reason=reason, retry=retry_it)
+    answer = ask(server, lambda stub: stub.SettleTasks(request))
+    say(answer, as_json, progress_line(answer.progress))
 
 
 def usage(

@@ -17,7 +17,8 @@ class Draft:
     """What a command has led to so far."""
 
     def __init__(self, state: Workflow | None, entity_id: str, now: datetime) -> None:
-        self._state = state.draft() if state is not None else None
+        self._state = state
+        self._copied = state is None
         self._entity_id = entity_id
         self.now = now
         self.events: list[Event] = []
@@ -46,6 +47,8 @@ class Draft:
             check_transition(self._entity_id, source, target)
         event = Event(name, source or "", target or source or "", data)
         self.events.append(event)
+        if self._state is not None and not self._copied:
+            self._state, self._copied = self._state.draft(), True
         self._state = apply(self._state, event, self.now)
 
     def would_be(self, name: EventName, data: Any) -> Workflow:
