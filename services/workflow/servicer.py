@@ -225,5 +225,5 @@ class WorkflowServicer:
 
     async def ForgetRun(self, request: reading_pb2.ForgetRunRequest, caller: Caller) -> reading_pb2.ForgetRunResponse:
         """Remove what a run left behind."""
-        forgotten = await self._workflows.forget_run(caller.project, request.run_id)
+        forgotten = await self._workflows.forget_run(caller, request.run_id)
         return reading_pb2.ForgetRunResponse(forgotten=forgotten)

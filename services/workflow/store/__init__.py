@@ -12,6 +12,7 @@ from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.journal import Journal
 from pointsman.services.chassis.ledger import Ledger
+from pointsman.services.chassis.retention import forget_run
 from pointsman.services.chassis.store import Store
 from pointsman.services.workflow.domain.commands import Command
 from pointsman.services.workflow.domain.machine import MACHINE
@@ -120,9 +121,9 @@ class WorkflowStore:
             found = found.where(tuple_(*order) > tuple_(*(literal(value) for value in after)))
         return await self._listed(found.order_by(*order).limit(limit))
 
-    async def forget_run(self, project: str, run_id: str) -> int:
+    async def forget_run(self, caller: Caller, run_id: str) -> int:
         """Remove a run's workflows that nobody can take up any more; looked at again inside the transaction."""
-        return await self.store.perform(lambda connection: self._forget(connection, project, run_id))
+        return await forget_run(self.store, caller, run_id, lambda row: _is_over(from_text(row.body, Header), run_id))
 
     async def _listed(self, found: Select[Any]) -> Sequence[Listed]:
         rows = await self.store.database.read(lambda connection: connection.execute(found).all())
@@ -140,20 +141,6 @@ class WorkflowStore:
         entities = self.store.tables.entities
         found = select(entities.c.version).where(entities.c.entity_id == workflow_id)
         return int(connection.execute(found).scalar() or 0)
-
-    def _forget(self, connection: Connection, project: str, run_id: str) -> int:
-        entities = self.store.tables.entities
-        found = select(entities.c.entity_id, entities.c.body).where(
-            entities.c.run_id == run_id, entities.c.project == project, entities.c.kind == KIND
-        )
-        if self.store.database.is_postgresql:
-            found = found.with_for_update()
-        gone = [row.entity_id for row in connection.execute(found) if _is_over(from_text(row.body, Header), run_id)]
-        tables = (self._tables.tasks, self._tables.dependencies, self._tables.details, self._tables.resumable)
-        for table in (*tables, self.store.tables.journal, entities):
-            for entity_id in gone:
-                connection.execute(table.delete().where(table.c.entity_id == entity_id))
-        return len(gone)
 
 
 def _is_over(header: Header, run_id: str) -> bool:
