@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from pointsman.cli import EXIT_FAILED
 from pointsman.cli.plane import control_plane
 from pointsman.cli.workers import COMMAND_ROLES, ROLES, Hire, fail_usage, profile_for, worker_for, workshop_for
 from pointsman.client import Client, Terms
@@ -64,7 +65,11 @@ async def _work(folders: list[Path], hire: Hire, server: str, project: str) -> N
         serving = asyncio.create_task(worker.serve(client))
         _stop_by_signal(worker, serving)
         print(f"working as {', '.join(f'{worker.name}-{role}' for role in hire.roles)}. Ctrl-C stops.", flush=True)
-        await asyncio.gather(serving, return_exceptions=serving.cancelled())
+        await asyncio.wait((serving,))
+    if not serving.cancelled() and (error := serving.exception()) is not None:
+        reasons = error.exceptions if isinstance(error, BaseExceptionGroup) else (error,)
+        print(f"pointsman: {'; '.join(dict.fromkeys(map(str, reasons)))}", file=sys.stderr)
+        sys.exit(EXIT_FAILED)
 
 
 async def _play(outcome: str, folders: list[Path], server: str, project: str) -> None:

@@ -207,7 +207,7 @@ async def _beat(job: Job, working: asyncio.Task[Any]) -> None:
     pause = min(max(left / 3, MIN_BEAT_SECONDS), MAX_BEAT_SECONDS)
     while True:
         await asyncio.sleep(pause)
-        with contextlib.suppress(Unavailable):
+        with contextlib.suppress(CallFailed):
             answer = await job.client.agents.heartbeat(job.agent_id, [job.key])
             if job.assignment.id in answer.lost_assignment_ids:
                 working.cancel()
