@@ -10,6 +10,8 @@ from pointsman.services.router.domain.scan import PatternSet, pattern_set
 
 _WORD = re.compile(r"\w[\w'-]*")
 _TELLING_LETTERS = 3
+_SPOKEN = frozenset({"do", "make", "tell", "fault", "thanks", "polite"})
+"""Classes of which one has to match, where a single short word is all that speaks for a language."""
 _SCRIPTS = ("han", "kana", "hangul", "cyrillic", "latin")
 _LISTS = tuple(field.name for field in fields(LanguageRules) if field.name not in ("script", "stopwords"))
 
@@ -106,14 +108,16 @@ def detect_language(languages: Languages, text: str, words: set[str]) -> Languag
             return languages.by_script[script]
         words = set(_WORD.findall(plain(text)))
     telling = languages.telling & words
-    if not telling or (text.isascii() and len(telling) == 1 and len(min(telling)) < _TELLING_LETTERS):
+    if not telling:
         return None
     scores = [len(telling & language.stopwords) for language in languages.latin]
     best = max(scores)
     if best <= len(words & languages.english):
         return None
     candidates = [language for language, score in zip(languages.latin, scores, strict=True) if score == best]
-    return candidates[0] if len(candidates) == 1 else _most_alike(candidates, plain(text))
+    if text.isascii() and len(telling) == 1 and len(min(telling)) < _TELLING_LETTERS:
+        candidates = [language for language in candidates if not _SPOKEN.isdisjoint(language.classes.matching(text))]
+    return _most_alike(candidates, plain(text)) if len(candidates) > 1 else next(iter(candidates), None)
 
 
 def _most_alike(candidates: list[Language], text: str) -> Language:
