@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.databases import new_postgres_database
+from tests.helpers.databases import empty_postgres_database
 from tests.helpers.postgres import PostgresServer, postgres_server
 
 
@@ -17,8 +17,10 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """An empty database of each kind in turn."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'store.db'}"
-    return new_postgres_database(request.getfixturevalue("postgres"))
+        yield f"sqlite:///{tmp_path / 'store.db'}"
+        return
+    with empty_postgres_database(request.getfixturevalue("postgres")) as url:
+        yield url

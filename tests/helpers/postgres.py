@@ -53,9 +53,9 @@ class PostgresServer:
         self.process.wait()
 
     def stop(self) -> None:
-        """Stop it in good order."""
+        """Stop it; one that was for tests only need not tidy up."""
         if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(signal.SIGINT if self.durable else signal.SIGQUIT)
             self.process.wait()
 
     def _answers(self) -> bool:
