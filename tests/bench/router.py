@@ -19,19 +19,18 @@ from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.domain.classify import classify, decide
 from pointsman.services.router.rules import standard_rule_book
 
-LETTERS = 100
+SHORTEST, LONGEST = 70, 130
 ROUNDS = 7
 CALLERS = 32
 SECONDS = 2.0
-DATA = Path(__file__).parents[1] / "data" / "routing_seen.jsonl"
+DATA = Path(__file__).parents[1] / "data"
 
 
 def messages() -> list[str]:
-    """Our sample's English messages, each brought to a hundred letters with the next ones."""
-    lines = DATA.read_text(encoding="utf-8").splitlines()
-    texts = [item["text"] for item in map(json.loads, lines) if item["lang"] == "en" and item["text"].isascii()]
-    joined = [" ".join(texts[at : at + 5]) for at in range(len(texts) - 5)]
-    return [text[:LETTERS] for text in joined if len(text) >= LETTERS]
+    """The messages of our samples that are about a hundred letters long, as they are."""
+    lines = [line for file in sorted(DATA.glob("routing_*.jsonl")) for line in file.read_text("utf-8").splitlines()]
+    texts = [item["text"] for item in map(json.loads, lines)]
+    return [text for text in texts if SHORTEST <= len(text) <= LONGEST]
 
 
 def per_second(work: Callable[[str], object], texts: list[str]) -> float:
