@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from pathlib import Path
@@ -26,7 +26,10 @@ from pointsman.services.chassis.server import Server
 from pointsman.services.chassis.service import start
 from pointsman.services.chassis.writer import Writer
 from pointsman.services.orchestrator.config import OrchestratorSettings
+from tests.bench.load import load as load_chassis
+from tests.bench.load import server as chassis_server
 from tests.scenarios.planes import MOCKED, NOBODY, WISH, Plane, builder, clients
+from tests.scenarios.processes import processes
 
 AT_ONCE = 64
 SLOTS = 16
@@ -54,8 +57,8 @@ class Tally:
             self.commits += 1
             return result
 
-        Server._admit = counted_admit  # type: ignore[method-assign]
-        Writer._transact = counted_transact  # type: ignore[method-assign]
+        Server._admit = counted_admit  # type: ignore[method-assign,assignment]
+        Writer._transact = counted_transact  # type: ignore[method-assign,assignment]
 
 
 async def serve(data: str, mocked: str, only: str, peers: str) -> None:
@@ -134,11 +137,11 @@ async def one_run(here: Plane) -> int:
     return int(last.seq)
 
 
-async def measure_runs(process: ServerProcess) -> dict[str, float]:
-    """Runs at once, again and again for a while."""
-    async with connected(process.address) as here:
+async def measure_runs(address: str, tally: Callable[[], dict[str, int]]) -> dict[str, float]:
+    """Runs at once, again and again for a while; calls and commits where the server counts them."""
+    async with connected(address) as here:
         await asyncio.gather(*(one_run(here) for _ in range(8)))
-        before, started = process.tally(), time.perf_counter()
+        before, started = tally(), time.perf_counter()
         transitions = finished = 0
 
         async def follow() -> None:
@@ -149,14 +152,13 @@ async def measure_runs(process: ServerProcess) -> dict[str, float]:
                 finished += 1
 
         await asyncio.gather(*(follow() for _ in range(AT_ONCE)))
-        elapsed, after = time.perf_counter() - started, process.tally()
-    watches = finished
-    return {
-        "runs_per_second": finished / elapsed,
-        "transitions_per_second": transitions / elapsed,
-        "rpcs_per_run": (after["calls"] - before["calls"] - watches) / finished,
-        "commits_per_run": (after["commits"] - before["commits"]) / finished,
-    }
+        elapsed, after = time.perf_counter() - started, tally()
+    figures = {"runs_per_second": finished / elapsed, "transitions_per_second": transitions / elapsed}
+    if not after:
+        return figures
+    calls = after["calls"] - before["calls"] - finished
+    commits = after["commits"] - before["commits"]
+    return {**figures, "rpcs_per_run": calls / finished, "commits_per_run": commits / finished}
 
 
 async def fill(here: Plane, assignments_wanted: int) -> None:
@@ -218,6 +220,12 @@ async def measure_agents(process: ServerProcess, agents: int, limit: int) -> dic
         return {"round_trips_per_second": done / (time.perf_counter() - started)}
 
 
+def measure_chassis() -> float:
+    """Durable commands of the bare chassis per second, on this machine, now."""
+    with tempfile.TemporaryDirectory() as data, chassis_server("ours", f"sqlite:///{data}/c.db") as port:
+        return asyncio.run(load_chassis(port, AT_ONCE, SECONDS)).rate
+
+
 def report(name: str, **figures: float) -> None:
     """One line of JSON."""
     print(json.dumps({"bench": name, **{key: round(value, 2) for key, value in figures.items()}}), flush=True)
@@ -226,11 +234,17 @@ def report(name: str, **figures: float) -> None:
 def main() -> None:
     """All figures of the orchestrator."""
     with server("mocked") as process:
-        report("mock runs, one process", **asyncio.run(measure_runs(process)))
+        report("mock runs, one process", **asyncio.run(measure_runs(process.address, process.tally)))
+    with tempfile.TemporaryDirectory() as data, processes(Path(data), POINTSMAN_FULL_MOCK_MODE="1") as group:
+        figures = asyncio.run(measure_runs(group.addresses["orchestrator"], dict))
+    report("mock runs, four processes", **figures)
+    durable = measure_chassis()
+    report("chassis durable command, 64 callers", commands_per_second=durable)
     for agents, limit in ((1, 1), (8, 1), (64, 1), (8, 64)):
         with server("nobody") as process:
             figures = asyncio.run(measure_agents(process, agents, limit))
-        report(f"poll and complete, {agents} agents, {limit} at once", **figures)
+        ratio = figures["round_trips_per_second"] / durable
+        report(f"poll and complete, {agents} agents, {limit} at once", **figures, ratio_to_chassis=ratio)
 
 
 if __name__ == "__main__":
