@@ -43,7 +43,7 @@ def agent(  # noqa: PLR0913 - one parameter per option
     project: Annotated[str, typer.Option(help="The project to work in.")] = "local",
 ) -> None:
     """Pull assignments and do them until stopped; the first Ctrl-C finishes what is in hand."""
-    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO)
+    _log_to_stderr()
     if mock:
         asyncio.run(_play(mock, repo or [Path()], server, project))
         return
@@ -58,13 +58,23 @@ def agent(  # noqa: PLR0913 - one parameter per option
     asyncio.run(_work(repo or [Path()], hire, server, project))
 
 
+def _log_to_stderr() -> None:
+    """What the worker does, line by line; other libraries keep quiet."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    log = logging.getLogger("pointsman.worker")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+
+
 async def _work(folders: list[Path], hire: Hire, server: str, project: str) -> None:
     worker = worker_for(await workshop_for(folders), hire)
     async with control_plane(server) as plane:
         client = Client(plane.channels["orchestrator"], Terms(project=project))
         serving = asyncio.create_task(worker.serve(client))
         _stop_by_signal(worker, serving)
-        print(f"working as {', '.join(f'{worker.name}-{role}' for role in hire.roles)}. Ctrl-C stops.", flush=True)
+        print(f"working as {', '.join(worker.agent_ids)}. Ctrl-C stops.", flush=True)
         await asyncio.wait((serving,))
     if not serving.cancelled() and (error := serving.exception()) is not None:
         reasons = error.exceptions if isinstance(error, BaseExceptionGroup) else (error,)

@@ -114,6 +114,11 @@ class Worker:
         self._roles.append(Role(name, capability, handler))
         return handler
 
+    @property
+    def agent_ids(self) -> tuple[str, ...]:
+        """The ids under which it polls, one per role."""
+        return tuple(f"{self.name}-{role.name}" for role in self._roles)
+
     def stop(self) -> None:
         """Take no more work; what is in hand is finished and handed in."""
         self._stopping.set()
