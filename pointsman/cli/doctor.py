@@ -22,6 +22,7 @@ from pointsman.services.chassis.config import PeerSettings, ServerSettings, Stor
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.migrate import migration_states
 from pointsman.services.chassis.owner import owner_of
+from pointsman.services.chassis.peer import open_channel
 
 app = typer.Typer(add_completion=False)
 
@@ -102,7 +103,7 @@ def _serving() -> Iterator[Finding]:
 
 
 async def _health(name: str, address: str) -> Finding:
-    async with grpc.aio.insecure_channel(address) as channel:
+    async with open_channel(address) as channel:
         service = f"pointsman.api.{name}.v1.{name.capitalize()}Service"
         try:
             request = health_pb2.HealthCheckRequest(service=service)
