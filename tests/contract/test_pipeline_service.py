@@ -275,8 +275,8 @@ async def test_clean_up_and_forgetting_leave_live_pipelines_alone(database_url: 
         cleaned = await client.stub.CleanUp(rq.CleanUpRequest(request_id=new(), older_than=Duration()))
         assert cleaned.pipelines == 1
         assert (await client.check("old"))[-1] == "PIPELINE_CLEANED"
-        async with refused("STATE_FORBIDS", PRECONDITION):
-            await client.stub.ForgetRun(rq.ForgetRunRequest(request_id=new(), run_id="live"))
+        assert (await client.stub.ForgetRun(rq.ForgetRunRequest(request_id=new(), run_id="live"))).pipelines == 0
+        assert (await client.get("live")).pipeline_active
         request = rq.ForgetRunRequest(request_id=new(), run_id="old")
         assert (await client.stub.ForgetRun(request)).pipelines == 1
         assert (await client.stub.ForgetRun(request)).pipelines == 1

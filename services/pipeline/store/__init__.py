@@ -6,15 +6,16 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, and_, delete, or_, select
+from sqlalchemy import Connection, MetaData, and_, or_, select
 
 from pointsman.services.chassis.auth import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.clock import from_us, to_us
-from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.journal import Journal, Transition
 from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.refusals import Reason, Refusal, not_found, state_forbids
+from pointsman.services.chassis.refusals import Refusal, not_found
+from pointsman.services.chassis.retention import forget_run
 from pointsman.services.chassis.sql import insert_or_ignore
 from pointsman.services.chassis.store import Store
 from pointsman.services.pipeline.domain import commands as c
@@ -131,25 +132,8 @@ class PipelineStore:
         return len(found), ended_before
 
     async def forget_run(self, caller: Caller, run_id: str) -> int:
-        """Remove the ended pipelines of a run with everything about them; refused while one is live."""
-
-        def job(connection: Connection) -> int | Refusal:
-            answered = self._answered(connection, caller)
-            if answered is not None:
-                return answered
-            rows = self._of_run(connection, caller.project, run_id)
-            live = next(((row[0], row[1]) for row in rows if row[1] in LIVE), None)
-            if live is not None:
-                text = f"pipeline '{live[0]}' has not ended; cancel it first"
-                return state_forbids(KIND, live[0], live[1], ("COMPLETED", "ABORTED", "CANCELLED"), text)
-            self._delete(connection, [row[0] for row in rows])
-            self._remember(connection, caller, len(rows))
-            return len(rows)
-
-        outcome = await self.store.perform(job)
-        if isinstance(outcome, Refusal):
-            raise outcome
-        return outcome
+        """Remove the ended pipelines of a run with everything about them."""
+        return await forget_run(self.store, caller, run_id, lambda row: row.status in MACHINE.terminal)
 
     def _is_here(self, connection: Connection, project: str, pipeline_id: str) -> bool:
         entities = self.store.tables.entities
@@ -178,39 +162,3 @@ class PipelineStore:
             return str(bodies[digests[0]])
         parts = [f"# {report.stage}\n\n{bodies[report.sha256]}" for report in reports if report.sha256 in bodies]
         return "\n\n".join(parts)[:MAX_MERGED_CHARACTERS]
-
-    def _of_run(self, connection: Connection, project: str, run_id: str) -> Sequence[Any]:
-        entities = self.store.tables.entities
-        wanted = (entities.c.run_id == run_id, entities.c.project == project, entities.c.kind == KIND)
-        return connection.execute(
-            select(entities.c.entity_id, entities.c.status)
-            .where(*wanted)
-            .order_by(entities.c.entity_id)
-            .with_for_update()
-        ).all()
-
-    def _delete(self, connection: Connection, pipeline_ids: Sequence[str]) -> None:
-        tables = self.store.tables
-        own = (self._own.reports, self._own.stages, self._own.shapes)
-        for table in (*own, tables.outbox, tables.timers, tables.journal, tables.entities):
-            for pipeline_id in pipeline_ids:
-                connection.execute(delete(table).where(table.c.entity_id == pipeline_id))
-
-    def _answered(self, connection: Connection, caller: Caller) -> int | Refusal | None:
-        table = self.store.tables.idempotency
-        mine = (table.c.request_id == caller.request_id, table.c.project == caller.project)
-        row = connection.execute(select(table.c.fingerprint, table.c.answer).where(*mine)).first()
-        if row is None:
-            return None
-        if row[0] != caller.fingerprint:
-            metadata = {"request_id": caller.request_id}
-            return Refusal(Reason.REQUEST_ID_REUSED, "the request_id was used with another body", metadata=metadata)
-        return int(from_text(row[1], int))
-
-    def _remember(self, connection: Connection, caller: Caller, answer: int) -> None:
-        row = {
-            "request_id": caller.request_id, "project": caller.project, "fingerprint": caller.fingerprint,
-            "entity_id": "", "command": "ForgetRun", "answer": to_text(answer),
-            "at_us": to_us(self.store.database.clock.now()),
-        }  # fmt: skip
-        connection.execute(self.store.tables.idempotency.insert(), row)

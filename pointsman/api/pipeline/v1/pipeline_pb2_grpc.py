@@ -299,8 +299,8 @@ class PipelineServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ForgetRun(self, request, context):
-        """ForgetRun removes the ended pipelines of a run with their journals (retention).
-        Errors: STATE_FORBIDS (a pipeline of the run has not ended).
+        """ForgetRun removes the ended pipelines of a run with everything about them (retention); one that has not ended stays.
+        Errors: none of its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

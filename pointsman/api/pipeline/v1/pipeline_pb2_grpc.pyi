@@ -112,8 +112,8 @@ class PipelineServiceStub:
     Errors: none of its own.
     """
     ForgetRun: _aio.UnaryUnaryMultiCallable[_requests_pb2.ForgetRunRequest, _requests_pb2.ForgetRunResponse]
-    """ForgetRun removes the ended pipelines of a run with their journals (retention).
-    Errors: STATE_FORBIDS (a pipeline of the run has not ended).
+    """ForgetRun removes the ended pipelines of a run with everything about them (retention); one that has not ended stays.
+    Errors: none of its own.
     """
 
 class PipelineServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -319,8 +319,8 @@ class PipelineServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _requests_pb2.ForgetRunRequest,
         context: _aio.ServicerContext[_requests_pb2.ForgetRunRequest, _abc.Awaitable[_requests_pb2.ForgetRunResponse]],
     ) -> _abc.Awaitable[_requests_pb2.ForgetRunResponse]:
-        """ForgetRun removes the ended pipelines of a run with their journals (retention).
-        Errors: STATE_FORBIDS (a pipeline of the run has not ended).
+        """ForgetRun removes the ended pipelines of a run with everything about them (retention); one that has not ended stays.
+        Errors: none of its own.
         """
 
 def add_PipelineServiceServicer_to_server(servicer: PipelineServiceServicer, server: _aio.Server) -> None: ...
