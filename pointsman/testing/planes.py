@@ -1,0 +1,21 @@
+"""A whole control plane in your test's own process: `async with control_plane_in(tmp_path) as client: …`."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pointsman.cli.plane import CONTEXTS, build_all
+from pointsman.client import Client, connect
+from pointsman.services.chassis.config import ServerSettings, StoreSettings
+from pointsman.services.chassis.service import start
+
+
+@asynccontextmanager
+async def control_plane_in(folder: Path) -> AsyncIterator[Client]:
+    """All services on SQLite files in a folder, on a free port, and a client of them; drained at the end."""
+    running = await start(build_all(StoreSettings(data=folder), CONTEXTS), ServerSettings(port=0))
+    try:
+        async with connect(running.address) as client:
+            yield client
+    finally:
+        await running.stop()
