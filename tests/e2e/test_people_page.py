@@ -20,9 +20,10 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group
 VAGUE = "Fix the newest thing in src/new.py"
 
 
-async def answer(page: Page, button: str, **fields: str) -> None:
-    """Press a button, fill in what is asked for, confirm."""
-    await page.get_by_role("button", name=button, exact=True).first.click()
+async def answer(page: Page, run: runs.Run, button: str, **fields: str) -> None:
+    """Press a button of the run's card or page, fill in what is asked for, confirm."""
+    place = page.locator("#run-head") if "/runs/" in page.url else page.locator(f'.card:has(a[href$="{run.id}"])')
+    await place.get_by_role("button", name=button, exact=True).click()
     await expect(page.locator("dialog .consequence")).not_to_be_empty()
     for label, value in fields.items():
         await page.locator(f"dialog [name={label}]").fill(value)
@@ -37,7 +38,7 @@ async def test_a_question_appears_is_answered_and_goes_away(tmp_path: Path, brow
         run = await here.plane.submit(VAGUE)
         await expect(page.locator("#questions .card")).to_contain_text("What is meant?")
         await expect(page.locator("#people-count")).to_have_text("1")
-        await answer(page, "clarified", text=WISH)
+        await answer(page, run, "clarified", text=WISH)
         await expect(page.locator("#questions")).to_have_text("Nobody is waited for.")
         ended = await here.plane.ended(run.id)
         assert (ended.state, ended.intent) == (runs.RUN_STATE_COMPLETE, WISH)
@@ -66,7 +67,7 @@ async def test_a_conflict_is_decided(tmp_path: Path, browser: Browser, choice: s
         )
         await here.plane.behave(mock.MOCK_ROLE_ALL, mock.MOCK_OUTCOME_SUCCESS)
         page = await view.open(here, f"/runs/{second.id}" if choice == "switch" else "/people")
-        await answer(page, choice)
+        await answer(page, second, choice)
         if choice == "switch":
             assert (await here.plane.ended(first.id)).end_reason == "parked"
             await expect(page.locator("#run-head h1")).to_contain_text("COMPLETE")
@@ -79,15 +80,15 @@ async def test_a_budget_is_raised_work_is_accepted_and_a_run_is_cancelled(tmp_pa
     async with console(tmp_path) as here, viewed(browser) as view:
         page = await view.open(here, "/people")
         poor = await here.plane.asked((await here.plane.submit(budget=runs.Budget(assignments=2))).id)
-        await answer(page, "raise", assignments="50")
+        await answer(page, poor, "raise", assignments="50")
         assert (await here.plane.ended(poor.id)).state == runs.RUN_STATE_COMPLETE
         await here.plane.behave(mock.MOCK_ROLE_REVIEWER, mock.MOCK_OUTCOME_MALFORMED)
         work = await here.plane.asked((await here.plane.submit()).id)
         assert work.question.kind == runs.QUESTION_KIND_ACCEPTANCE
-        await answer(page, "accept")
+        await answer(page, work, "accept")
         assert (await here.plane.ended(work.id)).state == runs.RUN_STATE_COMPLETE
         vague = await here.plane.asked((await here.plane.submit(VAGUE)).id)
-        await answer(page, "cancel the run", reason="not worth it")
+        await answer(page, vague, "cancel the run", reason="not worth it")
         assert (await here.plane.ended(vague.id)).end_reason == "cancelled: not worth it"
 
 
@@ -96,7 +97,7 @@ async def test_unfinished_work_is_resumed_or_left(tmp_path: Path, browser: Brows
         await _epic(here, "left", "paused")
         page = await view.open(here, "/people")
         no = await here.plane.asked((await here.plane.submit(resume=pb.RESUME_ASK)).id)
-        await answer(page, "resume no")
+        await answer(page, no, "resume no")
         assert (await here.plane.ended(no.id)).state == runs.RUN_STATE_COMPLETE
 
 

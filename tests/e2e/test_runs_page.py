@@ -97,12 +97,13 @@ async def test_ten_thousand_runs_are_listed_without_lag(tmp_path: Path, browser:
         await expect(page.locator(f'.vspace .vrow[data-index="{MANY - 1}"]')).to_be_visible()
         await page.get_by_label("Search").fill("copy 7777 ")
         await expect(page.locator("#run-count")).to_have_text(f"1 of {MANY} runs")
-        slowest = await page.evaluate(SCROLL)
+        floor, frame = await page.evaluate(SCROLL)
         await here.plane.ended((await here.plane.submit("Fix the newest test in src/new.py and run it")).id)
         await page.get_by_label("Search").fill("newest")
         await expect(page.locator(".vspace .vrow")).to_contain_text("COMPLETE")
         assert first_rows < 10, first_rows
-        assert slowest < 200, f"a frame took {slowest} ms"
+        print(f"{floor:.1f} ms to lay out plain rows, {frame:.1f} ms for a frame of the list")
+        assert frame < max(50, 8 * floor), (frame, floor)
 
 
 SCROLL = """async () => {
@@ -110,16 +111,31 @@ SCROLL = """async () => {
   field.value = '';
   field.dispatchEvent(new Event('input'));
   const scroller = document.querySelector('.vscroll');
-  let slowest = 0;
-  for (let step = 0; step < 60; step += 1) {
-    const begun = performance.now();
-    scroller.scrollTop = (scroller.scrollHeight / 60) * step;
+  const plain = document.body.appendChild(document.createElement('div'));
+  const median = async (work) => {
+    const taken = [];
+    for (let step = 0; step < 40; step += 1) {
+      const begun = performance.now();
+      work(step);
+      document.body.getBoundingClientRect();
+      taken.push(performance.now() - begun);
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+    }
+    return taken.sort((one, other) => one - other)[20];
+  };
+  const floor = await median(() => {
+    plain.replaceChildren(...Array.from({ length: 200 }, (_, place) => {
+      const span = document.createElement('span');
+      span.textContent = `some words in number ${place}`;
+      return span;
+    }));
+  });
+  plain.remove();
+  const frame = await median((step) => {
+    scroller.scrollTop = (scroller.scrollHeight / 41) * step;
     scroller.dispatchEvent(new Event('scroll'));
-    scroller.getBoundingClientRect();
-    slowest = Math.max(slowest, performance.now() - begun);
-    await new Promise((resolve) => requestAnimationFrame(resolve));
-  }
-  return slowest;
+  });
+  return [floor, frame];
 }"""
 
 

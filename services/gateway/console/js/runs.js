@@ -157,6 +157,10 @@ function waiting(run) {
 function budget(run) {
   const used = run.usage?.assignments ?? 0;
   const limit = run.budget?.assignments ?? 0;
-  const meter = h("meter", { min: 0, max: Math.max(limit, 1), value: used, "aria-label": "Assignments used" });
-  return [meter, h("span", { class: "dim" }, ` ${used} / ${limit}`)];
+  const fill = h("span", { class: "fill" });
+  fill.style.width = `${Math.min(100, (100 * used) / Math.max(limit, 1))}%`;
+  return [
+    h("span", { class: "gauge", "aria-hidden": "true" }, fill),
+    h("span", { class: "dim" }, ` ${used} / ${limit}`),
+  ];
 }

@@ -3,7 +3,7 @@
 import { h, replace } from "./dom.js";
 import { isMove } from "./machine.js";
 import { VirtualTable } from "./virtual.js";
-import { clock, duration, parsed } from "./words.js";
+import { clock, duration, parsed, timeOfDay } from "./words.js";
 
 const COLUMNS = [
   { title: "#", class: "t-seq" },
@@ -38,7 +38,7 @@ export class TimelineView {
     const open = h("button", { type: "button", class: "plain", onclick: () => this.show(one) }, one.event);
     return [
       one.seq,
-      h("time", { datetime: one.at, title: one.at }, new Date(one.at).toLocaleTimeString()),
+      h("time", { datetime: one.at, title: one.at }, timeOfDay(one.at)),
       open,
       state,
       one.actor,

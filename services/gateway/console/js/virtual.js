@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-const SPARE = 6;
+const SPARE = 4;
 
 export class VirtualTable {
   // columns: [{ title, class }]; row(item) gives the cells; path(item) gives the address that the row leads to, or nothing.

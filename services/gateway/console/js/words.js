@@ -114,8 +114,16 @@ export function age(timestamp, now = Date.now()) {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
+// Made once: a formatter costs more than a thousand uses of it.
+const DAY_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+
 export function clock(timestamp) {
-  return timestamp ? new Date(timestamp).toLocaleString() : "";
+  return timestamp ? DAY_AND_TIME.format(new Date(timestamp)) : "";
+}
+
+export function timeOfDay(timestamp) {
+  return TIME.format(new Date(timestamp));
 }
 
 export function seconds(text) {
