@@ -52,13 +52,19 @@ export function snake(nodes, rank, width, { cellWidth, cellHeight }) {
 }
 
 // The line between two boxes, leaving and entering on the sides that face each other, and round what stands between.
-export function curve(from, to, { halfWidth, halfHeight }) {
+export function curve(from, to, { halfWidth, halfHeight, boxes = [] }) {
   const dx = to.x - from.x;
   const dy = to.y - from.y;
   if (dx === 0 && dy === 0) return loop(from, halfHeight);
-  if (Math.abs(dx) > 4 * halfWidth && Math.abs(dy) < 3 * halfHeight) return over(from, to, halfHeight);
-  if (Math.abs(dx) <= halfWidth && Math.abs(dy) > 6 * halfHeight) return beside(from, to, halfWidth);
-  return Math.abs(dx) > halfWidth ? across(from, to, halfWidth) : down(from, to, halfHeight);
+  const between = (box, axis) =>
+    box[axis] > Math.min(from[axis], to[axis]) && box[axis] < Math.max(from[axis], to[axis]);
+  const near = (box, axis, half) => Math.abs(box[axis] - (from[axis] + to[axis]) / 2) < 1.6 * half;
+  if (Math.abs(dx) <= halfWidth) {
+    const blocked = boxes.some((box) => between(box, "y") && near(box, "x", halfWidth));
+    return blocked ? beside(from, to, halfWidth) : down(from, to, halfHeight);
+  }
+  const blocked = Math.abs(dy) < 3 * halfHeight && boxes.some((box) => between(box, "x") && near(box, "y", halfHeight));
+  return blocked ? over(from, to, halfHeight) : across(from, to, halfWidth);
 }
 
 function loop({ x, y }, halfHeight) {

@@ -119,7 +119,7 @@ function edge(places, source, target, events, taken, latest) {
   const label =
     times > 1 ? svg("text", { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 - 4, class: "times" }, `${times}×`) : null;
   const line = svg("path", {
-    d: curve(from, to, BOX),
+    d: curve(from, to, { ...BOX, boxes: [...places.values()] }),
     class: `edge ${times ? "taken" : ""} ${isLatest ? "latest" : ""}`,
     "marker-end": `url(#${times ? "arrow-way" : "arrow"})`,
   });
