@@ -292,9 +292,10 @@ async def test_ended_pipelines_are_cleaned_by_a_timer(database_url: str) -> None
         clock.advance(days=3, seconds=1)
 
         async def cleaned() -> bool:
-            return "PIPELINE_CLEANED" in await client.check(pipeline_id)
+            return (await client.store.get("local", pipeline_id)).pipeline.head.cleaned
 
         assert await eventually(cleaned)
+        assert (await client.check(pipeline_id))[-1] == "PIPELINE_CLEANED"
 
 
 async def test_pure_questions_need_no_pipeline(database_url: str) -> None:
