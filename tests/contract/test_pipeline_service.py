@@ -322,3 +322,21 @@ async def test_a_barrier_is_resolved_once_whatever_the_number_of_finishers(datab
         answers = await asyncio.gather(*(client.complete(pipeline_id, f"{name}#1") for name in members))
         assert [answer.disposition for answer in answers].count(pb.DISPOSITION_ADVANCED) == 1
         assert (await client.check(pipeline_id)).count("BARRIER_RESOLVED") == 1
+
+
+async def test_a_pipeline_is_read_as_of_one_moment(database_url: str) -> None:
+    async with served(database_url) as client:
+        pipeline_id = (await client.start("fix")).pipeline_id
+
+        async def write() -> None:
+            for number in range(1, 41):
+                request = pb.DelegateStageRequest(
+                    request_id=new(), pipeline_id=pipeline_id, stage="DEV", agent_id=f"a{number}", replace=True
+                )
+                await client.stub.DelegateStage(request)
+
+        writing = asyncio.create_task(write())
+        while not writing.done():
+            stored = await client.store.get("local", pipeline_id)
+            assert stored.seq == stored.pipeline.stages["DEV"].delegations + 1
+        await writing

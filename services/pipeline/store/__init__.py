@@ -142,6 +142,9 @@ class PipelineStore:
         return row is not None and (row.kind, row.project) == (KIND, project)
 
     def _get(self, connection: Connection, project: str, pipeline_id: str) -> Stored:
+        """All of it as of one moment: head, stages and version are rows of different tables."""
+        if self.store.database.is_postgresql:
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         pipeline = self.ledger.load(connection, project, pipeline_id)
         self._children.load_whole(connection, pipeline_id, pipeline)
         entities = self.store.tables.entities
