@@ -57,7 +57,11 @@ class World:
 
     def wait_for_the_coder(self) -> None:
         """Until the coder's command is at the gate."""
-        eventually_now(lambda: processes_with(str(self.gate)), 60)
+        eventually_now(self.at_the_gate, 60)
+
+    def at_the_gate(self) -> list[int]:
+        """Processes of the coder's command itself, not of whoever started it."""
+        return processes_with(f"{PATIENT}\0{self.gate}")
 
 
 @pytest.fixture
@@ -102,7 +106,7 @@ async def test_after_kill_9_the_same_delivery_and_nothing_twice(victims: tuple[s
         for victim in victims:
             getattr(world, victim).kill()
         if "coder" in victims:
-            eventually_now(lambda: not processes_with(str(world.gate)), 10)
+            eventually_now(lambda: not world.at_the_gate(), 10)
         if "plane" in victims:
             world.start_plane()
         if "coder" in victims:
