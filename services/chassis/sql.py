@@ -43,19 +43,21 @@ def insert_or_ignore(database: Database, table: Table) -> Any:
 class Prepared:
     """A statement compiled once for its database and run on the driver's own cursor.
 
-    All its parameters are named and none has a default. The hot path of a commit runs on these: building text,
-    parameters and result of a Core statement anew costs several times what the drivers need for the same rows.
+    The hot path of a commit runs on these: building text, parameters and result of a Core statement anew costs
+    several times what the drivers need for the same rows.
     """
 
     def __init__(self, database: Database, statement: Any) -> None:
         compiled = statement.compile(dialect=database.writing.dialect)
         self._text = str(compiled)
         self._arrange: Callable[[Mapping[str, Any]], Any] = _arrangement(compiled.positiontup)
+        self._literals = {name: value for name, value in compiled.params.items() if value is not None}
 
     def start(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
         """Execute it once; the cursor, which inside `pipelined` waits for its rows only when they are fetched."""
         cursor = connection.connection.cursor()
-        cursor.execute(self._text, self._arrange(parameters))
+        given = {**self._literals, **parameters} if self._literals else parameters
+        cursor.execute(self._text, self._arrange(given))
         return cursor
 
     def fetch(self, connection: Connection, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
