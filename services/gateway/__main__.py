@@ -66,12 +66,16 @@ class GatewayServer:
 
         async def close() -> None:
             await peers.close()
-            self._socket.close()
+            self.close()
 
         async def serve() -> None:
             await self._serve(Gateway(peers, self._settings, Door(self._settings.token_keys), asyncio.Event()))
 
         return Service("gateway", None, None, (), [("http", serve)], close)
+
+    def close(self) -> None:
+        """Give the port back."""
+        self._socket.close()
 
     async def _serve(self, gateway: Gateway) -> None:
         """Serve until cancelled; requests in flight may finish, streams end."""
@@ -119,18 +123,26 @@ async def _healthy(_request: Request) -> Response:
 
 
 def _bound(settings: GatewaySettings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """The port that was asked for; where none was and the usual one is taken, any free one."""
+    asked = "port" in settings.model_fields_set
+    for port in (settings.port,) if asked else (settings.port, 0):
+        with contextlib.suppress(OSError):
+            return _listening(settings.host, port)
+    raise SystemExit(
+        f"pointsman: cannot listen on {settings.host}:{settings.port}; is another process there? "
+        "POINTSMAN_GATEWAY_PORT chooses another port"
+    )
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        listening.bind((settings.host, settings.port))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
     except OSError:
         listening.close()
-        raise SystemExit(
-            f"pointsman: cannot listen on {settings.host}:{settings.port}; is another process there? "
-            "POINTSMAN_GATEWAY_PORT chooses another port"
-        ) from None
-    listening.listen(BACKLOG)
+        raise
     listening.setblocking(False)  # noqa: FBT003 - the socket's own signature
     return listening
 

@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 
 import pointsman.api
 from pointsman.services.chassis.refusals import CODE_OF, Code, Refusal
+from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.contract import METHODS, services
 from pointsman.services.gateway.errors import HTTP_STATUS, Rejected, body_of
@@ -116,3 +117,14 @@ def test_no_inline_script_is_allowed() -> None:
 def test_listening_beyond_loopback_is_refused() -> None:
     with pytest.raises(SystemExit, match="not a loopback address"):
         GatewaySettings(host="0.0.0.0").check_exposure()
+
+
+def test_a_port_that_was_asked_for_is_had_or_refused_and_the_usual_one_gives_way() -> None:
+    first = GatewayServer(GatewaySettings())
+    second = GatewayServer(GatewaySettings())
+    assert first.address != second.address
+    taken = int(second.address.rpartition(":")[2])
+    with pytest.raises(SystemExit, match="POINTSMAN_GATEWAY_PORT"):
+        GatewayServer(GatewaySettings(port=taken))
+    first.close()
+    second.close()
