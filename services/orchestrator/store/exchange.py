@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
+import structlog
 from sqlalchemy import Connection, Table, bindparam, func, literal_column, select
 
 from pointsman.services.chassis.clock import to_us
@@ -23,6 +24,8 @@ SAFETY_SECONDS = 1.0
 SCAN_FACTOR = 4
 LOOK_BACK_US = 200_000
 NOTHING_GIVEN = Given()
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ class Exchange:
         self._limits = limits
         self._looked_back_us = 0
         self._waiting: list[_Waiter] = []
-        self._news = asyncio.Event()
+        self._matching: asyncio.Task[None] | None = None
+        self._wanted = False
         self._sql = _Statements(store, children)
 
     async def take(self, wanted: Wanted, wait_seconds: float) -> Given:
@@ -87,19 +91,34 @@ class Exchange:
         loop = asyncio.get_running_loop()
         waiter = _Waiter(wanted, loop.create_future(), loop.time() + wait_seconds)
         self._waiting.append(waiter)
-        self._news.set()
+        self._match_soon()
         return await waiter.future
 
     async def run(self) -> None:
         """The loop: match whenever there is news and every now and then, and send away whose wait is over."""
-        with self._store.hub.subscribed(ASSIGNMENTS) as hub_news:
+        with self._store.hub.subscribed(ASSIGNMENTS) as news:
             while True:
-                await _either(self._news, hub_news, self._patience())
-                self._news.clear()
-                hub_news.clear()
-                self._waiting = [waiter for waiter in self._waiting if not waiter.future.done()]
-                if self._waiting:
-                    await self._match()
+                await _news_or(news, self._patience())
+                news.clear()
+                self._match_soon()
+
+    def _match_soon(self) -> None:
+        """Match in the next turn of the event loop, so that it joins the commit of whatever was handed in just now."""
+        self._wanted = True
+        if self._matching is None or self._matching.done():
+            self._matching = asyncio.get_running_loop().create_task(self._match_while_wanted())
+
+    async def _match_while_wanted(self) -> None:
+        while self._wanted:
+            self._wanted = False
+            self._waiting = [waiter for waiter in self._waiting if not waiter.future.done()]
+            if not self._waiting:
+                return
+            try:
+                await self._match()
+            except Exception as error:  # noqa: BLE001 - whoever waits is kept, and the next pass tries again
+                log.error("matching_failed", error=repr(error)[:300])
+                return
 
     def _patience(self) -> float:
         """How long until somebody's wait is over, or it is time to look anyway."""
@@ -336,13 +355,10 @@ def _held(row: Any, agent_id: str, epoch: int, attempt: int, until_us: int) -> H
     )  # fmt: skip
 
 
-async def _either(first: asyncio.Event, second: asyncio.Event, seconds: float) -> None:
-    """Wait until one of the events is set, or the time is over."""
-    if first.is_set() or second.is_set():
-        return
-    tasks = [asyncio.ensure_future(event.wait()) for event in (first, second)]
+async def _news_or(news: asyncio.Event, seconds: float) -> None:
+    """Wait for news, or until the time is over."""
     try:
-        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
+        async with asyncio.timeout(seconds):
+            await news.wait()
+    except TimeoutError:
+        return
