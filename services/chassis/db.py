@@ -38,7 +38,11 @@ class Database:
         self.writing = (
             self._postgresql(1, KEYED_PLANS) if self.is_postgresql else self._sqlite(WRITE_PRAGMAS, writes=True)
         )
-        self.reading = self._postgresql(READERS) if self.is_postgresql else self._sqlite(READ_PRAGMAS, writes=False)
+        self.reading = (
+            self._postgresql(READERS, isolation_level="REPEATABLE READ")
+            if self.is_postgresql
+            else self._sqlite(READ_PRAGMAS, writes=False)
+        )
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix=f"{schema}-read")
 
     async def read(self, query: Callable[[Connection], Result]) -> Result:
@@ -89,13 +93,14 @@ class Database:
 
         return engine
 
-    def _postgresql(self, size: int, plans: str = "") -> Engine:
+    def _postgresql(self, size: int, plans: str = "", **terms: Any) -> Engine:
         options = f"-csearch_path={self.schema} -cstatement_timeout=30000 -clock_timeout=10000{plans}"
         return create_engine(
             driver_url(self.url),
             pool_size=size,
             max_overflow=0,
             pool_pre_ping=True,
+            **terms,
             connect_args={"options": options, "application_name": f"pointsman-{self.schema}", "connect_timeout": 5},
         )
 

@@ -67,6 +67,7 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
     for service in services:
         if service.store is not None:
             await asyncio.to_thread(migrate, service.store.database, service.migrations)
+            await service.store.take_over()
             service.store.start()
         for descriptor, servicer in service.servicers:
             server.add(descriptor, servicer)

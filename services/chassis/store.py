@@ -54,6 +54,16 @@ class Store:
         if self._deliver is not None:
             self._deliver(effects)
 
+    async def take_over(self) -> None:
+        """A file has one owner: what a process before this one held when it died is free again at once."""
+        if not self.database.is_postgresql:
+            await self.perform(self._free_leases)
+
+    def _free_leases(self, connection: Connection) -> None:
+        for table in (self.tables.outbox, self.tables.timers):
+            connection.execute(table.update().where(table.c.lease_until_us > 0).values(lease_until_us=0))
+        connection.execute(self.tables.leases.update().values(until_us=0))
+
     def start(self) -> None:
         """Hear of commits from now on; call it on the event loop that serves."""
         self.hub.bind()
