@@ -13,7 +13,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import grpc
 from google.protobuf.duration_pb2 import Duration
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
@@ -22,6 +21,7 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.peer import open_channel
 from pointsman.services.chassis.server import Server
 from pointsman.services.chassis.service import start
 from pointsman.services.chassis.writer import Writer
@@ -122,7 +122,7 @@ def server(mocked: str) -> Iterator[ServerProcess]:
 @asynccontextmanager
 async def connected(address: str) -> AsyncIterator[Plane]:
     """Clients of a server process."""
-    async with grpc.aio.insecure_channel(address) as channel:
+    async with open_channel(address) as channel:
         yield clients(channel)
 
 
