@@ -1,7 +1,7 @@
 """Domain values to JSON text and back, and the digest that chains a journal together."""
 
 import hashlib
-from functools import cache
+import threading
 from typing import Any
 
 import msgspec
@@ -9,6 +9,8 @@ import msgspec
 from pointsman.services.chassis.refusals import Reason, Refusal
 
 _encoder = msgspec.json.Encoder()
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_building = threading.Lock()
 
 
 def to_text(value: Any) -> str:
@@ -41,6 +43,10 @@ def chain(previous: str, fields: tuple[str | int, ...]) -> str:
     return hashlib.sha256(_encoder.encode((previous, fields))).hexdigest()
 
 
-@cache
 def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(expected)
+    """The decoder of a type, built by one thread at a time: a half-built one in another thread ends the process."""
+    known = _decoders.get(expected)
+    if known is not None:
+        return known
+    with _building:
+        return _decoders.setdefault(expected, msgspec.json.Decoder(expected))
