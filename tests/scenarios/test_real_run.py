@@ -127,7 +127,7 @@ def test_make_run_ends_complete_and_says_why_the_first_try_was_refused(tmp_path:
         "your working tree is as it was",
         '+    return f"Hello, {name}!"',
         "trace ",
-        "pointsman audit",
+        " audit run_",
     ):
         assert words in output
 

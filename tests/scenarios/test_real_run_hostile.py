@@ -20,7 +20,8 @@ from tests.scenarios.commands import processes_with
 
 AGENT = Path(__file__).parent / "agents" / "hostile.py"
 VERIFY = ("python3", "-m", "unittest", "discover", "-q")
-pytestmark = pytest.mark.timeout(120)
+# One after the other: each looks for processes that the agent of all of them may have left behind.
+pytestmark = [pytest.mark.timeout(120), pytest.mark.xdist_group("hostile")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,15 +295,8 @@ class _Statements:
             .where(columns.attempt >= MAX_ATTEMPTS)
             .limit(bindparam("limit"))
         )
-
-        entities, documents = store.tables.entities.c, children.documents.c
-        self._bodies = Prepared(
-            database, select(entities.entity_id, entities.body).where(among(database, entities.entity_id))
-        )
-        self._documents = Prepared(
-            database,
-            select(documents.entity_id, documents.name, documents.body).where(among(database, documents.entity_id)),
-        )
+        self._bodies = _bodies_of(store)
+        self._documents = _documents_of(store, children)
 
     def bodies(self, connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
         """The runs' bodies."""
@@ -362,3 +355,15 @@ async def _news_or(news: asyncio.Event, seconds: float) -> None:
             await news.wait()
     except TimeoutError:
         return
+
+
+def _bodies_of(store: Store) -> Prepared:
+    entities = store.tables.entities.c
+    wanted = select(entities.entity_id, entities.body).where(among(store.database, entities.entity_id))
+    return Prepared(store.database, wanted)
+
+
+def _documents_of(store: Store, children: RunChildren) -> Prepared:
+    documents = children.documents.c
+    columns = (documents.entity_id, documents.name, documents.body)
+    return Prepared(store.database, select(*columns).where(among(store.database, documents.entity_id)))
