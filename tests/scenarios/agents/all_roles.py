@@ -19,7 +19,12 @@ def plan() -> None:
     command = ["python3", "-m", "unittest", "discover", "-q"]
     criterion = {"id": "K1", "statement": "the tests pass", "verify_command": command, "required": True}
     by_word = {"id": "K2", "statement": "it reads well", "required": True}
-    task = {"id": "T1", "name": "greet", "actions": ["write the greeting"], "files": ["hello/__init__.py"]}
+    task: dict[str, object] = {
+        "id": "T1",
+        "name": "greet",
+        "actions": ["write the greeting"],
+        "files": ["hello/__init__.py"],
+    }
     task["acceptance_criteria"] = [criterion, by_word]
     slots = [{"id": "style", "question": "how is the code written?"}, {"id": "tests", "question": "how is it tested?"}]
     leave("plan.json", {"tasks": [task], "confidence": 0.9, "research_slots": slots})
