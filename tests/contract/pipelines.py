@@ -9,7 +9,6 @@ from typing import Any
 import grpc
 import pytest
 from google.rpc import error_details_pb2
-from grpc_status import rpc_status
 
 from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc, state_pb2
@@ -29,6 +28,7 @@ from pointsman.services.pipeline.domain.machine import MACHINE, TRANSITIONS
 from pointsman.services.pipeline.domain.words import EventName
 from pointsman.services.pipeline.servicer import PipelineServicer
 from pointsman.services.pipeline.store import PipelineStore
+from tests.helpers.statuses import status_of_call
 
 _numbers = itertools.count(1)
 
@@ -113,7 +113,7 @@ async def refused(reason: str, code: grpc.StatusCode) -> AsyncIterator[error_det
     info = error_details_pb2.ErrorInfo()
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         yield info
-    status = rpc_status.from_call(caught.value)
+    status = status_of_call(caught.value)
     assert status is not None
     found = [detail for detail in status.details if detail.Unpack(info)]
     assert found

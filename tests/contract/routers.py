@@ -9,7 +9,6 @@ from typing import Any
 import grpc
 import pytest
 from google.rpc import error_details_pb2
-from grpc_status import rpc_status
 
 from pointsman.api.router.v1 import decision_pb2, outcome_pb2, router_pb2_grpc
 from pointsman.services.chassis.clock import Clock, from_us
@@ -23,6 +22,7 @@ from pointsman.services.router.__main__ import build_on
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.servicer import RouterServicer
 from pointsman.services.router.store import RouterStore
+from tests.helpers.statuses import status_of_call
 
 _numbers = itertools.count(1)
 
@@ -85,7 +85,7 @@ async def refused(reason: str, code: grpc.StatusCode) -> AsyncIterator[error_det
     info = error_details_pb2.ErrorInfo()
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         yield info
-    status = rpc_status.from_call(caught.value)
+    status = status_of_call(caught.value)
     assert status is not None
     found = [detail for detail in status.details if detail.Unpack(info)]
     assert found

@@ -9,7 +9,6 @@ from typing import Any
 import grpc
 import pytest
 from google.rpc import error_details_pb2
-from grpc_status import rpc_status
 
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, tasks_pb2, workflow_pb2_grpc
 from pointsman.services.chassis.config import ServerSettings
@@ -17,6 +16,7 @@ from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.service import start
 from pointsman.services.workflow.__main__ import build_on
 from pointsman.services.workflow.config import WorkflowSettings
+from tests.helpers.statuses import status_of_call
 
 _numbers = itertools.count(1)
 
@@ -79,7 +79,7 @@ async def refused(call: Any) -> tuple[str, dict[str, str], list[str]]:
     """The reason, the metadata and the named fields of a call that is refused."""
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await call
-    status = rpc_status.from_call(caught.value)
+    status = status_of_call(caught.value)
     info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
     for detail in status.details:
         detail.Unpack(info)

@@ -70,7 +70,7 @@ REPEATED = (
 def _seconds(text: str) -> float:
     book = standard_rule_book()
     best = float("inf")
-    for _ in range(3):
+    for _ in range(7):
         begun = time.process_time()
         classify(book, text)
         best = min(best, time.process_time() - begun)
@@ -83,7 +83,7 @@ def test_the_time_grows_with_the_length_and_no_faster(unit: str) -> None:
         return (unit * (length // len(unit) + 1))[:length]
 
     short, long = _seconds(of(8_192)), _seconds(of(65_536))
-    assert long < 0.02 or long < 3 * 8 * short, (short, long)
+    assert long < 0.02 or long < 5 * 8 * short, (short, long)  # a quadratic one takes 64 times as long
 
 
 def test_the_longest_text_of_any_kind_is_decided_in_less_than_a_second() -> None:
