@@ -13,7 +13,7 @@ from pointsman.services.router.domain.languages import (
     read_language,
 )
 from pointsman.services.router.domain.rulebook import RuleBook
-from pointsman.services.router.domain.scan import Scan, scan
+from pointsman.services.router.domain.scan import MASK, Scan, scan
 from pointsman.services.router.domain.sentence import ACTIVE, Act, Sentence, tokens_of
 from pointsman.services.router.domain.values import (
     Bypass,
@@ -211,6 +211,7 @@ def _triggers(message: _Message, keywords: dict[str, tuple[str, str]]) -> tuple[
             start + len(word),
         )
         for word, rule in keywords.values()
+        if not word.startswith(MASK)  # the place of a reference, which counts as itself
     ]
     found += message.scan.references
     for own, match in message.own:
