@@ -161,7 +161,7 @@ async def test_nobody_is_kept_out(tmp_path: Path, browser: Browser, scheme: Any)
     async with console(tmp_path) as here, viewed(browser, color_scheme=scheme, bypass_csp=True) as view:
         done = await here.plane.ended((await here.plane.submit()).id)
         await here.plane.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_SILENT)
-        await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        await here.plane.taken((await here.plane.submit()).id)
         await here.plane.asked((await here.plane.submit(VAGUE)).id)
         found: list[str] = []
         for path in ("/runs", f"/runs/{done.id}", "/people", "/agents", "/router"):

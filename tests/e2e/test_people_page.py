@@ -61,7 +61,7 @@ async def test_an_answer_that_comes_too_late_says_why(tmp_path: Path, browser: B
 async def test_a_conflict_is_decided(tmp_path: Path, browser: Browser, choice: str) -> None:
     async with console(tmp_path) as here, viewed(browser) as view:
         await here.plane.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_SILENT)
-        first = await here.plane.reached((await here.plane.submit(session_id="s")).id, runs.RUN_STATE_CODER_EXEC)
+        first = await here.plane.taken((await here.plane.submit(session_id="s")).id)
         second = await here.plane.asked(
             (await here.plane.submit("Rename the function in src/lexer.py", session_id="s")).id
         )

@@ -19,7 +19,7 @@ FIRST_VIEW_MS, UPDATE_MS, LOADED_MACHINE = 200, 300, 6
 async def working(here: Console) -> runs.Run:
     """A run whose coder took the work and is not heard of again."""
     await here.plane.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_SILENT)
-    run: runs.Run = await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+    run: runs.Run = await here.plane.taken((await here.plane.submit()).id)
     return run
 
 
@@ -71,10 +71,10 @@ async def test_a_run_is_cancelled_with_the_consequence_said_before(tmp_path: Pat
 async def test_a_changed_requirement_is_seen_at_work(tmp_path: Path, browser: Browser) -> None:
     async with console(tmp_path) as here, viewed(browser) as view:
         run = await working(here)
-        await here.plane.behave(mock.MOCK_ROLE_ALL, mock.MOCK_OUTCOME_SUCCESS)
         page = await view.open(here, f"/runs/{run.id}")
         await page.get_by_role("button", name="change the requirement").click()
         await page.get_by_label("What is wanted").fill("and keep the old flag")
+        await here.plane.behave(mock.MOCK_ROLE_ALL, mock.MOCK_OUTCOME_SUCCESS)
         await page.get_by_role("button", name="Confirm").click()
         await expect(page.locator("#run-head h1")).to_contain_text("COMPLETE")
         await expect(page.locator(".wanted")).to_contain_text("and keep the old flag")

@@ -9,7 +9,6 @@ from playwright.async_api import Browser, expect
 
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
-from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from tests.e2e.consoles import PHONE, console, viewed
 from tests.scenarios.planes import NOBODY, WISH
 
@@ -158,7 +157,7 @@ def _multiply(path: Path, copies: int) -> None:
 async def test_at_phone_width_nothing_is_cut_off(tmp_path: Path, browser: Browser) -> None:
     async with console(tmp_path) as here, viewed(browser, PHONE) as view:
         await here.plane.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_SILENT)
-        run = await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        run = await here.plane.taken((await here.plane.submit()).id)
         for path in ("/runs", f"/runs/{run.id}", "/people", "/agents", "/router"):
             page = await view.open(here, path)
             await expect(page.locator("main h1").first).to_be_visible()

@@ -11,6 +11,8 @@ import grpc
 
 from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.handoff.v1 import delivery_pb2 as delivery
+from pointsman.api.orchestrator.v1 import agent_pb2 as agents
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
@@ -115,6 +117,18 @@ class Plane:
         found = await eventually(check, seconds)
         assert found is not None
         return found
+
+    async def taken(self, run_id: str) -> runs.Run:
+        """The run, once an agent holds the lease on its code: a mock has then chosen what it does."""
+        run = await self.reached(run_id, runs.RUN_STATE_CODER_EXEC)
+        held = [assignments.ASSIGNMENT_STATE_LEASED]
+
+        async def check() -> bool:
+            request = agents.ListAssignmentsRequest(run_id=run_id, states=held)
+            return bool((await self.agents.ListAssignments(request)).assignments)
+
+        await eventually(check)
+        return run
 
     async def answer(self, run: runs.Run, kind: runs.AnswerKind.ValueType, **details: Any) -> runs.Run:
         """Answer the run's question."""

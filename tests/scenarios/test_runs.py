@@ -116,7 +116,7 @@ async def test_a_mock_that_is_healed_lets_the_clarified_run_complete(tmp_path: P
 async def test_cancel_ends_the_run_its_pipelines_and_its_workflow(tmp_path: Path) -> None:
     async with plane(tmp_path) as here:
         await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
-        run = await here.reached((await here.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        run = await here.taken((await here.submit()).id)
         cancelled = await here.runs.CancelRun(pb.CancelRunRequest(request_id="c", run_id=run.id, reason="enough"))
         assert cancelled.run.state == runs.RUN_STATE_CANCELLED
         assert cancelled.run.end_reason == "cancelled: enough"
@@ -135,7 +135,7 @@ async def test_cancel_ends_the_run_its_pipelines_and_its_workflow(tmp_path: Path
 async def test_a_changed_requirement_patches_the_plan_and_the_run_completes(tmp_path: Path) -> None:
     async with plane(tmp_path) as here:
         await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
-        run = await here.reached((await here.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        run = await here.taken((await here.submit()).id)
         await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SUCCESS)
         changed = pb.ChangeRequirementRequest(request_id="c", run_id=run.id, message="and keep the old flag")
         await here.runs.ChangeRequirement(changed)
@@ -157,7 +157,7 @@ async def test_a_run_goes_on_after_the_control_plane_was_stopped_in_the_middle(t
 async def test_unfinished_work_is_asked_about_resumed_and_the_message_follows_by_itself(tmp_path: Path) -> None:
     async with plane(tmp_path) as here:
         await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
-        first = await here.reached((await here.submit(session_id="s")).id, runs.RUN_STATE_CODER_EXEC)
+        first = await here.taken((await here.submit(session_id="s")).id)
         second = await here.asked((await here.submit("Rename the function in src/lexer.py", session_id="s")).id)
         assert second.question.kind == runs.QUESTION_KIND_CONFLICT
         await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SUCCESS)
@@ -186,7 +186,7 @@ async def test_ended_runs_are_forgotten_in_all_stores_and_live_ones_never(tmp_pa
     async with plane(tmp_path) as here:
         ended = await here.ended((await here.submit()).id)
         await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
-        live = await here.reached((await here.submit("Rename the class in src/lexer.py")).id, runs.RUN_STATE_CODER_EXEC)
+        live = await here.taken((await here.submit("Rename the class in src/lexer.py")).id)
     async with plane(tmp_path, NOBODY, retention_days=1e-9) as here:
 
         async def is_gone() -> bool:
@@ -208,7 +208,7 @@ async def test_ended_runs_are_forgotten_in_all_stores_and_live_ones_never(tmp_pa
 async def test_the_kept_message_of_a_resumed_run_starts_by_itself_after_complete(tmp_path: Path) -> None:
     async with plane(tmp_path) as here:
         await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
-        first = await here.reached((await here.submit(session_id="s")).id, runs.RUN_STATE_CODER_EXEC)
+        first = await here.taken((await here.submit(session_id="s")).id)
         rival = await here.asked((await here.submit("Rename the function in src/lexer.py", session_id="s")).id)
         await here.answer(rival, runs.ANSWER_KIND_SWITCH)
         await here.ended(first.id)
