@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install -q --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
@@ -17,15 +18,16 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Pointsman needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(RUN_STAMP): requirements.lock pyproject.toml | $(VENV)/bin/python
+$(RUN_STAMP): requirements.lock requirements-build.lock pyproject.toml | $(VENV)/bin/python
 	@echo "installing locked dependencies into $(VENV) (once, about a minute)"
-	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PIP) --require-hashes -r requirements.lock -r requirements-build.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(DEV_STAMP): requirements-dev.lock pyproject.toml | $(VENV)/bin/python
 	@echo "installing locked dependencies and tools into $(VENV) (once, about a minute)"
-	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PIP) --require-hashes -r requirements-dev.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ $(RUN_STAMP)
 
 run: $(RUN_STAMP) ## start an embedded control plane and take one task to COMPLETE (TASK="…")
@@ -59,9 +61,10 @@ proto: $(DEV_STAMP) ## generate pointsman/api from protos/
 	@$(BIN)/python protos/generate.py
 	@PYTHONPATH=. $(BIN)/python protos/openapi.py
 
-lock: ## resolve the dependencies anew into the two lock files (needs uv)
+lock: ## resolve the dependencies anew into the lock files (needs uv)
 	uv lock --upgrade
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --no-default-groups -o requirements.lock
+	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --only-group build -o requirements-build.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --group dev -o requirements-dev.lock
 
 screenshots: $(DEV_STAMP) ## take the README's pictures of the console (needs chromium)
