@@ -89,7 +89,8 @@ class Database:
 
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+            driver: Any = connection.connection.driver_connection
+            driver.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
 
         return engine
 

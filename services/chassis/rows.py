@@ -29,7 +29,7 @@ class _Rows:
 
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Any:
         """Execute it for all rows; the cursor, whose rowcount holds once the statement has been answered."""
-        cursor: Any = connection.connection.cursor()
+        cursor: Any = connection.connection.driver_connection.cursor()  # type: ignore[union-attr]
         if self._as_json:
             cursor.execute(self._text, {ROWS: to_text(rows)})
         elif len(self._names) == 1:

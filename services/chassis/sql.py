@@ -55,7 +55,7 @@ class Prepared:
 
     def start(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
         """Execute it once; the cursor, which inside `pipelined` waits for its rows only when they are fetched."""
-        cursor = connection.connection.cursor()
+        cursor: Any = connection.connection.driver_connection.cursor()  # type: ignore[union-attr]
         given = {**self._literals, **parameters} if self._literals else parameters
         cursor.execute(self._text, self._arrange(given))
         return cursor
