@@ -19,7 +19,7 @@ from pointsman.services.orchestrator.domain import (
 )
 from pointsman.services.orchestrator.domain.commands import ANSWERS, Ack
 from pointsman.services.orchestrator.domain.fold import apply
-from pointsman.services.orchestrator.domain.handin import complete, expire, fail, lease_lost
+from pointsman.services.orchestrator.domain.handin import complete, expire, fail, lease_lost, leased
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.table import ROWS, VERSION
 from pointsman.services.orchestrator.domain.turn import WALL_CLOCK, Action, Turn
@@ -77,6 +77,7 @@ def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> 
 def _hand_in(turn: Turn, command: commands.CompleteAssignment | commands.FailAssignment) -> commands.HandIn:
     if turn.run.ended:
         raise lease_lost(command.assignment_id, "the run has ended")
+    leased(turn, command)
     if _over_limit(turn):
         return commands.HandIn(accepted=True)
     if isinstance(command, commands.CompleteAssignment):

@@ -41,7 +41,7 @@ EXPECTED: Mapping[Purpose, tuple[type, str]] = {
 
 def complete(turn: Turn, command: CompleteAssignment) -> HandIn:
     """Take a result; one that does not fit counts as a failed attempt, and says which field."""
-    assignment, lease = _leased(turn, command)
+    assignment, lease = leased(turn, command)
     problem = _problem(turn, assignment, command.result)
     if problem is not None:
         error = f"{problem.field}: {problem.problem}"
@@ -54,7 +54,7 @@ def complete(turn: Turn, command: CompleteAssignment) -> HandIn:
 
 def fail(turn: Turn, command: FailAssignment) -> HandIn:
     """An agent gives up: another attempt, or the end of it."""
-    assignment, lease = _leased(turn, command)
+    assignment, lease = leased(turn, command)
     if command.permanent:
         lease = Lease(lease.agent_id, lease.epoch, MAX_ATTEMPTS, leased=True)
     _fail_attempt(turn, assignment, lease, command.error, command.usage)
@@ -69,7 +69,8 @@ def expire(turn: Turn, command: ExpireAssignment) -> None:
         _fail_attempt(turn, assignment, exhausted, "the lease ran out", Usage())
 
 
-def _leased(turn: Turn, command: CompleteAssignment | FailAssignment) -> tuple[Assignment, Lease]:
+def leased(turn: Turn, command: CompleteAssignment | FailAssignment) -> tuple[Assignment, Lease]:
+    """The assignment and its lease, if it is the one who hands in that holds it."""
     assignment = turn.run.assignments.get(command.assignment_id)
     lease: Lease | None = turn.leases.get(command.assignment_id)
     if assignment is None or lease is None or not lease.leased:

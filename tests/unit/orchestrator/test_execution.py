@@ -311,6 +311,22 @@ def test_the_transition_limit_is_a_fatal_error() -> None:
     assert "20 transitions" in driver.run.end_reason
 
 
+def test_who_lost_the_lease_is_told_so_also_when_the_transition_limit_is_reached() -> None:
+    so_far = Driver().submit().settle().run.spent.transitions
+    driver = Driver().with_budget(transitions=so_far).submit().settle()
+    assignment = driver.open()[0]
+    lost = driver.lease(assignment.assignment_id, "slow")
+    driver.lease(assignment.assignment_id, "quick")
+    with pytest.raises(Refusal) as caught:
+        driver.send(
+            commands.CompleteAssignment(
+                "run_1", assignment.assignment_id, lost, "slow", commands.ResearchResult(0.9, "{}")
+            )
+        )
+    assert caught.value.reason is Reason.LEASE_LOST
+    assert not driver.is_in(State.FAILED)
+
+
 def test_no_more_tasks_are_claimed_than_may_run_at_the_same_time() -> None:
     driver = Driver(ALL).with_budget(fan_out=2).submit().settle()
     driver.hand_in(driver.open(Purpose.PLAN)[0], commands.PlanResult(plan("T1", "T2", "T3")))
