@@ -3,7 +3,10 @@
 import asyncio
 import json
 import os
+import re
+import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -20,9 +23,14 @@ from pointsman.cli.migrate import migrations_of
 from pointsman.cli.plane import CONTEXTS, LOCK
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migration_states
+from pointsman.services.chassis.migrate import MigrationState, migration_states
 from pointsman.services.chassis.owner import owner_of
 from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.gateway.config import GatewaySettings
+
+LEAST_GIT = (2, 38)
+"""The first git that can merge without a working tree."""
 
 app = typer.Typer(add_completion=False)
 
@@ -39,7 +47,7 @@ class Finding:
 
 @app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False) -> None:
-    """Check Python, data directory, databases, migrations, ports and peers; exit 1 if something needs fixing."""
+    """Check Python, git, data directory, databases, migrations, ports and peers; exit 1 if something needs fixing."""
     findings = [*_machine(), *_stores(), *_serving()]
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
@@ -55,11 +63,23 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Findings as JSO
 def _machine() -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("python", sys.version_info >= (3, 11), version)
+    yield _git()
     folder = load(StoreSettings).directory
     present = folder if folder.exists() else next(parent for parent in folder.parents if parent.exists())
     writable = os.access(present, os.W_OK)
     advice = "" if writable else "make it writable, or set POINTSMAN_DATA to a directory of yours"
     yield Finding("data directory", writable, str(folder), advice)
+
+
+def _git() -> Finding:
+    advice = f"install git {'.'.join(map(str, LEAST_GIT))} or newer: agents work in worktrees, and results are branches"
+    command = shutil.which("git")
+    if command is None:
+        return Finding("git", ok=False, detail="not found", advice=advice)
+    printed = subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603 - git itself
+    version = re.search(r"(\d+)\.(\d+)", printed)
+    recent = version is not None and tuple(map(int, version.groups())) >= LEAST_GIT
+    return Finding("git", recent, printed.removeprefix("git version "), "" if recent else advice)
 
 
 def _stores() -> Iterator[Finding]:
@@ -71,19 +91,26 @@ def _stores() -> Iterator[Finding]:
         database = Database(stores.url_for(name), name)
         try:
             database.read_now(lambda connection: connection.execute(text("SELECT 1")))
-            missing = [state.line for state in migration_states(database, migrations_of(name)) if not state.is_current]
-            advice = "run `pointsman migrate`" if missing else ""
-            detail = (
-                f"reachable; migrations missing: {', '.join(missing)}" if missing else "reachable, migrations current"
-            )
-            yield Finding(f"{name} store", not missing, detail, advice)
-        except SQLAlchemyError as error:
-            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+            yield _migrated(name, migration_states(database, migrations_of(name)))
+        except (SQLAlchemyError, Refusal) as error:
+            cause = error.__cause__ or error
+            reason = str(getattr(cause, "orig", cause)).strip().splitlines()[0]
             yield Finding(
                 f"{name} store", ok=False, detail=reason, advice="check POINTSMAN_DATABASE_URL and that the server runs"
             )
         finally:
             database.close()
+
+
+def _migrated(name: str, states: list[MigrationState]) -> Finding:
+    missing = [state.line for state in states if not state.is_current]
+    if missing:
+        detail, advice = f"reachable; migrations missing: {', '.join(missing)}", "run `pointsman migrate`"
+    elif any(state.is_ahead for state in states):
+        detail, advice = "reachable; migrated by a newer version, which this one can serve beside", ""
+    else:
+        detail, advice = "reachable, migrations current", ""
+    return Finding(f"{name} store", not missing, detail, advice)
 
 
 def _serving() -> Iterator[Finding]:
@@ -94,12 +121,17 @@ def _serving() -> Iterator[Finding]:
         for name in CONTEXTS:
             yield asyncio.run(_health(name, getattr(peers, name)))
         return
-    settings = load(ServerSettings)
+    server, gateway = load(ServerSettings), load(GatewaySettings)
+    yield _port(
+        "port", server.host, server.port, "POINTSMAN_SERVER_PORT, or POINTSMAN_SERVER if that is a control plane"
+    )
+    yield _port("console port", gateway.host, gateway.port, "POINTSMAN_GATEWAY_PORT")
+
+
+def _port(check: str, host: str, port: int, setting: str) -> Finding:
     with socket.socket() as probe:
-        free = probe.connect_ex((settings.host, settings.port)) != 0
-    detail = f"{settings.address} is {'free' if free else 'taken'}; no control plane runs on this data directory"
-    advice = "" if free else "set POINTSMAN_SERVER_PORT, or POINTSMAN_SERVER if that is a control plane of yours"
-    yield Finding("port", free, detail, advice)
+        free = port == 0 or probe.connect_ex((host, port)) != 0
+    return Finding(check, free, f"{host}:{port} is {'free' if free else 'taken'}", "" if free else f"set {setting}")
 
 
 async def _health(name: str, address: str) -> Finding:

@@ -19,6 +19,8 @@ from pointsman.services.chassis.store import EFFECTS, TIMERS, Store
 CLAIM_LIMIT = 100
 LOOK_PAUSE_SECONDS = 0.02
 """Timers that are set at the same time are looked at once, not each by itself."""
+MAX_TIMER_DOUBLINGS = 7
+"""A timer that cannot be fired is tried about once an hour in the end."""
 TRANSIENT = frozenset({Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED, Code.RESOURCE_EXHAUSTED, Code.ABORTED})
 
 log = structlog.get_logger()
@@ -320,11 +322,11 @@ class _TimerStatements:
         return connection.execute(self._next).scalar_one_or_none()
 
     def claim(self, connection: Connection, now_us: int) -> list[FiredTimer]:
-        """Lease what is due, so that one replica fires it."""
+        """Lease what is due, so that one replica fires it; one that keeps failing is held longer each time."""
         rows = connection.execute(self._due, {"now_us": now_us}).mappings().all()
-        until_us = now_us + LEASE_SECONDS * 1_000_000
         if rows:
-            connection.execute(self._lease, [_timer_key(row) | {"lease_until_us": until_us} for row in rows])
+            leases = [_timer_key(row) | {"lease_until_us": now_us + _timer_lease_us(row["attempts"])} for row in rows]
+            connection.execute(self._lease, leases)
         return [fired_timer(row) for row in rows]
 
     def forget(self, connection: Connection, timer: FiredTimer) -> None:
@@ -346,6 +348,10 @@ def _mine(row: Any) -> dict[str, Any]:
 
 def _timer_key(row: Any) -> dict[str, Any]:
     return {"of_entity": row["entity_id"], "of_name": row["name"], "of_seq": row["seq"]}
+
+
+def _timer_lease_us(attempts: int) -> int:
+    return LEASE_SECONDS * 2 ** min(attempts, MAX_TIMER_DOUBLINGS) * 1_000_000
 
 
 def _fault(error: Exception) -> Refusal:

@@ -23,11 +23,13 @@ class MigrationState:
     line: str
     current: str | None
     newest: str
+    is_ahead: bool = False
+    """Whether a newer version of the software has migrated it already."""
 
     @property
     def is_current(self) -> bool:
         """Whether nothing is left to do."""
-        return self.current == self.newest
+        return self.is_ahead or self.current == self.newest
 
 
 def migrate(database: Database, context_migrations: Path | None) -> None:
@@ -45,12 +47,14 @@ def migration_states(database: Database, context_migrations: Path | None) -> lis
     """How far each line of a store's migrations has come."""
 
     def query(connection: Connection) -> list[MigrationState]:
-        return [
-            MigrationState(line, _current(connection, line), _newest(line, folder))
-            for line, folder in _lines(context_migrations)
-        ]
+        return [_state(connection, line, folder) for line, folder in _lines(context_migrations)]
 
     return database.read_now(query)
+
+
+def _state(connection: Connection, line: str, folder: Path) -> MigrationState:
+    current = _current(connection, line)
+    return MigrationState(line, current, _newest(line, folder), _is_ahead(current, _config(line, folder)))
 
 
 def _lines(context_migrations: Path | None) -> list[tuple[str, Path]]:

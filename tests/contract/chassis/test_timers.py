@@ -127,7 +127,7 @@ async def test_a_timer_cancelled_while_it_fires_does_not_fire(database_url: str)
         assert (await state_of(counters, "c1")).rung == 0
 
 
-async def test_a_timer_whose_firing_failed_fires_again_after_its_lease(database_url: str) -> None:
+async def test_a_timer_whose_firing_failed_fires_again_after_a_lease_that_doubles_each_time(database_url: str) -> None:
     clock = FakeClock()
     async with opened(database_url, clock) as counters:
         failures: list[Exception] = [Refusal(Reason.UNAVAILABLE, "away"), RuntimeError("bug")]
@@ -139,9 +139,11 @@ async def test_a_timer_whose_firing_failed_fires_again_after_its_lease(database_
 
         runner = TimerRunner(counters.store, fire)
         await counters.ledger.submit(a_caller(), Add("c1", 1, ring_after_seconds=0))
-        for fired in (1, 0, 1, 0, 1, 0):
-            assert await runner.fire_due() == fired
-            clock.advance(seconds=0 if fired else LEASE_SECONDS)
+        for attempt in range(3):
+            assert await runner.fire_due() == 1
+            clock.advance(seconds=LEASE_SECONDS * 2**attempt - 1)
+            assert await runner.fire_due() == 0
+            clock.advance(seconds=1)
         assert (await state_of(counters, "c1")).rung == 1
 
 

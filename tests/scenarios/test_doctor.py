@@ -1,0 +1,88 @@
+"""`pointsman doctor` on healthy and on broken set-ups: each finding says what to do."""
+
+import json
+import socket
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.scenarios.commands import finished, running
+
+NEWER = "9999"
+
+
+def findings(data: Path, **environment: str) -> tuple[int, dict[str, Any]]:
+    """The exit code, and what was found, by the check's name."""
+    settings = {"POINTSMAN_SERVER_PORT": "0", "POINTSMAN_GATEWAY_PORT": "0"}
+    code, printed = finished("doctor", "--json", POINTSMAN_DATA=str(data), **(settings | environment))
+    return code, {finding["check"]: finding for finding in json.loads(printed)}
+
+
+@contextmanager
+def taken_port() -> Iterator[str]:
+    """A port of loopback on which somebody listens."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        yield str(server.getsockname()[1])
+
+
+def test_an_empty_machine_is_fine_and_every_check_says_what_it_saw(tmp_path: Path) -> None:
+    code, found = findings(tmp_path / "new")
+    assert code == 0, found
+    assert all(finding["ok"] and finding["detail"] for finding in found.values())
+    assert {"python", "git", "data directory", "router store", "port", "console port"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("setting", "check"), [("POINTSMAN_SERVER_PORT", "port"), ("POINTSMAN_GATEWAY_PORT", "console port")]
+)
+def test_a_taken_port_is_named_with_the_setting_that_changes_it(tmp_path: Path, setting: str, check: str) -> None:
+    with taken_port() as port:
+        code, found = findings(tmp_path, **{setting: port})
+    assert code == 1
+    assert port in found[check]["detail"]
+    assert setting in found[check]["advice"]
+
+
+def test_without_git_it_says_which_git_to_install(tmp_path: Path) -> None:
+    code, found = findings(tmp_path, PATH=str(tmp_path))
+    assert code == 1
+    assert "2.38" in found["git"]["advice"]
+
+
+def test_migrated_stores_are_current_behind_or_ahead(tmp_path: Path) -> None:
+    assert finished("migrate", POINTSMAN_DATA=str(tmp_path))[0] == 0
+    assert findings(tmp_path)[1]["workflow store"]["detail"] == "reachable, migrations current"
+    with closing(sqlite3.connect(tmp_path / "workflow.db")) as store, store:
+        store.execute("UPDATE context_version SET version_num = ?", (NEWER,))
+    with closing(sqlite3.connect(tmp_path / "router.db")) as store, store:
+        store.execute("DELETE FROM context_version")
+    code, found = findings(tmp_path)
+    assert code == 1
+    assert found["workflow store"]["ok"]
+    assert "newer version" in found["workflow store"]["detail"]
+    assert found["router store"]["advice"] == "run `pointsman migrate`"
+
+
+def test_a_database_that_is_away_is_told_by_store(tmp_path: Path) -> None:
+    with taken_port() as port:
+        away = port
+    code, found = findings(tmp_path, POINTSMAN_DATABASE_URL=f"postgresql://nobody@127.0.0.1:{away}/none")
+    assert code == 1
+    assert "POINTSMAN_DATABASE_URL" in found["pipeline store"]["advice"]
+
+
+def test_a_running_control_plane_is_asked_for_its_health_and_a_dead_one_is_named(tmp_path: Path) -> None:
+    with running("up", "--port", "0", POINTSMAN_DATA=str(tmp_path), POINTSMAN_GATEWAY_PORT="0") as plane:
+        plane.line_with(" up at ")
+        code, found = findings(tmp_path)
+        assert code == 0, found
+        assert found["orchestrator service"]["detail"].endswith(": serving")
+    with taken_port() as port:
+        away = f"127.0.0.1:{port}"
+    code, found = findings(tmp_path, POINTSMAN_SERVER=away)
+    assert code == 1
+    assert found["orchestrator service"]["detail"] == f"{away}: UNAVAILABLE"
