@@ -29,7 +29,7 @@ class Template:
 TEMPLATES: Mapping[str, Template] = {
     template.id: template
     for template in (
-        Template("full", "a large piece of work, from plan to documentation", tuple(StageKind)),
+        Template("full", "a large piece of work, from plan to documentation", tuple(str(kind) for kind in StageKind)),
         Template(
             "standard", "a feature with a plan and a structure", ("PLAN", "ARCH", "DEV", "REVIEW", "TEST", "DOCS")
         ),

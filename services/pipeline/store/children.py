@@ -110,9 +110,9 @@ class PipelineChildren:
         missing = [key for key, pipeline in states.items() if pipeline.head.shape not in graphs]
         if missing:
             found = self._find_shapes.fetch(connection, {"entities": packed(self._database, missing)})
-            for _, body in found:
+            for pipeline_id, body in found:
                 graph = Graph(from_text(body, tuple[Node, ...]))
-                graphs[graph.digest] = graph
+                graphs[states[pipeline_id].head.shape] = graph
                 self._remember(graph)
         for pipeline in states.values():
             pipeline.graph = graphs[pipeline.head.shape]
