@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, MetaData
@@ -26,12 +27,16 @@ class Store:
         self.metadata = metadata
         self.tables = chassis_tables(metadata)
         self.owner = new_id("proc", database.clock.now())
-        self.hub = Hub()
         self.writer = Writer(database)
+        self.hub = Hub(self.writer.post)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._deliver: Callable[[Sequence[Any]], None] | None = None
         self.ledgers: list[Any] = []
         """Each kind of entity that is kept here; a ledger adds itself."""
+        self.gauges: list[Callable[[Connection], None]] = []
+        """What else is measured now and then, by reading; a context adds its own."""
+        self.next_look_us: float = 0
+        """When this process looks for due timers anyway: only one that is due earlier is news."""
         self._jobs = _Jobs()
         self._listener: Listener | None = None
 
@@ -47,12 +52,8 @@ class Store:
 
     def hand_over(self, effects: Sequence[Any]) -> None:
         """Start the first delivery of effects that were just committed; from the writing thread."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._deliver_now, effects)
-
-    def _deliver_now(self, effects: Sequence[Any]) -> None:
-        if self._deliver is not None:
-            self._deliver(effects)
+        if self._loop is not None and self._deliver is not None:
+            self.writer.post(self._loop, partial(self._deliver, effects))
 
     async def take_over(self) -> None:
         """A file has one owner: what a process before this one held when it died is free again at once."""

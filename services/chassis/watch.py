@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import msgspec
 import psycopg
@@ -22,7 +23,8 @@ log = structlog.get_logger()
 class Hub:
     """Wakes those who wait; it carries no data, so that a missed wake costs time and never a row."""
 
-    def __init__(self) -> None:
+    def __init__(self, post: Callable[[asyncio.AbstractEventLoop, Callable[[], None]], None]) -> None:
+        self._post = post
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: dict[str, set[asyncio.Event]] = {}
 
@@ -46,9 +48,8 @@ class Hub:
 
     def announce(self, names: Iterable[str]) -> None:
         """Wake whoever waits for one of the names; from any thread."""
-        loop = self._loop
-        if loop is not None and not loop.is_closed() and self._waiting:
-            loop.call_soon_threadsafe(self._wake, tuple(names))
+        if self._loop is not None and self._waiting:
+            self._post(self._loop, partial(self._wake, tuple(names)))
 
     def _wake(self, names: tuple[str, ...]) -> None:
         for name in (*names, ANY):

@@ -5,7 +5,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
@@ -71,8 +71,16 @@ class Writer:
         self._connection: Connection | None = None
         self._took = metrics.commit_seconds.labels(database.schema)
         self._size = metrics.batch_size.labels(database.schema)
+        self._posted: dict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = {}
         self._thread = threading.Thread(target=self._work, name=f"{database.schema}-write", daemon=True)
         self._thread.start()
+
+    def post(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+        """Call back on an event loop; what the writing thread posts after a commit goes with that batch's answers."""
+        if threading.current_thread() is self._thread:
+            self._posted.setdefault(loop, []).append(callback)
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(callback)
 
     async def write(self, handler: BatchHandler, item: Any) -> Any:
         """Hand an item to its handler in the next batch; the handler's outcome, or the refusal raised."""
@@ -96,7 +104,7 @@ class Writer:
             tickets, open_for_work = self._gather(first)
             if tickets:
                 self._run(tickets)
-                _answer(tickets)
+                self._answer(tickets)
         self._drop_connection()
 
     def _gather(self, first: _Ticket | None) -> tuple[list[_Ticket], bool]:
@@ -167,6 +175,16 @@ class Writer:
         for group in groups.values():
             _tell(group)
 
+    def _answer(self, tickets: Sequence[_Ticket]) -> None:
+        """Wake the callers and whoever waits for news, once per event loop: each wake costs a switch of threads."""
+        posted, self._posted = self._posted, {}
+        answered: dict[asyncio.AbstractEventLoop, list[_Ticket]] = {}
+        for ticket in tickets:
+            answered.setdefault(ticket.loop, []).append(ticket)
+        for loop in answered | posted:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_settle, answered.get(loop, ()), posted.get(loop, ()))
+
     def _connect(self) -> Connection:
         if self._connection is None:
             try:
@@ -191,17 +209,7 @@ def _tell(group: Sequence[_Ticket]) -> None:
         log.error("news_failed", handler=type(group[0].handler).__name__, error=repr(error)[:300])
 
 
-def _answer(tickets: Sequence[_Ticket]) -> None:
-    """Wake the callers, once per event loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Ticket]] = {}
-    for ticket in tickets:
-        by_loop.setdefault(ticket.loop, []).append(ticket)
-    for loop, group in by_loop.items():
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(_settle, group)
-
-
-def _settle(tickets: Sequence[_Ticket]) -> None:
+def _settle(tickets: Sequence[_Ticket], callbacks: Sequence[Callable[[], None]]) -> None:
     for ticket in tickets:
         if ticket.future.done():
             continue
@@ -209,6 +217,8 @@ def _settle(tickets: Sequence[_Ticket]) -> None:
             ticket.future.set_exception(ticket.outcome)
         else:
             ticket.future.set_result(ticket.outcome)
+    for callback in callbacks:
+        callback()
 
 
 def _worth_retrying(error: BaseException) -> bool:
