@@ -88,6 +88,22 @@ class StoreSettings(BaseSettings):
         return self.data.expanduser().resolve()
 
 
+class TelemetrySettings(BaseSettings):
+    """How spans are exported; where to is for the standard OTEL_ variables. Environment: POINTSMAN_TELEMETRY_<NAME>."""
+
+    model_config = SettingsConfigDict(env_prefix="POINTSMAN_TELEMETRY_", frozen=True, extra="forbid")
+
+    cpu_share: float = Field(
+        default=0.02, gt=0, le=1, description="How much of a core the export of transitions takes while there is work."
+    )
+    catch_up_seconds: float = Field(
+        default=60.0, ge=0, description="How far behind it may fall before it takes what it needs."
+    )
+    sample_transitions: bool = Field(
+        default=False, description="Whether OTEL_TRACES_SAMPLER may drop transitions too; else every one is exported."
+    )
+
+
 class ClientSettings(BaseSettings):
     """How this process shows itself to servers that use TLS. Environment: POINTSMAN_CLIENT_<NAME>."""
 

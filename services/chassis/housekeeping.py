@@ -1,13 +1,14 @@
 """What every store needs done in the background: its clock, its old answers, its gauges, its spans."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Sequence
 
 from sqlalchemy import Connection, func, select
 
+from pointsman.otlp import exports_spans
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis.config import TelemetrySettings, load
 from pointsman.services.chassis.store import Store
 
 CLOCK_SECONDS = 20.0
@@ -15,7 +16,6 @@ MEASURE_SECONDS = 10.0
 FORGET_SECONDS = 3600.0
 IDEMPOTENCY_DAYS = 7
 FORGET_ROWS = 1000
-OTLP_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 Work = Callable[[], Awaitable[None]]
 
@@ -67,12 +67,15 @@ def _measure(connection: Connection, store: Store) -> None:
     metrics.outbox_pending.labels(name).set(pending)
     metrics.outbox_lag.labels(name).set(max(0, now_us - (oldest_us or now_us)) / 1_000_000)
     metrics.timers_late.labels(name).set(max(0, now_us - (due_us or now_us)) / 1_000_000)
+    for gauge in store.gauges:
+        gauge(connection)
 
 
 def _span_loops(name: str, store: Store) -> Sequence[tuple[str, Work]]:
     """Spans are exported only where the standard variables name a collector."""
-    if not any(os.environ.get(variable) for variable in OTLP_VARIABLES):
+    if not exports_spans():
         return ()
-    from pointsman.services.chassis.spans import SpanFollower, otlp_exporter  # noqa: PLC0415 - slow to import
+    from pointsman.otlp.sending import new_sender  # noqa: PLC0415 - slow to import
+    from pointsman.services.chassis.spans import SpanFollower  # noqa: PLC0415 - as above
 
-    return (("spans", SpanFollower(store, name, store.machines, otlp_exporter()).run),)
+    return (("spans", SpanFollower(store, name, new_sender(), load(TelemetrySettings)).run),)

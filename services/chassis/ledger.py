@@ -1,6 +1,6 @@
 """The one way to change state: load, decide, and write journal, state, outbox and answer in one transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
@@ -13,13 +13,14 @@ from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import DIGESTED, chain, from_text, to_text
 from pointsman.services.chassis.crash import CrashPoint, reach
-from pointsman.services.chassis.machine import Command, Decision, Machine
+from pointsman.services.chassis.machine import Command, Decision, Event, Machine
 from pointsman.services.chassis.outbox import Delivery, OutboxWriter
 from pointsman.services.chassis.refusals import Reason, Refusal, not_found
 from pointsman.services.chassis.rows import insert_rows, update_rows
 from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
 from pointsman.services.chassis.store import Store
-from pointsman.services.chassis.telemetry import new_traceparent
+from pointsman.services.chassis.telemetry import current_traceparent, new_traceparent, step_traceparent
+from pointsman.services.chassis.tracing import Commit, Moved, tracing
 from pointsman.services.chassis.watch import channel, pack
 from pointsman.services.chassis.writer import LostRaceError
 
@@ -27,13 +28,15 @@ State = TypeVar("State")
 _digested = itemgetter(*DIGESTED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Submission:
     """A command on its way to its entity, with who sent it and what it acknowledges."""
 
     command: Command
     caller: Caller
     acknowledges: Delivery | None = None
+    step: str = ""
+    """The trace context of the transition it led to, where spans are exported."""
 
 
 @dataclass(slots=True)
@@ -47,6 +50,7 @@ class Change(Generic[State]):
     digest: str
     loaded_version: int
     traceparent: str
+    """The trace of its run, else its own."""
     created_at_us: int
     entered_at_us: int
     """When it came into the state it is in."""
@@ -54,6 +58,8 @@ class Change(Generic[State]):
     rows: list[dict[str, Any]] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
     """The events of this batch, in order: what the children have to follow."""
+    trace: str = ""
+    """The trace of its last transition: what never ends has no trace to itself and is found in its caller's."""
 
     @property
     def is_new(self) -> bool:
@@ -82,9 +88,16 @@ class Children(Protocol[State]):
 class Ledger(Generic[State]):
     """Commands of one kind of entity, decided by its machine and committed by the store's writer."""
 
-    def __init__(self, store: Store, machine: Machine[State], children: Children[State] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        machine: Machine[State],
+        children: Children[State] | None = None,
+        measure: Callable[[Event], None] | None = None,
+    ) -> None:
         self.store = store
         self.machine = machine
+        self._measure = measure
         store.ledgers.append(self)
         self._children = children
         self._body_type: Any = children.body_type if children else machine.state_type
@@ -98,7 +111,11 @@ class Ledger(Generic[State]):
 
     async def submit(self, caller: Caller, command: Command, acknowledges: Delivery | None = None) -> Any:
         """Decide the command and commit what it leads to; the answer, the first one if it was asked before."""
-        return await self.store.writer.write(self, Submission(command, caller, acknowledges))
+        item = Submission(command, caller, acknowledges)
+        answer = await self.store.writer.write(self, item)
+        if item.step and not current_traceparent.get():
+            current_traceparent.set(item.step)
+        return answer
 
     def load(self, connection: Connection, project: str, entity_id: str) -> State:
         """The state's body for reading, or not found."""
@@ -123,14 +140,28 @@ class Ledger(Generic[State]):
         self._write(connection, batch)
         return outcomes
 
-    def committed(self, items: Sequence[Submission], outcomes: Sequence[Any]) -> None:  # noqa: ARG002
+    def committed(self, items: Sequence[Submission], outcomes: Sequence[Any]) -> None:  # noqa: ARG002 - the outcomes
         """Wake watchers and loops, and hand the new effects over for their first delivery."""
         batch, self._batch = self._batch, None
         if batch is not None and batch.journal_rows:
             self.store.announce({change.entity_id for change in batch.changes.values() if change.rows})
             metrics.count_transitions(self.store.database.schema, batch.journal_rows)
             metrics.observe_dwells(self.store.database.schema, self.machine.kind, batch.dwells)
+            self._observe(batch, len(items))
         self._outbox.committed()
+
+    def _observe(self, batch: "_Batch[State]", commands: int) -> None:
+        """Let the context count what its events mean, and note the commit's span."""
+        moved = [change for change in batch.changes.values() if change.rows]
+        if self._measure is not None:
+            for change in moved:
+                for event in change.events:
+                    self._measure(event)
+        if tracing.is_on:
+            database = self.store.database
+            system, end_us = "postgresql" if database.is_postgresql else "sqlite", to_us(database.clock.now())
+            commit = Commit(database.schema, system, commands, len(batch.journal_rows), batch.now_us, end_us)
+            tracing.committed(commit, [Moved(one.trace, one.entity_id, one.version) for one in moved])
 
     def _load(self, connection: Connection, batch: "_Batch[State]", items: Sequence[Submission]) -> "_Answered":
         """The batch's entities into memory; which of its requests were answered before, and how."""
@@ -207,6 +238,8 @@ class Ledger(Generic[State]):
         decision = self.machine.decide(change.state, item.command, batch.now)
         batch.changes[entity_id] = change
         self._fold(batch, change, caller, decision)
+        if tracing.is_on and decision.events:
+            item.step = step_traceparent(change.trace, entity_id, change.version)
         batch.answers[_key(item)] = (caller.fingerprint, decision.answer)
         batch.answer_rows.append(_answer_row(item, decision.answer, batch.now_us))
         self._outbox.collect(batch.now_us, change, decision, item)
@@ -215,6 +248,7 @@ class Ledger(Generic[State]):
     def _fold(self, batch: "_Batch[State]", change: Change[State], caller: Caller, decision: Decision) -> None:
         at_us = batch.now_us
         for event in decision.events:
+            owner = self.machine.run_id(change.state) if change.state is not None else ""
             change.state = self.machine.apply(change.state, event, batch.now)
             change.version += 1
             if event.source != event.target:
@@ -222,6 +256,8 @@ class Ledger(Generic[State]):
                 change.entered_at_us = at_us
             payload = to_text(event.data)
             run_id = self.machine.run_id(change.state)
+            if run_id != owner and caller.traceparent:
+                change.traceparent = caller.traceparent
             row = {
                 "entity_id": change.entity_id, "seq": change.version, "kind": self.machine.kind,
                 "project": change.project, "run_id": run_id, "machine_version": self.machine.version, "at_us": at_us,
@@ -232,6 +268,7 @@ class Ledger(Generic[State]):
             change.rows.append(row)
             change.events.append(event)
             batch.journal_rows.append(row)
+        change.trace = change.traceparent if self.machine.terminal else caller.traceparent or change.traceparent
 
     def _write(self, connection: Connection, batch: "_Batch[State]") -> None:
         changed = [change for change in batch.changes.values() if change.rows]
@@ -338,7 +375,9 @@ class _Statements:
         return self._update_entity.run(connection, moved) if moved else None
 
 
-_UPDATED = ("run_id", "machine_version", "version", "status", "digest", "entered_at_us", "updated_at_us", "body")
+_UPDATED = (
+    "run_id", "machine_version", "version", "status", "digest", "traceparent", "entered_at_us", "updated_at_us", "body",
+)  # fmt: skip
 
 
 def _key(item: Submission) -> tuple[str, str]:

@@ -6,6 +6,8 @@ from typing import Any
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+from pointsman.services.chassis.tracing import tracing
+
 SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60, 600, 3600, 86400)
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 60)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -42,10 +44,30 @@ lease_expiries = Counter(
     "pointsman_lease_expiries", "Leases of assignments that ran out, by capability.", ("capability",)
 )
 decisions = Counter("pointsman_router_decisions", "Routing decisions by mode and confidence.", ("mode", "confidence"))
+retries = Counter("pointsman_retries", "Work that is done again, by what: assignment, stage, task.", ("what",))
+forced_stages = Counter(
+    "pointsman_forced_stages", "Stages that went on without a proof, by why: a correction's name.", ("cause",)
+)
+barrier_waits = Counter(
+    "pointsman_barrier_waits",
+    "Members that waited at a barrier, and how barriers ended: resolved, timed_out.",
+    ("how",),
+)
+rejected_claims = Counter(
+    "pointsman_rejected_claims", "Claims of work that were not accepted, by who or what rejected them.", ("cause",)
+)
+spans_sent = Counter("pointsman_spans_sent", "Transitions that arrived at the collector as spans.", ("store",))
+span_lag = Gauge(
+    "pointsman_span_lag_seconds", "Age of the oldest transition that is not at the collector yet.", ("store",)
+)
+spans_dropped = Counter(
+    "pointsman_spans_dropped", "Spans of calls, commits and agents that were dropped; transitions never are."
+)
 
 DECLARED = (
     transitions, dwell, batch_size, commit_seconds, calls, outbox_pending, outbox_lag, timers_late, deliveries,
-    queue_depth, queue_age, lease_expiries, decisions,
+    queue_depth, queue_age, lease_expiries, decisions, retries, forced_stages, barrier_waits, rejected_claims,
+    spans_sent, span_lag, spans_dropped,
 )  # fmt: skip
 
 
@@ -62,6 +84,8 @@ class CallTimes:
         if times is None:
             times = self._by_code[code] = calls.labels(self._method, str(code))
         times.observe(seconds)
+        if tracing.is_on:
+            tracing.call_served(self._method, str(code), seconds)
 
 
 def declared_names() -> set[str]:

@@ -203,7 +203,7 @@ def fired_timer(row: Any) -> FiredTimer:
 
 def _step(change: "Change[Any]") -> str:
     """The trace context of the transition that asked for it: what it leads to hangs below."""
-    return step_traceparent(change.traceparent, change.entity_id, change.version)
+    return step_traceparent(change.trace, change.entity_id, change.version)
 
 
 def _effect_row(now_us: int, change: "Change[Any]", number: int, effect: Effect) -> dict[str, Any]:

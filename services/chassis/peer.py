@@ -1,6 +1,7 @@
 """Clients of other services: deadline, retry of safe outages, trace and project passed on, errors as refusals."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -9,6 +10,7 @@ import grpc
 
 from pointsman.services.chassis.config import ClientSettings, load
 from pointsman.services.chassis.errors import refusal_from
+from pointsman.services.chassis.tracing import tracing
 
 Stub = TypeVar("Stub")
 
@@ -73,15 +75,29 @@ class _TokenFile(grpc.AuthMetadataPlugin):
 class Peer(Generic[Stub]):
     """One service seen from another: every call has a deadline, a project and a trace."""
 
-    def __init__(self, channel: grpc.aio.Channel, stub: Callable[[grpc.aio.Channel], Stub]) -> None:
+    def __init__(self, channel: grpc.aio.Channel, stub: Callable[[grpc.aio.Channel], Stub], service: str = "") -> None:
         self.stub = stub(channel)
+        self._service = service
+        """Who calls, for the spans of its calls."""
 
     async def call(self, method: Callable[..., Any], request: Any, project: str, traceparent: str) -> Any:
-        """Call a method of the stub; what the peer refuses is raised as its refusal."""
+        """Call a method of the stub; what the peer refuses is raised as its refusal.
+
+        The peer gets the transition's own context, not this call's: its spans hang below something that is never lost.
+        """
+        code, begun = "CANCELLED", time.monotonic()
         try:
-            return await method(request, timeout=DEADLINE_SECONDS, metadata=metadata_for(project, traceparent))
+            answer = await method(request, timeout=DEADLINE_SECONDS, metadata=metadata_for(project, traceparent))
+            code = "OK"
         except grpc.aio.AioRpcError as error:
+            code = error.code().name
             raise refusal_from(error) from None
+        else:
+            return answer
+        finally:
+            if tracing.is_on:
+                name = getattr(method, "_method", b"").decode()
+                tracing.call_made(traceparent, self._service, name, (code, time.monotonic() - begun))
 
 
 def metadata_for(project: str, traceparent: str) -> tuple[tuple[str, str], ...]:

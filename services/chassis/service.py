@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 from google.protobuf.descriptor import ServiceDescriptor
 
+from pointsman.otlp import exports_spans
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.housekeeping import housekeeping
@@ -17,6 +18,7 @@ from pointsman.services.chassis.loop import Loops
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.server import Server
 from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.tracing import tracing
 
 SWITCH_INTERVAL_SECONDS = 0.0005
 
@@ -54,6 +56,7 @@ class Running:
                 await service.close()
             if service.store is not None:
                 service.store.close()
+        await asyncio.to_thread(tracing.stop)
 
 
 async def start(build: Callable[[str], Sequence[Service]], settings: ServerSettings) -> Running:
@@ -71,6 +74,10 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
             service.store.start()
         for descriptor, servicer in service.servicers:
             server.add(descriptor, servicer)
+    if exports_spans():
+        from pointsman.otlp.recorder import new_recorder  # noqa: PLC0415 - slow to import
+
+        tracing.start(lambda: new_recorder(metrics.spans_dropped.inc))
     if settings.metrics_port:
         metrics.serve_metrics(settings.metrics_port, settings.host)
     await server.start()

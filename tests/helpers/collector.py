@@ -1,7 +1,11 @@
-"""A real OTLP/gRPC collector on loopback that keeps what arrives."""
+"""A real OTLP collector on loopback, over gRPC and over HTTP, that keeps what arrives."""
 
+import asyncio
+import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
 import grpc
@@ -13,6 +17,8 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
 
     def __init__(self) -> None:
         self.spans: list[Any] = []
+        self.resources: list[dict[str, str]] = []
+        self.headers: list[dict[str, str]] = []
         self.endpoint = ""
         self.refuse = 0
 
@@ -21,19 +27,37 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
         if self.refuse > 0:
             self.refuse -= 1
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not now")
+        self.headers.append({key: str(value) for key, value in context.invocation_metadata()})
+        self.keep(request)
+        return trace_service_pb2.ExportTraceServiceResponse()
+
+    def keep(self, request: Any) -> None:
+        """Take a batch."""
         for resource in request.resource_spans:
+            self.resources.append(values_of(resource.resource))
             for scope in resource.scope_spans:
                 self.spans.extend(scope.spans)
-        return trace_service_pb2.ExportTraceServiceResponse()
 
     def by_id(self) -> dict[str, Any]:
         """The spans by id; one that was sent twice is there once."""
         return {span.span_id.hex(): span for span in self.spans}
 
+    def of_trace(self, trace_id: str) -> dict[str, Any]:
+        """The spans of one trace, by id."""
+        return {key: span for key, span in self.by_id().items() if span.trace_id.hex() == trace_id}
+
+
+def values_of(holder: Any) -> dict[str, str]:
+    """The attributes of a span or a resource, as text."""
+    return {
+        pair.key: pair.value.string_value if pair.value.HasField("string_value") else str(pair.value.int_value)
+        for pair in holder.attributes
+    }
+
 
 @asynccontextmanager
 async def collector() -> AsyncIterator[Collector]:
-    """A collector that listens until the end of the block."""
+    """A collector that listens for gRPC until the end of the block."""
     server = grpc.aio.server()
     kept = Collector()
     trace_service_pb2_grpc.add_TraceServiceServicer_to_server(kept, server)  # type: ignore[no-untyped-call]
@@ -44,3 +68,33 @@ async def collector() -> AsyncIterator[Collector]:
         yield kept
     finally:
         await server.stop(None)
+
+
+@asynccontextmanager
+async def http_collector() -> AsyncIterator[Collector]:
+    """A collector that listens for HTTP until the end of the block."""
+    kept = Collector()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            kept.headers.append({key.lower(): value for key, value in self.headers.items()} | {"path": self.path})
+            plain = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
+            kept.keep(trace_service_pb2.ExportTraceServiceRequest.FromString(plain))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_arguments: object) -> None:
+            """Keep quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    kept.endpoint = f"127.0.0.1:{server.server_port}"
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield kept
+    finally:
+        await asyncio.to_thread(server.shutdown)
+        server.server_close()
+        thread.join()

@@ -1,6 +1,8 @@
 """The rows of a run beyond its body: written as its events say, loaded as its commands need."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, MetaData, bindparam, select
@@ -12,11 +14,14 @@ from pointsman.services.chassis.machine import Event
 from pointsman.services.chassis.rows import insert_rows, update_rows, upsert_rows
 from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.telemetry import step_traceparent
 from pointsman.services.orchestrator.domain import facts
 from pointsman.services.orchestrator.domain.run import Run, RunState
 from pointsman.services.orchestrator.domain.values import Lease
-from pointsman.services.orchestrator.domain.words import TERMINAL, AssignmentEnd, Capability, Fact, State
+from pointsman.services.orchestrator.domain.words import TERMINAL, AssignmentEnd, Fact, State
 from pointsman.services.orchestrator.store import tables
+from pointsman.services.orchestrator.store.agents import Present
+from pointsman.services.orchestrator.store.artifacts import Artifacts
 
 ASSIGNMENTS = "#assignments"
 OPEN = "OPEN"
@@ -29,10 +34,11 @@ class RunChildren:
     body_type: type = Run
 
     def __init__(
-        self, store: Store, metadata: MetaData, present: Callable[[Connection], dict[str, frozenset[Capability]]]
+        self, store: Store, metadata: MetaData, present: Callable[[Connection], dict[str, tuple[Present, ...]]]
     ):
         self._store = store
         self._present = present
+        self.artifacts = Artifacts(store, metadata)
         self.index = tables.run_index(metadata)
         self.assignments = tables.assignments(metadata)
         self.documents = tables.documents(metadata)
@@ -90,13 +96,16 @@ class RunChildren:
     def _note_presence(self, connection: Connection, states: Mapping[str, RunState]) -> None:
         present = self._present(connection)
         for state in states.values():
-            state.present = present.get(state.run.order.project, frozenset())
+            order = state.run.order
+            able = (agent.can(order.repository_id) for agent in present.get(order.project, ()))
+            state.present = frozenset(chain.from_iterable(able))
 
     def save(self, connection: Connection, changes: Sequence[Change[RunState]]) -> None:
         """Follow the events of the batch."""
         written = _Rows()
         for change in changes:
-            for event in change.events:
+            for seq, event in enumerate(change.events, change.loaded_version + 1):
+                written.step = (change.traceparent, change.entity_id, seq)
                 written.take(change, event)
         for statement, rows in (
             (self._insert_index, written.index),
@@ -107,7 +116,11 @@ class RunChildren:
         ):
             if rows:
                 statement.run(connection, rows)
-        for rare, rows in ((self._spend, written.spent), (self._cancel_all, written.cancelled)):
+        for rare, rows in (
+            (self._spend, written.spent),
+            (self._cancel_all, written.cancelled),
+            (self.artifacts.insert_use, written.uses),
+        ):
             if rows:
                 connection.execute(rare, rows)
         if written.assigned or written.reopened:
@@ -125,7 +138,10 @@ class _Rows:
         self.closed: list[dict[str, Any]] = []
         self.spent: list[dict[str, Any]] = []
         self.documents: dict[tuple[str, str], dict[str, Any]] = {}
+        self.uses: list[dict[str, Any]] = []
         self.reopened = False
+        self.step = ("", "", 0)
+        """Where in the run's trace the event is that is being followed."""
 
     def take(self, change: Change[RunState], event: Event) -> None:
         """Add what one event asks for."""
@@ -151,7 +167,7 @@ class _Rows:
             "status": OPEN, "capability": str(item.capability), "excluded_agent": item.excluded_agent,
             "repository_id": run.order.repository_id if item.needs_repository else "", "agent_id": "", "epoch": 0,
             "attempt": 0, "lease_until_us": 0, "priority": run.order.priority, "deadline_us": deadline_us,
-            "created_at_us": to_us(change.at), "traceparent": run.order.traceparent, "poll_id": "", "tokens": 0,
+            "created_at_us": to_us(change.at), "traceparent": step_traceparent(*self.step), "poll_id": "", "tokens": 0,
             "cost_micros": 0, "body": to_text(item),
         }  # fmt: skip
         self.assigned.append(row)
@@ -175,8 +191,14 @@ class _Rows:
         """A document; a later one of the same name replaces it."""
         row = {"entity_id": change.entity_id, "name": name, "body": body}
         self.documents[change.entity_id, name] = row
+        if '"sha256"' in body:
+            named = dict.fromkeys(_NAMED_ARTIFACT.findall(body))
+            self.uses += [
+                {"entity_id": change.entity_id, "project": change.project, "sha256": digest} for digest in named
+            ]
 
 
+_NAMED_ARTIFACT = re.compile(r'"sha256":\s*"([0-9a-f]{64})"')
 TERMINAL_NAMES = frozenset(str(state) for state in State if state in TERMINAL)
 _FOLLOW: Mapping[str, Callable[[_Rows, Change[RunState], Any], None]] = {
     str(Fact.SUBMITTED): _Rows.submitted,

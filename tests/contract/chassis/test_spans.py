@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
+from pointsman.otlp.sending import OverGrpc
 from pointsman.services.chassis import spans
 from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.config import TelemetrySettings
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.spans import SpanFollower
@@ -22,8 +23,8 @@ OUTER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 @asynccontextmanager
 async def following(counters: CounterStore, kept: Collector) -> AsyncIterator[None]:
-    exporter = OTLPSpanExporter(kept.endpoint, insecure=True, timeout=2)
-    task = asyncio.create_task(SpanFollower(counters.store, "counter", [], exporter).run())
+    exporter = OverGrpc(kept.endpoint, insecure=True, timeout=2)
+    task = asyncio.create_task(SpanFollower(counters.store, "counter", exporter, TelemetrySettings()).run())
     try:
         yield
     finally:
@@ -46,7 +47,7 @@ async def test_every_transition_arrives_once_under_its_derived_id(database_url: 
         await eventually(lambda: arrived(kept, wanted))
     assert len(kept.spans) == 20
     assert {span.trace_id.hex() for span in kept.spans} == {OUTER[3:35]}
-    assert {span.parent_span_id.hex() for span in kept.spans} == {transition_span_id("c1", 0)}
+    assert {span.parent_span_id.hex() for span in kept.spans} == {OUTER[36:52]}
     counters.store.close()
 
 

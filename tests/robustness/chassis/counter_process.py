@@ -19,7 +19,7 @@ from pointsman.services.chassis.clock import SystemClock
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.service import Service, serve_until_stopped
-from pointsman.services.chassis.telemetry import configure_logs
+from pointsman.services.chassis.logs import configure_logs
 from tests.helpers.counter import SERVICE, Add, CounterServicer, build, counter_pb2
 
 

@@ -1,0 +1,75 @@
+"""The way to the collector, by the OpenTelemetry exporters: endpoint, headers, TLS, compression and retries as OTEL_ says."""
+
+from typing import Protocol
+
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.resource.v1 import resource_pb2
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace.sampling import Decision, Sampler
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+
+from pointsman.otlp import HTTP, protocol
+from pointsman.otlp.span import resource_of
+
+
+class Sender(Protocol):
+    """Sends requests; blocks, and does not raise."""
+
+    def send(self, request: ExportTraceServiceRequest) -> bool:
+        """Whether the collector took it."""
+
+    def shutdown(self) -> None:
+        """Send no more."""
+
+
+class OverGrpc(GrpcExporter):
+    """OTLP/gRPC."""
+
+    def send(self, request: ExportTraceServiceRequest) -> bool:
+        """Whether the collector took it."""
+        return self._export(request) is SpanExportResult.SUCCESS  # type: ignore[arg-type]
+
+    def _translate_data(self, data: ExportTraceServiceRequest) -> ExportTraceServiceRequest:  # type: ignore[override]
+        return data
+
+    def _count_data(self, data: ExportTraceServiceRequest) -> int:  # type: ignore[override]
+        return sum(len(scope.spans) for resource in data.resource_spans for scope in resource.scope_spans)
+
+
+class OverHttp(HttpExporter):
+    """OTLP/HTTP with protobuf."""
+
+    def send(self, request: ExportTraceServiceRequest) -> bool:
+        """Whether the collector took it."""
+        return bool(self._client.export(request.SerializeToString()).success)
+
+
+def new_sender() -> Sender:
+    """The exporter that the standard variables ask for."""
+    return OverHttp() if protocol() == HTTP else OverGrpc()
+
+
+def new_resource(service: str, instance_id: str = "") -> resource_pb2.Resource:
+    """Who sends: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win over what we know ourselves."""
+    own = {"service.name": f"pointsman-{service}", "service.namespace": "pointsman"}
+    if instance_id:
+        own["service.instance.id"] = instance_id
+    return resource_of(Resource.create(own).merge(OTELResourceDetector().detect()).attributes)
+
+
+def new_sampler() -> Sampler:
+    """What OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG say; without them, whatever the parent does."""
+    return TracerProvider(shutdown_on_exit=False).sampler
+
+
+def is_sampled(sampler: Sampler, traceparent: str) -> bool:
+    """Whether a span below this context is to be recorded."""
+    trace_id, flags = int(traceparent[3:35], 16), TraceFlags(int(traceparent[53:55], 16))
+    parent = NonRecordingSpan(SpanContext(trace_id, int(traceparent[36:52], 16), is_remote=True, trace_flags=flags))
+    result = sampler.should_sample(set_span_in_context(parent, Context()), trace_id, "")
+    return result.decision is Decision.RECORD_AND_SAMPLE

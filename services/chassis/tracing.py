@@ -1,0 +1,114 @@
+"""The spans of calls and commits, each below the transition that it belongs to; noted only where spans are exported."""
+
+from collections.abc import Callable, Sequence
+from secrets import token_hex
+from typing import NamedTuple, Protocol
+
+from pointsman.otlp.noted import Kind, Noted, now_ns
+from pointsman.services.chassis.telemetry import current_traceparent, step_traceparent
+
+MAX_LINKS = 31
+FAULTS = frozenset({"INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN"})
+"""How a server's own failures end; that a caller was refused is no failure of the server's."""
+
+
+class Recorder(Protocol):
+    """Keeps spans and sends them, without making anybody wait."""
+
+    def note(self, noted: Noted) -> None:
+        """Keep it for the next sending."""
+
+    def close(self) -> None:
+        """Send what is there and stop."""
+
+
+class Moved(NamedTuple):
+    """Where in the traces a commit has moved an entity: the entity's trace, its id, its last transition."""
+
+    traceparent: str
+    entity_id: str
+    seq: int
+
+
+class Commit(NamedTuple):
+    """One joined commit, as its span tells of it."""
+
+    store: str
+    system: str
+    commands: int
+    transitions: int
+    begin_us: int
+    end_us: int
+
+
+class Tracing:
+    """The process's notes of calls and commits; while `is_on` is false nobody calls them."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self._recorder: Recorder | None = None
+        self._users = 0
+
+    def start(self, new_recorder: Callable[[], Recorder]) -> None:
+        """Take notes from now on, with the recorder that all services of the process share."""
+        self._users += 1
+        if self._recorder is None:
+            self._recorder, self.is_on = new_recorder(), True
+
+    def stop(self) -> None:
+        """Send what was noted, once the last service has stopped."""
+        if self._recorder is None:
+            return
+        self._users -= 1
+        if self._users == 0:
+            recorder, self._recorder, self.is_on = self._recorder, None, False
+            recorder.close()
+
+    def call_served(self, method: str, code: str, seconds: float) -> None:
+        """A call was answered here: below what its caller named, else below the transition that it led to."""
+        self._call(current_traceparent.get(), _service_of(method), method, (code, seconds), is_server=True)
+
+    def call_made(self, traceparent: str, service: str, method: str, ended: tuple[str, float]) -> None:
+        """A call was made from here: below the transition that asked for it."""
+        self._call(traceparent, service, method, ended, is_server=False)
+
+    def _call(self, traceparent: str, service: str, method: str, ended: tuple[str, float], *, is_server: bool) -> None:
+        """Calls that belong to no trace have no span; pointsman_rpc_seconds counts them all."""
+        if not traceparent or self._recorder is None:
+            return
+        code, seconds = ended
+        end_ns = now_ns()
+        name = method.removeprefix("/")
+        attributes = {"rpc.system.name": "grpc", "rpc.method": name, "rpc.response.status_code": code}
+        failed = code in FAULTS if is_server else code != "OK"
+        if failed:
+            attributes["error.type"] = code
+        kind = Kind.SERVER if is_server else Kind.CLIENT
+        begin_ns = end_ns - int(seconds * 1e9)
+        self._recorder.note(Noted(service, name, kind, traceparent, token_hex(8), begin_ns, end_ns, attributes, failed))
+
+    def committed(self, commit: Commit, moved: Sequence[Moved]) -> None:
+        """A batch is durable: below the first transition it wrote, linked with those of the other entities."""
+        if self._recorder is None:
+            return
+        first, *others = (step_traceparent(*one) for one in moved[: MAX_LINKS + 1])
+        attributes: dict[str, str | int] = {
+            "db.system.name": commit.system,
+            "db.namespace": commit.store,
+            "db.operation.name": "COMMIT",
+            "db.operation.batch.size": commit.commands,
+            "pointsman.commit.transitions": commit.transitions,
+        }
+        times_ns = (commit.begin_us * 1000, commit.end_us * 1000)
+        name = f"COMMIT {commit.store}"
+        self._recorder.note(
+            Noted(commit.store, name, Kind.CLIENT, first, token_hex(8), *times_ns, attributes, links=tuple(others))
+        )
+
+
+def _service_of(method: str) -> str:
+    """The context of `/pointsman.api.<context>.v1.…`, or whatever stands there."""
+    return method.split(".")[2] if method.count(".") > 2 else "service"
+
+
+tracing = Tracing()
