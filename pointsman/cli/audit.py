@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pointsman.api.common.v1.common_pb2 import Transition
-from pointsman.api.orchestrator.v1.orchestrator_pb2 import GetMachineResponse
+from pointsman.api.orchestrator.v1.machine_pb2 import GetMachineResponse
 from pointsman.api.orchestrator.v1.run_pb2 import RunState
 from pointsman.cli import EXIT_FAILED
 from pointsman.cli.asking import AsJson, InProject, ServerAt, ask, print_json

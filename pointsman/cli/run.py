@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,8 +13,16 @@ from typing import Annotated
 
 import typer
 
+from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO, RESUME_YES, SubmitResponse
-from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, AnswerKind, Budget, Repository, Run
+from pointsman.api.orchestrator.v1.run_pb2 import (
+    RUN_STATE_COMPLETE,
+    AnswerKind,
+    Budget,
+    ExecutionMode,
+    Repository,
+    Run,
+)
 from pointsman.cli.deliver import NotDelivered, put_on_branch
 from pointsman.cli.following import TERMINAL, delivery_lines, exit_code, follow, question_lines
 from pointsman.cli.plane import control_plane
@@ -39,6 +46,15 @@ class Resume(StrEnum):
     NO = "no"
 
 
+class Mode(StrEnum):
+    """When the work pauses for a person."""
+
+    STEP = "step"
+    PHASE = "phase"
+    QUALITY_GATE = "quality_gate"
+
+
+_MODES = {mode: ExecutionMode.Value(f"EXECUTION_MODE_{mode.upper()}") for mode in Mode}
 _RESUMES = {Resume.ASK: RESUME_ASK, Resume.YES: RESUME_YES, Resume.NO: RESUME_NO}
 
 
@@ -64,9 +80,15 @@ def run(  # noqa: PLR0913 - one parameter per option
     command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
     env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to --command, several times.")] = None,
     pipeline: Annotated[str, typer.Option(help="The pipeline template for each task.")] = "",
+    mode: Annotated[Mode, typer.Option(help="When the work pauses for a person.")] = Mode.QUALITY_GATE,
     strict: Annotated[bool, typer.Option("--strict", help="Errors of the zero-decision audit block the plan.")] = False,
-    verify: Annotated[list[str] | None, typer.Option(help="A command that proves the work, several times.")] = None,
-    accept: Annotated[list[str] | None, typer.Option(help="What must hold besides, in words, several times.")] = None,
+    verify: Annotated[
+        list[str] | None, typer.Option(help="A command that proves the work, several times; each is proven apart.")
+    ] = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(help="What must hold besides, in words, several times; each needs a claim that stands."),
+    ] = None,
     budget: Annotated[
         str, typer.Option(help=f"For example assignments=50,minutes=30; also {', '.join(BUDGET_FIELDS)}.")
     ] = "",
@@ -84,10 +106,14 @@ def run(  # noqa: PLR0913 - one parameter per option
     """Submit a task and follow it to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
     profile = profile_for(agent, command, env or ())
     folder = _folder(repo)
-    terms = [f"\n\nIt must hold that: {statement}" for statement in accept or ()]
     order = Order(
-        task + "".join(terms),
-        verify_command=_verify_command(verify or ()),
+        task,
+        verify_commands=[_arguments(command) for command in verify or ()],
+        criteria=[
+            AcceptanceCriterion(id=f"A{number}", statement=statement, required=True)
+            for number, statement in enumerate(accept or (), 1)
+        ],
+        mode=_MODES[mode],
         template=pipeline,
         require_audit=strict,
         budget=parse_budget(budget),
@@ -110,11 +136,15 @@ def _hire(profile: Profile | None) -> Hire:
     return Hire(roles, profile)
 
 
-def _verify_command(commands: Sequence[str]) -> tuple[str, ...]:
-    """One command as its argument list; several, which are the user's own words, one after the other."""
-    if len(commands) > 1:
-        return ("sh", "-ec", "\n".join(commands))
-    return tuple(shlex.split(commands[0])) if commands else ()
+def _arguments(command: str) -> tuple[str, ...]:
+    """A command line as its argument list; whoever wants a shell names it: `sh -c '…'`."""
+    try:
+        arguments = tuple(shlex.split(command))
+    except ValueError as error:
+        fail_usage(f"--verify cannot be read: {error}: {command}")
+    if not arguments:
+        fail_usage("--verify needs a command")
+    return arguments
 
 
 def parse_budget(given: str) -> Budget | None:
@@ -170,11 +200,15 @@ async def order_on(wish: Wish, include_changes: bool) -> Order:
         print(f"left out, because uncommitted: {shown} (--include-changes takes them in)", file=sys.stderr)
     head = await text(wish.folder, "rev-parse", "HEAD")
     commit = await commit_of_changes(wish.folder) if changes and include_changes else head
-    command = wish.order.verify_command or await test_command_of(wish.folder, commit)
-    if command and not wish.order.verify_command:
-        _say(wish, f"proof: `{' '.join(command)}` (found in the repository; --verify names another)")
     repository = Repository(id=await repository_id(wish.folder), base_commit=commit)
-    return replace(wish.order, repository=repository, verify_command=command)
+    order = replace(wish.order, repository=repository)
+    if order.verify_commands:
+        return order
+    found = await test_command_of(wish.folder, commit)
+    if not found:
+        return order
+    _say(wish, f"proof: `{' '.join(found)}` (found in the repository; --verify names another)")
+    return replace(order, verify_commands=[found])
 
 
 def _say(wish: Wish, line: str) -> None:

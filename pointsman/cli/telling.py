@@ -58,6 +58,11 @@ def _ended(payload: dict[str, Any]) -> Iterator[Line]:
         yield Line(f"  {payload['agent_id']} failed for the last time: {_cut(payload['error'])}", "red")
 
 
+def _stage_failed(payload: dict[str, Any]) -> Iterator[Line]:
+    who = f" by {payload['agent_id']}" if payload["agent_id"] else ""
+    yield Line(f"  {payload['task_id']} {payload['stage']} failed{who}: {_cut(payload['reason'])}", "red")
+
+
 def _worked(payload: dict[str, Any]) -> Iterator[Line]:
     made = payload["work"]
     files = ", ".join(made["changed_files"]) or "no file"
@@ -111,6 +116,7 @@ _FACTS: Mapping[str, Callable[[dict[str, Any]], Iterator[Line]]] = {
     "assigned": _assigned,
     "assignment_retried": _retried,
     "assignment_ended": _ended,
+    "stage_failed": _stage_failed,
     "work_handed_in": _worked,
     "wave_verified": _verified,
     "task_judged": _judged,

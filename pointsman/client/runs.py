@@ -6,9 +6,21 @@ from typing import Any
 
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.handoff.v1.delivery_pb2 import Delivery
+from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
+from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence
+from pointsman.api.orchestrator.v1 import machine_pb2 as table
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
-from pointsman.api.orchestrator.v1.run_pb2 import AnswerKind, Budget, Repository, Run, RunState
+from pointsman.api.orchestrator.v1.run_pb2 import (
+    EXECUTION_MODE_QUALITY_GATE,
+    AnswerKind,
+    Budget,
+    ExecutionMode,
+    Repository,
+    Run,
+    RunState,
+    VerifyCommand,
+)
 from pointsman.client.calls import Calls, new_request_id
 
 
@@ -18,7 +30,12 @@ class Order:
 
     message: str
     repository: Repository | None = None
-    verify_command: Sequence[str] = ()
+    verify_commands: Sequence[Sequence[str]] = ()
+    """Commands that prove the work, each as its argument list; each is a required criterion of its own."""
+    criteria: Sequence[AcceptanceCriterion] = ()
+    """What must hold besides."""
+    mode: ExecutionMode.ValueType = EXECUTION_MODE_QUALITY_GATE
+    """When the work pauses for a person."""
     template: str = ""
     session_id: str = ""
     require_audit: bool = False
@@ -58,7 +75,9 @@ class Runs:
             mode_override=pb.MODE_OVERRIDE_ACTION if order.as_action else pb.MODE_OVERRIDE_UNSPECIFIED,
             resume=order.resume,
             repository=order.repository,
-            verify_command=order.verify_command,
+            verify_commands=[VerifyCommand(arguments=command) for command in order.verify_commands],
+            acceptance_criteria=order.criteria,
+            execution_mode=order.mode,
             template=order.template,
             require_audit=order.require_audit,
             budget=order.budget,
@@ -133,7 +152,14 @@ class Runs:
         answer: pb.GetDeliveryResponse = await self._calls.call(self._stub.GetDelivery, request)
         return answer.delivery
 
-    async def machine(self) -> pb.GetMachineResponse:
+    async def evidence(self, run_id: str, task_id: str = "") -> AsyncIterator[evidence.Attempt]:
+        """The attempts at a run's tasks, oldest first: claims with their evidence, findings, judgements, setbacks."""
+        request = evidence.GetEvidenceRequest(run_id=run_id, task_id=task_id)
+        async for page in self._calls.pages(self._stub.GetEvidence, request):
+            for attempt in page.attempts:
+                yield attempt
+
+    async def machine(self) -> table.GetMachineResponse:
         """The table of transitions."""
-        answer: pb.GetMachineResponse = await self._calls.call(self._stub.GetMachine, pb.GetMachineRequest())
+        answer: table.GetMachineResponse = await self._calls.call(self._stub.GetMachine, table.GetMachineRequest())
         return answer

@@ -56,8 +56,7 @@ class CommandAgent:
 
     async def _check_out(self, job: Job, bench: Bench) -> Clone | None:
         """The tree to work on: the coder's result for those who judge it, else the base."""
-        await self._workshop.look_up_repository(job)
-        if not job.assignment.repository.id:
+        if not self._workshop.has_repository(job):
             bench.tree.mkdir()
             return None
         clone = await self._workshop.clone_for(job)
@@ -124,7 +123,7 @@ def _variables(job: Job, bench: Bench) -> dict[str, str]:
         "POINTSMAN_TASK_ID": assignment.task_id,
         "POINTSMAN_STAGE": assignment.stage,
         "POINTSMAN_ATTEMPT": str(assignment.attempt),
-        "TRACEPARENT": assignment.traceparent,
+        "TRACEPARENT": job.traceparent or assignment.traceparent,
     }
 
 

@@ -35,7 +35,8 @@ Leave in {handoff}: summary.md (what you found), memory.jsonl (what to remember,
 PLAN = """\
 Make a plan; request.json in {handoff} has everything, with the plan so far and the reasons when it is to be patched. Leave {handoff}/plan.json:
 {{"tasks": [{{"id", "name", "actions": [], "files": [], "depends": [task ids], "acceptance_criteria": [{{"id", "statement", "verify_command": ["argument", "list"],
-"required": true}}]}}], "confidence": 0 to 1, "research_slots": [{{"id", "question"}}]}}.
+"required": true}}]}}], "confidence": 0 to 1, "research_slots": [{{"id", "question"}}]}}. Put each criterion of request.json's acceptance_criteria,
+as it is, into the task that meets it; one that you leave out is added to the last task.
 """
 DEBATE = """\
 Judge the plan in {handoff}/request.json. Leave {handoff}/decision.json: {{"decision": "pass"|"retry"|"replan", "feedback": [{{"key", "statement", "counter",
@@ -56,6 +57,9 @@ def prompt_for(lease: Lease, handoff: Path) -> str:
     intro = _task(work.handoff) if kind in ("stage", "review") else f"# What is wanted\n\n{_intent(lease)}\n"
     if kind == "stage":
         intro += f"\n# This stage: {work.stage}\n\n{work.directive}\n"
+    if lease.assignment.earlier_failures:
+        intro += "\n# Why earlier attempts at this were not taken\n\n"
+        intro += "".join(f"- {reason}\n" for reason in lease.assignment.earlier_failures)
     question = work.slot.question if kind == "research" else ""
     return f"{intro}\n# What to leave\n\n{_outcome(lease).format(handoff=handoff, question=question)}"
 

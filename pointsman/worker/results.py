@@ -42,9 +42,9 @@ def stage_result(result: Message) -> Message:
         return work.StageResult(route=work.StageRoute(verdict="PASS"), report_md=result.design_md)
     if isinstance(result, handoff.ReviewDecision):
         passed = result.decision == handoff.REVIEW_VERDICT_PASS
-        hint = "; ".join(item.statement for item in result.feedback)[:MAX_HINT]
+        said = "; ".join(item.statement for item in result.feedback)
         severity = handoff.SEVERITY_UNSPECIFIED if passed else handoff.SEVERITY_MEDIUM
-        route = work.StageRoute(verdict="PASS" if passed else "FAIL", severity=severity, hint=hint)
-        report = handoff.Document(text=hint) if hint else None
+        route = work.StageRoute(verdict="PASS" if passed else "FAIL", severity=severity, hint=said[:MAX_HINT])
+        report = handoff.Document(text=said) if said else None
         return work.StageResult(route=route, report_md=report)
     return result

@@ -8,6 +8,7 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.worker import proof
 from pointsman.worker.containment import Ended, Limits, Task, clean_environment, run
+from pointsman.worker.evidence import command_evidence
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.sdk import Job
 from pointsman.worker.workshop import Bench, Workshop, take_artifact, take_work
@@ -38,6 +39,16 @@ class _Runner:
         return self.ended[key]
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a task is merged and proven: the commit so far, folders, and what holds already."""
+
+    accepted: str
+    tree: Path
+    scratch: Path
+    standing: Sequence[AcceptanceCriterion]
+
+
 class Verifier:
     """Merges a wave's tasks in their order, proves each on the tree that it makes, and leaves out what fails."""
 
@@ -54,19 +65,16 @@ class Verifier:
             accepted = job.work.accepted_commit
             if not await clone.has(accepted):
                 await take_artifact(job.client, clone, job.work.accepted_bundle, accepted)
-            findings = []
+            findings: list[work.TaskFinding] = []
             for number, task in enumerate(job.work.tasks):
-                tree = bench.tree / str(number)
-                finding, accepted = await self._task(job, clone, task, (accepted, tree, bench.scratch))
+                place = _Place(accepted, bench.tree / str(number), bench.scratch, standing(job.work, findings))
+                finding, accepted = await self._task(job, clone, task, place)
                 findings.append(finding)
             return await _report(job, clone, findings, accepted)
 
-    async def _task(
-        self, job: Job, clone: Clone, task: work.VerifyTask, ground: tuple[str, Path, Path]
-    ) -> tuple[work.TaskFinding, str]:
+    async def _task(self, job: Job, clone: Clone, task: work.VerifyTask, place: _Place) -> tuple[work.TaskFinding, str]:
         """Merge and prove one task; the accepted commit moves only when everything holds."""
-        accepted, tree, scratch = ground
-        made = task.coder_result
+        accepted, made = place.accepted, task.coder_result
         try:
             await take_work(job.client, clone, made)
             merged = await clone.merge(accepted, made.result_commit, f"accept {task.task_id}")
@@ -74,16 +82,16 @@ class Verifier:
             return _refused(task, str(error)), accepted
         if merged.conflicts:
             return _refused(task, "it conflicts with work accepted before", merged.conflicts), accepted
-        await clone.check_out(merged.commit, tree)
+        await clone.check_out(merged.commit, place.tree)
         base = made.base_commit or accepted
         where = proof.Ground(
-            tree,
+            place.tree,
             await clone.tree_of(merged.commit),
             proof.digest_of(await clone.diff(base, made.result_commit)),
             frozenset(tuple(item.verify_command) for item in task.acceptance_criteria if item.verify_command),
-            _Runner(tree, scratch, self._limits).run,
+            _Runner(place.tree, place.scratch, self._limits).run,
         )
-        finding = await _prove(task, where)
+        finding = await _prove(task, where, place.standing)
         return finding, merged.commit if finding.accepted else accepted
 
     async def _without_repository(self, job: Job, bench: Bench) -> work.VerificationReport:
@@ -97,18 +105,28 @@ class Verifier:
         return work.VerificationReport(tasks=findings)
 
 
-async def _prove(task: work.VerifyTask, ground: proof.Ground) -> work.TaskFinding:
+def standing(request: work.VerifyRequest, findings: Sequence[work.TaskFinding]) -> list[AcceptanceCriterion]:
+    """The user's criteria that hold by now: those met before this wave, and those of the wave's accepted tasks."""
+    accepted = {finding.task_id for finding in findings if finding.accepted}
+    ahead = {item.id for task in request.tasks if task.task_id not in accepted for item in task.acceptance_criteria}
+    return [item for item in request.standing_criteria if item.id not in ahead]
+
+
+async def _prove(
+    task: work.VerifyTask, ground: proof.Ground, standing_ones: Sequence[AcceptanceCriterion] = ()
+) -> work.TaskFinding:
     """Files and diffs are looked at before anything runs, because commands can change files."""
     made = task.coder_result
     still = [item for item in made.evidence if item.kind not in proof.RUN_AGAIN]
     moving = [item for item in made.evidence if item.kind in proof.RUN_AGAIN]
     found = {item.id: await proof.judge(item, ground) for item in still}
     criteria = [await _criterion(item, ground) for item in task.acceptance_criteria if item.verify_command]
+    kept = [await _criterion(item, ground) for item in standing_ones]
     found |= {item.id: await proof.judge(item, ground) for item in moving}
     failed = {item.criterion_id for item in criteria if not item.passed}
     claims = [proof.judge_claim(claim, found, failed) for claim in made.claims]
-    finding = work.TaskFinding(task_id=task.task_id, claims=claims, criteria=criteria)
-    finding.accepted = _holds(task, finding)
+    finding = work.TaskFinding(task_id=task.task_id, claims=claims, criteria=[*criteria, *kept])
+    finding.accepted = _holds(task, finding) and all(item.passed for item in kept)
     return finding
 
 
@@ -117,11 +135,13 @@ async def _criterion(criterion: AcceptanceCriterion, ground: proof.Ground) -> wo
     detail = ended.excerpt(proof.DETAIL_LENGTH)
     if not ended.ok:
         detail = f"`{' '.join(criterion.verify_command)}`: {ended.reason}\n{detail}"[:DETAIL_BYTES]
-    return work.CriterionFinding(criterion_id=criterion.id, passed=ended.ok, detail=detail)
+    taken = command_evidence(criterion.id, criterion.verify_command, ended.exit_code, ended.output, ground.tree_hash)
+    taken.digest = ended.digest
+    return work.CriterionFinding(criterion_id=criterion.id, passed=ended.ok, detail=detail, evidence=taken)
 
 
 def _holds(task: work.VerifyTask, finding: work.TaskFinding) -> bool:
-    """No claim is a lie, every required command passes, and every required criterion has a supported claim."""
+    """No claim is a lie, no command that must pass fails, and every required criterion has a supported claim."""
     if any(claim.status in (proof.UNSUPPORTED, proof.MISSING) for claim in finding.claims):
         return False
     passed = {item.criterion_id for item in finding.criteria if item.passed}

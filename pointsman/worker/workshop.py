@@ -60,29 +60,31 @@ class Workshop:
         await self._require(clone, job, repository.base_commit)
         return clone
 
-    async def look_up_repository(self, job: Job) -> None:
-        """An assignment that needs no repository gets the run's all the same, where this worker has it to show."""
-        if not job.assignment.repository.id:
-            run = await job.client.runs.get(job.assignment.run_id)
-            if run.repository.id in self._clones:
-                job.assignment.repository.id = run.repository.id
-                job.assignment.repository.base_commit = run.accepted_commit or run.repository.base_commit
+    def has_repository(self, job: Job) -> bool:
+        """Whether the assignment is about a repository that this worker has to show."""
+        return job.assignment.repository.id in self._clones
 
     async def _require(self, clone: Clone, job: Job, commit: str) -> None:
         """A commit comes from the clone, else from the run's accepted bundle, else from the user's repository."""
         if await clone.has(commit):
             return
-        delivery = await job.client.runs.delivery(job.assignment.run_id)
+        bundle = job.assignment.base_bundle
         try:
-            run = await job.client.runs.get(job.assignment.run_id)
-            if not await clone.has(run.repository.base_commit):
-                await clone.fetch_source(run.repository.base_commit)
-            if delivery.accepted_commit == commit and delivery.bundle.sha256:
-                await take_artifact(job.client, clone, delivery.bundle, commit)
+            if bundle.sha256:
+                await self._prepare_for_bundle(clone, job)
+                await take_artifact(job.client, clone, bundle, commit)
+            else:
+                await clone.fetch_source(commit)
         except GitFailed as error:
             raise GiveUp(f"the base commit {commit} cannot be had: {error}") from None
         if not await clone.has(commit):
             raise GiveUp(f"the base commit {commit} is in neither the repository nor the accepted work")
+
+    async def _prepare_for_bundle(self, clone: Clone, job: Job) -> None:
+        """A bundle begins at the commit that the run was submitted with."""
+        run = await job.client.runs.get(job.assignment.run_id)
+        if not await clone.has(run.repository.base_commit):
+            await clone.fetch_source(run.repository.base_commit)
 
 
 async def take_artifact(client: Client, clone: Clone, bundle: ArtifactRef, commit: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pointsman.services.chassis import metrics
 from pointsman.services.chassis.auth import engine_caller
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.delivery import DeliveryPolicy, EffectHandlers, EffectRunner, TimerRunner
@@ -110,6 +111,8 @@ class Engine:
         if epic is not None:
             ended = (await self._store.view(effect.project, effect.entity_id)).run
             order = _next_order(ended.order, epic.epic_id, planned=epic.planned)
+            if epic.epic_id != ended.queued_epic_id:
+                order = replace(order, criteria=tuple(item for item in order.criteria if item.command))
             command = commands.Submit(new_id("run", self._store.now), epic.title, order, ended.budget)
             await self._tell_run(effect, command)
         return commands.CallDone(effect.entity_id, data.call_id)
@@ -131,6 +134,7 @@ class Engine:
                 await self._store.ledger.submit(
                     caller, commands.ExpireAssignment(row.entity_id, row.assignment_id, row.epoch)
                 )
+                metrics.lease_expiries.labels(row.capability).inc()
             await asyncio.sleep(self._settings.sweep_seconds)
 
     async def retention(self) -> None:
@@ -145,6 +149,9 @@ class Engine:
                 await self._store.store.perform(
                     lambda connection: self._store.forget(connection, row.entity_id, before_us)  # noqa: B023
                 )
+            await self._store.store.perform(
+                lambda connection: self._store.artifacts.forget_orphans(connection, before_us)  # noqa: B023
+            )
             await asyncio.sleep(RETENTION_PAUSE_SECONDS if len(old) < RETENTION_BATCH else 0)
 
 

@@ -51,9 +51,9 @@ class Peers:
     """The other services, seen from a run; every call is idempotent by its effect's id."""
 
     def __init__(self, channels: Channels) -> None:
-        self.router: Peer[Any] = Peer(channels.router, RouterServiceStub)
-        self.workflow: Peer[Any] = Peer(channels.workflow, WorkflowServiceStub)
-        self.pipeline: Peer[Any] = Peer(channels.pipeline, PipelineServiceStub)
+        self.router: Peer[Any] = Peer(channels.router, RouterServiceStub, STAND_IN)
+        self.workflow: Peer[Any] = Peer(channels.workflow, WorkflowServiceStub, STAND_IN)
+        self.pipeline: Peer[Any] = Peer(channels.pipeline, PipelineServiceStub, STAND_IN)
 
     async def classify(self, request: decision.ClassifyRequest, project: str, traceparent: str) -> Any:
         """The router's decision about a message."""
@@ -98,7 +98,9 @@ class Peers:
             intake_text=data.intent[:65000],
             priority=data.priority,
             settings=plans.ExecutionSettings(
-                execution_mode=model.EXECUTION_MODE_QUALITY_GATE, pause_before_commit=False, use_subagent=True
+                execution_mode=model.ExecutionMode.Value(f"EXECUTION_MODE_{data.mode}"),
+                pause_before_commit=False,
+                use_subagent=True,
             ),
         )
         if data.owned:
@@ -278,7 +280,8 @@ class Peers:
             request.transcript = data.transcript
         answer = await self._pipeline(effect, "CompleteStage", request)
         risks = tuple(answers.residual_risk(data.task_id, risk) for risk in answer.residual_risks)
-        return answers.pipeline_told(effect.entity_id, data, answer.state, answer.next, risks)
+        told = answers.pipeline_told(effect.entity_id, data, answer.state, answer.next, risks)
+        return replace(told, failure=answers.stage_failure(data, answer))
 
     async def see_pipeline(self, effect: PendingEffect, data: requests.Pipeline) -> Any:
         """How a pipeline is; what waits to be delegated is delegated."""

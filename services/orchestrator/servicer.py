@@ -9,12 +9,13 @@ from datetime import UTC
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence_pb
+from pointsman.api.orchestrator.v1 import machine_pb2 as machine_pb
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.router.v1 import decision_pb2 as decision
 from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.clock import from_us, to_us
-from pointsman.services.chassis.ids import new_id
 from pointsman.services.chassis.refusals import Refusal, invalid_field, not_found
 from pointsman.services.chassis.telemetry import new_traceparent
 from pointsman.services.chassis.wire import page_key, page_size, page_token, transition
@@ -28,7 +29,7 @@ from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore, RunFilter
 from pointsman.services.orchestrator.store.artifacts import Artifact
 from pointsman.services.orchestrator.store.exchange import NOTHING_GIVEN, Wanted, run_of
-from pointsman.services.orchestrator.wire import handoffs, leases, mocking, runs
+from pointsman.services.orchestrator.wire import evidence, handoffs, leases, machine, mocking, runs
 
 JOURNAL_ROWS = 10_000
 END_OF_TIME = 2**62
@@ -47,9 +48,9 @@ class OrchestratorServicer:
 
     async def Submit(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
         """Ask the router; a message that asks for action becomes a run."""
-        run_id = new_id("run", self._store.now)
+        run_id = run_id_for(caller.project, request.request_id)
         traceparent = caller.traceparent or new_traceparent(run_id)
-        decided = await self._peers.classify(_classify(request), caller.project, traceparent)
+        decided = await self._peers.classify(_classify(request, run_id), caller.project, traceparent)
         shown = runs.shown_routing(decided)
         if decided.mode != decision.MODE_ACTION or decided.fast_path:
             return pb.SubmitResponse(routing=shown)
@@ -69,9 +70,15 @@ class OrchestratorServicer:
         """Runs, newest first."""
         size, key = page_size(request.page), page_key(request.page.page_token, 2) or (END_OF_TIME, "")
         wanted, place = _run_filter(request, caller.project), (int(key[0]), str(key[1]))
-        views = await self._store.store.database.read(lambda c: self._store.runs(c, wanted, place, size))
+        views, newest = await self._store.store.database.read(
+            lambda connection: (
+                self._store.runs(connection, wanted, place, size),
+                self._store.newest_position(connection),
+            )
+        )
         next_token = page_token(views[-1].created_at_us, views[-1].run.run_id) if len(views) == size else ""
-        return pb.ListRunsResponse(runs=[runs.run(view) for view in views], next_page_token=next_token)
+        shown = [runs.run(view) for view in views]
+        return pb.ListRunsResponse(runs=shown, next_page_token=next_token, newest_position=newest)
 
     async def ChangeRequirement(
         self, request: pb.ChangeRequirementRequest, caller: Caller
@@ -125,9 +132,33 @@ class OrchestratorServicer:
         )
         return pb.GetDeliveryResponse(delivery=runs.deliver(desk, rows))
 
-    async def GetMachine(self, request: pb.GetMachineRequest, caller: Caller) -> pb.GetMachineResponse:  # noqa: ARG002
+    async def GetEvidence(
+        self, request: evidence_pb.GetEvidenceRequest, caller: Caller
+    ) -> evidence_pb.GetEvidenceResponse:
+        """The attempts at a run's tasks."""
+        size, key = page_size(request.page), page_key(request.page.page_token, 1) or (0,)
+        desk, rows = await self._store.store.database.read(
+            lambda connection: (
+                leases.Desk(
+                    self._store.view_on(connection, caller.project, request.run_id).run,
+                    self._store.documents(connection, request.run_id),
+                ),
+                self._store.history(connection, request.run_id),
+            )
+        )
+        told = [item for item in evidence.attempts(desk, rows) if request.task_id in ("", item.task_id)]
+        page = evidence.page(told[int(key[0]) :], size)
+        reached = int(key[0]) + len(page)
+        next_token = page_token(reached) if reached < len(told) else ""
+        return evidence_pb.GetEvidenceResponse(attempts=page, next_page_token=next_token)
+
+    async def GetMachine(
+        self,
+        request: machine_pb.GetMachineRequest,  # noqa: ARG002
+        caller: Caller,  # noqa: ARG002
+    ) -> machine_pb.GetMachineResponse:
         """The table."""
-        return runs.machine()
+        return machine.machine()
 
 
 class AgentServicer:
@@ -205,7 +236,7 @@ class AgentServicer:
         capabilities = frozenset(
             Capability(assignments.Capability.Name(c).removeprefix("CAPABILITY_")) for c in wanted.capabilities
         )
-        await self._store.agents.heard_of(caller.project, agent_id, capabilities)
+        await self._store.agents.heard_of(caller.project, agent_id, capabilities, frozenset(wanted.repository_ids))
         key = f"{caller.project}/{agent_id}/{caller.request_id}"
         poll_id = hashlib.sha256(key.encode()).hexdigest()
         asked = Wanted(
@@ -299,13 +330,19 @@ class MockServicer:
         return mock.SetMockPolicyResponse(policies=mocking.policies(self._policy))
 
 
-def _classify(request: pb.SubmitRequest) -> decision.ClassifyRequest:
+def run_id_for(project: str, request_id: str) -> str:
+    """The same request names the same run, however often it is sent: the router keeps its decision under this id."""
+    return f"run_{hashlib.sha256(f'{project}/{request_id}'.encode()).hexdigest()[:26]}"
+
+
+def _classify(request: pb.SubmitRequest, run_id: str) -> decision.ClassifyRequest:
     overrides = {pb.MODE_OVERRIDE_ANSWER: decision.MODE_ANSWER, pb.MODE_OVERRIDE_ACTION: decision.MODE_ACTION}
     return decision.ClassifyRequest(
         request_id=f"submit-{request.request_id}"[:128],
         message=decision.Message(
             text=request.message, mode_override=overrides.get(request.mode_override, decision.MODE_UNSPECIFIED)
         ),
+        run_id=run_id,
         session_id=request.session_id,
     )
 

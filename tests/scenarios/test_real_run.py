@@ -76,7 +76,7 @@ async def submitted(world: World, client: Client) -> str:
     """A run on the user's repository."""
     base = await text(world.repository, "rev-parse", "HEAD")
     repository = Repository(id=await repository_id(world.repository), base_commit=base)
-    order = Order("add a greeting to the hello module", repository, VERIFY, as_action=True)
+    order = Order("add a greeting to the hello module", repository, [VERIFY], as_action=True)
     return (await client.runs.submit(order)).run.id
 
 

@@ -48,7 +48,7 @@ async def first_failure(stage: Stage, how: str, limits: Limits) -> str:
     repository = Repository(
         id=await repository_id(stage.repository), base_commit=await text(stage.repository, "rev-parse", "HEAD")
     )
-    order = Order("add a greeting to the hello module", repository, VERIFY, as_action=True)
+    order = Order("add a greeting to the hello module", repository, [VERIFY], as_action=True)
     run_id = (await stage.client.runs.submit(order)).run.id
     async with working(stage.client, worker_for(await workshop_for([stage.repository]), hire)):
         async for transition in stage.client.runs.watch(run_id):

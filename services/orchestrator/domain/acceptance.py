@@ -11,7 +11,7 @@ from pointsman.services.orchestrator.domain.commands import (
 )
 from pointsman.services.orchestrator.domain.execution import author_of
 from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS
-from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.turn import Turn, because, last_word
 from pointsman.services.orchestrator.domain.values import Assignment, Task
 from pointsman.services.orchestrator.domain.words import (
     Call,
@@ -27,6 +27,10 @@ from pointsman.services.orchestrator.domain.words import (
     WorkflowStatus,
 )
 
+_WITHOUT_WORDS = {
+    Verdict.RETRY: "the reviewer wants it done again and does not say why",
+    Verdict.REPLAN: "the reviewer wants it planned anew and does not say why",
+}
 PASSED = "PASS"
 RETRY = "RETRY"
 REPLAN = "REPLAN"
@@ -53,16 +57,21 @@ def judge_wave(turn: Turn) -> None:
     if turn.is_present(Capability.REVIEW):
         for task_id in _to_be_proven(turn):
             author = author_of(turn.run.tasks[task_id])
-            turn.assign(Assignment("", Purpose.REVIEW, Capability.REVIEW, task_id, excluded_agent=author))
+            needed = bool(turn.run.order.repository_id)
+            turn.assign(
+                Assignment(
+                    "", Purpose.REVIEW, Capability.REVIEW, task_id, excluded_agent=author, needs_repository=needed
+                )
+            )
     go_on(turn)
 
 
 def rejected_by_rule(task: Task) -> str:
     """Why the work cannot be accepted, whoever says otherwise; empty when it can."""
     if task.pipeline_status in (PipelineStatus.ABORTED, PipelineStatus.CANCELLED):
-        return f"the pipeline ended {task.pipeline_status}"
+        return f"the attempt was {str(task.pipeline_status).lower()}: {_last_setback(task)}"
     if task.work is None:
-        return "no work was handed in"
+        return f"no work was handed in: {_last_setback(task)}"
     bare = evidence.without_evidence(task.work)
     if bare:
         return f"claims without evidence: {', '.join(bare)}"
@@ -70,6 +79,10 @@ def rejected_by_rule(task: Task) -> str:
     if uncovered:
         return f"no claim with evidence speaks to: {', '.join(uncovered)}"
     return ""
+
+
+def _last_setback(task: Task) -> str:
+    return task.setbacks[-1] if task.setbacks else "nobody said why"
 
 
 def _undecided(turn: Turn) -> list[str]:
@@ -96,7 +109,7 @@ def go_on(turn: Turn) -> None:
 def reviewed(turn: Turn, assignment: Assignment, result: ReviewResult) -> None:
     """A reviewer decided on a task."""
     passed = result.verdict is Verdict.PASS
-    reason = "" if passed else "; ".join(result.feedback) or f"the reviewer decided {result.verdict}"
+    reason = "" if passed else "; ".join(result.feedback) or _WITHOUT_WORDS[result.verdict]
     if result.rejected_claims:
         reason = f"{reason} (claims {', '.join(result.rejected_claims)})"
     turn.note(
@@ -116,7 +129,8 @@ def reviewed(turn: Turn, assignment: Assignment, result: ReviewResult) -> None:
 def reviewer_lost(turn: Turn, assignment: Assignment) -> None:
     """No reviewer finished: the verifier or a person decides, and that is a risk."""
     task_id = assignment.task_id
-    turn.risk(f"unreviewed-{task_id}", f"no reviewer finished on {task_id}", severity=Severity.HIGH, task_id=task_id)
+    statement = f"no reviewer finished on {task_id}{because(last_word(assignment))}"
+    turn.risk(f"unreviewed-{task_id}", statement, severity=Severity.HIGH, task_id=task_id)
     go_on(turn)
 
 
@@ -143,9 +157,9 @@ def _judge_finding(turn: Turn, task_id: str, finding: TaskFinding | None) -> Non
         turn.note(facts.TaskJudged(task_id, "verifier", accepted=True))
 
 
-def verifier_lost(turn: Turn) -> None:
+def verifier_lost(turn: Turn, assignment: Assignment) -> None:
     """No verifier finished: a person decides."""
-    ask_person(turn, _undecided(turn), "No verifier finished. Is the work accepted?")
+    ask_person(turn, _undecided(turn), f"No verifier finished{because(last_word(assignment))}. Is the work accepted?")
 
 
 def conclude(turn: Turn) -> None:
@@ -155,9 +169,15 @@ def conclude(turn: Turn) -> None:
             turn.note(facts.TaskJudged(task_id, "reviewer", accepted=True))
     left = _undecided(turn)
     if left:
-        ask_person(turn, left, "Only a person can accept this work. Is it accepted?")
+        why = "; ".join(f"{task_id}: {_why_a_person(turn.run.tasks[task_id])}" for task_id in left)
+        ask_person(turn, left, f"Only a person can accept this work ({why}). Is it accepted?"[:4000])
     else:
         finish(turn)
+
+
+def _why_a_person(task: Task) -> str:
+    by_word = [c.criterion_id for c in task.outline.criteria if c.required and not c.has_command]
+    return evidence.needs_person(task) or f"no command proves {', '.join(by_word)} and no reviewer said yes"
 
 
 def ask_person(turn: Turn, task_ids: list[str], text: str) -> None:

@@ -2,28 +2,27 @@
 
 import json
 
+from pointsman.services.orchestrator.domain import criteria
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.values import Criterion, Plan, SlotOutline, TaskOutline
+from pointsman.services.orchestrator.domain.values import GivenCriterion, Plan, SlotOutline, TaskOutline
 
 NAME_LENGTH = 120
 SURVEY = "survey"
 
 
 def plan(run: Run) -> Plan:
-    """One task; its criterion is the given command, else a reviewer's or a person's yes."""
+    """One task; its criteria are the given ones, else that it does what was asked for."""
     task_id = f"T{run.plan_count + 1}"
     name = " ".join(run.intent.split())[:NAME_LENGTH]
-    command = list(run.order.verify_command)
-    statement = "the given command succeeds" if command else "the work does what was asked for"
-    criterion = {"id": f"{task_id}-C1", "statement": statement, "verifyCommand": command, "required": True}
+    given = run.given_criteria or (GivenCriterion(f"{task_id}-C1", "the work does what was asked for"),)
     task = {"id": task_id, "name": name, "actions": [name], "requirement": run.intent[:4000]}
     slots = survey_slots(run)
     document = {
-        "tasks": [{**task, "acceptanceCriteria": [criterion]}],
+        "tasks": [{**task, "acceptanceCriteria": [criteria.written(item) for item in given]}],
         "confidence": run.effective_confidence,
         "researchSlots": [{"id": slot.slot_id, "question": slot.question} for slot in slots],
     }
-    outline = TaskOutline(task_id, name, (Criterion(str(criterion["id"]), required=True, has_command=bool(command)),))
+    outline = TaskOutline(task_id, name, tuple(criteria.outlined(item) for item in given))
     text = json.dumps(document, ensure_ascii=False)
     return Plan((outline,), slots, run.effective_confidence, text, built_in=True)
 

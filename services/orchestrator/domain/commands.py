@@ -135,6 +135,15 @@ class TasksHandedOut:
 
 
 @dataclass(frozen=True, slots=True)
+class StageFailure:
+    """Which stage failed, under whom, and why in words."""
+
+    stage: str
+    agent_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineTold:
     """Pipeline service: how a task's pipeline is, and which stages are to be done now."""
 
@@ -146,6 +155,8 @@ class PipelineTold:
     risks: tuple[Risk, ...] = ()
     reflections: tuple[str, ...] = ()
     """What earlier attempts taught, for the coder of this one."""
+    failure: StageFailure | None = None
+    """The stage that was just handed in failed."""
 
 
 @dataclass(frozen=True, slots=True)

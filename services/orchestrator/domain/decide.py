@@ -214,11 +214,12 @@ def _pipeline_missing(turn: Turn, command: commands.CallRefused) -> None:  # noq
             execution.pipeline_gone(turn, task_id)
 
 
-def _told_in_vain(turn: Turn, command: commands.CallRefused) -> None:  # noqa: ARG001
+def _told_in_vain(turn: Turn, command: commands.CallRefused) -> None:
     if turn.in_state(State.QUEUE):
         execution.wait_for_room(turn)
     elif turn.in_state(State.CODER_EXEC):
-        turn.ask(Question.PIPELINE_ESCALATED, "That was not possible. How should the stage go on?", turn.run.wave)
+        text = f"That was not possible ({command.reason}). How should the stage go on?"
+        turn.ask(Question.PIPELINE_ESCALATED, text, turn.run.wave)
 
 
 _ANSWERED: Mapping[Call, Callable[[Turn, Any], None]] = {

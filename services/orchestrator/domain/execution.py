@@ -4,12 +4,13 @@ from pointsman.services.orchestrator.domain import facts, requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
     PipelineTold,
+    StageFailure,
     StageResult,
     TasksHandedOut,
     WorkflowTold,
 )
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, Run
-from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.turn import Turn, because, last_word
 from pointsman.services.orchestrator.domain.values import Assignment, Delegation, Task
 from pointsman.services.orchestrator.domain.words import (
     PIPELINE_ENDED,
@@ -33,6 +34,8 @@ PIPELINES_CHECK_SECONDS = 240.0
 WITH_REVIEW = "quick-dev"
 WITHOUT_REVIEW = "fix"
 AGENT_LOST = "agent_lost"
+HOW_TO_GO_ON = "RESUME goes on, SKIP leaves a task out, WAIVE lets a hard constraint go; or cancel the run."
+HOW_TO_FREE = "UNBLOCK says that what it waits for is there, RETRY or SKIP settle a task; or cancel the run."
 _GOING_ON = frozenset({WorkflowStatus.RUNNING, WorkflowStatus.COMPLETED})
 _CAPABILITIES = {
     "PLAN": Capability.PLAN,
@@ -82,11 +85,11 @@ def workflow_told(turn: Turn, command: WorkflowTold) -> None:
 def wait_for_room(turn: Turn) -> None:
     """Ask whoever can help, and look again by a timer."""
     run = turn.run
-    detail = (run.workflow_detail or str(run.workflow_status),)
+    why = run.workflow_detail or "it does not say why"
     if run.question is None and run.workflow_status is WorkflowStatus.PAUSED:
-        turn.ask(Question.PAUSED, "The workflow is paused.", detail)
+        turn.ask(Question.PAUSED, f"The workflow is paused: {why}. {HOW_TO_GO_ON}", (why,))
     elif run.question is None and run.workflow_status in (WorkflowStatus.BLOCKED, WorkflowStatus.FAILED):
-        turn.ask(Question.BLOCKED, f"The workflow is {run.workflow_status}.", detail)
+        turn.ask(Question.BLOCKED, f"The workflow is {run.workflow_status}: {why}. {HOW_TO_FREE}", (why,))
     turn.wake(QUEUE_TIMER, min(FIRST_CHECK_SECONDS * 2**run.queue_checks, MAX_CHECK_SECONDS))
 
 
@@ -152,6 +155,8 @@ def pipeline_told(turn: Turn, command: PipelineTold) -> None:
     turn.note(
         facts.PipelineAdvanced(command.call_id, command.task_id, task.pipeline_id, command.status, command.reflections)
     )
+    if command.failure is not None:
+        _note_failure(turn, command.task_id, command.failure)
     if command.risks:
         turn.note(facts.RisksNoted(command.risks))
     if command.status in PIPELINE_ENDED:
@@ -159,8 +164,19 @@ def pipeline_told(turn: Turn, command: PipelineTold) -> None:
     for delegation in command.delegations:
         _offer_stage(turn, command.task_id, delegation)
     if command.status is PipelineStatus.ESCALATED and turn.run.question is None:
-        turn.ask(Question.PIPELINE_ESCALATED, "A stage cannot go on by itself.", (command.task_id,))
+        _ask_about_stage(turn, command.task_id)
     advance_wave(turn)
+
+
+def _note_failure(turn: Turn, task_id: str, failure: StageFailure) -> None:
+    turn.note(facts.StageFailed(task_id, failure.stage, failure.agent_id, failure.reason[:2000]))
+
+
+def _ask_about_stage(turn: Turn, task_id: str) -> None:
+    said = turn.run.tasks[task_id].setbacks[-1:]
+    reason = said[0] if said else "its barrier or its retries ran out"
+    text = f"A stage of {task_id} cannot go on by itself ({reason}). Restart a stage, or skip it."
+    turn.ask(Question.PIPELINE_ESCALATED, text, (task_id,))
 
 
 def _withdraw_stages(turn: Turn, task_id: str) -> None:
@@ -262,9 +278,11 @@ def stage_done(turn: Turn, assignment: Assignment, agent_id: str, result: StageR
 
 def stage_lost(turn: Turn, assignment: Assignment) -> None:
     """A lost writer aborts the attempt; a lost judge counts as a crash. A dead agent never passes."""
+    said = f"no agent finished{because(last_word(assignment))}"
+    _note_failure(turn, assignment.task_id, StageFailure(assignment.stage, "", said))
     result = StageResult()
     if assignment.capability is not Capability.REVIEW:
-        result = StageResult("FAIL", "ABORT", Severity.HIGH, AGENT_LOST)
+        result = StageResult("FAIL", "ABORT", Severity.HIGH, f"{AGENT_LOST}: {said}")
     _complete_stage(turn, assignment, "", result, lost=True)
 
 

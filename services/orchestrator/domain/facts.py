@@ -167,6 +167,16 @@ class PipelineAdvanced:
 
 
 @dataclass(frozen=True, slots=True)
+class StageFailed:
+    """A stage of a task's pipeline failed, in the words of whoever did it; nobody's when no agent finished."""
+
+    task_id: str
+    stage: str
+    agent_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkHandedIn:
     """A coder handed in its work."""
 
@@ -298,6 +308,7 @@ EVENTS: Mapping[str, type] = {
     str(Fact.WORKFLOW_SEEN): WorkflowSeen,
     str(Fact.WAVE_CLAIMED): WaveClaimed,
     str(Fact.PIPELINE_ADVANCED): PipelineAdvanced,
+    str(Fact.STAGE_FAILED): StageFailed,
     str(Fact.WORK_HANDED_IN): WorkHandedIn,
     str(Fact.TASK_JUDGED): TaskJudged,
     str(Fact.WAVE_VERIFIED): WaveVerified,

@@ -11,6 +11,8 @@ from pointsman.services.orchestrator.domain.run import Run, RunState
 from pointsman.services.orchestrator.domain.values import Judgement, OpenRemark, Remark, Slot, Task, Usage
 from pointsman.services.orchestrator.domain.words import Call, Fact, Move, State, TaskStatus, WorkflowStatus
 
+KEPT_SETBACKS = 8
+
 
 def apply(state: RunState | None, event: Event, at: datetime) -> RunState:
     """Fold one event into the run."""
@@ -174,6 +176,11 @@ def _pipeline_advanced(run: Run, data: facts.PipelineAdvanced) -> Run:
     return run.change_task(data.task_id, pipeline_status=data.status, reflections=reflections)
 
 
+def _stage_failed(run: Run, data: facts.StageFailed) -> Run:
+    said = (*run.tasks[data.task_id].setbacks, f"{data.stage}: {data.reason}")
+    return run.change_task(data.task_id, setbacks=said[-KEPT_SETBACKS:])
+
+
 def _work_handed_in(run: Run, data: facts.WorkHandedIn) -> Run:
     return run.change_task(data.task_id, work=data.work)
 
@@ -222,7 +229,10 @@ def _sum(spent: Usage, usage: Usage) -> Usage:
 
 
 def _assignment_retried(run: Run, data: facts.AssignmentRetried) -> Run:
-    return _spend(run, data.assignment_id, data.usage)
+    run = _spend(run, data.assignment_id, data.usage)
+    tried = run.assignments[data.assignment_id]
+    tried = replace(tried, setbacks=(*tried.setbacks, data.error))
+    return run.change(assignments={**run.assignments, data.assignment_id: tried})
 
 
 def _assignment_ended(run: Run, data: facts.AssignmentEnded) -> Run:
@@ -275,6 +285,7 @@ _FOLDS: Mapping[type, Callable[[Run, Any], Run]] = {
     facts.WorkflowSeen: _workflow_seen,
     facts.WaveClaimed: _wave_claimed,
     facts.PipelineAdvanced: _pipeline_advanced,
+    facts.StageFailed: _stage_failed,
     facts.WorkHandedIn: _work_handed_in,
     facts.TaskJudged: _task_judged,
     facts.WaveVerified: _wave_verified,

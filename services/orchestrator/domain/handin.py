@@ -1,6 +1,7 @@
 """What agents hand in: whose lease it is, whether it fits, and what follows from it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pointsman.services.chassis.refusals import Reason, Refusal
@@ -22,7 +23,7 @@ from pointsman.services.orchestrator.domain.commands import (
     VerifyResult,
 )
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
-from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.turn import Turn, last_word
 from pointsman.services.orchestrator.domain.values import Assignment, Lease, Usage
 from pointsman.services.orchestrator.domain.words import AssignmentEnd, Capability, Purpose, Verdict
 
@@ -137,7 +138,7 @@ def _fail_attempt(turn: Turn, assignment: Assignment, lease: Lease, error: str, 
     turn.end_assignment(
         assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error[:2000], usage=usage
     )
-    _LOST[assignment.purpose](turn, assignment)
+    _LOST[assignment.purpose](turn, replace(assignment, setbacks=(*assignment.setbacks, error[:2000])))
 
 
 _TAKEN: Mapping[Purpose, Callable[[Turn, Assignment, str, Any], None]] = {
@@ -152,13 +153,13 @@ _TAKEN: Mapping[Purpose, Callable[[Turn, Assignment, str, Any], None]] = {
     Purpose.VERIFY: lambda turn, _assignment, _agent, result: acceptance.verified(turn, result),
 }
 _LOST: Mapping[Purpose, Callable[[Turn, Assignment], None]] = {
-    Purpose.PLAN: lambda turn, _: planning.planner_lost(turn),
-    Purpose.PATCH: lambda turn, _: planning.planner_lost(turn),
-    Purpose.DEBATE: lambda turn, _: planning.ask_person_to_debate(turn),
+    Purpose.PLAN: lambda turn, assignment: planning.planner_lost(turn, last_word(assignment)),
+    Purpose.PATCH: lambda turn, assignment: planning.planner_lost(turn, last_word(assignment)),
+    Purpose.DEBATE: lambda turn, assignment: planning.ask_person_to_debate(turn, last_word(assignment)),
     Purpose.PLAN_ANSWER: lambda turn, _: planning.resolve_debate(turn, ""),
     Purpose.RESEARCH: research.slot_lost,
-    Purpose.DESIGN: lambda turn, _: research.designer_lost(turn),
+    Purpose.DESIGN: research.designer_lost,
     Purpose.STAGE: execution.stage_lost,
     Purpose.REVIEW: acceptance.reviewer_lost,
-    Purpose.VERIFY: lambda turn, _: acceptance.verifier_lost(turn),
+    Purpose.VERIFY: acceptance.verifier_lost,
 }

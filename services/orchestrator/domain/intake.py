@@ -43,7 +43,8 @@ def load_resume_queue(turn: Turn) -> None:
         turn.call(Call.LOAD_EPIC, lambda call: requests.Epic(call, order.epic_id))
         return
     turn.call(
-        Call.QUEUE_MESSAGE, lambda call: requests.KeepEpic(call, "", turn.run.intent, order.priority, owned=False)
+        Call.QUEUE_MESSAGE,
+        lambda call: requests.KeepEpic(call, "", turn.run.intent, order.priority, False, order.execution_mode),  # noqa: FBT003
     )
 
 
@@ -148,9 +149,8 @@ def store_epic(turn: Turn) -> None:
     """Keep the epic in the workflow service."""
     run = turn.run
     owned = run.disposition != str(Reply.KEEP)
-    turn.call(
-        Call.STORE_EPIC, lambda call: requests.KeepEpic(call, run.epic_id, run.intent, run.order.priority, owned=owned)
-    )
+    priority, mode = run.order.priority, run.order.execution_mode
+    turn.call(Call.STORE_EPIC, lambda call: requests.KeepEpic(call, run.epic_id, run.intent, priority, owned, mode))
 
 
 def epic_kept(turn: Turn, command: EpicKept) -> None:

@@ -1,6 +1,6 @@
 """PLAN_BASELINE, PLAN_REVIEW and REPLAN_PATCH: the plan, its debate, its patch."""
 
-from pointsman.services.orchestrator.domain import builtin, facts, requests
+from pointsman.services.orchestrator.domain import builtin, criteria, facts, requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
     AnswersResult,
@@ -10,7 +10,7 @@ from pointsman.services.orchestrator.domain.commands import (
     PlanResult,
 )
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_FEEDBACK_ROUNDS, MAX_REPLANS
-from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.turn import Turn, because
 from pointsman.services.orchestrator.domain.values import Assignment, OpenRemark, Plan
 from pointsman.services.orchestrator.domain.words import (
     Call,
@@ -22,6 +22,7 @@ from pointsman.services.orchestrator.domain.words import (
     Reply,
     Severity,
     State,
+    TaskStatus,
 )
 
 MAX_BLOCKING_ROUNDS = 3
@@ -45,14 +46,17 @@ def _ask_for_plan(turn: Turn, purpose: Purpose) -> None:
 
 def planned(turn: Turn, result: PlanResult) -> None:
     """The planner handed in a plan."""
-    plan = result.plan
-    slots = plan.slots or builtin.survey_slots(turn.run)
+    run = turn.run
+    accepted = [task_id for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED]
+    plan = criteria.insist(result.plan, run.given_criteria, accepted)
+    slots = plan.slots or builtin.survey_slots(run)
     take_plan(turn, Plan(plan.tasks, slots, plan.confidence, plan.document, risks=plan.risks))
 
 
-def planner_lost(turn: Turn) -> None:
+def planner_lost(turn: Turn, why: str = "") -> None:
     """No planner could do it: the built-in one does, and that is a risk."""
-    turn.risk("planner-lost", "no planner finished; the built-in plan of one task was used", severity=Severity.MEDIUM)
+    statement = f"no planner finished; the built-in plan of one task was used{because(why)}"
+    turn.risk("planner-lost", statement, severity=Severity.MEDIUM)
     take_plan(turn, builtin.plan(turn.run))
 
 
@@ -94,10 +98,11 @@ def debate_plan(turn: Turn) -> None:
         ask_person_to_debate(turn)
 
 
-def ask_person_to_debate(turn: Turn) -> None:
+def ask_person_to_debate(turn: Turn, why: str = "") -> None:
     """Nobody else can judge the plan."""
     names = tuple(task.outline.name for task in turn.run.tasks.values())
-    turn.ask(Question.DEBATE, "The plan has to be debated and no critic is there. Go on with it?", names)
+    nobody = f"no critic finished{because(why)}" if why else "no critic is there"
+    turn.ask(Question.DEBATE, f"The plan has to be debated and {nobody}. Go on with it?", names)
 
 
 def remarked(turn: Turn, result: DebateResult) -> None:

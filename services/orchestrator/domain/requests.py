@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pointsman.services.orchestrator.domain.words import Call, Reply, Severity
+from pointsman.services.orchestrator.domain.words import Call, ExecutionMode, Reply, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class KeepEpic:
     intent: str
     priority: int
     owned: bool
+    mode: ExecutionMode = ExecutionMode.QUALITY_GATE
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from pointsman.services.orchestrator.domain import builtin, facts
 from pointsman.services.orchestrator.domain.commands import DesignResult, ResearchResult
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_REPLANS, Run
-from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.turn import Turn, because, last_word
 from pointsman.services.orchestrator.domain.values import Assignment
 from pointsman.services.orchestrator.domain.words import Capability, Move, Purpose, Severity
 
@@ -62,8 +62,8 @@ def slot_lost(turn: Turn, assignment: Assignment) -> None:
     """Nobody could fill the slot: it is left out, openly."""
     slot = assignment.slot
     turn.note(facts.Researched(slot, "", usable=False, confidence=0.0, document=""))
-    question = turn.run.slots[slot].question
-    turn.risk(f"research-{slot}", f"nobody could find out: {question}", severity=Severity.MEDIUM)
+    statement = f"nobody could find out: {turn.run.slots[slot].question}{because(last_word(assignment))}"
+    turn.risk(f"research-{slot}", statement, severity=Severity.MEDIUM)
     turn.move(Move.RESULT_ARRIVED, slot)
 
 
@@ -101,9 +101,10 @@ def designed(turn: Turn, result: DesignResult) -> None:
     turn.move(Move.DESIGN_READY)
 
 
-def designer_lost(turn: Turn) -> None:
+def designer_lost(turn: Turn, assignment: Assignment) -> None:
     """No designer could do it: the plan's own words are the design, and that is a risk."""
-    turn.risk("designer-lost", "no designer finished; the design is the plan's own words", severity=Severity.LOW)
+    statement = f"no designer finished; the design is the plan's own words{because(last_word(assignment))}"
+    turn.risk("designer-lost", statement, severity=Severity.LOW)
     _built_in_design(turn)
 
 

@@ -9,6 +9,7 @@ from pointsman.services.orchestrator.domain.values import (
     Assignment,
     Budget,
     Candidate,
+    GivenCriterion,
     Lease,
     OpenQuestion,
     OpenRemark,
@@ -99,6 +100,12 @@ class Run:
     def wave_tasks(self) -> dict[str, Task]:
         """The tasks that were claimed last."""
         return {task_id: self.tasks[task_id] for task_id in self.wave if task_id in self.tasks}
+
+    @property
+    def given_criteria(self) -> tuple[GivenCriterion, ...]:
+        """The user's criteria for what the run works on; on a resumed epic, whose wish is another, the commands."""
+        criteria = self.order.criteria
+        return tuple(item for item in criteria if item.command) if self.queued_epic_id else criteria
 
     @property
     def needs_verifier(self) -> bool:

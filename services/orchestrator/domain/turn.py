@@ -24,7 +24,19 @@ from pointsman.services.orchestrator.domain.words import (
 )
 
 WALL_CLOCK = "wall_clock"
+REASON_LENGTH = 600
 Action = Callable[["Turn"], None]
+
+
+def because(why: str) -> str:
+    """A reason as the end of a sentence; nothing where none was given."""
+    said = why.strip()
+    return f" ({said[:REASON_LENGTH]})" if said else ""
+
+
+def last_word(assignment: Assignment) -> str:
+    """What the last agent said that could not do it."""
+    return assignment.setbacks[-1] if assignment.setbacks else ""
 
 
 class Turn:

@@ -6,6 +6,7 @@ from datetime import datetime
 from pointsman.services.orchestrator.domain.words import (
     Capability,
     EvidenceKind,
+    ExecutionMode,
     PipelineStatus,
     Purpose,
     Question,
@@ -51,6 +52,17 @@ NOTHING_SPENT = Usage()
 
 
 @dataclass(frozen=True, slots=True)
+class GivenCriterion:
+    """What the user said must hold; with a command, that command proves it."""
+
+    criterion_id: str
+    statement: str
+    command: tuple[str, ...] = ()
+    required: bool = True
+    test_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """What was submitted, and on which terms."""
 
@@ -61,7 +73,8 @@ class Order:
     auto_resume: bool = False
     repository_id: str = ""
     base_commit: str = ""
-    verify_command: tuple[str, ...] = ()
+    criteria: tuple[GivenCriterion, ...] = ()
+    execution_mode: ExecutionMode = ExecutionMode.QUALITY_GATE
     template: str = ""
     require_audit: bool = False
     research_expected: int = 1
@@ -208,6 +221,8 @@ class Assignment:
     excluded_agent: str = ""
     needs_repository: bool = False
     created_at: datetime | None = None
+    setbacks: tuple[str, ...] = ()
+    """Why earlier attempts at it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +262,8 @@ class Task:
     judgement: Judgement = UNJUDGED
     reflections: tuple[str, ...] = ()
     spent: Usage = NOTHING_SPENT
+    setbacks: tuple[str, ...] = ()
+    """What went wrong in this attempt, in the agents' words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,7 @@ class Fact(StrEnum):
     WORKFLOW_SEEN = "workflow_seen"
     WAVE_CLAIMED = "wave_claimed"
     PIPELINE_ADVANCED = "pipeline_advanced"
+    STAGE_FAILED = "stage_failed"
     WORK_HANDED_IN = "work_handed_in"
     TASK_JUDGED = "task_judged"
     WAVE_VERIFIED = "wave_verified"
@@ -186,6 +187,14 @@ class Resume(StrEnum):
     ASK = "ASK"
     YES = "YES"
     NO = "NO"
+
+
+class ExecutionMode(StrEnum):
+    """When the work pauses for a person."""
+
+    STEP = "STEP"
+    PHASE = "PHASE"
+    QUALITY_GATE = "QUALITY_GATE"
 
 
 class Question(StrEnum):

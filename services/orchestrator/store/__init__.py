@@ -17,13 +17,21 @@ from pointsman.services.orchestrator.domain.decide import MACHINE
 from pointsman.services.orchestrator.domain.run import Run, RunState
 from pointsman.services.orchestrator.domain.values import Usage
 from pointsman.services.orchestrator.domain.views import RunView
-from pointsman.services.orchestrator.domain.words import State
+from pointsman.services.orchestrator.domain.words import Fact, State
 from pointsman.services.orchestrator.store.agents import Agents
-from pointsman.services.orchestrator.store.artifacts import Artifacts
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
 from pointsman.services.orchestrator.store.exchange import UNLIMITED, Exchange, Limits
+from pointsman.services.orchestrator.store.measures import measure, queue_gauge
 
 LIST_PAGE = 200
+TOLD = tuple(
+    str(fact)
+    for fact in (
+        Fact.WAVE_CLAIMED, Fact.ASSIGNED, Fact.ASSIGNMENT_RETRIED, Fact.STAGE_FAILED, Fact.WORK_HANDED_IN,
+        Fact.WAVE_VERIFIED, Fact.TASK_JUDGED,
+    )
+)  # fmt: skip
+"""The events that tell how the work on a task went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +66,11 @@ class OrchestratorStore:
         self.store = Store(database, metadata)
         self.agents = Agents(self.store, metadata, present_seconds)
         self.children = RunChildren(self.store, metadata, self.agents.present)
-        self.ledger: Ledger[RunState] = Ledger(self.store, MACHINE, self.children)
+        self.ledger: Ledger[RunState] = Ledger(self.store, MACHINE, self.children, measure)
         self.journal = Journal(self.store)
+        self.store.gauges.append(queue_gauge(self.store, self.children))
         self.exchange = Exchange(self.store, self.children, lease_seconds, limits)
-        self.artifacts = Artifacts(self.store, metadata)
+        self.artifacts = self.children.artifacts
         self._sql = _Queries(self.store, self.children)
 
     @property
@@ -82,6 +91,14 @@ class OrchestratorStore:
     def documents(self, connection: Connection, run_id: str) -> Mapping[str, str]:
         """What was handed in for a run, by name."""
         return {row.name: row.body for row in connection.execute(self._sql.documents, {"entity_id": run_id})}
+
+    def history(self, connection: Connection, run_id: str) -> Sequence[Any]:
+        """What the journal says about the work on a run's tasks, in order."""
+        return connection.execute(self._sql.history, {"entity_id": run_id}).all()
+
+    def newest_position(self, connection: Connection) -> int:
+        """The position of the store's newest transition."""
+        return int(connection.execute(self._sql.newest).scalar_one())
 
     async def rival(self, project: str, session_id: str) -> str:
         """A live run of the session, if there is one."""
@@ -152,6 +169,7 @@ class OrchestratorStore:
             return False
         for statement in self._sql.forget:
             connection.execute(statement, {"of_entity": run_id})
+        self.artifacts.forget(connection, run_id)
         return True
 
     def ended_before(self, connection: Connection, before_us: int, limit: int) -> Sequence[Any]:
@@ -180,6 +198,13 @@ class _Queries:
             .limit(1)
         )
         self.runs = _runs_query(store)
+        journal = store.tables.journal.c
+        self.history = (
+            select(journal.seq, journal.at_us, journal.event, journal.payload)
+            .where(journal.entity_id == bindparam("entity_id"), journal.event.in_(TOLD))
+            .order_by(journal.seq)
+        )
+        self.newest = select(store.tables.head.c.position)
         by_id = (
             select(children.assignments)
             .where(assignments.project == bindparam("project"), assignments.assignment_id > bindparam("after"))

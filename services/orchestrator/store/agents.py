@@ -1,7 +1,7 @@
 """Which agents there are: written when one is heard of after a while, read by every batch that may need one."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, MetaData, bindparam, select
 
@@ -14,6 +14,25 @@ from pointsman.services.orchestrator.store import tables
 
 REFRESH_SECONDS = 20
 CACHE_US = 250_000
+_Able = tuple[frozenset[Capability], frozenset[str]]
+NOT_ABLE: _Able = (frozenset(), frozenset())
+
+
+NEEDS_REPOSITORY = frozenset({Capability.RESEARCH, Capability.CODE, Capability.REVIEW, Capability.VERIFY})
+"""What can only be done by an agent that has the run's repository, where the run has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """An agent that is there now."""
+
+    capabilities: frozenset[Capability]
+    repositories: frozenset[str]
+
+    def can(self, repository_id: str) -> frozenset[Capability]:
+        """What it can do for a run on this repository."""
+        has_it = not repository_id or repository_id in self.repositories
+        return self.capabilities if has_it else self.capabilities - NEEDS_REPOSITORY
 
 
 class Agents:
@@ -23,9 +42,12 @@ class Agents:
         self._store = store
         self._present_us = int(present_seconds * 1_000_000)
         self.table = tables.agents(metadata)
-        self._write = upsert(store.database, self.table, ("project", "agent_id"), ("capabilities", "last_seen_us"))
-        self._present = select(self.table.c.project, self.table.c.capabilities).where(
-            self.table.c.last_seen_us > bindparam("oldest_us")
+        self._write = upsert(
+            store.database, self.table, ("project", "agent_id"), ("capabilities", "last_seen_us", "repositories")
+        )
+        columns = self.table.c
+        self._present = select(columns.project, columns.capabilities, columns.repositories).where(
+            columns.last_seen_us > bindparam("oldest_us")
         )
         self._page = (
             select(self.table)
@@ -33,36 +55,45 @@ class Agents:
             .order_by(self.table.c.agent_id)
             .limit(bindparam("limit"))
         )
-        self._known: dict[tuple[str, str], tuple[str, int]] = {}
-        self._cached: tuple[int, dict[str, frozenset[Capability]]] = (0, {})
+        self._known: dict[tuple[str, str], tuple[_Able, int]] = {}
+        self._cached: tuple[int, dict[str, tuple[Present, ...]]] = (0, {})
 
-    async def heard_of(self, project: str, agent_id: str, capabilities: frozenset[Capability] | None) -> None:
+    async def heard_of(
+        self,
+        project: str,
+        agent_id: str,
+        capabilities: frozenset[Capability] | None,
+        repository_ids: frozenset[str] = frozenset(),
+    ) -> None:
         """An agent polled, or said that it is alive; written now and then, and at once when it can do other things."""
         now_us = to_us(self._store.database.clock.now())
-        known, seen_us = self._known.get((project, agent_id), ("", 0))
-        text = known if capabilities is None else ",".join(sorted(capabilities))
-        if text == known and now_us - seen_us < REFRESH_SECONDS * 1_000_000:
+        known, seen_us = self._known.get((project, agent_id), (NOT_ABLE, 0))
+        able = known if capabilities is None else (capabilities, repository_ids)
+        if able == known and now_us - seen_us < REFRESH_SECONDS * 1_000_000:
             return
-        row = {"project": project, "agent_id": agent_id, "capabilities": text, "last_seen_us": now_us}
-        await self._store.perform(lambda connection: self._remember(connection, row))
-
-    def _remember(self, connection: Connection, row: dict[str, Any]) -> None:
-        connection.execute(self._write, row)
-        self._known[row["project"], row["agent_id"]] = (row["capabilities"], row["last_seen_us"])
+        row = {
+            "project": project,
+            "agent_id": agent_id,
+            "capabilities": ",".join(sorted(able[0])),
+            "repositories": "\n".join(sorted(able[1])),
+            "last_seen_us": now_us,
+        }
+        await self._store.perform(lambda connection: connection.execute(self._write, row))
+        self._known[project, agent_id] = (able, now_us)
         self._cached = (0, {})
 
-    def present(self, connection: Connection) -> dict[str, frozenset[Capability]]:
-        """What can be done in each project now."""
+    def present(self, connection: Connection) -> dict[str, tuple[Present, ...]]:
+        """Who is there now, in each project; agents that can do the same count once."""
         now_us = to_us(self._store.database.clock.now())
         read_us, cached = self._cached
         if read_us and 0 <= now_us - read_us < CACHE_US:
             return cached
-        found: dict[str, frozenset[Capability]] = {}
+        found: dict[str, set[Present]] = {}
         for row in connection.execute(self._present, {"oldest_us": now_us - self._present_us}):
             can = frozenset(Capability(name) for name in row.capabilities.split(",") if name)
-            found[row.project] = found.get(row.project, frozenset()) | can
-        self._cached = (now_us, found)
-        return found
+            found.setdefault(row.project, set()).add(Present(can, frozenset(row.repositories.split("\n"))))
+        self._cached = (now_us, {project: tuple(agents) for project, agents in found.items()})
+        return self._cached[1]
 
     def page(self, connection: Connection, project: str, after: str, limit: int) -> Sequence[AgentRow]:
         """Agents by id."""

@@ -1,13 +1,16 @@
-"""Bodies by their content: stored once for each project, read in chunks."""
+"""Bodies by their content: stored once for each project, read in chunks, kept as long as a run needs them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, MetaData, bindparam, select
+from sqlalchemy import Connection, MetaData, bindparam, delete, exists, select
 
-from pointsman.services.chassis.sql import insert_or_ignore
+from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis.sql import among, insert_or_ignore, packed, upsert
 from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.store import tables
+
+ORPHANS_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +31,31 @@ class Artifacts:
         self._store = store
         self.table = tables.artifacts(metadata)
         self.chunks = tables.artifact_chunks(metadata)
-        self._insert = insert_or_ignore(store.database, self.table)
+        self.uses = tables.artifact_uses(metadata)
+        self._insert = upsert(store.database, self.table, ("project", "sha256"), ("size_bytes",))
         self._insert_chunk = insert_or_ignore(store.database, self.chunks)
+        self.insert_use = insert_or_ignore(store.database, self.uses)
         chunk = self.chunks.c
         self._chunk = select(chunk.body).where(
             chunk.project == bindparam("project"),
             chunk.sha256 == bindparam("sha256"),
             chunk.number == bindparam("number"),
         )
+        self._sql = _Forgetting(store, self)
 
     async def put(self, artifact: Artifact, chunks: Sequence[bytes]) -> None:
-        """Store a body whose digest was checked."""
+        """Store a body whose digest was checked; the upsert holds its row, so that nobody forgets it meanwhile."""
         key = {"project": artifact.project, "sha256": artifact.sha256}
         rows = [{**key, "number": number, "body": body} for number, body in enumerate(chunks)]
+        created_at_us = to_us(self._store.database.clock.now())
         facts = {"size_bytes": artifact.size_bytes, "media_type": artifact.media_type, "run_id": artifact.run_id}
 
         def job(connection: Connection) -> None:
-            connection.execute(self._insert, {**key, **facts})
+            connection.execute(self._insert, {**key, **facts, "created_at_us": created_at_us})
             if rows:
                 connection.execute(self._insert_chunk, rows)
+            if artifact.run_id:
+                connection.execute(self.insert_use, {**key, "entity_id": artifact.run_id})
 
         await self._store.perform(job)
 
@@ -57,8 +66,49 @@ class Artifacts:
             lambda connection: connection.execute(self._chunk, parameters).scalar_one_or_none()
         )
 
+    def forget(self, connection: Connection, run_id: str) -> None:
+        """A run needs its bodies no longer: those that no other run needs are gone."""
+        used = connection.execute(self._sql.used, {"run_id": run_id}).all()
+        connection.execute(self._sql.forget_uses, {"run_id": run_id})
+        for project in sorted({row.project for row in used}):
+            self._drop(connection, project, [row.sha256 for row in used if row.project == project])
 
-def pieces(body: bytes, size: int) -> Iterator[bytes]:
-    """A body in pieces of at most the size."""
-    for start in range(0, len(body), size):
-        yield body[start : start + size]
+    def forget_orphans(self, connection: Connection, before_us: int) -> int:
+        """Bodies that were put long ago and that no run needs; how many."""
+        rows = connection.execute(self._sql.orphans, {"before": before_us}).all()
+        for project in sorted({row.project for row in rows}):
+            self._drop(connection, project, [row.sha256 for row in rows if row.project == project])
+        return len(rows)
+
+    def _drop(self, connection: Connection, project: str, digests: Sequence[str]) -> None:
+        wanted = {"project": project, "values": packed(self._store.database, sorted(digests))}
+        free = list(connection.scalars(self._sql.hold, wanted))
+        needed = set(connection.scalars(self._sql.needed, wanted))
+        gone = [digest for digest in free if digest not in needed]
+        for statement in self._sql.drop:
+            connection.execute(statement, {"project": project, "values": packed(self._store.database, gone)})
+
+
+class _Forgetting:
+    """The statements that forget, built once."""
+
+    def __init__(self, store: Store, artifacts: Artifacts) -> None:
+        table, uses, database = artifacts.table, artifacts.uses, store.database
+        self.used = select(uses.c.project, uses.c.sha256).where(uses.c.entity_id == bindparam("run_id"))
+        self.forget_uses = delete(uses).where(uses.c.entity_id == bindparam("run_id"))
+        named = (table.c.project == bindparam("project"), among(database, table.c.sha256))
+        hold = select(table.c.sha256).where(*named).order_by(table.c.sha256)
+        self.hold = hold.with_for_update() if database.is_postgresql else hold
+        self.needed = select(uses.c.sha256).where(
+            uses.c.project == bindparam("project"), among(database, uses.c.sha256)
+        )
+        is_used = exists().where(uses.c.project == table.c.project, uses.c.sha256 == table.c.sha256)
+        self.orphans = (
+            select(table.c.project, table.c.sha256)
+            .where(table.c.created_at_us < bindparam("before"), ~is_used)
+            .limit(ORPHANS_AT_ONCE)
+        )
+        self.drop = [
+            delete(each).where(each.c.project == bindparam("project"), among(database, each.c.sha256))
+            for each in (artifacts.chunks, table)
+        ]

@@ -1,6 +1,8 @@
 """The rows of a run beyond its body: written as its events say, loaded as its commands need."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, MetaData, bindparam, select
@@ -16,8 +18,10 @@ from pointsman.services.chassis.telemetry import step_traceparent
 from pointsman.services.orchestrator.domain import facts
 from pointsman.services.orchestrator.domain.run import Run, RunState
 from pointsman.services.orchestrator.domain.values import Lease
-from pointsman.services.orchestrator.domain.words import TERMINAL, AssignmentEnd, Capability, Fact, State
+from pointsman.services.orchestrator.domain.words import TERMINAL, AssignmentEnd, Fact, State
 from pointsman.services.orchestrator.store import tables
+from pointsman.services.orchestrator.store.agents import Present
+from pointsman.services.orchestrator.store.artifacts import Artifacts
 
 ASSIGNMENTS = "#assignments"
 OPEN = "OPEN"
@@ -30,10 +34,11 @@ class RunChildren:
     body_type: type = Run
 
     def __init__(
-        self, store: Store, metadata: MetaData, present: Callable[[Connection], dict[str, frozenset[Capability]]]
+        self, store: Store, metadata: MetaData, present: Callable[[Connection], dict[str, tuple[Present, ...]]]
     ):
         self._store = store
         self._present = present
+        self.artifacts = Artifacts(store, metadata)
         self.index = tables.run_index(metadata)
         self.assignments = tables.assignments(metadata)
         self.documents = tables.documents(metadata)
@@ -91,7 +96,9 @@ class RunChildren:
     def _note_presence(self, connection: Connection, states: Mapping[str, RunState]) -> None:
         present = self._present(connection)
         for state in states.values():
-            state.present = present.get(state.run.order.project, frozenset())
+            order = state.run.order
+            able = (agent.can(order.repository_id) for agent in present.get(order.project, ()))
+            state.present = frozenset(chain.from_iterable(able))
 
     def save(self, connection: Connection, changes: Sequence[Change[RunState]]) -> None:
         """Follow the events of the batch."""
@@ -109,7 +116,11 @@ class RunChildren:
         ):
             if rows:
                 statement.run(connection, rows)
-        for rare, rows in ((self._spend, written.spent), (self._cancel_all, written.cancelled)):
+        for rare, rows in (
+            (self._spend, written.spent),
+            (self._cancel_all, written.cancelled),
+            (self.artifacts.insert_use, written.uses),
+        ):
             if rows:
                 connection.execute(rare, rows)
         if written.assigned or written.reopened:
@@ -127,6 +138,7 @@ class _Rows:
         self.closed: list[dict[str, Any]] = []
         self.spent: list[dict[str, Any]] = []
         self.documents: dict[tuple[str, str], dict[str, Any]] = {}
+        self.uses: list[dict[str, Any]] = []
         self.reopened = False
         self.step = ("", "", 0)
         """Where in the run's trace the event is that is being followed."""
@@ -179,8 +191,14 @@ class _Rows:
         """A document; a later one of the same name replaces it."""
         row = {"entity_id": change.entity_id, "name": name, "body": body}
         self.documents[change.entity_id, name] = row
+        if '"sha256"' in body:
+            named = dict.fromkeys(_NAMED_ARTIFACT.findall(body))
+            self.uses += [
+                {"entity_id": change.entity_id, "project": change.project, "sha256": digest} for digest in named
+            ]
 
 
+_NAMED_ARTIFACT = re.compile(r'"sha256":\s*"([0-9a-f]{64})"')
 TERMINAL_NAMES = frozenset(str(state) for state in State if state in TERMINAL)
 _FOLLOW: Mapping[str, Callable[[_Rows, Change[RunState], Any], None]] = {
     str(Fact.SUBMITTED): _Rows.submitted,

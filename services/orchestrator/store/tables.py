@@ -69,6 +69,7 @@ def agents(metadata: MetaData) -> Table:
         Column("agent_id", String(128), primary_key=True),
         Column("capabilities", String(256), nullable=False),
         Column("last_seen_us", BigInteger, nullable=False),
+        Column("repositories", Text, nullable=False),
     )
 
 
@@ -82,7 +83,20 @@ def artifacts(metadata: MetaData) -> Table:
         Column("size_bytes", BigInteger, nullable=False),
         Column("media_type", String(128), nullable=False),
         Column("run_id", String(128), nullable=False),
+        Column("created_at_us", BigInteger, nullable=False),
         Index("artifacts_by_run", "run_id"),
+    )
+
+
+def artifact_uses(metadata: MetaData) -> Table:
+    """Which run needs which body: it was put for the run, or something handed in names it."""
+    return Table(
+        "artifact_uses",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("sha256", String(64), primary_key=True),
+        Column("project", String(64), nullable=False),
+        Index("artifact_uses_by_body", "project", "sha256"),
     )
 
 

@@ -103,6 +103,16 @@ def pipeline_told(
     return commands.PipelineTold(run_id, data.call_id, data.task_id, PipelineStatus(name), offered, risks)
 
 
+def stage_failure(data: requests.CompleteStage, answer: Any) -> commands.StageFailure | None:
+    """Why the stage that was handed in failed, in its agent's words; a lost agent was noted before."""
+    ending = answer.route
+    if data.lost or ending.verdict != route.VERDICT_FAIL:
+        return None
+    hint, summary = data.hint or ending.hint, data.report.strip().partition("\n\n")[0]
+    said = summary if summary.startswith(hint) else hint
+    return commands.StageFailure(data.stage, data.agent_id, said or "it failed and did not say why")
+
+
 def residual_risk(task_id: str, risk: Any) -> Risk:
     """A stage that is no proof, as a risk of the run."""
     kind = pipeline_state.RiskKind.Name(risk.kind).removeprefix("RISK_KIND_").lower()

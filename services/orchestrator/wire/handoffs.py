@@ -185,11 +185,19 @@ def _verification_result(_agent_id: str, message: work.VerificationReport) -> Re
     return commands.VerifyResult(findings, message.accepted_commit, bundle, document(message))
 
 
+_FOUND: Mapping[int, str] = {
+    work.CLAIM_STATUS_UNSPECIFIED: "was not judged",
+    work.CLAIM_STATUS_UNSUPPORTED: "is not supported by its evidence",
+    work.CLAIM_STATUS_STALE: "has no evidence that counts on the accepted tree",
+    work.CLAIM_STATUS_MISSING: "has no evidence",
+}
+
+
 def _finding(task: work.TaskFinding) -> commands.TaskFinding:
     problems = [f"conflict in {path}" for path in task.conflicts]
     problems += [f"{c.criterion_id}: {c.detail or 'failed'}" for c in task.criteria if not c.passed]
     unsupported = [c for c in task.claims if c.status != work.CLAIM_STATUS_SUPPORTED]
-    problems += [f"{c.claim_id}: {work.ClaimStatus.Name(c.status)} {c.detail}" for c in unsupported]
+    problems += [f"claim {c.claim_id} {_FOUND[c.status]}{f': {c.detail}' if c.detail else ''}" for c in unsupported]
     return commands.TaskFinding(
         task.task_id,
         task.accepted,

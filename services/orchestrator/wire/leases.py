@@ -16,9 +16,9 @@ from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.values import NOTHING_SPENT, Assignment, Usage
+from pointsman.services.orchestrator.domain.values import NOTHING_SPENT, Assignment, GivenCriterion, Usage
 from pointsman.services.orchestrator.domain.views import AgentRow, Given, Held
-from pointsman.services.orchestrator.domain.words import Capability, Purpose
+from pointsman.services.orchestrator.domain.words import Capability, Purpose, TaskStatus
 from pointsman.services.orchestrator.wire.handoffs import revive
 
 LOST_AFTER_US = 120_000_000
@@ -67,7 +67,7 @@ class Desk:
                 files=planned.files,
                 requirement=planned.requirement,
                 rejections=[reason[:4000] for reason in task.rejections],
-                reflections=task.reflections,
+                reflections=[said[:4000] for said in (*task.reflections, *task.setbacks)][-16:],
             ),
             detail_design=revive(self.documents.get("design", ""), handoff.DetailDesign()),
             acceptance_criteria=planned.acceptance_criteria,
@@ -107,9 +107,13 @@ def assignment(held: Held, item: Assignment, run: Run) -> assignments.Assignment
         priority=held.priority,
         traceparent=held.traceparent,
     )
-    if held.repository_id:
-        message.repository.id = held.repository_id
+    if run.order.repository_id:
+        message.repository.id = run.order.repository_id
         message.repository.base_commit = run.accepted_commit or run.order.base_commit
+    if run.accepted_bundle:
+        message.base_bundle.CopyFrom(revive(run.accepted_bundle, handoff.ArtifactRef()))
+    tried = run.assignments.get(held.assignment_id)
+    message.earlier_failures.extend(tried.setbacks if tried else ())
     message.deadline.FromDatetime(from_us(held.deadline_us))
     message.created_at.FromDatetime(from_us(held.created_at_us))
     return message
@@ -189,7 +193,9 @@ def _plan(message: agent.Lease, item: Assignment, desk: Desk) -> None:
     run = desk.run
     message.plan.intent = run.intent[:60000]
     message.plan.reasons.extend(reason[:4000] for reason in run.reasons[-16:])
-    message.plan.verify_command.extend(run.order.verify_command)
+    given = run.given_criteria
+    message.plan.acceptance_criteria.extend(criterion(item) for item in given)
+    message.plan.verify_command.extend(next((item.command for item in given if item.command), ()))
     message.plan.research.extend(desk.research)
     message.plan.feedback.extend(
         handoff.Feedback(
@@ -239,8 +245,31 @@ def _review(message: agent.Lease, item: Assignment, desk: Desk) -> None:
     )
 
 
+def criterion(item: GivenCriterion) -> handoff.AcceptanceCriterion:
+    """A given criterion on the wire."""
+    return handoff.AcceptanceCriterion(
+        id=item.criterion_id,
+        statement=item.statement,
+        verify_command=item.command,
+        required=item.required,
+        test_files=item.test_files,
+    )
+
+
+def _standing(run: Run) -> list[handoff.AcceptanceCriterion]:
+    """The user's commands that hold already, or will once their task of this wave is accepted."""
+    begun = {
+        c.criterion_id
+        for key, task in run.tasks.items()
+        if task.status is TaskStatus.ACCEPTED or key in run.wave
+        for c in task.outline.criteria
+    }
+    return [criterion(c) for c in run.given_criteria if c.command and c.required and c.criterion_id in begun]
+
+
 def _verify(message: agent.Lease, _item: Assignment, desk: Desk) -> None:
     run = desk.run
+    message.verify.standing_criteria.extend(_standing(run))
     message.verify.accepted_commit = run.accepted_commit or run.order.base_commit
     if run.accepted_bundle:
         message.verify.accepted_bundle.CopyFrom(revive(run.accepted_bundle, handoff.ArtifactRef()))

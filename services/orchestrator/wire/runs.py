@@ -1,5 +1,7 @@
 """Runs, their questions, their journal and their delivery on the wire."""
 
+import re
+import shlex
 from collections.abc import Sequence
 
 from google.protobuf.duration_pb2 import Duration
@@ -10,15 +12,24 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.router.v1 import decision_pb2 as decision
 from pointsman.services.chassis.journal import Transition
+from pointsman.services.chassis.refusals import invalid_field
 from pointsman.services.chassis.wire import timestamp
-from pointsman.services.orchestrator.domain import commands, table
+from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.values import Budget, OpenQuestion, Order, Risk, Routing
+from pointsman.services.orchestrator.domain.values import Budget, GivenCriterion, OpenQuestion, Order, Risk, Routing
 from pointsman.services.orchestrator.domain.views import RunView
 from pointsman.services.orchestrator.domain.waiting import waiting_for
-from pointsman.services.orchestrator.domain.words import TAKES, TERMINAL, Reply, Resume, State, TaskStatus
+from pointsman.services.orchestrator.domain.words import (
+    TAKES,
+    TERMINAL,
+    ExecutionMode,
+    Reply,
+    Resume,
+    State,
+    TaskStatus,
+)
 from pointsman.services.orchestrator.wire.handoffs import revive
-from pointsman.services.orchestrator.wire.leases import Desk
+from pointsman.services.orchestrator.wire.leases import Desk, criterion
 
 STRONG, WEAK, VAGUE = 0.9, 0.7, 0.5
 
@@ -34,7 +45,8 @@ def order(request: pb.SubmitRequest, routing: Routing, project: str, traceparent
         auto_resume=request.auto_resume,
         repository_id=request.repository.id,
         base_commit=request.repository.base_commit,
-        verify_command=tuple(request.verify_command),
+        criteria=given_criteria(request),
+        execution_mode=_MODES.get(request.execution_mode, ExecutionMode.QUALITY_GATE),
         template=request.template,
         require_audit=request.require_audit,
         research_expected=max(1, request.research_expected),
@@ -42,6 +54,30 @@ def order(request: pb.SubmitRequest, routing: Routing, project: str, traceparent
         labels=dict(request.labels),
         traceparent=traceparent,
     )
+
+
+_MODES = {runs.ExecutionMode.Value(f"EXECUTION_MODE_{mode}"): mode for mode in ExecutionMode}
+_RESERVED = re.compile(r"V[0-9]+")
+
+
+def given_criteria(request: pb.SubmitRequest) -> tuple[GivenCriterion, ...]:
+    """What the user said must hold: each verify command is a criterion of its own, then those in words."""
+    commands_given = [tuple(item.arguments) for item in request.verify_commands]
+    if request.verify_command and tuple(request.verify_command) not in commands_given[:1]:
+        commands_given.insert(0, tuple(request.verify_command))
+    proofs = [
+        GivenCriterion(f"V{number}", f"`{shlex.join(command)}` succeeds"[:4096], command)
+        for number, command in enumerate(commands_given, 1)
+    ]
+    stated = [
+        GivenCriterion(c.id, c.statement, tuple(c.verify_command), c.required, tuple(c.test_files))
+        for c in request.acceptance_criteria
+    ]
+    for place, item in enumerate(stated):
+        earlier = {other.criterion_id for other in stated[:place]}
+        if item.criterion_id in earlier or _RESERVED.fullmatch(item.criterion_id):
+            raise invalid_field(f"acceptance_criteria[{place}].id", "must be unique, and not V1, V2, …")
+    return (*proofs, *stated)
 
 
 def routing(decided: decision.RoutingDecision) -> Routing:
@@ -124,6 +160,8 @@ def run(view: RunView) -> runs.Run:
         seq=view.seq,
         traceparent=it.order.traceparent,
         template=it.order.template,
+        acceptance_criteria=[criterion(item) for item in it.order.criteria],
+        execution_mode=runs.ExecutionMode.Value(f"EXECUTION_MODE_{it.order.execution_mode}"),
         created_at=timestamp(view.created_at_us),
         updated_at=timestamp(view.updated_at_us),
     )
@@ -259,23 +297,3 @@ def _next_steps(it: Run) -> list[str]:
     if it.status is not State.COMPLETE and it.epic_id:
         steps.append(f"the epic {it.epic_id} keeps the tasks that are left")
     return steps
-
-
-def machine() -> pb.GetMachineResponse:
-    """The table."""
-    return pb.GetMachineResponse(
-        version=table.VERSION,
-        states=[state(item) for item in State],
-        initial=state(table.INITIAL),
-        terminal=[state(item) for item in State if item in TERMINAL],
-        transitions=[
-            pb.MachineTransition(
-                source=state(row.source),
-                event=str(row.event),
-                guard=row.guard,
-                target=state(row.target),
-                actions=row.actions,
-            )
-            for row in table.ROWS
-        ],
-    )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pointsman.api.common.v1.common_pb2 import Transition
-from pointsman.api.orchestrator.v1.orchestrator_pb2 import GetMachineResponse, MachineTransition
+from pointsman.api.orchestrator.v1.machine_pb2 import GetMachineResponse, MachineTransition
 from pointsman.api.orchestrator.v1.run_pb2 import (
     ANSWER_KIND_ACCEPT,
     ANSWER_KIND_REJECT,
@@ -20,7 +20,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
 )
 from pointsman.cli.audit import findings
 from pointsman.cli.following import exit_code, question_lines
-from pointsman.cli.run import _verify_command, parse_budget
+from pointsman.cli.run import _arguments, parse_budget
 from pointsman.cli.telling import told
 from pointsman.cli.trace import timeline
 from pointsman.cli.workers import profile_for
@@ -85,10 +85,15 @@ def test_a_budget_that_means_nothing_is_a_usage_error(given: str) -> None:
     assert ended.value.code == 2
 
 
-def test_one_proof_is_an_argument_list_and_several_run_one_after_the_other() -> None:
-    assert _verify_command(["pytest -q 'a b'"]) == ("pytest", "-q", "a b")
-    assert _verify_command(["a", "b"]) == ("sh", "-ec", "a\nb")
-    assert _verify_command([]) == ()
+def test_a_proof_is_an_argument_list_without_a_shell() -> None:
+    assert _arguments("pytest -q 'a b'") == ("pytest", "-q", "a b")
+
+
+@pytest.mark.parametrize("command", ["", "it's"])
+def test_a_proof_that_is_no_command_line_is_refused(command: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        _arguments(command)
+    assert ended.value.code == 2
 
 
 def test_an_unknown_agent_is_a_usage_error_that_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,16 +1,20 @@
 """Plans, their debate, research, and re-planning."""
 
+import json
+from typing import Any
+
 import pytest
 
 from pointsman.services.chassis.refusals import Refusal
-from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.values import Remark
+from pointsman.services.orchestrator.domain import commands, criteria
+from pointsman.services.orchestrator.domain.values import Candidate, GivenCriterion, Plan, Remark, TaskOutline
 from pointsman.services.orchestrator.domain.words import (
     Capability,
     DebateVerdict,
     Purpose,
     Question,
     Reply,
+    Resume,
     Severity,
     State,
 )
@@ -34,10 +38,51 @@ def debate(driver: Driver, result: commands.DebateResult) -> None:
     driver.hand_in(driver.open(Purpose.DEBATE)[0], result)
 
 
-def test_without_a_planner_the_built_in_plan_has_one_task_and_the_given_command() -> None:
-    driver = Driver(NOBODY, verify_command=("make", "test")).submit().settle()
+GIVEN = (
+    GivenCriterion("V1", "`make test` succeeds", ("make", "test")),
+    GivenCriterion("V2", "`make lint` succeeds", ("make", "lint")),
+    GivenCriterion("A1", "the old flag still works"),
+)
+
+
+def test_without_a_planner_the_built_in_plan_has_one_task_and_the_given_criteria() -> None:
+    driver = Driver(NOBODY, criteria=GIVEN).submit().settle()
     (task,) = driver.run.tasks.values()
-    assert [criterion.has_command for criterion in task.outline.criteria] == [True]
+    known = [(c.criterion_id, c.has_command, c.required) for c in task.outline.criteria]
+    assert known == [("V1", True, True), ("V2", True, True), ("A1", False, True)]
+
+
+def test_a_planner_may_place_a_given_criterion_but_not_change_or_drop_it() -> None:
+    weak = {"id": "V1", "statement": "whatever", "required": False, "verifyCommand": ["true"]}
+    tasks: list[dict[str, Any]] = [
+        {"id": "T1", "name": "first", "acceptanceCriteria": [weak]},
+        {"id": "T2", "name": "second", "depends": ["T1"]},
+        {"id": "T3", "name": "third", "acceptanceCriteria": [{"id": "own", "statement": "fine"}]},
+        {"id": "T4", "name": "needed by the third", "acceptanceCriteria": []},
+    ]
+    tasks[2]["depends"] = ["T4"]
+    outlines = tuple(TaskOutline(str(task["id"]), str(task["name"]), ()) for task in tasks)
+    made = criteria.insist(Plan(outlines, (), 0.9, json.dumps({"tasks": tasks})), GIVEN, ())
+    placed = {task.task_id: [c.criterion_id for c in task.criteria] for task in made.tasks}
+    assert placed == {"T1": ["V1"], "T2": [], "T3": ["own", "V2", "A1"], "T4": []}
+    (first,) = made.tasks[0].criteria
+    assert (first.required, first.has_command) == (True, True)
+    written = json.loads(made.document)["tasks"][0]["acceptanceCriteria"]
+    assert written == [criteria.written(GIVEN[0])]
+
+
+def test_what_the_planner_left_out_goes_to_a_task_that_is_still_to_be_done() -> None:
+    tasks = [{"id": "T1", "name": "new"}, {"id": "T2", "name": "done"}]
+    outlines = tuple(TaskOutline(task["id"], task["name"], ()) for task in tasks)
+    made = criteria.insist(Plan(outlines, (), 0.9, json.dumps({"tasks": tasks})), GIVEN, ("T2",))
+    assert [len(task.criteria) for task in made.tasks] == [3, 0]
+
+
+def test_a_resumed_epic_is_held_to_the_commands_and_not_to_the_words_of_another_wish() -> None:
+    driver = Driver(NOBODY, criteria=GIVEN, resume=Resume.YES)
+    driver.candidates = (Candidate("epic_9", "old", planned=True),)
+    driver.submit().settle()
+    assert [item.criterion_id for item in driver.run.given_criteria] == ["V1", "V2"]
 
 
 def test_a_plan_below_0_6_asks_for_clarity() -> None:

@@ -198,6 +198,7 @@ class PlanRequest(_message.Message):
     RESEARCH_FIELD_NUMBER: _builtins.int
     FEEDBACK_FIELD_NUMBER: _builtins.int
     VERIFY_COMMAND_FIELD_NUMBER: _builtins.int
+    ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
     intent: _builtins.str
     """What the user wants, with every later change of requirement."""
     @_builtins.property
@@ -218,7 +219,11 @@ class PlanRequest(_message.Message):
 
     @_builtins.property
     def verify_command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The command the user gave as proof, as an argument list; may be empty."""
+        """The first command the user gave as proof, as an argument list; may be empty. It is among acceptance_criteria too."""
+
+    @_builtins.property
+    def acceptance_criteria(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.AcceptanceCriterion]:
+        """What the user said must hold. Each belongs into one task, as it is; one that the plan leaves out is added to its last task."""
 
     def __init__(
         self,
@@ -229,10 +234,11 @@ class PlanRequest(_message.Message):
         research: _abc.Iterable[_handoff_pb2.ResearchReport] | None = ...,
         feedback: _abc.Iterable[_handoff_pb2.Feedback] | None = ...,
         verify_command: _abc.Iterable[_builtins.str] | None = ...,
+        acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["current_plan", b"current_plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["current_plan", b"current_plan", "feedback", b"feedback", "intent", b"intent", "reasons", b"reasons", "research", b"research", "verify_command", b"verify_command"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "current_plan", b"current_plan", "feedback", b"feedback", "intent", b"intent", "reasons", b"reasons", "research", b"research", "verify_command", b"verify_command"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -597,6 +603,7 @@ class VerifyRequest(_message.Message):
     ACCEPTED_COMMIT_FIELD_NUMBER: _builtins.int
     ACCEPTED_BUNDLE_FIELD_NUMBER: _builtins.int
     TASKS_FIELD_NUMBER: _builtins.int
+    STANDING_CRITERIA_FIELD_NUMBER: _builtins.int
     accepted_commit: _builtins.str
     """The commit that all accepted work is in so far."""
     @_builtins.property
@@ -607,16 +614,21 @@ class VerifyRequest(_message.Message):
     def tasks(self) -> _containers.RepeatedCompositeFieldContainer[Global___VerifyTask]:
         """The tasks, in plan order."""
 
+    @_builtins.property
+    def standing_criteria(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.AcceptanceCriterion]:
+        """Criteria with a command that accepted work has met already: a task whose merge breaks one is not accepted."""
+
     def __init__(
         self,
         *,
         accepted_commit: _builtins.str = ...,
         accepted_bundle: _handoff_pb2.ArtifactRef | None = ...,
         tasks: _abc.Iterable[Global___VerifyTask] | None = ...,
+        standing_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["accepted_bundle", b"accepted_bundle"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_bundle", b"accepted_bundle", "accepted_commit", b"accepted_commit", "tasks", b"tasks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_bundle", b"accepted_bundle", "accepted_commit", b"accepted_commit", "standing_criteria", b"standing_criteria", "tasks", b"tasks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -661,22 +673,28 @@ class CriterionFinding(_message.Message):
     CRITERION_ID_FIELD_NUMBER: _builtins.int
     PASSED_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
     criterion_id: _builtins.str
     """The criterion."""
     passed: _builtins.bool
     """Its command ended well on the accepted tree."""
     detail: _builtins.str
     """What it printed at the end."""
+    @_builtins.property
+    def evidence(self) -> _handoff_pb2.Evidence:
+        """What the verifier took itself: the command, its exit code, the digest of its output, the tree."""
+
     def __init__(
         self,
         *,
         criterion_id: _builtins.str = ...,
         passed: _builtins.bool = ...,
         detail: _builtins.str = ...,
+        evidence: _handoff_pb2.Evidence | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["criterion_id", b"criterion_id", "detail", b"detail", "passed", b"passed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["criterion_id", b"criterion_id", "detail", b"detail", "evidence", b"evidence", "passed", b"passed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

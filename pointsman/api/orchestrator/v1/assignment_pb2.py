@@ -23,22 +23,23 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from pointsman.api.handoff.v1 import handoff_pb2 as pointsman_dot_api_dot_handoff_dot_v1_dot_handoff__pb2
 from pointsman.api.orchestrator.v1 import run_pb2 as pointsman_dot_api_dot_orchestrator_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.pointsman/api/orchestrator/v1/assignment.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\'pointsman/api/orchestrator/v1/run.proto\"\xe6\x03\n\nAssignment\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x37\n\x07purpose\x18\x03 \x01(\x0e\x32&.pointsman.api.orchestrator.v1.Purpose\x12=\n\ncapability\x18\x04 \x01(\x0e\x32).pointsman.api.orchestrator.v1.Capability\x12\x0f\n\x07task_id\x18\x05 \x01(\t\x12\r\n\x05stage\x18\x06 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x05\x12=\n\x05state\x18\x08 \x01(\x0e\x32..pointsman.api.orchestrator.v1.AssignmentState\x12\x10\n\x08\x61gent_id\x18\t \x01(\t\x12\x10\n\x08priority\x18\n \x01(\x05\x12=\n\nrepository\x18\x0b \x01(\x0b\x32).pointsman.api.orchestrator.v1.Repository\x12\x13\n\x0btraceparent\x18\x0c \x01(\t\x12,\n\x08\x64\x65\x61\x64line\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ncreated_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xc7\x01\n\nCapability\x12\x1a\n\x16\x43\x41PABILITY_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43\x41PABILITY_PLAN\x10\x01\x12\x15\n\x11\x43\x41PABILITY_DESIGN\x10\x02\x12\x17\n\x13\x43\x41PABILITY_RESEARCH\x10\x03\x12\x13\n\x0f\x43\x41PABILITY_CODE\x10\x04\x12\x15\n\x11\x43\x41PABILITY_REVIEW\x10\x05\x12\x15\n\x11\x43\x41PABILITY_DEBATE\x10\x06\x12\x15\n\x11\x43\x41PABILITY_VERIFY\x10\x07*\xd9\x01\n\x07Purpose\x12\x17\n\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x10\n\x0cPURPOSE_PLAN\x10\x01\x12\x11\n\rPURPOSE_PATCH\x10\x02\x12\x12\n\x0ePURPOSE_DEBATE\x10\x03\x12\x17\n\x13PURPOSE_PLAN_ANSWER\x10\x04\x12\x14\n\x10PURPOSE_RESEARCH\x10\x05\x12\x12\n\x0ePURPOSE_DESIGN\x10\x06\x12\x11\n\rPURPOSE_STAGE\x10\x07\x12\x12\n\x0ePURPOSE_REVIEW\x10\x08\x12\x12\n\x0ePURPOSE_VERIFY\x10\t*\xc6\x01\n\x0f\x41ssignmentState\x12 \n\x1c\x41SSIGNMENT_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41SSIGNMENT_STATE_OPEN\x10\x01\x12\x1b\n\x17\x41SSIGNMENT_STATE_LEASED\x10\x02\x12\x19\n\x15\x41SSIGNMENT_STATE_DONE\x10\x03\x12\x1e\n\x1a\x41SSIGNMENT_STATE_EXHAUSTED\x10\x04\x12\x1e\n\x1a\x41SSIGNMENT_STATE_CANCELLED\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.pointsman/api/orchestrator/v1/assignment.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&pointsman/api/handoff/v1/handoff.proto\x1a\'pointsman/api/orchestrator/v1/run.proto\"\xbc\x04\n\nAssignment\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x37\n\x07purpose\x18\x03 \x01(\x0e\x32&.pointsman.api.orchestrator.v1.Purpose\x12=\n\ncapability\x18\x04 \x01(\x0e\x32).pointsman.api.orchestrator.v1.Capability\x12\x0f\n\x07task_id\x18\x05 \x01(\t\x12\r\n\x05stage\x18\x06 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x05\x12=\n\x05state\x18\x08 \x01(\x0e\x32..pointsman.api.orchestrator.v1.AssignmentState\x12\x10\n\x08\x61gent_id\x18\t \x01(\t\x12\x10\n\x08priority\x18\n \x01(\x05\x12=\n\nrepository\x18\x0b \x01(\x0b\x32).pointsman.api.orchestrator.v1.Repository\x12\x13\n\x0btraceparent\x18\x0c \x01(\t\x12,\n\x08\x64\x65\x61\x64line\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ncreated_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10\x65\x61rlier_failures\x18\x0f \x03(\t\x12:\n\x0b\x62\x61se_bundle\x18\x10 \x01(\x0b\x32%.pointsman.api.handoff.v1.ArtifactRef*\xc7\x01\n\nCapability\x12\x1a\n\x16\x43\x41PABILITY_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43\x41PABILITY_PLAN\x10\x01\x12\x15\n\x11\x43\x41PABILITY_DESIGN\x10\x02\x12\x17\n\x13\x43\x41PABILITY_RESEARCH\x10\x03\x12\x13\n\x0f\x43\x41PABILITY_CODE\x10\x04\x12\x15\n\x11\x43\x41PABILITY_REVIEW\x10\x05\x12\x15\n\x11\x43\x41PABILITY_DEBATE\x10\x06\x12\x15\n\x11\x43\x41PABILITY_VERIFY\x10\x07*\xd9\x01\n\x07Purpose\x12\x17\n\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x10\n\x0cPURPOSE_PLAN\x10\x01\x12\x11\n\rPURPOSE_PATCH\x10\x02\x12\x12\n\x0ePURPOSE_DEBATE\x10\x03\x12\x17\n\x13PURPOSE_PLAN_ANSWER\x10\x04\x12\x14\n\x10PURPOSE_RESEARCH\x10\x05\x12\x12\n\x0ePURPOSE_DESIGN\x10\x06\x12\x11\n\rPURPOSE_STAGE\x10\x07\x12\x12\n\x0ePURPOSE_REVIEW\x10\x08\x12\x12\n\x0ePURPOSE_VERIFY\x10\t*\xc6\x01\n\x0f\x41ssignmentState\x12 \n\x1c\x41SSIGNMENT_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41SSIGNMENT_STATE_OPEN\x10\x01\x12\x1b\n\x17\x41SSIGNMENT_STATE_LEASED\x10\x02\x12\x19\n\x15\x41SSIGNMENT_STATE_DONE\x10\x03\x12\x1e\n\x1a\x41SSIGNMENT_STATE_EXHAUSTED\x10\x04\x12\x1e\n\x1a\x41SSIGNMENT_STATE_CANCELLED\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.api.orchestrator.v1.assignment_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CAPABILITY']._serialized_start=645
-  _globals['_CAPABILITY']._serialized_end=844
-  _globals['_PURPOSE']._serialized_start=847
-  _globals['_PURPOSE']._serialized_end=1064
-  _globals['_ASSIGNMENTSTATE']._serialized_start=1067
-  _globals['_ASSIGNMENTSTATE']._serialized_end=1265
-  _globals['_ASSIGNMENT']._serialized_start=156
-  _globals['_ASSIGNMENT']._serialized_end=642
+  _globals['_CAPABILITY']._serialized_start=771
+  _globals['_CAPABILITY']._serialized_end=970
+  _globals['_PURPOSE']._serialized_start=973
+  _globals['_PURPOSE']._serialized_end=1190
+  _globals['_ASSIGNMENTSTATE']._serialized_start=1193
+  _globals['_ASSIGNMENTSTATE']._serialized_end=1391
+  _globals['_ASSIGNMENT']._serialized_start=196
+  _globals['_ASSIGNMENT']._serialized_end=768
 # @@protoc_insertion_point(module_scope)

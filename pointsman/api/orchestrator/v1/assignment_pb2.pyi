@@ -3,10 +3,13 @@
 isort:skip_file
 Assignments: the work that agents pull."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from pointsman.api.handoff.v1 import handoff_pb2 as _handoff_pb2
 from pointsman.api.orchestrator.v1 import run_pb2 as _run_pb2
 import builtins as _builtins
 import sys
@@ -171,6 +174,8 @@ class Assignment(_message.Message):
     TRACEPARENT_FIELD_NUMBER: _builtins.int
     DEADLINE_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    EARLIER_FAILURES_FIELD_NUMBER: _builtins.int
+    BASE_BUNDLE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     run_id: _builtins.str
@@ -195,7 +200,7 @@ class Assignment(_message.Message):
     """The W3C trace context to work under."""
     @_builtins.property
     def repository(self) -> _run_pb2.Repository:
-        """The repository an agent must have; absent when none is needed."""
+        """The run's repository, with the commit that all accepted work is in so far; absent when the run has none. Whoever gets STAGE, RESEARCH, REVIEW or VERIFY has it; for the others it is there to be looked at."""
 
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp:
@@ -204,6 +209,14 @@ class Assignment(_message.Message):
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was made."""
+
+    @_builtins.property
+    def earlier_failures(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Why earlier attempts at this assignment failed, in the agents' own words, the latest last."""
+
+    @_builtins.property
+    def base_bundle(self) -> _handoff_pb2.ArtifactRef:
+        """A git bundle that holds repository.base_commit, for clones that do not have it; absent before anything is accepted."""
 
     def __init__(
         self,
@@ -222,10 +235,12 @@ class Assignment(_message.Message):
         traceparent: _builtins.str = ...,
         deadline: _timestamp_pb2.Timestamp | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        earlier_failures: _abc.Iterable[_builtins.str] | None = ...,
+        base_bundle: _handoff_pb2.ArtifactRef | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "deadline", b"deadline", "repository", b"repository"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["base_bundle", b"base_bundle", "created_at", b"created_at", "deadline", b"deadline", "repository", b"repository"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "attempt", b"attempt", "capability", b"capability", "created_at", b"created_at", "deadline", b"deadline", "id", b"id", "priority", b"priority", "purpose", b"purpose", "repository", b"repository", "run_id", b"run_id", "stage", b"stage", "state", b"state", "task_id", b"task_id", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "attempt", b"attempt", "base_bundle", b"base_bundle", "capability", b"capability", "created_at", b"created_at", "deadline", b"deadline", "earlier_failures", b"earlier_failures", "id", b"id", "priority", b"priority", "purpose", b"purpose", "repository", b"repository", "run_id", b"run_id", "stage", b"stage", "state", b"state", "task_id", b"task_id", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -11,6 +11,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from pointsman.api.common.v1 import common_pb2 as _common_pb2
 from pointsman.api.handoff.v1 import delivery_pb2 as _delivery_pb2
+from pointsman.api.handoff.v1 import handoff_pb2 as _handoff_pb2
 from pointsman.api.orchestrator.v1 import run_pb2 as _run_pb2
 import builtins as _builtins
 import sys
@@ -115,6 +116,9 @@ class SubmitRequest(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     PRIORITY_FIELD_NUMBER: _builtins.int
     RESEARCH_EXPECTED_FIELD_NUMBER: _builtins.int
+    ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
+    EXECUTION_MODE_FIELD_NUMBER: _builtins.int
+    VERIFY_COMMANDS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     message: _builtins.str
@@ -135,13 +139,15 @@ class SubmitRequest(_message.Message):
     """0 is the most urgent."""
     research_expected: _builtins.int
     """How many research reports at the least; 0 means what the plan asks for."""
+    execution_mode: _run_pb2.ExecutionMode.ValueType
+    """When the work pauses for a person: Run.question then says why, and RESUME goes on. UNSPECIFIED means QUALITY_GATE."""
     @_builtins.property
     def repository(self) -> _run_pb2.Repository:
         """The repository to work in; absent for work without one."""
 
     @_builtins.property
     def verify_command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The command that proves the work, as an argument list."""
+        """A command that proves the work, as an argument list: the same as the first of verify_commands."""
 
     @_builtins.property
     def budget(self) -> _run_pb2.Budget:
@@ -150,6 +156,14 @@ class SubmitRequest(_message.Message):
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """For finding the run again."""
+
+    @_builtins.property
+    def acceptance_criteria(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.AcceptanceCriterion]:
+        """What must hold besides what the planner asks for. Ids are unique here and not `V1`, `V2`, …; a planner may choose the task for each, not change or drop it."""
+
+    @_builtins.property
+    def verify_commands(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.VerifyCommand]:
+        """Commands that prove the work; each is a required criterion of its own, `V1`, `V2`, … in this order, run and recorded apart."""
 
     def __init__(
         self,
@@ -168,10 +182,13 @@ class SubmitRequest(_message.Message):
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         priority: _builtins.int = ...,
         research_expected: _builtins.int = ...,
+        acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
+        execution_mode: _run_pb2.ExecutionMode.ValueType = ...,
+        verify_commands: _abc.Iterable[_run_pb2.VerifyCommand] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "repository", b"repository"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_resume", b"auto_resume", "budget", b"budget", "labels", b"labels", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "budget", b"budget", "execution_mode", b"execution_mode", "labels", b"labels", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -383,8 +400,11 @@ class ListRunsResponse(_message.Message):
 
     RUNS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    NEWEST_POSITION_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """For the next page; empty at the end."""
+    newest_position: _builtins.int
+    """The store's newest journal position when the page was read: WatchChanges after it misses nothing of these runs."""
     @_builtins.property
     def runs(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Run]:
         """The runs, newest first."""
@@ -394,10 +414,11 @@ class ListRunsResponse(_message.Message):
         *,
         runs: _abc.Iterable[_run_pb2.Run] | None = ...,
         next_page_token: _builtins.str = ...,
+        newest_position: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "runs", b"runs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["newest_position", b"newest_position", "next_page_token", b"next_page_token", "runs", b"runs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -790,104 +811,3 @@ class GetDeliveryResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetDeliveryResponse: _TypeAlias = GetDeliveryResponse  # noqa: Y015
-
-@_typing.final
-class GetMachineRequest(_message.Message):
-    """Asks for GetMachine."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___GetMachineRequest: _TypeAlias = GetMachineRequest  # noqa: Y015
-
-@_typing.final
-class MachineTransition(_message.Message):
-    """One row of the table."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SOURCE_FIELD_NUMBER: _builtins.int
-    EVENT_FIELD_NUMBER: _builtins.int
-    GUARD_FIELD_NUMBER: _builtins.int
-    TARGET_FIELD_NUMBER: _builtins.int
-    ACTIONS_FIELD_NUMBER: _builtins.int
-    source: _run_pb2.RunState.ValueType
-    """The state it leaves."""
-    event: _builtins.str
-    """The event that causes it."""
-    guard: _builtins.str
-    """What must hold besides; empty means nothing."""
-    target: _run_pb2.RunState.ValueType
-    """The state it enters."""
-    @_builtins.property
-    def actions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What is done on the way."""
-
-    def __init__(
-        self,
-        *,
-        source: _run_pb2.RunState.ValueType = ...,
-        event: _builtins.str = ...,
-        guard: _builtins.str = ...,
-        target: _run_pb2.RunState.ValueType = ...,
-        actions: _abc.Iterable[_builtins.str] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "event", b"event", "guard", b"guard", "source", b"source", "target", b"target"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___MachineTransition: _TypeAlias = MachineTransition  # noqa: Y015
-
-@_typing.final
-class GetMachineResponse(_message.Message):
-    """Answers GetMachine."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    VERSION_FIELD_NUMBER: _builtins.int
-    STATES_FIELD_NUMBER: _builtins.int
-    INITIAL_FIELD_NUMBER: _builtins.int
-    TERMINAL_FIELD_NUMBER: _builtins.int
-    TRANSITIONS_FIELD_NUMBER: _builtins.int
-    version: _builtins.int
-    """The version that new runs start with."""
-    initial: _run_pb2.RunState.ValueType
-    """Where a run starts."""
-    @_builtins.property
-    def states(self) -> _containers.RepeatedScalarFieldContainer[_run_pb2.RunState.ValueType]:
-        """The states, in the order of the diagram."""
-
-    @_builtins.property
-    def terminal(self) -> _containers.RepeatedScalarFieldContainer[_run_pb2.RunState.ValueType]:
-        """Where a run ends."""
-
-    @_builtins.property
-    def transitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___MachineTransition]:
-        """The rows."""
-
-    def __init__(
-        self,
-        *,
-        version: _builtins.int = ...,
-        states: _abc.Iterable[_run_pb2.RunState.ValueType] | None = ...,
-        initial: _run_pb2.RunState.ValueType = ...,
-        terminal: _abc.Iterable[_run_pb2.RunState.ValueType] | None = ...,
-        transitions: _abc.Iterable[Global___MachineTransition] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["initial", b"initial", "states", b"states", "terminal", b"terminal", "transitions", b"transitions", "version", b"version"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___GetMachineResponse: _TypeAlias = GetMachineResponse  # noqa: Y015

@@ -3,6 +3,8 @@
 import grpc
 import warnings
 
+from pointsman.api.orchestrator.v1 import evidence_pb2 as pointsman_dot_api_dot_orchestrator_dot_v1_dot_evidence__pb2
+from pointsman.api.orchestrator.v1 import machine_pb2 as pointsman_dot_api_dot_orchestrator_dot_v1_dot_machine__pb2
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -85,10 +87,15 @@ class OrchestratorServiceStub:
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.GetDeliveryRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.GetDeliveryResponse.FromString,
                 _registered_method=True)
+        self.GetEvidence = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.OrchestratorService/GetEvidence',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_evidence__pb2.GetEvidenceRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_evidence__pb2.GetEvidenceResponse.FromString,
+                _registered_method=True)
         self.GetMachine = channel.unary_unary(
                 '/pointsman.api.orchestrator.v1.OrchestratorService/GetMachine',
-                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.GetMachineRequest.SerializeToString,
-                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.GetMachineResponse.FromString,
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_machine__pb2.GetMachineRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_machine__pb2.GetMachineResponse.FromString,
                 _registered_method=True)
 
 
@@ -166,6 +173,13 @@ class OrchestratorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetEvidence(self, request, context):
+        """GetEvidence pages the attempts at a run's tasks: what was claimed with which evidence, what the verifier found, who judged it how and why. Errors: NOT_FOUND (no such run), INVALID_PAGE_TOKEN (page).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetMachine(self, request, context):
         """GetMachine returns the table of transitions. Errors: none of its own.
         """
@@ -226,10 +240,15 @@ def add_OrchestratorServiceServicer_to_server(servicer, server):
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.GetDeliveryRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.GetDeliveryResponse.SerializeToString,
             ),
+            'GetEvidence': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetEvidence,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_evidence__pb2.GetEvidenceRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_evidence__pb2.GetEvidenceResponse.SerializeToString,
+            ),
             'GetMachine': grpc.unary_unary_rpc_method_handler(
                     servicer.GetMachine,
-                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.GetMachineRequest.FromString,
-                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.GetMachineResponse.SerializeToString,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_machine__pb2.GetMachineRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_machine__pb2.GetMachineResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -514,6 +533,33 @@ class OrchestratorService:
             _registered_method=True)
 
     @staticmethod
+    def GetEvidence(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.OrchestratorService/GetEvidence',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_evidence__pb2.GetEvidenceRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_evidence__pb2.GetEvidenceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def GetMachine(request,
             target,
             options=(),
@@ -528,8 +574,8 @@ class OrchestratorService:
             request,
             target,
             '/pointsman.api.orchestrator.v1.OrchestratorService/GetMachine',
-            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.GetMachineRequest.SerializeToString,
-            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.GetMachineResponse.FromString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_machine__pb2.GetMachineRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_machine__pb2.GetMachineResponse.FromString,
             options,
             channel_credentials,
             insecure,

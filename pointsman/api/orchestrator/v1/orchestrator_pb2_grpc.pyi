@@ -5,6 +5,8 @@ The life of a run: submit, follow, answer, cancel, fetch what was delivered."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from pointsman.api.orchestrator.v1 import evidence_pb2 as _evidence_pb2
+from pointsman.api.orchestrator.v1 import machine_pb2 as _machine_pb2
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as _orchestrator_pb2
 import abc as _abc_1
 
@@ -36,7 +38,9 @@ class OrchestratorServiceStub:
     """ListTransitions pages a run's journal. Errors: NOT_FOUND (no such run), INVALID_PAGE_TOKEN (page)."""
     GetDelivery: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.GetDeliveryRequest, _orchestrator_pb2.GetDeliveryResponse]
     """GetDelivery returns what an ended run delivered, or what is accepted so far. Errors: NOT_FOUND (no such run)."""
-    GetMachine: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.GetMachineRequest, _orchestrator_pb2.GetMachineResponse]
+    GetEvidence: _aio.UnaryUnaryMultiCallable[_evidence_pb2.GetEvidenceRequest, _evidence_pb2.GetEvidenceResponse]
+    """GetEvidence pages the attempts at a run's tasks: what was claimed with which evidence, what the verifier found, who judged it how and why. Errors: NOT_FOUND (no such run), INVALID_PAGE_TOKEN (page)."""
+    GetMachine: _aio.UnaryUnaryMultiCallable[_machine_pb2.GetMachineRequest, _machine_pb2.GetMachineResponse]
     """GetMachine returns the table of transitions. Errors: none of its own."""
 
 class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -123,11 +127,19 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         """GetDelivery returns what an ended run delivered, or what is accepted so far. Errors: NOT_FOUND (no such run)."""
 
     @_abc_1.abstractmethod
+    def GetEvidence(
+        self,
+        request: _evidence_pb2.GetEvidenceRequest,
+        context: _aio.ServicerContext[_evidence_pb2.GetEvidenceRequest, _abc.Awaitable[_evidence_pb2.GetEvidenceResponse]],
+    ) -> _abc.Awaitable[_evidence_pb2.GetEvidenceResponse]:
+        """GetEvidence pages the attempts at a run's tasks: what was claimed with which evidence, what the verifier found, who judged it how and why. Errors: NOT_FOUND (no such run), INVALID_PAGE_TOKEN (page)."""
+
+    @_abc_1.abstractmethod
     def GetMachine(
         self,
-        request: _orchestrator_pb2.GetMachineRequest,
-        context: _aio.ServicerContext[_orchestrator_pb2.GetMachineRequest, _abc.Awaitable[_orchestrator_pb2.GetMachineResponse]],
-    ) -> _abc.Awaitable[_orchestrator_pb2.GetMachineResponse]:
+        request: _machine_pb2.GetMachineRequest,
+        context: _aio.ServicerContext[_machine_pb2.GetMachineRequest, _abc.Awaitable[_machine_pb2.GetMachineResponse]],
+    ) -> _abc.Awaitable[_machine_pb2.GetMachineResponse]:
         """GetMachine returns the table of transitions. Errors: none of its own."""
 
 def add_OrchestratorServiceServicer_to_server(servicer: OrchestratorServiceServicer, server: _aio.Server) -> None: ...

@@ -142,6 +142,34 @@ RUN_STATE_FAILED: RunState.ValueType  # 26
 """Ended by a fault. Terminal."""
 Global___RunState: _TypeAlias = RunState  # noqa: Y015
 
+class _ExecutionMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ExecutionModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ExecutionMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    EXECUTION_MODE_UNSPECIFIED: _ExecutionMode.ValueType  # 0
+    """QUALITY_GATE."""
+    EXECUTION_MODE_STEP: _ExecutionMode.ValueType  # 1
+    """After each task; one task is worked on at a time."""
+    EXECUTION_MODE_PHASE: _ExecutionMode.ValueType  # 2
+    """Where the next task is of another phase, and after each quality gate."""
+    EXECUTION_MODE_QUALITY_GATE: _ExecutionMode.ValueType  # 3
+    """After each task that the plan calls a quality gate."""
+
+class ExecutionMode(_ExecutionMode, metaclass=_ExecutionModeEnumTypeWrapper):
+    """When the work pauses for a person."""
+
+EXECUTION_MODE_UNSPECIFIED: ExecutionMode.ValueType  # 0
+"""QUALITY_GATE."""
+EXECUTION_MODE_STEP: ExecutionMode.ValueType  # 1
+"""After each task; one task is worked on at a time."""
+EXECUTION_MODE_PHASE: ExecutionMode.ValueType  # 2
+"""Where the next task is of another phase, and after each quality gate."""
+EXECUTION_MODE_QUALITY_GATE: ExecutionMode.ValueType  # 3
+"""After each task that the plan calls a quality gate."""
+Global___ExecutionMode: _TypeAlias = ExecutionMode  # noqa: Y015
+
 class _AnswerKind:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -363,6 +391,30 @@ class Repository(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Repository: _TypeAlias = Repository  # noqa: Y015
+
+@_typing.final
+class VerifyCommand(_message.Message):
+    """A command that proves something, run without a shell."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ARGUMENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def arguments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The argument list."""
+
+    def __init__(
+        self,
+        *,
+        arguments: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VerifyCommand: _TypeAlias = VerifyCommand  # noqa: Y015
 
 @_typing.final
 class Budget(_message.Message):
@@ -629,6 +681,8 @@ class Run(_message.Message):
     TEMPLATE_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
+    EXECUTION_MODE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___RunState.ValueType
@@ -655,6 +709,8 @@ class Run(_message.Message):
     """The W3C trace context of the run."""
     template: _builtins.str
     """The template its pipelines use."""
+    execution_mode: Global___ExecutionMode.ValueType
+    """When its work pauses for a person."""
     @_builtins.property
     def question(self) -> Global___Question:
         """The open question, if there is one."""
@@ -695,6 +751,10 @@ class Run(_message.Message):
     def updated_at(self) -> _timestamp_pb2.Timestamp:
         """When it last changed."""
 
+    @_builtins.property
+    def acceptance_criteria(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.AcceptanceCriterion]:
+        """What the user said must hold: the criteria given at Submit, the verify commands among them."""
+
     def __init__(
         self,
         *,
@@ -721,10 +781,12 @@ class Run(_message.Message):
         template: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
+        execution_mode: Global___ExecutionMode.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_commit", b"accepted_commit", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "epic_id", b"epic_id", "id", b"id", "intent", b"intent", "labels", b"labels", "question", b"question", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "id", b"id", "intent", b"intent", "labels", b"labels", "question", b"question", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
