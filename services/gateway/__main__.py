@@ -94,7 +94,7 @@ def application(gateway: Gateway) -> ASGIApp:
     """The web application: console, contract and document, behind one guard."""
     document = pages.read(DOCUMENT)
     routes = [
-        *pages.routes(),
+        *pages.routes(asks_for_tokens=gateway.settings.token_keys is not None),
         Route("/openapi.json", document.serve),
         Route("/healthz", _healthy),
         *gateway.routes(),

@@ -212,7 +212,7 @@ async def test_the_console_is_served_from_memory_with_its_policy(tmp_path: Path)
             assert b"style=" not in page.body
         again = await web.get("/", **{"if-none-match": page.headers["etag"]})
         assert (again.status, again.body) == (304, b"")
-        script = re.search(rb'src="(/console/[0-9a-f]{24}/js/main.js)"', page.body)
+        script = re.search(rb'src="(/console/[0-9a-f]{24}/console.js)"', page.body)
         assert script is not None
         kept = await web.get(script[1].decode())
         assert (kept.status, "immutable" in kept.headers["cache-control"]) == (200, True)
@@ -237,3 +237,15 @@ async def test_a_service_that_is_away_is_a_503_with_a_hint(tmp_path: Path) -> No
             await loops.stop()
             assert service.close is not None
             await service.close()
+
+
+async def test_the_page_of_a_run_says_what_to_fetch_before_its_script_is_there(tmp_path: Path) -> None:
+    async with gateway(tmp_path, NOBODY) as web:
+        page = await web.get("/runs/r%C3%A4%2F1'")
+        assert "GetRun?run_id=r%C3%A4%2F1'>; rel=preload; as=fetch" in page.headers["link"]
+        assert "GetMachine>" in page.headers["link"]
+        for path in ("/runs", "/runs/r?project=other", "/runs/" + "r" * 200):
+            assert "link" not in (await web.get(path)).headers, path
+        again = await web.get("/runs/r", **{"if-none-match": page.headers["etag"]})
+        assert (again.status, again.body) == (304, b"")
+        assert "GetRun?run_id=r>" in again.headers["link"]

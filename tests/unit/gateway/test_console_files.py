@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.services.gateway.pages import FOLDER
+from pointsman.services.gateway.joining import joined
+from pointsman.services.gateway.pages import FOLDER, script
 
 FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
 SCRIPTS = [path for path in FILES if path.suffix == ".js"]
@@ -29,8 +30,28 @@ def test_nothing_comes_from_elsewhere() -> None:
 
 def test_every_import_leads_to_a_file() -> None:
     for path in SCRIPTS:
-        for name in re.findall(r"(?:from|import\()\s*\"(\./[^\"]+)\"", path.read_text()):
+        assert "import(" not in path.read_text(), path
+        for name in re.findall(r"from\s*\"(\./[^\"]+)\"", path.read_text()):
             assert (path.parent / name).is_file(), (path, name)
+
+
+def test_the_modules_are_joined_with_those_that_others_need_first() -> None:
+    sources = {
+        "main": 'import { a, b as c } from "./tools.js";\nimport { d } from "./words.js";\n\na(c, d);\n',
+        "tools": 'import { d } from "./words.js";\n\nexport const a = d;\nexport async function* b() {}\n',
+        "words": "export class d {}\n",
+        "unused": "export const e = 1;\n",
+    }
+    whole = joined(sources, "main")
+    assert re.findall(r"^const from_(\w+)", whole, re.MULTILINE) == ["words", "tools", "main"]
+    assert "const { a, b: c } = from_tools;" in whole
+    assert "return { a, b };" in whole
+
+
+def test_the_joined_script_holds_every_module_and_no_import() -> None:
+    whole = script()
+    assert not re.search(r"^(import|export)\b", whole, re.MULTILINE)
+    assert set(re.findall(r"^const from_(\w+)", whole, re.MULTILINE)) == {path.stem for path in SCRIPTS}
 
 
 def test_files_and_functions_are_short() -> None:

@@ -19,27 +19,39 @@ export class Refused extends Error {
   }
 }
 
-export function project() {
-  return new URLSearchParams(location.search).get("project") || "local";
-}
 
 // The token lives as long as the tab.
 export function signIn(token) {
   sessionStorage.setItem("token", token);
 }
 
+// Who calls, for which project; nothing where both are the usual ones.
 export function headers() {
   const token = sessionStorage.getItem("token");
-  return { "pointsman-project": project(), ...(token ? { authorization: `Bearer ${token}` } : {}) };
+  const project = new URLSearchParams(location.search).get("project");
+  return {
+    ...(project ? { "pointsman-project": project } : {}),
+    ...(token ? { authorization: `Bearer ${token}` } : {}),
+  };
 }
 
-export async function call(service, method, request, signal) {
-  const answer = await fetch(`/api/v1/${service}/${method}`, {
+export function call(service, method, request, signal) {
+  return answered(`/api/v1/${service}/${method}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers() },
     body: JSON.stringify(request ?? {}),
     signal,
   });
+}
+
+// A read by its address alone: the gateway may have told the browser to fetch it before the script was there.
+export function read(service, method, request = {}) {
+  const query = Object.entries(request).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return answered(`/api/v1/${service}/${method}${query.length ? `?${query.join("&")}` : ""}`, { headers: headers() });
+}
+
+async function answered(address, options) {
+  const answer = await fetch(address, options);
   const body = await answer.json();
   if (!answer.ok) throw new Refused(answer.status, body.error);
   return body;

@@ -2,13 +2,18 @@
 
 import { signIn } from "./api.js";
 import { h, replace } from "./dom.js";
+import { show as showAgents } from "./agents.js";
+import { show as showPeople } from "./people.js";
+import { show as showRouter } from "./router.js";
+import { show as showRun } from "./run.js";
+import { show as showRuns } from "./runs.js";
 
 const PAGES = [
-  [/^\/(runs)?$/, () => import("./runs.js")],
-  [/^\/runs\/(?<id>.+)$/, () => import("./run.js")],
-  [/^\/people$/, () => import("./people.js")],
-  [/^\/agents$/, () => import("./agents.js")],
-  [/^\/router$/, () => import("./router.js")],
+  [/^\/(runs)?$/, showRuns],
+  [/^\/runs\/(?<id>.+)$/, showRun],
+  [/^\/people$/, showPeople],
+  [/^\/agents$/, showAgents],
+  [/^\/router$/, showRouter],
 ];
 let leave = new AbortController();
 
@@ -26,14 +31,12 @@ async function show() {
   const { signal } = leave;
   const main = document.getElementById("main");
   mark();
-  for (const [pattern, load] of PAGES) {
+  for (const [pattern, showPage] of PAGES) {
     const match = pattern.exec(location.pathname);
     if (!match) continue;
-    const page = await load();
-    if (signal.aborted) return;
     replace(main);
     try {
-      await page.show(main, { signal, id: decodeURIComponent(match.groups?.id ?? ""), go });
+      await showPage(main, { signal, id: decodeURIComponent(match.groups?.id ?? ""), go });
     } catch (error) {
       if (!signal.aborted) replace(main, failure(error));
     }

@@ -1,6 +1,6 @@
 // One run: where it is, what it did, what it waits for, and why anything of it may be believed.
 
-import { all, call, ORCHESTRATOR, PIPELINE, WORKFLOW } from "./api.js";
+import { all, call, read, ORCHESTRATOR, PIPELINE, WORKFLOW } from "./api.js";
 import { askAnswer, askCancel, askChange } from "./actions.js";
 import { artifactsView } from "./artifacts.js";
 import { claimsView } from "./claims.js";
@@ -26,8 +26,8 @@ const EVIDENCE = new Set([
 export async function show(main, { signal, id }) {
   document.title = `Run · Pointsman`;
   const [{ run }, machine] = await Promise.all([
-    call(ORCHESTRATOR, "GetRun", { run_id: id }),
-    call(ORCHESTRATOR, "GetMachine", {}),
+    read(ORCHESTRATOR, "GetRun", { run_id: id }),
+    read(ORCHESTRATOR, "GetMachine"),
   ]);
   if (signal.aborted) return;
   const page = new RunPage(run, machine, signal);
