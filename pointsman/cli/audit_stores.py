@@ -2,55 +2,117 @@
 
 import asyncio
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from pointsman.cli import EXIT_FAILED
+from pointsman.cli.audit_agreement import Agreement, Traced
+from pointsman.cli.audit_pipelines import PipelineProof
+from pointsman.cli.audit_runs import RunProof
+from pointsman.cli.audit_workflows import WorkflowProof
 from pointsman.cli.plane import CONTEXTS, build_one
-from pointsman.services.chassis.audit import Auditor, Violation
+from pointsman.services.chassis.audit import Auditor, Proof, Violation
 from pointsman.services.chassis.config import StoreSettings, load
+from pointsman.services.chassis.service import Service
 from pointsman.services.chassis.store import Store
+
+TOGETHER = "together"
+
+
+@dataclass(slots=True)
+class Found:
+    """What the audit of one store has to say."""
+
+    transitions: int = 0
+    violations: list[Violation] = field(default_factory=list)
 
 
 def audit_stores(*, as_json: bool) -> int:
     """Audit every store and print what was found; the exit code."""
-    findings = asyncio.run(_audit_all())
-    broken = [(name, violation) for name, (_, violations) in findings.items() for violation in violations]
+    findings = asyncio.run(find(load(StoreSettings)))
+    broken = [(name, violation) for name, found in findings.items() for violation in found.violations]
     if as_json:
-        rows = {
-            name: {"transitions": count, "violations": [asdict(violation) for violation in violations]}
-            for name, (count, violations) in findings.items()
-        }
-        print(json.dumps(rows, indent=2))
+        print(json.dumps({name: asdict(found) for name, found in findings.items()}, indent=2))
         return EXIT_FAILED if broken else 0
     for name, violation in broken:
         print(f"BROKEN  {name} {violation.invariant} {violation.entity_id} seq {violation.seq}: {violation.detail}")
-    for name, (count, violations) in findings.items():
-        print(f"{name:<13} {count} transitions, {len(violations) or 'no'} violations")
+    for name, found in findings.items():
+        print(f"{name:<13} {found.transitions} transitions, {len(found.violations) or 'no'} violations")
     return EXIT_FAILED if broken else 0
 
 
-async def _audit_all() -> dict[str, tuple[int, list[Violation]]]:
-    stores = load(StoreSettings)
-    findings: dict[str, tuple[int, list[Violation]]] = {}
-    for name in CONTEXTS:
-        if not stores.database_url and not (stores.directory / f"{name}.db").exists():
-            continue
-        service = build_one(name, stores, "127.0.0.1:1")
+async def find(stores: StoreSettings, settle_seconds: float = 1.0) -> dict[str, Found]:
+    """Every violation in every store that is there, and between them when all are.
+
+    The stores are read one after the other: what services at work had not told each other yet is gone at a second look.
+    """
+    services = {name: build_one(name, stores, "127.0.0.1:1") for name in CONTEXTS if _is_there(stores, name)}
+    try:
+        findings = _find(services)
+        if TOGETHER in findings and findings[TOGETHER].violations:
+            await asyncio.sleep(settle_seconds)
+            again = _find(services)[TOGETHER].violations
+            findings[TOGETHER].violations = [found for found in findings[TOGETHER].violations if found in again]
+        return findings
+    finally:
+        for service in services.values():
+            if service.close is not None:
+                await service.close()
+            if service.store is not None:
+                service.store.close()
+
+
+def _is_there(stores: StoreSettings, name: str) -> bool:
+    return bool(stores.database_url) or (stores.directory / f"{name}.db").exists()
+
+
+def _find(services: Mapping[str, Service]) -> dict[str, Found]:
+    proofs, agreement = _proofs(services)
+    findings: dict[str, Found] = {}
+    for name, service in services.items():
         assert service.store is not None
-        findings[name] = _audit(service.store)
-        if service.close is not None:
-            await service.close()
-        service.store.close()
+        findings[name] = _audit(service.store, proofs.get(name, {}))
+        if agreement is not None:
+            agreement.traced.extend(_traced(service.store))
+    if agreement is not None:
+        findings[TOGETHER] = Found(violations=list(agreement.violations()))
     return findings
 
 
-def _audit(store: Store) -> tuple[int, list[Violation]]:
-    auditor, journal = Auditor(store), store.tables.journal
+def _proofs(services: Mapping[str, Service]) -> tuple[dict[str, dict[str, Proof]], Agreement | None]:
+    """What each context promises beside the chassis; and what all of them promise, if all are there."""
+    proofs: dict[str, dict[str, Proof]] = {}
+    pipelines = PipelineProof()
+    proofs["pipeline"] = {"pipeline": pipelines}
+    stores = {name: service.store for name, service in services.items() if service.store is not None}
+    if "workflow" in stores:
+        workflows = WorkflowProof(stores["workflow"])
+        proofs["workflow"] = {"workflow": workflows}
+    if "orchestrator" in stores:
+        runs = RunProof(stores["orchestrator"])
+        proofs["orchestrator"] = {"run": runs}
+    if stores.keys() < set(CONTEXTS):
+        return proofs, None
+    return proofs, Agreement(runs, workflows, pipelines, [])
+
+
+def _audit(store: Store, proofs: Mapping[str, Proof]) -> Found:
+    auditor, journal = Auditor(store, proofs), store.tables.journal
     return store.database.read_now(
-        lambda connection: (
+        lambda connection: Found(
             connection.execute(select(func.count()).select_from(journal)).scalar_one(),
             list(auditor.violations(connection)),
         )
     )
+
+
+def _traced(store: Store) -> list[Traced]:
+    table = store.tables.entities
+    wanted = select(table.c.entity_id, table.c.run_id, table.c.version, table.c.traceparent)
+
+    def query(connection: Connection) -> list[Traced]:
+        return [Traced(store.database.schema, *row) for row in connection.execute(wanted)]
+
+    return store.database.read_now(query)

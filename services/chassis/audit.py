@@ -1,16 +1,19 @@
 """Proves what the chassis promises of a store: numbering, digests, fold, idempotency, outbox and timers."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, literal, select
 
-from pointsman.services.chassis.clock import from_us
+from pointsman.services.chassis.auth import ENGINE_REQUESTS
+from pointsman.services.chassis.clock import from_us, to_us
 from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.delivery import DeliveryPolicy
 from pointsman.services.chassis.journal import Journal, Transition, broken_links
 from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.machine import Event
+from pointsman.services.chassis.machine import Event, Machine
+from pointsman.services.chassis.outbox import PendingEffect, pending_effect
 from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.chassis.store import Store
 
@@ -28,11 +31,50 @@ class Violation:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class History:
+    """One entity with everything that its store holds of it."""
+
+    machine: Machine[Any]
+    row: Any
+    """Its row of the entities' table."""
+    steps: list[Transition]
+    events: list[Event]
+    state: Any
+    """What its journal folds to."""
+    effects: tuple[PendingEffect, ...] = ()
+    timers: frozenset[str] = frozenset()
+
+    def walk(self) -> Iterator[tuple[Transition, Event, Any]]:
+        """Its life once more: each step, with the state that it led to."""
+        state: Any = None
+        for step, event in zip(self.steps, self.events, strict=True):
+            state = self.machine.apply(state, event, from_us(step.at_us))
+            yield step, event, state
+
+    def violation(self, invariant: str, seq: int, detail: str) -> Violation:
+        """Something wrong with this entity."""
+        return Violation(invariant, str(self.row.entity_id), seq, detail)
+
+
+Proof = Callable[[Connection, History], Iterator[Violation]]
+"""What a context promises of one kind of entity."""
+
+
+@dataclass(slots=True)
+class _Queues:
+    """What waits in the store, by entity."""
+
+    effects: dict[str, list[PendingEffect]] = field(default_factory=dict)
+    timers: dict[str, set[str]] = field(default_factory=dict)
+
+
 class Auditor:
     """Reads one store; it never writes."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, proofs: Mapping[str, Proof] | None = None) -> None:
         self._store = store
+        self._proofs = proofs or {}
         self._ledgers: dict[str, Ledger[Any]] = {ledger.machine.kind: ledger for ledger in store.ledgers}
         self._journal = Journal(store)
         entities = store.tables.entities
@@ -42,9 +84,10 @@ class Auditor:
 
     def violations(self, connection: Connection, only: str = "") -> Iterator[Violation]:
         """Everything that is wrong, with one entity or with all of them."""
+        queues = self._queues(connection)
         for row in self._rows(connection):
             if not only or only in (row.entity_id, row.run_id):
-                yield from self._entity(connection, row)
+                yield from self._entity(connection, row, queues)
         if not only:
             yield from self._leftovers(connection)
 
@@ -54,22 +97,38 @@ class Auditor:
             yield from rows
             after = rows[-1].entity_id
 
-    def _entity(self, connection: Connection, row: Any) -> Iterator[Violation]:
-        journal = self._journal.rows(connection, row.entity_id, 0, WHOLE_JOURNAL)
-        for seq in broken_links(journal):
+    def _queues(self, connection: Connection) -> _Queues:
+        queues, tables = _Queues(), self._store.tables
+        for row in connection.execute(select(tables.outbox)).mappings():
+            queues.effects.setdefault(row["entity_id"], []).append(pending_effect(row))
+        for entity_id, name in connection.execute(select(tables.timers.c.entity_id, tables.timers.c.name)):
+            queues.timers.setdefault(entity_id, set()).add(name)
+        return queues
+
+    def _entity(self, connection: Connection, row: Any, queues: _Queues) -> Iterator[Violation]:
+        steps = self._journal.rows(connection, row.entity_id, 0, WHOLE_JOURNAL)
+        for seq in broken_links(steps):
             yield Violation(
                 "journal-chain", row.entity_id, seq, "numbering or digest does not follow from the row before"
             )
-        last = journal[-1] if journal else None
+        last = steps[-1] if steps else None
         if last is None or (last.seq, last.digest) != (row.version, row.digest):
             yield Violation("journal-head", row.entity_id, row.version, "the entity is not where its journal ends")
-        yield from self._moves(row, journal)
-        yield from self._fold(row, journal)
+        yield from self._moves(row, steps)
+        effects = tuple(queues.effects.get(row.entity_id, ()))
+        yield from self._effects(connection, row, effects)
+        history = self._history(row, steps, effects, frozenset(queues.timers.get(row.entity_id, ())))
+        if isinstance(history, Violation):
+            yield history
+            return
+        yield from self._fold(history)
+        if row.kind in self._proofs:
+            yield from self._proofs[row.kind](connection, history)
 
-    def _moves(self, row: Any, journal: list[Transition]) -> Iterator[Violation]:
+    def _moves(self, row: Any, steps: list[Transition]) -> Iterator[Violation]:
         terminal = self._ledgers[row.kind].machine.terminal
         state = ""
-        for step in journal:
+        for step in steps:
             if step.source != state:
                 yield Violation("one-state", row.entity_id, step.seq, f"left {step.source}, but was in {state}")
             if step.source in terminal and step.target != step.source:
@@ -80,18 +139,41 @@ class Auditor:
         if state != row.status:
             yield Violation("one-state", row.entity_id, row.version, f"journal ends in {state}, entity is {row.status}")
 
-    def _fold(self, row: Any, journal: list[Transition]) -> Iterator[Violation]:
-        ledger = self._ledgers[row.kind]
+    def _effects(self, connection: Connection, row: Any, effects: tuple[PendingEffect, ...]) -> Iterator[Violation]:
+        """What waits was asked for by a transition, was not applied before, and is not overdue on an ended entity."""
+        overdue_us = to_us(self._store.database.clock.now()) - int(DeliveryPolicy().deadline_seconds * 1_000_000)
+        ended = row.status in self._ledgers[row.kind].machine.terminal
+        for effect in effects:
+            if effect.seq > row.version:
+                yield Violation("outbox", row.entity_id, effect.seq, "an effect waits that no transition asked for")
+            if ended and effect.created_at_us < overdue_us:
+                yield Violation("outbox", row.entity_id, effect.seq, "an effect is overdue although its entity ended")
+            if self._was_answered(connection, effect):
+                yield Violation("outbox", row.entity_id, effect.seq, "an effect waits that was applied before")
+
+    def _was_answered(self, connection: Connection, effect: PendingEffect) -> bool:
+        answers = self._store.tables.idempotency
+        known = (answers.c.request_id == ENGINE_REQUESTS + effect.effect_id) & (answers.c.project == effect.project)
+        return connection.execute(select(literal(1)).where(known)).first() is not None
+
+    def _history(
+        self, row: Any, steps: list[Transition], effects: tuple[PendingEffect, ...], timers: frozenset[str]
+    ) -> History | Violation:
+        machine = self._ledgers[row.kind].machine
+        events: list[Event] = []
         state: Any = None
-        try:
-            for step in journal:
-                data = from_text(step.payload, ledger.machine.events[step.event])
-                event = Event(step.event, step.source, step.target, data)
-                state = ledger.machine.apply(state, event, from_us(step.at_us))
-        except (Refusal, KeyError) as error:
-            yield Violation("fold", row.entity_id, 0, f"cannot be folded: {type(error).__name__}")
-            return
-        if state is not None and to_text(ledger.body_of(state)) != row.body:
+        for step in steps:
+            try:
+                data = from_text(step.payload, machine.events[step.event])
+                events.append(Event(step.event, step.source, step.target, data))
+                state = machine.apply(state, events[-1], from_us(step.at_us))
+            except (Refusal, KeyError, ValueError, AttributeError, AssertionError) as error:
+                return Violation("fold", row.entity_id, step.seq, f"cannot be folded: {type(error).__name__}")
+        return History(machine, row, steps, events, state, effects, timers)
+
+    def _fold(self, history: History) -> Iterator[Violation]:
+        row = history.row
+        if history.state is not None and to_text(self._ledgers[row.kind].body_of(history.state)) != row.body:
             yield Violation("fold", row.entity_id, row.version, "the stored state is not the fold of the journal")
 
     def _leftovers(self, connection: Connection) -> Iterator[Violation]:
@@ -107,15 +189,3 @@ class Auditor:
         head = connection.execute(select(tables.head.c.position)).scalar_one()
         if positions[0] != positions[1] or (positions[2] or 0) > head:
             yield Violation("position", "", 0, "positions are not unique, or lie beyond the head")
-        yield from self._ended_with_work(connection)
-
-    def _ended_with_work(self, connection: Connection) -> Iterator[Violation]:
-        tables = self._store.tables
-        for kind, ledger in self._ledgers.items():
-            ended = (
-                select(tables.outbox.c.entity_id, tables.outbox.c.seq)
-                .join(tables.entities, tables.entities.c.entity_id == tables.outbox.c.entity_id)
-                .where(tables.entities.c.kind == kind, tables.entities.c.status.in_(ledger.machine.terminal))
-            )
-            for entity_id, seq in connection.execute(ended):
-                yield Violation("outbox", entity_id, seq, "an effect is pending although its entity has ended")

@@ -1,0 +1,324 @@
+"""The auditor finds every bug that was planted into sound stores, and names the entity, the seq and nothing else."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pointsman.api.pipeline.v1 import pipeline_pb2, route_pb2
+from pointsman.api.workflow.v1 import model_pb2, plans_pb2, tasks_pb2
+from pointsman.cli.audit_stores import find
+from pointsman.services.chassis.config import StoreSettings
+from tests.robustness.forgery import Forger
+from tests.scenarios.planes import Plane, plane
+
+Planted = set[tuple[str, str, str, int]]
+"""What has to be found: store, invariant, entity, seq."""
+DIRECT_PLAN = "plan-of-three"
+RETRIED, WAITING = "pipeline-with-a-retry", "pipeline-that-waits"
+AUTO = pipeline_pb2.AutoDelegate(agent_id="agent")
+PASS = route_pb2.Route(verdict=route_pb2.VERDICT_PASS)
+FAIL = route_pb2.Route(verdict=route_pb2.VERDICT_FAIL, severity=route_pb2.SEVERITY_HIGH)
+
+
+async def _a_plan(control: Plane) -> None:
+    """Three tasks, one of which waits for another, all completed."""
+    tasks = [model_pb2.TaskSpec(task_id=f"T{n}", name="work", depends=["T1"] if n == 2 else []) for n in (1, 2, 3)]
+    await control.workflow.UpsertPlan(
+        plans_pb2.UpsertPlanRequest(request_id="plan", workflow_id=DIRECT_PLAN, tasks=tasks)
+    )
+    settings = plans_pb2.ExecutionSettings(execution_mode=model_pb2.EXECUTION_MODE_QUALITY_GATE, use_subagent=True)
+    await control.workflow.Execute(
+        plans_pb2.ExecuteRequest(request_id="go", workflow_id=DIRECT_PLAN, settings=settings)
+    )
+    for number in range(3):
+        claim = tasks_pb2.NextTasksRequest(request_id=f"next-{number}", workflow_id=DIRECT_PLAN)
+        task = (await control.workflow.NextTasks(claim)).tasks[0]
+        done = tasks_pb2.CompleteTaskRequest(
+            request_id=f"done-{number}", workflow_id=DIRECT_PLAN, task_id=task.spec.task_id, attempt=task.attempt
+        )
+        await control.workflow.CompleteTask(done)
+
+
+async def _pipelines(control: Plane) -> None:
+    """One that came back to DEV once and is completed, and one whose barrier waits for its second member."""
+    for name in (RETRIED, WAITING):
+        started = await control.pipeline.StartPipeline(
+            pipeline_pb2.StartPipelineRequest(
+                request_id=name, pipeline_id=name, template="quick-dev", auto_delegate=AUTO
+            )
+        )
+        routes = iter([FAIL, PASS, PASS, PASS] if name == RETRIED else [PASS, PASS])
+        waiting = list(started.next)
+        for number, route in enumerate(routes):
+            item = waiting.pop(0)
+            done = pipeline_pb2.CompleteStageRequest(
+                request_id=f"{name}-{number}", pipeline_id=name, delegation_id=item.delegation_id, agent_id="agent",
+                route=route, auto_delegate=AUTO,
+            )  # fmt: skip
+            waiting += (await control.pipeline.CompleteStage(done)).next
+
+
+async def _live(data: Path) -> None:
+    async with plane(data) as control:
+        await control.ended((await control.submit()).id)
+        asking = await control.submit("Delete every table of the old schema in db/legacy.sql")
+        await control.asked(asking.id)
+        await _a_plan(control)
+        await _pipelines(control)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Stores of a control plane that was used well: a completed run, one that asks, a plan, two pipelines."""
+    data = tmp_path_factory.mktemp("sound")
+    asyncio.run(_live(data))
+    return data
+
+
+async def _found(data: Path) -> Planted:
+    findings = await find(StoreSettings(data=data), settle_seconds=0.0)
+    return {
+        (name, violation.invariant, violation.entity_id, violation.seq)
+        for name, found in findings.items()
+        for violation in found.violations
+    }
+
+
+async def test_stores_that_were_used_well_have_no_violations(sound: Path) -> None:
+    assert await _found(sound) == set()
+
+
+def _completed_run(forger: Forger) -> str:
+    return forger.entity("orchestrator", "status = 'COMPLETE'")
+
+
+def _asking_run(forger: Forger) -> str:
+    return forger.entity("orchestrator", "status <> 'COMPLETE'")
+
+
+def _first_assignment(forger: Forger, run_id: str) -> int:
+    return forger.seq("orchestrator", run_id, "assigned")
+
+
+def an_attempt_too_many(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    forger.sql("orchestrator", "UPDATE assignments SET attempt = 4, epoch = 4 WHERE assignment_id = ?", f"{run_id}.a1")
+    return {("orchestrator", "lease", run_id, _first_assignment(forger, run_id))}
+
+
+def a_completion_under_an_older_epoch(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    forger.sql(
+        "orchestrator", "UPDATE assignments SET agent_id = 'second', epoch = 2 WHERE assignment_id = ?", f"{run_id}.a1"
+    )
+    return {("orchestrator", "lease", run_id, _first_assignment(forger, run_id))}
+
+
+def a_lease_that_lives_on(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    forger.sql("orchestrator", "UPDATE assignments SET status = 'LEASED' WHERE assignment_id = ?", f"{run_id}.a1")
+    return {("orchestrator", "lease", run_id, _first_assignment(forger, run_id))}
+
+
+def an_author_who_judges(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    forger.sql(
+        "orchestrator", "UPDATE assignments SET excluded_agent = agent_id WHERE assignment_id = ?", f"{run_id}.a1"
+    )
+    return {("orchestrator", "lease", run_id, _first_assignment(forger, run_id))}
+
+
+def a_lost_lease(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    forger.sql("orchestrator", "DELETE FROM assignments WHERE assignment_id = ?", f"{run_id}.a1")
+    return {("orchestrator", "lease", run_id, _first_assignment(forger, run_id))}
+
+
+def a_move_outside_the_table(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    seq = forger.seq("orchestrator", run_id, "intake_ok")
+    forger.journal("orchestrator", run_id, lambda rows: rows[seq - 1].update(event="keep"))
+    return {("orchestrator", "table", run_id, seq)}
+
+
+def an_acceptance_without_evidence(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+
+    def strip(data: Any) -> None:
+        for claim in data["work"]["claims"]:
+            claim["evidence"] = ["NOTE"]
+
+    forger.payload("orchestrator", run_id, "work_handed_in", strip)
+    accepted = forger.seq("orchestrator", run_id, "wave_concluded") - 1
+    return {("orchestrator", "evidence", run_id, accepted)}
+
+
+def an_acceptance_without_work(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    seq = forger.seq("orchestrator", run_id, "work_handed_in")
+    empty = '{"risks":[]}'
+    forger.journal("orchestrator", run_id, lambda rows: rows[seq - 1].update(event="risks_noted", payload=empty))
+    accepted = forger.seq("orchestrator", run_id, "wave_concluded") - 1
+    return {("orchestrator", "evidence", run_id, accepted)}
+
+
+def a_run_that_waits_for_nobody(forger: Forger) -> Planted:
+    run_id = _asking_run(forger)
+    forger.journal("orchestrator", run_id, lambda rows: rows.pop())
+    return {("orchestrator", "waiting", run_id, forger.version("orchestrator", run_id))}
+
+
+def _effect(forger: Forger, entity_id: str, seq: int, created_at_us: int) -> None:
+    forger.sql(
+        "orchestrator",
+        "INSERT INTO outbox VALUES (?, ?, 0, 'workflow.see', '{}', 'local', '', ?, 0, ?, '', 0, '')",
+        entity_id, seq, created_at_us, created_at_us,
+    )  # fmt: skip
+
+
+def an_effect_that_nobody_asked_for(forger: Forger) -> Planted:
+    run_id = _asking_run(forger)
+    _effect(forger, run_id, 999, 2**60)
+    return {("orchestrator", "outbox", run_id, 999)}
+
+
+def an_effect_that_comes_twice(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    seq = forger.seq("orchestrator", run_id, "peer_called")
+    _effect(forger, run_id, seq, 2**60)
+    return {("orchestrator", "outbox", run_id, seq)}
+
+
+def an_effect_that_was_forgotten(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    _effect(forger, run_id, 2, 1)
+    return {("orchestrator", "outbox", run_id, 2)}
+
+
+def a_barrier_that_was_not_open(forger: Forger) -> Planted:
+    seq = forger.payload("pipeline", RETRIED, "BARRIER_RESOLVED", lambda data: data.update(number=9))
+    return {("pipeline", "barrier", RETRIED, seq)}
+
+
+def a_member_that_counts_twice(forger: Forger) -> Planted:
+    seq = forger.payload("pipeline", RETRIED, "BARRIER_CREATED", lambda data: data.update(members=["REVIEW", "REVIEW"]))
+    return {("pipeline", "barrier", RETRIED, seq)}
+
+
+def a_retry_too_many(forger: Forger) -> Planted:
+    def allow_none(data: Any) -> None:
+        for node in data["nodes"]:
+            node["max_retries"] = 0
+
+    forger.payload("pipeline", RETRIED, "PIPELINE_STARTED", allow_none)
+    return {("pipeline", "retries", RETRIED, forger.seq("pipeline", RETRIED, "STAGE_RETRY"))}
+
+
+def a_forced_stage_that_passes(forger: Forger) -> Planted:
+    seqs = forger.sql(
+        "pipeline", "SELECT max(seq) FROM journal WHERE entity_id = ? AND event = 'STAGE_COMPLETED'", RETRIED
+    )
+
+    def edit(rows: list[dict[str, Any]]) -> None:
+        row = rows[seqs[0][0] - 1]
+        row["payload"] = row["payload"].replace('"degraded":false', '"degraded":true')
+
+    forger.journal("pipeline", RETRIED, edit)
+    return {("pipeline", "evidence", RETRIED, forger.seq("pipeline", RETRIED, "PIPELINE_COMPLETED"))}
+
+
+def a_barrier_without_a_timer(forger: Forger) -> Planted:
+    forger.sql("pipeline", "DELETE FROM timers WHERE entity_id = ?", WAITING)
+    return {("pipeline", "waiting", WAITING, forger.version("pipeline", WAITING))}
+
+
+def a_task_before_its_dependency(forger: Forger) -> Planted:
+    def reverse(data: Any) -> None:
+        data["tasks"][0]["spec"]["depends"] = ["T3"]
+
+    forger.payload("workflow", DIRECT_PLAN, "plan_stored", reverse)
+    return {("workflow", "dependency", DIRECT_PLAN, forger.seq("workflow", DIRECT_PLAN, "claimed"))}
+
+
+def a_plan_completed_with_work_left(forger: Forger) -> Planted:
+    def add(data: Any) -> None:
+        data["tasks"].append({"spec": {"task_id": "T9", "name": "left"}, "position": 4})
+
+    forger.payload("workflow", DIRECT_PLAN, "plan_stored", add)
+    forger.sql("workflow", "INSERT INTO tasks VALUES (?, 'T9', 4, 'pending', 0, 0, 0, '', '', 0, '{}')", DIRECT_PLAN)
+    return {("workflow", "completion", DIRECT_PLAN, forger.seq("workflow", DIRECT_PLAN, "completed"))}
+
+
+def a_task_row_that_was_edited(forger: Forger) -> Planted:
+    forger.sql("workflow", "UPDATE tasks SET status = 'failed' WHERE entity_id = ? AND task_id = 'T1'", DIRECT_PLAN)
+    return {("workflow", "fold", DIRECT_PLAN, forger.version("workflow", DIRECT_PLAN))}
+
+
+def a_workflow_that_is_gone(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    epic_id = forger.entity("workflow", f"run_id = '{run_id}'")
+    for table in ("entities", "journal", "tasks"):
+        forger.sql("workflow", f"DELETE FROM {table} WHERE entity_id = ?", epic_id)
+    return {("together", "agreement", run_id, forger.version("orchestrator", run_id))}
+
+
+def a_workflow_that_is_not_done(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    epic_id = forger.entity("workflow", f"run_id = '{run_id}'")
+    forger.journal("workflow", epic_id, lambda rows: rows.pop())
+    return {("together", "agreement", run_id, forger.version("orchestrator", run_id))}
+
+
+def a_pipeline_that_says_otherwise(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    pipeline_id = forger.entity("pipeline", f"run_id = '{run_id}'")
+    forger.journal("pipeline", pipeline_id, lambda rows: rows[-1].update(event="PIPELINE_ABORTED", target="ABORTED"))
+    return {("together", "agreement", run_id, forger.version("orchestrator", run_id))}
+
+
+def a_pipeline_that_goes_on(forger: Forger) -> Planted:
+    run_id = _completed_run(forger)
+    pipeline_id = forger.entity("pipeline", f"run_id = '{run_id}'")
+    forger.journal("pipeline", pipeline_id, lambda rows: rows.pop())
+    version = forger.version("pipeline", pipeline_id)
+    return {
+        ("pipeline", "waiting", pipeline_id, version),
+        ("together", "agreement", pipeline_id, version),
+        ("together", "agreement", run_id, forger.version("orchestrator", run_id)),
+    }
+
+
+def a_pipeline_in_another_trace(forger: Forger) -> Planted:
+    pipeline_id = forger.entity("pipeline", "run_id <> ''")
+    other = f"00-{'ab' * 16}-{'cd' * 8}-01"
+    forger.sql("pipeline", "UPDATE entities SET traceparent = ? WHERE entity_id = ?", other, pipeline_id)
+    return {("together", "trace", pipeline_id, forger.version("pipeline", pipeline_id))}
+
+
+def spans_without_a_root(forger: Forger) -> Planted:
+    pipeline_id = forger.entity("pipeline", "run_id <> ''")
+    forger.sql("pipeline", "UPDATE entities SET run_id = 'run_that_never_was' WHERE entity_id = ?", pipeline_id)
+    return {("together", "trace", pipeline_id, forger.version("pipeline", pipeline_id))}
+
+
+PLANTED: tuple[Callable[[Forger], Planted], ...] = (
+    an_attempt_too_many, a_completion_under_an_older_epoch, a_lease_that_lives_on, an_author_who_judges, a_lost_lease,
+    a_move_outside_the_table, an_acceptance_without_evidence, an_acceptance_without_work, a_run_that_waits_for_nobody,
+    an_effect_that_nobody_asked_for, an_effect_that_comes_twice, an_effect_that_was_forgotten,
+    a_barrier_that_was_not_open, a_member_that_counts_twice, a_retry_too_many, a_forced_stage_that_passes,
+    a_barrier_without_a_timer, a_task_before_its_dependency, a_plan_completed_with_work_left,
+    a_task_row_that_was_edited, a_workflow_that_is_gone, a_workflow_that_is_not_done, a_pipeline_that_says_otherwise,
+    a_pipeline_that_goes_on, a_pipeline_in_another_trace, spans_without_a_root,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+async def test_the_auditor_finds(plant: Callable[[Forger], Planted], sound: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(sound, data)
+    expected = plant(Forger(data))
+    assert await _found(data) == expected
