@@ -4,17 +4,20 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import structlog
 from sqlalchemy import Connection, and_, bindparam, func, or_, select
 
+from pointsman.services.chassis import metrics
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.crash import CrashPoint, reach
 from pointsman.services.chassis.ids import jitter
 from pointsman.services.chassis.outbox import LEASE_SECONDS, FiredTimer, PendingEffect, fired_timer, pending_effect
 from pointsman.services.chassis.refusals import Code, Reason, Refusal
 from pointsman.services.chassis.store import EFFECTS, TIMERS, Store
+from pointsman.services.chassis.telemetry import current_request, current_traceparent
 
 CLAIM_LIMIT = 100
 LOOK_PAUSE_SECONDS = 0.02
@@ -123,6 +126,7 @@ class EffectRunner:
 
     async def _deliver(self, effect: PendingEffect) -> bool:
         """Whether the effect is settled and the next of its entity may go."""
+        _work_on(effect)
         reach(CrashPoint.BEFORE_DELIVERY)
         try:
             async with asyncio.timeout(LEASE_SECONDS * 2 / 3):
@@ -135,10 +139,15 @@ class EffectRunner:
             log.error("delivery_failed", effect=effect.effect_id, kind=effect.kind, error=repr(error)[:300])
             if effect.attempts >= self._policy.max_faults:
                 await self._handlers.give_up(effect, _fault(error))
+                self._count(effect, "refused")
                 return True
             return await self._postpone(effect, type(error).__name__)
+        self._count(effect, "done")
         reach(CrashPoint.AFTER_DELIVERY)
         return True
+
+    def _count(self, effect: PendingEffect, result: str) -> None:
+        metrics.deliveries.labels(self._store.database.schema, effect.kind, result).inc()
 
     async def _settle_refusal(self, effect: PendingEffect, refusal: Refusal) -> bool:
         age_us = to_us(self._store.database.clock.now()) - effect.created_at_us
@@ -146,9 +155,11 @@ class EffectRunner:
             return await self._postpone(effect, str(refusal.reason))
         log.warning("delivery_refused", effect=effect.effect_id, kind=effect.kind, reason=refusal.reason)
         await self._handlers.give_up(effect, refusal)
+        self._count(effect, "refused")
         return True
 
     async def _postpone(self, effect: PendingEffect, error: str) -> bool:
+        self._count(effect, "postponed")
         backoff_seconds = self._policy.first_backoff_seconds * 2 ** min(effect.attempts - 1, 20)
         wait_seconds = jitter(min(backoff_seconds, self._policy.max_backoff_seconds))
         due_at_us = to_us(self._store.database.clock.now()) + int(wait_seconds * 1_000_000)
@@ -177,8 +188,11 @@ class TimerRunner:
         with self._store.hub.subscribed(TIMERS) as news:
             while True:
                 news.clear()
+                self._store.next_look_us = inf
                 await self.fire_due()
-                await _wait(news, await self._seconds_to_next())
+                wait_seconds = await self._seconds_to_next()
+                self._store.next_look_us = to_us(self._store.database.clock.now()) + wait_seconds * 1_000_000
+                await _wait(news, wait_seconds)
                 await asyncio.sleep(LOOK_PAUSE_SECONDS)
 
     async def fire_due(self) -> int:
@@ -195,6 +209,7 @@ class TimerRunner:
                 return count
 
     async def _fire_one(self, timer: FiredTimer) -> None:
+        _work_on(timer)
         reach(CrashPoint.BEFORE_TIMER)
         try:
             await self._fire(timer)
@@ -212,6 +227,12 @@ class TimerRunner:
             return self._poll_seconds
         left_us = due_at_us - to_us(self._store.database.clock.now())
         return min(self._poll_seconds, max(0.001, left_us / 1_000_000))
+
+
+def _work_on(delivery: PendingEffect | FiredTimer) -> None:
+    """Log lines of this task name the delivery's trace and entity from now on."""
+    current_traceparent.set(delivery.traceparent)
+    current_request.set(delivery)
 
 
 class _EffectStatements:

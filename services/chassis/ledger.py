@@ -246,10 +246,10 @@ class Ledger(Generic[State]):
         return decision.answer
 
     def _fold(self, batch: "_Batch[State]", change: Change[State], caller: Caller, decision: Decision) -> None:
-        at_us = batch.now_us
+        at_us, folded = batch.now_us, decision.state
         for event in decision.events:
             owner = self.machine.run_id(change.state) if change.state is not None else ""
-            change.state = self.machine.apply(change.state, event, batch.now)
+            change.state = self.machine.apply(change.state, event, batch.now) if folded is None else folded
             change.version += 1
             if event.source != event.target:
                 batch.dwells.append((event.source, at_us - change.entered_at_us))

@@ -60,6 +60,8 @@ class Decision:
     timers: Sequence[SetTimer | CancelTimer] = ()
     drop_effects: bool = False
     """Delete this entity's undelivered effects and timers first (cancel, terminal states)."""
+    state: Any = None
+    """The state with every event folded in, from a machine that folds as it decides: it is not folded again."""
 
 
 @dataclass(frozen=True, slots=True)

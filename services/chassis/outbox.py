@@ -182,7 +182,7 @@ class OutboxWriter:
         """Start the first deliveries, and tell the loops that there is more to do."""
         first_tries = [pending_effect(row) for row in self._leased]
         news = {EFFECTS} if self._effects or self._acknowledged else set()
-        if self._timers:
+        if any(row["due_at_us"] < self._store.next_look_us for row in self._timers.values() if row is not None):
             news.add(TIMERS)
         self.begin()
         if first_tries:

@@ -11,7 +11,7 @@ from pointsman.services.chassis.refusals import Reason, Refusal, state_forbids
 from pointsman.services.pipeline.domain import events as e
 from pointsman.services.pipeline.domain.commands import AutoDelegate
 from pointsman.services.pipeline.domain.context import KIND, Delegation, view
-from pointsman.services.pipeline.domain.fold import apply
+from pointsman.services.pipeline.domain.fold import folded
 from pointsman.services.pipeline.domain.state import ACTIVE, PENDING, READY, Pipeline
 from pointsman.services.pipeline.domain.words import LIVE, EventName, PipelineStatus
 
@@ -37,7 +37,6 @@ class Draft:
         self.now = now
         self._events: list[Event] = []
         self._timers: dict[str, SetTimer | CancelTimer] = {}
-        self._ended = False
 
     @property
     def state(self) -> Pipeline:
@@ -47,23 +46,21 @@ class Draft:
 
     def emit(self, name: EventName, data: Any) -> None:
         """Add an event and fold it."""
-        source = self._state.head.status if self._state else ""
-        barriers = self._state.head.barriers if self._state else {}
-        self._state = apply(self._state, Event(name, source, "", data), self.now)
-        self._events.append(Event(name, source, self._state.head.status, data))
-        if self._state.head.barriers is not barriers:
-            for group in barriers.keys() - self._state.head.barriers.keys():
-                self._timers[barrier_timer(group)] = CancelTimer(barrier_timer(group))
+        before = self._state
+        source, barriers = (before.head.status, before.head.barriers) if before else ("", {})
+        self._state = state = folded(before, name, data, self.now)
+        self._events.append(Event(name, source, state.head.status, data))
+        if state.head.barriers is not barriers:
+            for group in barriers.keys() - state.head.barriers.keys():
+                self.forget_timer(barrier_timer(group))
 
     def set_timer(self, timer: SetTimer) -> None:
         """Wake the pipeline later."""
         self._timers[timer.name] = timer
 
     def end(self, name: EventName, data: e.PipelineEnded) -> None:
-        """End the pipeline: nothing waits any longer, but it will be cleaned up."""
+        """End the pipeline: its barriers and with them their timers are gone, but it will be cleaned up."""
         self.emit(name, data)
-        self._ended = True
-        self._timers = {}
         self.clean_up_later()
 
     def clean_up_later(self) -> None:
@@ -75,8 +72,8 @@ class Draft:
         self._timers[name] = CancelTimer(name)
 
     def decision(self, answer: Any) -> Decision:
-        """All of it, with the answer."""
-        return Decision(self._events, answer, timers=tuple(self._timers.values()), drop_effects=self._ended)
+        """All of it, with the answer and the pipeline as it is then."""
+        return Decision(self._events, answer, timers=tuple(self._timers.values()), state=self._state)
 
 
 def barrier_timer(group: str) -> str:

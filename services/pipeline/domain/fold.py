@@ -32,12 +32,14 @@ from pointsman.services.pipeline.domain.words import EventName, PipelineStatus, 
 
 def apply(state: Pipeline | None, event: Event, at: datetime) -> Pipeline:
     """Fold one event into the pipeline."""
-    if event.name == EventName.PIPELINE_STARTED:
-        return _started(event.data, at)
-    if event.name == EventName.PIPELINE_IMPORTED:
-        return _imported(event.data, at)
-    assert state is not None
-    _FOLDS[event.name](state, event.data, at)
+    return folded(state, event.name, event.data, at)
+
+
+def folded(state: Pipeline | None, name: str, data: Any, at: datetime) -> Pipeline:
+    """The pipeline after one event, of which only name and payload count."""
+    if state is None:
+        return _started(data, at) if name == EventName.PIPELINE_STARTED else _imported(data, at)
+    _FOLDS[name](state, data, at)
     return state
 
 

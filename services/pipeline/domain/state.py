@@ -145,7 +145,7 @@ class Pipeline:
 
     def copy(self) -> "Pipeline":
         """A pipeline that can be changed without changing this one."""
-        return Pipeline(Head(*_HEAD_VALUES(self.head)), self.graph, dict(self.stages))
+        return Pipeline(Head(*_HEAD_VALUES(self.head)), self.graph, dict(self.stages), self.loaded)
 
     def mark(self, stage: str) -> str:
         """The mark of a stage."""

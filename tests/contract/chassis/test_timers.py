@@ -8,6 +8,7 @@ from sqlalchemy import text
 from pointsman.services.chassis.delivery import TimerRunner
 from pointsman.services.chassis.outbox import LEASE_SECONDS, FiredTimer, fired_timer
 from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.store import TIMERS
 from tests.helpers.clock import FakeClock
 from tests.helpers.counter import Add, CounterStore
 from tests.helpers.counters import a_caller, assert_sound, in_one_batch, opened, rows_of, running, state_of
@@ -31,6 +32,30 @@ async def test_the_loop_wakes_for_a_timer_by_itself(database_url: str) -> None:
     async with opened(database_url) as counters, running(counters.timers.run):
         await counters.ledger.submit(a_caller(), Add("c1", 1, ring_after_seconds=0.05))
         await eventually(lambda: _rung(counters, "c1"))
+
+
+async def test_only_a_timer_that_is_due_before_the_next_look_wakes_the_loop(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(database_url) as counters:
+        announce, told = counters.store.announce, set[str]()
+
+        def note(names: set[str]) -> None:
+            told.update(names)
+            announce(names)
+
+        async def set_without_news() -> bool:
+            told.clear()
+            await counters.ledger.submit(a_caller(), Add("late", 1, ring_after_seconds=7200))
+            return TIMERS not in told
+
+        monkeypatch.setattr(counters.store, "announce", note)
+        runner = TimerRunner(counters.store, counters.fire, poll_seconds=3600)
+        async with running(runner.run):
+            await eventually(set_without_news)
+            await counters.ledger.submit(a_caller(), Add("soon", 1, ring_after_seconds=0.05))
+            await eventually(lambda: _rung(counters, "soon"))
+        assert (await state_of(counters, "late")).rung == 0
 
 
 async def test_a_timer_survives_a_restart(database_url: str) -> None:

@@ -11,7 +11,7 @@ from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.draft import BarrierDue
 from pointsman.services.pipeline.domain.machine import MACHINE, TRANSITIONS, stages_seen_by
 from pointsman.services.pipeline.domain.marker import Reported
-from pointsman.services.pipeline.domain.state import Pipeline, Settings
+from pointsman.services.pipeline.domain.state import Pipeline, Settings, Stage
 from pointsman.services.pipeline.domain.templates import template_graph
 from pointsman.services.pipeline.domain.words import EventName, Policy, RouteSource, StageStatus
 
@@ -42,18 +42,25 @@ class Drive:
     def do(self, command: Any) -> Any:
         """Decide with only the stages that the command claims to need, and fold what follows."""
         seen = self._slice(command)
+        before = dict(self.state.stages) if self.state else {}
         decision = MACHINE.decide(seen, command, self.now)
         for event in decision.events:
             assert (event.source, event.target) in TRANSITIONS[EventName(event.name)], event
             self.state = MACHINE.apply(self.state, event, self.now)
         self.events += decision.events
-        if decision.drop_effects:
-            self.timers.clear()
+        if decision.events:
+            self._check_carried(decision.state, before)
         for timer in decision.timers:
             self.timers.pop(timer.name, None)
             if not isinstance(timer, CancelTimer):
                 self.timers[timer.name] = timer
         return decision.answer
+
+    def _check_carried(self, carried: Pipeline, before: dict[str, Stage]) -> None:
+        """What the decision carries is the fold of its events, and what it did not see has not changed."""
+        assert carried.head == self.pipeline.head
+        assert carried.graph.nodes == self.pipeline.graph.nodes
+        assert before | carried.stages == self.pipeline.stages
 
     def _slice(self, command: Any) -> Pipeline | None:
         if self.state is None:
