@@ -18,6 +18,7 @@ from pointsman.otlp.span import request_of, span_of
 
 CPU_SHARE = 0.02
 """How much of a core making and sending may take while there is other work."""
+CLOSE_SECONDS = 5.0
 log = logging.getLogger("pointsman.otlp")
 
 
@@ -46,9 +47,9 @@ class Recorder:
             self._dropped += 1
 
     def close(self) -> None:
-        """Send what is there, once, and stop."""
+        """Send what is there, once, and stop; a collector that does not answer is not waited for long."""
         self._stopping.set()
-        self._thread.join()
+        self._thread.join(CLOSE_SECONDS)
         self._sender.shutdown()
 
     def _work(self) -> None:

@@ -16,7 +16,10 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.client import CallFailed, Client, Unavailable, connect
+from pointsman.otlp.noted import now_ns
+from pointsman.redaction import redact
 from pointsman.worker.results import completion
+from pointsman.worker.spans import DONE, GIVEN_UP, LOST, NOT_TAKEN, STOPPED, WorkSpans
 
 MAX_ERROR = 4000
 HAND_IN_PATIENCE_SECONDS = 600.0
@@ -45,6 +48,9 @@ class Job:
     agent_id: str
     lease: pb.Lease
     usage: Usage
+    role: str = ""
+    traceparent: str = ""
+    """The trace context to do the work in, for whatever the agent itself traces."""
 
     @property
     def assignment(self) -> assignments.Assignment:
@@ -80,6 +86,7 @@ class Worker:
         self._capacity = capacity
         self._roles: list[Role] = []
         self._stopping = asyncio.Event()
+        self._spans = WorkSpans()
 
     def planner(self, handler: Handler) -> Handler:
         """Makes and patches plans (`Plan`), answers remarks (`FeedbackAnswers`)."""
@@ -125,10 +132,11 @@ class Worker:
 
     async def serve(self, client: Client) -> None:
         """Work until stopped."""
-        async with asyncio.TaskGroup() as group:
-            for role in self._roles:
-                for _ in range(self._capacity):
-                    group.create_task(self._serve_role(client, role))
+        with self._spans.open():
+            async with asyncio.TaskGroup() as group:
+                for role in self._roles:
+                    for _ in range(self._capacity):
+                        group.create_task(self._serve_role(client, role))
 
     def main(self, address: str) -> None:
         """Work for the control plane at an address until SIGINT or SIGTERM; the second one ends at once."""
@@ -156,7 +164,15 @@ class Worker:
         wanted = pb.Wanted(capabilities=[role.capability], repository_ids=self.repository_ids, max_leases=1)
         while not self._stopping.is_set():
             for lease in await self._poll(client, agent_id, wanted):
-                await _do(Job(client, agent_id, lease, Usage()), role.handler)
+                context = self._spans.context_of(lease)
+                await self._do(Job(client, agent_id, lease, Usage(), role.name, context), role.handler)
+
+    async def _do(self, job: Job, handler: Handler) -> None:
+        begin_ns, outcome = now_ns(), STOPPED
+        try:
+            outcome = await _do(job, handler)
+        finally:
+            self._spans.note(job.lease, (job.agent_id, job.role), begin_ns, outcome, job.usage.tokens)
 
     async def _poll(self, client: Client, agent_id: str, wanted: pb.Wanted) -> Sequence[pb.Lease]:
         """Wait for work or for the stop; a control plane that is away is waited for."""
@@ -174,7 +190,8 @@ class Worker:
             stopping.cancel()
 
 
-async def _do(job: Job, handler: Handler) -> None:
+async def _do(job: Job, handler: Handler) -> str:
+    """Work on an assignment until it is out of the agent's hands; how it ended."""
     log.info("%s: takes %s", job.agent_id, describe(job.assignment))
     working = asyncio.create_task(_call(handler, job))
     beating = asyncio.create_task(_beat(job, working))
@@ -185,12 +202,13 @@ async def _do(job: Job, handler: Handler) -> None:
             await _give_up(job, "the worker was stopped", permanent=False)
             raise
         log.warning("%s: lost the lease of %s", job.agent_id, job.assignment.id)
+        return LOST
     except GiveUp as reason:
-        await _give_up(job, str(reason), permanent=reason.permanent)
+        return await _give_up(job, str(reason), permanent=reason.permanent)
     except Exception as error:  # noqa: BLE001 - whatever an agent's code raises is a failed attempt, never a dead worker
-        await _give_up(job, f"{type(error).__name__}: {error}", permanent=False)
+        return await _give_up(job, f"{type(error).__name__}: {error}", permanent=False)
     else:
-        await _hand_in(job, result)
+        return await _hand_in(job, result)
     finally:
         working.cancel()
         beating.cancel()
@@ -219,29 +237,32 @@ async def _beat(job: Job, working: asyncio.Task[Any]) -> None:
                 return
 
 
-async def _hand_in(job: Job, result: Message) -> None:
-    patient = job.client.on(patience_seconds=HAND_IN_PATIENCE_SECONDS)
+async def _hand_in(job: Job, result: Message) -> str:
     try:
         message = completion(job.key, job.assignment.purpose, result, job.usage)
     except TypeError as error:
-        await _give_up(job, str(error), permanent=False)
-        return
+        return await _give_up(job, str(error), permanent=False)
     try:
-        outcome = await patient.agents.complete(job.agent_id, message)
+        outcome = await _patient(job).agents.complete(job.agent_id, message)
     except CallFailed as failure:
-        await _give_up(job, f"the result was refused: {failure}", permanent=False)
-        return
+        return await _give_up(job, f"the result was refused: {failure}", permanent=False)
     _tell(job, outcome, "handed in")
+    return DONE if outcome.accepted else NOT_TAKEN
 
 
-async def _give_up(job: Job, reason: str, *, permanent: bool) -> None:
-    log.warning("%s: gives up %s: %s", job.agent_id, describe(job.assignment), reason)
-    patient = job.client.on(patience_seconds=HAND_IN_PATIENCE_SECONDS)
+async def _give_up(job: Job, reason: str, *, permanent: bool) -> str:
+    log.warning("%s: gives up %s: %s", job.agent_id, describe(job.assignment), redact(reason))
     failure = pb.Failure(lease=job.key, error=reason[:MAX_ERROR] or "no reason", permanent=permanent, usage=job.usage)
     try:
-        _tell(job, await patient.agents.fail(job.agent_id, failure), "given up")
+        _tell(job, await _patient(job).agents.fail(job.agent_id, failure), "given up")
     except CallFailed as error:
         log.warning("%s: %s could not be given up: %s", job.agent_id, job.assignment.id, error)
+    return GIVEN_UP
+
+
+def _patient(job: Job) -> Client:
+    """A client that does not give up soon, in the trace of what asked for the work."""
+    return job.client.on(patience_seconds=HAND_IN_PATIENCE_SECONDS, traceparent=job.assignment.traceparent)
 
 
 def _tell(job: Job, outcome: pb.CompletionOutcome, what: str) -> None:

@@ -5,6 +5,7 @@ import structlog
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 
+from pointsman.redaction import redact
 from pointsman.services.chassis.refusals import Code, Reason, Refusal, Violation
 
 DOMAIN = "pointsman"
@@ -49,8 +50,8 @@ def _bad_request(violations: tuple[Violation, ...], room_bytes: int) -> error_de
 
 
 def _cut(text: str, limit_bytes: int) -> str:
-    """The text, or as much of it as fits into so many bytes."""
-    return text.encode()[:limit_bytes].decode(errors="ignore")
+    """The text without secrets, or as much of it as fits into so many bytes."""
+    return redact(text).encode()[:limit_bytes].decode(errors="ignore")
 
 
 def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:

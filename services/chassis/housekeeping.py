@@ -36,7 +36,7 @@ def housekeeping(name: str, store: Store) -> Sequence[tuple[str, Work]]:
 
     async def measure() -> None:
         while True:
-            await store.database.read(lambda connection: _measure(connection, store))
+            await store.database.read(lambda connection: measure_store(connection, store))
             await asyncio.sleep(MEASURE_SECONDS)
 
     return (("clock", keep_clock), ("forget_answers", forget_answers), ("measure", measure), *_span_loops(name, store))
@@ -58,7 +58,7 @@ async def forget_old_answers(store: Store) -> int:
     return await store.perform(job) if keys else 0
 
 
-def _measure(connection: Connection, store: Store) -> None:
+def measure_store(connection: Connection, store: Store) -> None:
     """How much waits in the outbox and among the timers, and how long already."""
     outbox, timers, name = store.tables.outbox, store.tables.timers, store.database.schema
     now_us = to_us(store.database.clock.now())

@@ -23,7 +23,7 @@ from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, s
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.chassis.ingress import Malformed, deserializer, terms_of, validate
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
-from pointsman.services.chassis.telemetry import current_traceparent
+from pointsman.services.chassis.telemetry import current_request, current_traceparent
 
 STALL_SECONDS = 30.0
 
@@ -207,6 +207,7 @@ class Server:
         metadata = context.invocation_metadata()
         project, traceparent = terms_of(metadata)
         current_traceparent.set(traceparent)
+        current_request.set(request)
         grant = self._access.identify(context, metadata)
         self._access.hold(grant, project, method.needs)
         caller = Caller(grant.name, project, grant.roles, traceparent)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from pointsman.redaction import redact
 from pointsman.services.chassis.refusals import Code, Reason, Refusal, Violation
 
 JSON = "application/json"
@@ -42,9 +43,11 @@ def body_of(refusal: Refusal) -> dict[str, Any]:
     error: dict[str, Any] = {
         "code": refusal.code.value,
         "reason": refusal.reason.value,
-        "message": refusal.message,
-        "metadata": refusal.metadata,
-        "violations": [{"field": one.field, "description": one.description} for one in refusal.violations],
+        "message": redact(refusal.message),
+        "metadata": {name: redact(value) for name, value in refusal.metadata.items()},
+        "violations": [
+            {"field": redact(one.field), "description": redact(one.description)} for one in refusal.violations
+        ],
     }
     if refusal.retry_after_seconds is not None:
         error["retry_after_seconds"] = refusal.retry_after_seconds

@@ -10,6 +10,7 @@ from typing import Any
 import structlog
 from sqlalchemy import Connection, Table, bindparam, func, literal_column, select
 
+from pointsman.services.chassis import metrics
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.rows import update_rows
@@ -177,6 +178,8 @@ class Exchange:
             if waiter is None:
                 continue
             until_us = now_us + self._lease_us
+            if row.status == LEASED:
+                metrics.lease_expiries.labels(row.capability).inc()
             waiter.given.append(_held(row, waiter.wanted.agent_id, row.epoch + 1, row.attempt + 1, until_us))
             leases.append(
                 {
@@ -290,7 +293,14 @@ class _Statements:
             .group_by(columns.project)
         )
         self.exhausted = (
-            select(columns.entity_id, columns.assignment_id, columns.epoch, columns.project, columns.traceparent)
+            select(
+                columns.entity_id,
+                columns.assignment_id,
+                columns.epoch,
+                columns.project,
+                columns.traceparent,
+                columns.capability,
+            )
             .where(columns.status == LEASED, columns.lease_until_us < bindparam("now_us"))
             .where(columns.attempt >= MAX_ATTEMPTS)
             .limit(bindparam("limit"))

@@ -26,6 +26,7 @@ from pointsman.services.pipeline.domain.state import Head, Report
 from pointsman.services.pipeline.domain.views import Cursor, Filter, Listed, Stored
 from pointsman.services.pipeline.domain.words import LIVE
 from pointsman.services.pipeline.store.children import PipelineChildren
+from pointsman.services.pipeline.store.measures import measure
 from pointsman.services.pipeline.store.tables import pipeline_tables
 
 MAX_MERGED_CHARACTERS = 1_048_576
@@ -40,7 +41,7 @@ class PipelineStore:
         self.store = Store(database, metadata)
         self._own = pipeline_tables(metadata)
         self._children = PipelineChildren(database, self._own)
-        self.ledger = Ledger(self.store, MACHINE, self._children)
+        self.ledger = Ledger(self.store, MACHINE, self._children, measure)
         self.journal = Journal(self.store)
 
     async def submit(self, caller: Caller, command: Any) -> Any:

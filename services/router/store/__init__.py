@@ -22,6 +22,7 @@ from pointsman.services.router.domain.policy import Policy, policy_id
 from pointsman.services.router.domain.values import Confidence, Mode
 from pointsman.services.router.domain.views import Filter, Stats
 from pointsman.services.router.store.children import OutcomeChildren, RecordChildren
+from pointsman.services.router.store.measures import measure
 from pointsman.services.router.store.tables import router_tables
 
 LOG_PAGE = 500
@@ -34,7 +35,7 @@ class RouterStore:
         metadata = MetaData()
         self.store = Store(database, metadata)
         self._own = router_tables(metadata)
-        self.records = Ledger(self.store, record.MACHINE, RecordChildren(database, self._own))
+        self.records = Ledger(self.store, record.MACHINE, RecordChildren(database, self._own), measure)
         self.policies = Ledger(self.store, POLICIES)
         self.outcomes = Ledger(self.store, outcomes.MACHINE, OutcomeChildren(database, self._own))
         self.journeys = Ledger(self.store, journey.MACHINE)

@@ -20,6 +20,7 @@ from pointsman.services.workflow.domain.states import KIND, TaskStatus, Workflow
 from pointsman.services.workflow.domain.tasks import Task
 from pointsman.services.workflow.domain.workflow import Header, Workflow
 from pointsman.services.workflow.store.children import WorkflowChildren
+from pointsman.services.workflow.store.measures import measure
 from pointsman.services.workflow.store.slices import TASK_COLUMNS, task_of
 from pointsman.services.workflow.store.tables import workflow_tables
 
@@ -67,7 +68,7 @@ class WorkflowStore:
         self.journal = Journal(self.store)
         self._tables = workflow_tables(metadata)
         self._children = WorkflowChildren(database, self._tables)
-        self.ledger = Ledger(self.store, MACHINE, self._children)
+        self.ledger = Ledger(self.store, MACHINE, self._children, measure)
 
     def now(self) -> datetime:
         """The database's time."""

@@ -1,5 +1,6 @@
 """What every manifest must keep, whatever it deploys."""
 
+import json
 import re
 from pathlib import Path
 
@@ -13,10 +14,10 @@ from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
 from pointsman.cli import COMMANDS
+from pointsman.otlp import ENDPOINTS
 from pointsman.services.chassis.access import read_access
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings
-from pointsman.services.chassis.housekeeping import OTLP_VARIABLES
-from pointsman.services.chassis.metrics import declared_names
+from pointsman.services.chassis.metrics import DECLARED, declared_names
 from pointsman.services.gateway.config import GatewaySettings
 from tests.unit.deploy.cluster import (
     COMPONENTS,
@@ -68,7 +69,7 @@ def stateful(overlay: str) -> list[Manifest]:
 def settings_names() -> set[str]:
     contexts: list[type[BaseSettings]] = [ServerSettings, StoreSettings, PeerSettings, GatewaySettings]
     names = {_prefix(settings) + name.upper() for settings in contexts for name in settings.model_fields}
-    return names | set(OTLP_VARIABLES)
+    return names | set(ENDPOINTS)
 
 
 def _prefix(settings: type[BaseSettings]) -> str:
@@ -340,6 +341,15 @@ def test_every_alert_speaks_of_numbers_that_are_declared() -> None:
     named = {name for expression in expressions for name in re.findall(r"pointsman_\w+", expression)}
     assert named
     assert named - declared_names() == set()
+
+
+def test_the_dashboard_shows_every_number_and_only_numbers_that_are_declared() -> None:
+    dashboard = json.loads((KUBERNETES / "components" / "monitoring" / "dashboard.json").read_text())
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    named = {name for expression in expressions for name in re.findall(r"pointsman_\w+", expression)}
+    assert named - declared_names() == set()
+    families = {metric.describe()[0].name for metric in DECLARED}
+    assert {family for family in families if not any(name.startswith(family) for name in named)} == set()
 
 
 def test_scrapes_reach_the_port_where_the_services_count() -> None:

@@ -1,0 +1,74 @@
+"""The span of an agent's work on an assignment, below the transition that asked for it; only where spans are exported."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pointsman.api.orchestrator.v1 import agent_pb2 as pb
+from pointsman.api.orchestrator.v1.assignment_pb2 import Purpose
+from pointsman.otlp import derived_span_id, exports_spans
+from pointsman.otlp.noted import Kind, Noted, Value, now_ns
+
+if TYPE_CHECKING:
+    from pointsman.otlp.recorder import Recorder
+
+DONE, GIVEN_UP, NOT_TAKEN, LOST, STOPPED = "done", "given_up", "not_taken", "lost", "stopped"
+
+
+class WorkSpans:
+    """Notes what a worker's agents do, while it serves."""
+
+    def __init__(self) -> None:
+        self._recorder: Recorder | None = None
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Take notes in this block, if the standard variables name a collector; send the last ones at its end."""
+        if exports_spans() and self._recorder is None:
+            from pointsman.otlp.recorder import new_recorder  # noqa: PLC0415 - slow to import
+
+            self._recorder = new_recorder()
+        try:
+            yield
+        finally:
+            recorder, self._recorder = self._recorder, None
+            if recorder is not None:
+                recorder.close()
+
+    def context_of(self, lease: pb.Lease) -> str:
+        """The trace context in which the work is done: its own span, or what asked for it where none is recorded."""
+        outer = lease.assignment.traceparent
+        if self._recorder is None or not outer:
+            return outer
+        return f"{outer[:36]}{_span_id(lease)}{outer[52:]}"
+
+    def note(self, lease: pb.Lease, agent: tuple[str, str], begin_ns: int, outcome: str, tokens: int) -> None:
+        """One assignment is out of the agent's hands."""
+        assignment = lease.assignment
+        if self._recorder is None or not assignment.traceparent:
+            return
+        agent_id, role = agent
+        attributes: dict[str, Value] = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.provider.name": "pointsman",
+            "gen_ai.agent.id": agent_id,
+            "gen_ai.agent.name": role,
+            "gen_ai.conversation.id": assignment.run_id,
+            "pointsman.run.id": assignment.run_id,
+            "pointsman.assignment.id": assignment.id,
+            "pointsman.assignment.purpose": Purpose.Name(assignment.purpose).removeprefix("PURPOSE_"),
+            "pointsman.assignment.attempt": assignment.attempt,
+            "pointsman.assignment.outcome": outcome,
+            "pointsman.assignment.tokens": tokens,
+        }
+        failed = outcome != DONE
+        if failed:
+            attributes["error.type"] = outcome
+        name = f"invoke_agent {role}".strip()
+        span_id, outer = _span_id(lease), assignment.traceparent
+        self._recorder.note(Noted("agent", name, Kind.CLIENT, outer, span_id, begin_ns, now_ns(), attributes, failed))
+
+
+def _span_id(lease: pb.Lease) -> str:
+    """The same however often the work under this lease is told of."""
+    return derived_span_id(lease.assignment.id, "work", lease.epoch)

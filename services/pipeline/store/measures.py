@@ -1,0 +1,40 @@
+"""What the events of pipelines mean in numbers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pointsman.services.chassis import metrics
+from pointsman.services.chassis.machine import Event
+from pointsman.services.pipeline.domain import events as e
+from pointsman.services.pipeline.domain.words import Correction, EventName
+
+FORCED = frozenset({Correction.FORCED_ON, Correction.RETRY_EXHAUSTED, Correction.CRASH_LIMIT})
+SKIPPED = "skipped"
+
+
+def measure(event: Event) -> None:
+    """Count what one committed event means."""
+    count = _MEANING.get(event.name)
+    if count is not None:
+        count(event.data)
+
+
+def _corrected(data: e.RouteCorrected) -> None:
+    for warned in data.warnings:
+        if warned.code in FORCED:
+            metrics.forced_stages.labels(str(warned.code)).inc()
+
+
+def _timed_out(data: e.BarrierTimedOut) -> None:
+    metrics.barrier_waits.labels("timed_out").inc()
+    metrics.forced_stages.labels(str(Correction.BARRIER_TIMEOUT)).inc(len(data.absent))
+
+
+_MEANING: Mapping[str, Callable[[Any], None]] = {
+    EventName.STAGE_RETRY: lambda _data: metrics.retries.labels("stage").inc(),
+    EventName.STAGE_SKIPPED: lambda _data: metrics.forced_stages.labels(SKIPPED).inc(),
+    EventName.ROUTE_CORRECTED: _corrected,
+    EventName.BARRIER_WAITING: lambda _data: metrics.barrier_waits.labels("waiting").inc(),
+    EventName.BARRIER_RESOLVED: lambda _data: metrics.barrier_waits.labels("resolved").inc(),
+    EventName.BARRIER_TIMED_OUT: _timed_out,
+}

@@ -1,0 +1,183 @@
+"""Every number is fed: each is made to happen, and read where Prometheus reads it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from prometheus_client import REGISTRY
+
+from pointsman.api.orchestrator.v1 import mock_pb2 as mock
+from pointsman.api.pipeline.v1 import state_pb2 as sp
+from pointsman.api.router.v1 import decision_pb2
+from pointsman.services.chassis import metrics
+from pointsman.services.chassis.housekeeping import measure_store
+from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.orchestrator.domain import commands
+from tests.contract.orchestrators import caller, orchestrator, researching, take
+from tests.contract.pipelines import FAIL, served
+from tests.contract.routers import served as router_served
+from tests.helpers.clock import FakeClock
+from tests.helpers.counter import Add
+from tests.helpers.counters import a_caller, held, opened, running
+from tests.helpers.eventually import eventually
+from tests.scenarios.planes import plane
+
+
+def value(name: str, /, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+@asynccontextmanager
+async def counted(name: str, times: float = 1, /, **labels: str) -> AsyncIterator[None]:
+    """The block makes the number grow by so much."""
+    before = value(name, **labels)
+    yield
+    await eventually(lambda: _is(value(name, **labels) - before == times), 30)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'store.db'}"
+
+
+async def test_a_decision_counts_by_its_mode_and_confidence(url: str) -> None:
+    async with router_served(url) as client:
+        made = await client.classify("Fix the failing test in src/parser.py")
+        labels = {
+            "mode": decision_pb2.Mode.Name(made.mode).removeprefix("MODE_"),
+            "confidence": decision_pb2.Confidence.Name(made.confidence).removeprefix("CONFIDENCE_"),
+        }
+        async with counted("pointsman_router_decisions_total", **labels):
+            await client.classify("Fix the failing test in src/parser.py")
+
+
+async def test_deliveries_count_by_their_result(url: str) -> None:
+    labels = {"store": "counter", "kind": "tell"}
+    async with opened(url) as counters, running(counters.effects.run):
+        counters.refuse = [Refusal(Reason.UNAVAILABLE, "away"), Refusal(Reason.STATE_FORBIDS, "never")]
+        await eventually(lambda: _is(counters.store.delivers_effects))
+        async with (
+            counted("pointsman_deliveries_total", **labels, result="postponed"),
+            counted("pointsman_deliveries_total", **labels, result="refused"),
+            counted("pointsman_deliveries_total", **labels, result="done"),
+        ):
+            await counters.ledger.submit(a_caller(), Add("c1", 1, ("first", "second")))
+            await eventually(lambda: _is(counters.heard == ["second"]))
+
+
+async def test_a_commit_tells_how_many_writes_it_joined_and_where_they_led(url: str) -> None:
+    async with opened(url) as counters:
+        kind, event = counters.ledger.machine.kind, "added"
+        state = {"store": "counter", "kind": kind, "event": event, "state": "counting"}
+        before = value("pointsman_commit_batch_size_bucket", store="counter", le="8.0")
+        below = value("pointsman_commit_batch_size_bucket", store="counter", le="4.0")
+        async with counted("pointsman_transitions_total", 5, **state):
+            async with held(counters.store):
+                adding = [asyncio.create_task(counters.ledger.submit(a_caller(), Add("c1", 1))) for _ in range(5)]
+                await asyncio.sleep(0)
+            await asyncio.gather(*adding)
+        joined = value("pointsman_commit_batch_size_bucket", store="counter", le="8.0") - before
+        assert joined - (value("pointsman_commit_batch_size_bucket", store="counter", le="4.0") - below) == 1
+
+
+async def test_what_waits_in_the_outbox_shows_its_number_and_age(url: str) -> None:
+    clock = FakeClock()
+    async with opened(url, clock) as counters:
+        await counters.ledger.submit(a_caller(), Add("c1", 1, ("first", "second")))
+        clock.advance(seconds=90)
+        await counters.store.database.read(lambda connection: measure_store(connection, counters.store))
+        assert value("pointsman_outbox_pending", store="counter") == 2
+        assert value("pointsman_outbox_lag_seconds", store="counter") == 90
+
+
+async def test_assignments_that_wait_show_their_number_and_age_and_lost_leases_count(url: str) -> None:
+    clock = FakeClock()
+    async with orchestrator(url, 10, clock) as store:
+        await researching(store, "run_a", 3, research_expected=3)
+        clock.advance(seconds=30)
+        await store.store.database.read(lambda connection: measure_store(connection, store.store))
+        assert value("pointsman_queue_depth", capability="RESEARCH") == 3
+        assert value("pointsman_queue_age_seconds", capability="RESEARCH") == 30
+        await take(store, "first", 3)
+        await store.store.database.read(lambda connection: measure_store(connection, store.store))
+        assert value("pointsman_queue_depth", capability="RESEARCH") == 0
+        clock.advance(seconds=11)
+        async with counted("pointsman_lease_expiries_total", 3, capability="RESEARCH"):
+            assert len(await take(store, "second", 3)) == 3
+
+
+async def test_an_attempt_that_failed_counts_as_a_retry(url: str) -> None:
+    async with orchestrator(url) as store:
+        await researching(store, "run_a")
+        (taken,) = await take(store, "agent")
+        failed = commands.FailAssignment("run_a", taken.assignment_id, taken.epoch, "agent", "cannot")
+        async with counted("pointsman_retries_total", what="assignment"):
+            await store.ledger.submit(caller(), failed)
+
+
+async def test_barriers_forced_and_returned_stages_count(url: str) -> None:
+    clock = FakeClock()
+    async with served(url, clock) as client:
+        started = await client.start("standard", barrier_timeout=Duration(seconds=60))
+        async with counted("pointsman_barrier_waits_total", how="waiting"):
+            for stage in ("PLAN", "ARCH", "DEV", "TEST"):
+                await client.complete(started.pipeline_id, f"{stage}#1")
+        async with (
+            counted("pointsman_barrier_waits_total", how="timed_out"),
+            counted("pointsman_forced_stages_total", cause="barrier-timeout"),
+        ):
+            clock.advance(seconds=61)
+        quick = await client.start("quick-dev")
+        await client.complete(quick.pipeline_id, "DEV#1")
+        async with (
+            counted("pointsman_retries_total", what="stage"),
+            counted("pointsman_barrier_waits_total", how="resolved"),
+        ):
+            await client.complete(quick.pipeline_id, "REVIEW#1", FAIL)
+            await client.complete(quick.pipeline_id, "TEST#1", FAIL)
+
+
+async def test_a_stage_that_fails_with_nowhere_to_go_back_to_counts_as_forced(url: str) -> None:
+    async with served(url) as client:
+        nodes = [sp.Node(stage="DEV", next=["REVIEW"]), sp.Node(stage="REVIEW", next=["DOCS"]), sp.Node(stage="DOCS")]
+        started = await client.start(dag=sp.Dag(nodes=nodes))
+        await client.complete(started.pipeline_id, "DEV#1")
+        async with counted("pointsman_forced_stages_total", cause="forced-on"):
+            await client.complete(started.pipeline_id, "REVIEW#1", FAIL)
+
+
+async def test_work_without_evidence_counts_as_a_rejected_claim(tmp_path: Path) -> None:
+    before = value("pointsman_rejected_claims_total", cause="rule")
+    async with plane(tmp_path) as here:
+        await here.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_NO_EVIDENCE)
+        await here.asked((await here.submit()).id)
+    assert value("pointsman_rejected_claims_total", cause="rule") > before
+
+
+async def test_dwell_commit_and_call_times_are_taken(url: str) -> None:
+    times = {"method": "/pointsman.api.router.v1.RouterService/Classify", "code": "OK"}
+    async with router_served(url) as client:
+        before = value("pointsman_commit_seconds_count", store="router")
+        async with counted("pointsman_rpc_seconds_count", **times):
+            await client.classify("Fix the failing test in src/parser.py")
+        assert value("pointsman_commit_seconds_count", store="router") > before
+    labels = {"store": "orchestrator", "kind": "run", "state": "INTAKE"}
+    async with (
+        orchestrator(url.replace("store.db", "other.db")) as store,
+        counted("pointsman_state_dwell_seconds_count", **labels),
+    ):
+        await researching(store, "run_a")
+
+
+def test_every_number_has_a_name_a_unit_and_one_sentence() -> None:
+    for metric in metrics.DECLARED:
+        (family,) = metric.describe()
+        assert family.name.startswith("pointsman_"), family.name
+        assert family.documentation.endswith("."), family.name
+
+
+async def _is(condition: bool) -> bool:
+    return condition
