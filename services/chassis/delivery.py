@@ -372,7 +372,7 @@ def _timer_key(row: Any) -> dict[str, Any]:
 
 
 def _timer_lease_us(attempts: int) -> int:
-    return LEASE_SECONDS * 2 ** min(attempts, MAX_TIMER_DOUBLINGS) * 1_000_000
+    return (LEASE_SECONDS << min(attempts, MAX_TIMER_DOUBLINGS)) * 1_000_000
 
 
 def _fault(error: Exception) -> Refusal:
