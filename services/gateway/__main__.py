@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from pointsman.services.chassis.config import DEFAULT_PORT, PeerSettings, exit_with, load
+from pointsman.services.chassis.config import DEFAULT_PORT, ClientSettings, PeerSettings, exit_with, load
 from pointsman.services.chassis.loop import Loops
 from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.chassis.service import Service
@@ -62,14 +62,14 @@ class GatewayServer:
 
     def service(self, addresses: PeerSettings) -> Service:
         """The gateway as a process runs it: no store, no servicers, one loop."""
-        peers = Peers(addresses)
+        peers = Peers(addresses, self._settings.shown_to_peers(load(ClientSettings)))
 
         async def close() -> None:
             await peers.close()
             self.close()
 
         async def serve() -> None:
-            await self._serve(Gateway(peers, self._settings, Door(self._settings.token_keys), asyncio.Event()))
+            await self._serve(Gateway(peers, self._settings, Door(self._settings), asyncio.Event()))
 
         return Service("gateway", None, None, (), [("http", serve)], close)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from pointsman.services.chassis.config import is_loopback
+from pointsman.services.chassis.config import ClientSettings, is_loopback
 
 DEFAULT_GATEWAY_PORT = 7461
 
@@ -37,6 +37,29 @@ class GatewaySettings(BaseSettings):
     token_keys: Path | None = Field(
         default=None, description="PEM file of the public key that signs bearer tokens; with it every call needs one."
     )
+
+    peer_certificate: Path | None = Field(
+        default=None,
+        description="PEM file of the certificate shown to services that take certificates only; with it the gateway vouches for its callers.",
+    )
+    peer_key: Path | None = Field(default=None, description="PEM file of that certificate's private key.")
+
+    @property
+    def vouches(self) -> bool:
+        """Whether the services see the gateway's certificate instead of the callers' tokens."""
+        return self.peer_certificate is not None
+
+    def shown_to_peers(self, client: ClientSettings) -> ClientSettings:
+        """How the gateway shows itself to services: with its own certificate or as nobody, never as its process."""
+        if (self.peer_certificate is None) != (self.peer_key is None):
+            raise SystemExit("POINTSMAN_GATEWAY_PEER_CERTIFICATE and _PEER_KEY belong together: set both or none")
+        if self.vouches and client.authority is None:
+            raise SystemExit(
+                "POINTSMAN_GATEWAY_PEER_CERTIFICATE needs POINTSMAN_CLIENT_AUTHORITY, to know the services"
+            )
+        return ClientSettings(
+            authority=client.authority, certificate=self.peer_certificate, key=self.peer_key, token=None
+        )
 
     def check_exposure(self) -> None:
         """Refuse to listen where strangers are, without TLS and authentication."""

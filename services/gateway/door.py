@@ -1,7 +1,5 @@
 """Who calls over HTTP: the same tokens, roles and projects as over gRPC, by the same rules."""
 
-from pathlib import Path
-
 from starlette.requests import Request
 
 from pointsman.services.chassis.access import Access
@@ -10,6 +8,7 @@ from pointsman.services.chassis.ingress import PROJECT
 from pointsman.services.chassis.peer import metadata_for
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
 from pointsman.services.chassis.telemetry import valid_traceparent
+from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.contract import Method
 from pointsman.services.gateway.peers import Metadata
 
@@ -19,13 +18,14 @@ MAX_TOKEN = 4096
 class Door:
     """Takes callers in, with the metadata that their calls go on with."""
 
-    def __init__(self, token_keys: Path | None) -> None:
+    def __init__(self, settings: GatewaySettings) -> None:
         """Ask for tokens where there is a key to check them with; on loopback everybody may come."""
-        self._asks = token_keys is not None
-        self._access = Access(ServerSettings(token_keys=token_keys, client_authority=None, access=None))
+        self._asks = settings.token_keys is not None
+        self._hands_on = not settings.vouches
+        self._access = Access(ServerSettings(token_keys=settings.token_keys, client_authority=None, access=None))
 
     def admit(self, method: Method, request: Request) -> Metadata:
-        """The call's metadata, from the headers of the same names; the services check the token again."""
+        """The call's metadata, from the headers of the same names; services that take tokens check them again."""
         project, token = request.headers.get("pointsman-project", "local"), request.headers.get("authorization", "")
         if not PROJECT.fullmatch(project):
             raise invalid_field("pointsman-project", "must be 1 to 64 letters, digits, '_', '.' or '-'")
@@ -36,7 +36,7 @@ class Door:
         if self._asks:
             self._hold(method, project, token)
         metadata = metadata_for(project, valid_traceparent(request.headers.get("traceparent", "")))
-        return (*metadata, ("authorization", token)) if token else metadata
+        return (*metadata, ("authorization", token)) if token and self._hands_on else metadata
 
     def _hold(self, method: Method, project: str, token: str) -> None:
         if not token:

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
-from pointsman.services.chassis.config import ClientSettings, PeerSettings, load
+from pointsman.services.chassis.config import ClientSettings, PeerSettings
 from pointsman.services.chassis.errors import DETAILS_KEY, refusal_from
 from pointsman.services.chassis.peer import open_channel
 from pointsman.services.chassis.refusals import Reason, Refusal
@@ -21,11 +21,10 @@ RETRY_SECONDS = 1.0
 class Peers:
     """Channels to the services, by context."""
 
-    def __init__(self, addresses: PeerSettings) -> None:
-        """Connect as nobody: what a caller may do is for its own credentials to say, never for the gateway's."""
-        nobody = load(ClientSettings).model_copy(update={"certificate": None, "key": None, "token": None})
+    def __init__(self, addresses: PeerSettings, shown_as: ClientSettings) -> None:
+        """Connect to each address once."""
         unique = {name: str(getattr(addresses, name)) for name in type(addresses).model_fields}
-        by_address = {address: open_channel(address, shown_as=nobody) for address in set(unique.values())}
+        by_address = {address: open_channel(address, shown_as=shown_as) for address in set(unique.values())}
         self._channels: Mapping[str, grpc.aio.Channel] = {name: by_address[unique[name]] for name in unique}
 
     async def call(self, method: Method, request: Message, metadata: Metadata) -> Any:
