@@ -8,7 +8,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help setup run up test check bench proto lock docs screenshots
+.PHONY: help setup run up test check bench faults proto lock docs screenshots
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -54,6 +54,9 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 
 bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines (BENCH="chassis" for one)
 	@$(BIN)/python -m tests.bench $(BENCH)
+
+faults: $(DEV_STAMP) ## break real processes under load and prove that nothing is lost (FAULT_SECONDS=150 FAULT_RUNS=64 FAULT_DATABASES=sqlite,postgresql)
+	@$(BIN)/python -m tests.robustness.faults
 
 setup: $(DEV_STAMP) ## virtual environment with everything, from the lock files
 

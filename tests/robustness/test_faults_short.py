@@ -1,0 +1,26 @@
+"""A small campaign of faults, in every test run: one death of each kind per service, a storm, a cut wire, then the proof."""
+
+from pathlib import Path
+
+import pytest
+
+from pointsman.services.chassis.crash import CrashPoint
+from tests.robustness.faults.campaign import Figures, Terms, campaign
+from tests.robustness.faults.schedule import Fault, Plan
+
+PLAN = Plan(
+    seed=1,
+    script=(Fault.STORM, Fault.UNREACHABLE, Fault.FULL_DISK, Fault.CLOCK, Fault.KILL_ALL),
+    points=(CrashPoint.BATCH_COMMITTED,),
+    hold_seconds=0.5,
+)
+
+
+@pytest.mark.timeout(300)
+async def test_nothing_is_lost_or_doubled_when_services_die_and_calls_are_lost(tmp_path: Path) -> None:
+    terms = Terms(seconds=0.0, runs=4, direct=1, plan=PLAN)
+    figures: Figures = await campaign(terms, tmp_path)
+    assert figures.broken == []
+    assert figures.void == ""
+    assert figures.kills >= 8
+    assert figures.acknowledged_transitions >= 100
