@@ -1,0 +1,41 @@
+"""A disk that takes no more: commands are turned away as in an outage, nothing is half written, and work goes on afterwards."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.refusals import Reason, Refusal
+from tests.helpers.counter import Add
+from tests.helpers.counters import a_caller, assert_sound, opened, rows_of
+
+FULL, WIDE = 1, 1_073_741_823
+LARGE = "somebody" * 10_000
+
+
+class Disk:
+    """How many pages the file may have; the writing connection learns it when a transaction begins."""
+
+    def __init__(self, database: Database) -> None:
+        self.pages = WIDE
+        event.listen(database.writing, "begin", self._begin)
+
+    def _begin(self, connection: Any) -> None:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {self.pages}")
+
+
+async def test_a_full_disk_is_an_outage_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    async with opened(f"sqlite:///{tmp_path / 'store.db'}") as counters:
+        disk = Disk(counters.store.database)
+        await counters.ledger.submit(a_caller(), Add("c1", 1))
+        disk.pages = FULL
+        with pytest.raises(Refusal) as refused:
+            await counters.ledger.submit(a_caller("large"), Add("c1", 1, (LARGE,)))
+        assert refused.value.reason is Reason.UNAVAILABLE
+        assert len(await rows_of(counters, "journal")) == 1
+        disk.pages = WIDE
+        await counters.ledger.submit(a_caller("large"), Add("c1", 1, (LARGE,)))
+        assert len(await rows_of(counters, "journal")) == 2
+        await assert_sound(counters)
