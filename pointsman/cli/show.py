@@ -1,8 +1,9 @@
-"""`pointsman show RUN`: a run as it is now, and what it delivered."""
+"""`pointsman show RUN`: a run as it is now, each attempt at its tasks, and what it delivered."""
 
 import typer
 
 from pointsman.cli.asking import AsJson, InProject, RunId, ServerAt, ask, print_json
+from pointsman.cli.attempts import attempt_lines
 from pointsman.cli.following import TERMINAL, delivery_lines, question_lines
 from pointsman.cli.views import status
 from pointsman.client import Client
@@ -12,7 +13,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def show(*, run_id: RunId, server: ServerAt = "", project: InProject = "local", as_json: AsJson = False) -> None:
-    """Show a run: state, tasks, whom it waits for, what it spent, what was delivered."""
+    """Show a run: state, tasks, attempts with claims, findings and reasons, whom it waits for, what was delivered."""
 
     async def question(client: Client) -> int:
         run = await client.runs.get(run_id)
@@ -20,9 +21,8 @@ def show(*, run_id: RunId, server: ServerAt = "", project: InProject = "local", 
             print_json(run)
             return 0
         print(f"{run.id}\n{run.intent}\n\n{status(run)}\n")
-        for task in run.tasks:
-            if task.rejection:
-                print(f"{task.task_id}, last rejected because:\n  " + task.rejection.replace("\n", "\n  ") + "\n")
+        async for attempt in client.runs.evidence(run_id):
+            print("\n".join(attempt_lines(attempt)) + "\n")
         if run.state in TERMINAL:
             print("\n".join(delivery_lines(run, await client.runs.delivery(run_id))))
         elif run.HasField("question"):

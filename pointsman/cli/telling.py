@@ -48,19 +48,19 @@ def _assigned(payload: dict[str, Any]) -> Iterator[Line]:
 
 
 def _retried(payload: dict[str, Any]) -> Iterator[Line]:
-    yield Line(f"  {payload['agent_id']} failed (attempt {payload['attempt']}): {_cut(payload['error'])}", "red")
+    yield Line(f"  {payload['agent_id']} failed (attempt {payload['attempt']}): {shortened(payload['error'])}", "red")
 
 
 def _ended(payload: dict[str, Any]) -> Iterator[Line]:
     if payload["end"] == "DONE":
         yield Line(f"  {payload['agent_id']} handed in", "dim")
     elif payload["error"]:
-        yield Line(f"  {payload['agent_id']} failed for the last time: {_cut(payload['error'])}", "red")
+        yield Line(f"  {payload['agent_id']} failed for the last time: {shortened(payload['error'])}", "red")
 
 
 def _stage_failed(payload: dict[str, Any]) -> Iterator[Line]:
     who = f" by {payload['agent_id']}" if payload["agent_id"] else ""
-    yield Line(f"  {payload['task_id']} {payload['stage']} failed{who}: {_cut(payload['reason'])}", "red")
+    yield Line(f"  {payload['task_id']} {payload['stage']} failed{who}: {shortened(payload['reason'])}", "red")
 
 
 def _worked(payload: dict[str, Any]) -> Iterator[Line]:
@@ -75,7 +75,7 @@ def _verified(payload: dict[str, Any]) -> Iterator[Line]:
     for task in report.get("tasks", ()):
         for claim in task.get("claims", ()):
             status = claim["status"].removeprefix("CLAIM_STATUS_").lower()
-            detail = f": {_cut(claim['detail'])}" if claim.get("detail") else ""
+            detail = f": {shortened(claim['detail'])}" if claim.get("detail") else ""
             yield Line(f"  verdict  {claim['claimId']} {status}{detail}", "green" if status == "supported" else "red")
         for criterion in task.get("criteria", ()):
             passed = criterion.get("passed", False)
@@ -89,7 +89,7 @@ def _judged(payload: dict[str, Any]) -> Iterator[Line]:
     if payload["accepted"] is None:
         return
     word = "accepted" if payload["accepted"] else "rejected"
-    reason = f": {_cut(payload['reason'])}" if payload["reason"] else ""
+    reason = f": {shortened(payload['reason'])}" if payload["reason"] else ""
     style = "bold green" if payload["accepted"] else "bold red"
     yield Line(f"  {payload['task_id']} {word} by the {payload['judge']}{reason}", style)
 
@@ -103,7 +103,7 @@ def _asked(payload: dict[str, Any]) -> Iterator[Line]:
     yield Line(f"  question  {payload['question']['text']}", "bold yellow")
 
 
-def _cut(text: str) -> str:
+def shortened(text: str) -> str:
     """The first line of a reason and its last, which says how it ended."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip(" -=")]
     kept = lines if len(lines) <= 2 else [lines[0], f"… {lines[-1]}"]

@@ -1,5 +1,6 @@
 """What a run asks of the other services, as calls; and their answers, as commands for the run."""
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -132,7 +133,7 @@ class Peers:
 
     async def forget_run(self, project: str, run_id: str) -> None:
         """Remove what the other services keep of an ended run."""
-        request_id = f"forget:{run_id}"
+        request_id = _opaque(f"forget:{run_id}")
         router, workflow, pipeline_peer = self.router, self.workflow, self.pipeline
         await router.call(
             router.stub.ForgetRun, log.ForgetRunRequest(request_id=request_id, run_id=run_id), project, ""
@@ -325,7 +326,7 @@ class Peers:
     async def report_outcome(self, effect: PendingEffect, data: requests.ReportOutcome) -> Any:
         """Tell the router how it went; a failure debate is resolved in the same breath."""
         request = outcome.ReportOutcomeRequest(
-            request_id=effect.effect_id,
+            request_id=_opaque(effect.effect_id),
             decision_id=data.decision_id,
             outcome=outcome.OUTCOME_FAILURE if data.failed else outcome.OUTCOME_SUCCESS,
             error_text=data.error,
@@ -341,7 +342,7 @@ class Peers:
 
     async def _failure_debate(self, effect: PendingEffect, data: requests.ReportOutcome) -> DebateVerdict:
         request = outcome.ResolveDebateRequest(
-            request_id=f"{effect.effect_id}:debate",
+            request_id=_opaque(f"{effect.effect_id}:debate"),
             decision_id=data.decision_id,
             kind=outcome.DEBATE_KIND_FAILURE,
             advocate=outcome.Advocate(proposal="try again", confidence=0.7, difference=data.difference),
@@ -353,7 +354,7 @@ class Peers:
     async def resolve_debate(self, effect: PendingEffect, data: requests.ResolveDebate) -> Any:
         """Let the router weigh the plan's critic against its advocate."""
         request = outcome.ResolveDebateRequest(
-            request_id=effect.effect_id,
+            request_id=_opaque(effect.effect_id),
             decision_id=data.decision_id,
             kind=outcome.DEBATE_KIND_PLANNING,
             advocate=outcome.Advocate(proposal=data.proposal[:4000], confidence=data.confidence),
@@ -365,6 +366,11 @@ class Peers:
         )
         answer = await self._router(effect, "ResolveDebate", request)
         return commands.DebateEnded(effect.entity_id, data.call_id, answers.debate_verdict(answer.verdict))
+
+
+def _opaque(key: str) -> str:
+    """An idempotency key that does not name the run: the peer keeps it a few days longer than anything of the run."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 _CALLS: Mapping[Call, Callable[[Peers, PendingEffect, Any], Awaitable[Any]]] = {

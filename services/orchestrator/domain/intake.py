@@ -83,7 +83,8 @@ def judge_intake(turn: Turn) -> None:
 
 def ask_for_clarity(turn: Turn) -> None:
     """Ask what is meant."""
-    reasons = "; ".join(turn.run.reasons) or "the request is not clear enough"
+    reasons = "; ".join(reason.partition("\n")[0][:200] for reason in turn.run.reasons)
+    reasons = reasons or "the request is not clear enough"
     text = f"Confidence is {turn.run.effective_confidence:.2f}, below {CONFIDENCE_FLOOR} ({reasons}). What is meant?"
     turn.ask(Question.LOW_CONFIDENCE, text, turn.run.reasons)
 

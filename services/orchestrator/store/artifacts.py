@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, MetaData, bindparam, delete, exists, select
+from sqlalchemy import Connection, MetaData, bindparam, delete, exists, select, update
 
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.sql import among, insert_or_ignore, packed, upsert
@@ -69,7 +69,8 @@ class Artifacts:
     def forget(self, connection: Connection, run_id: str) -> None:
         """A run needs its bodies no longer: those that no other run needs are gone."""
         used = connection.execute(self._sql.used, {"run_id": run_id}).all()
-        connection.execute(self._sql.forget_uses, {"run_id": run_id})
+        for statement in self._sql.forget_run:
+            connection.execute(statement, {"of_run": run_id})
         for project in sorted({row.project for row in used}):
             self._drop(connection, project, [row.sha256 for row in used if row.project == project])
 
@@ -95,7 +96,10 @@ class _Forgetting:
     def __init__(self, store: Store, artifacts: Artifacts) -> None:
         table, uses, database = artifacts.table, artifacts.uses, store.database
         self.used = select(uses.c.project, uses.c.sha256).where(uses.c.entity_id == bindparam("run_id"))
-        self.forget_uses = delete(uses).where(uses.c.entity_id == bindparam("run_id"))
+        self.forget_run = (
+            delete(uses).where(uses.c.entity_id == bindparam("of_run")),
+            update(table).where(table.c.run_id == bindparam("of_run")).values(run_id=""),
+        )
         named = (table.c.project == bindparam("project"), among(database, table.c.sha256))
         hold = select(table.c.sha256).where(*named).order_by(table.c.sha256)
         self.hold = hold.with_for_update() if database.is_postgresql else hold

@@ -6,15 +6,15 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, MetaData, and_, delete, func, or_, select
+from sqlalchemy import ColumnElement, Connection, MetaData, and_, func, or_, select
 
 from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.clock import from_us, to_us
-from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.journal import Journal
 from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.retention import forget_run
 from pointsman.services.chassis.store import Store
 from pointsman.services.router.domain import journey, outcomes, record
 from pointsman.services.router.domain.policy import MACHINE as POLICIES
@@ -120,21 +120,8 @@ class RouterStore:
         return Stats(*(int(value) for value in row))
 
     async def forget_run(self, caller: Caller, run_id: str) -> int:
-        """Remove what belongs to a run, and remember how much that was under the request id."""
-
-        def job(connection: Connection) -> int | Refusal:
-            answered = self._answered(connection, caller)
-            if answered is not None:
-                return answered
-            found = self._of_run(connection, caller.project, run_id)
-            self._delete(connection, found)
-            self._remember(connection, caller, len(found))
-            return len(found)
-
-        outcome = await self.store.perform(job)
-        if isinstance(outcome, Refusal):
-            raise outcome
-        return outcome
+        """Remove the decisions and thinking of a run with everything about them."""
+        return await forget_run(self.store, caller, run_id, lambda row: row.kind in (record.KIND, journey.KIND))
 
     def _conditions(self, project: str, wanted: Filter) -> list[ColumnElement[bool]]:
         table = self._own.decisions
@@ -179,37 +166,6 @@ class RouterStore:
         )
         rows = connection.execute(found).all()
         return frozenset(task for task, body in rows if session_id in from_text(body, outcomes.Track).sessions)
-
-    def _of_run(self, connection: Connection, project: str, run_id: str) -> list[str]:
-        entities = self.store.tables.entities
-        kinds = (record.KIND, journey.KIND)
-        wanted = (entities.c.run_id == run_id, entities.c.project == project, entities.c.kind.in_(kinds))
-        return list(connection.execute(select(entities.c.entity_id).where(*wanted)).scalars())
-
-    def _delete(self, connection: Connection, ids: Sequence[str]) -> None:
-        tables = self.store.tables
-        for table in (self._own.decisions, tables.journal, tables.entities):
-            for start in range(0, len(ids), LOG_PAGE):
-                connection.execute(delete(table).where(table.c.entity_id.in_(ids[start : start + LOG_PAGE])))
-
-    def _answered(self, connection: Connection, caller: Caller) -> int | Refusal | None:
-        table = self.store.tables.idempotency
-        mine = (table.c.request_id == caller.request_id, table.c.project == caller.project)
-        row = connection.execute(select(table.c.fingerprint, table.c.answer).where(*mine)).first()
-        if row is None:
-            return None
-        if row[0] != caller.fingerprint:
-            metadata = {"request_id": caller.request_id}
-            return Refusal(Reason.REQUEST_ID_REUSED, "the request_id was used with another body", metadata=metadata)
-        return int(from_text(row[1], int))
-
-    def _remember(self, connection: Connection, caller: Caller, answer: int) -> None:
-        row = {
-            "request_id": caller.request_id, "project": caller.project, "fingerprint": caller.fingerprint,
-            "entity_id": "", "command": "ForgetRun", "answer": to_text(answer),
-            "at_us": to_us(self.store.database.clock.now()),
-        }  # fmt: skip
-        connection.execute(self.store.tables.idempotency.insert(), row)
 
 
 def _counted(condition: ColumnElement[bool]) -> Any:

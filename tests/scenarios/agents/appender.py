@@ -9,12 +9,13 @@ FOLDER = Path(os.environ["POINTSMAN_HANDOFF"])
 TASK = json.loads((FOLDER / "master_task.json").read_text())
 CRITERIA = [item["id"] for item in json.loads((FOLDER / "acceptance_criteria.json").read_text())]
 
-for name in TASK["files"]:
+FILES = TASK.get("files", ["log"])
+for name in FILES:
     path = Path(name)
     before = path.read_text() if path.exists() else ""
     path.write_text(f"{before}{TASK['name']}\n")
 subprocess.run(["pointsman", "evidence", "run", "--id", "E1", "--", "make", "check"], check=True)
-changes = [{"path": name, "change": "MODIFIED"} for name in TASK["files"]]
+changes = [{"path": name, "change": "MODIFIED"} for name in FILES]
 claim = {"id": "CL1", "statement": "appended", "criterion_ids": CRITERIA, "evidence_ids": ["E1"]}
 (FOLDER / "claims.json").write_text(json.dumps([claim]))
 (FOLDER / "changed_files.json").write_text(json.dumps(changes))
