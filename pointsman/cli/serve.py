@@ -8,9 +8,9 @@ import typer
 
 from pointsman.cli.plane import CONTEXTS, build_all
 from pointsman.services.chassis.config import DEFAULT_PORT, PeerSettings, ServerSettings, StoreSettings, load
+from pointsman.services.chassis.logs import configure_logs
 from pointsman.services.chassis.owner import Claim
 from pointsman.services.chassis.service import serve_until_stopped
-from pointsman.services.chassis.logs import configure_logs
 
 GATEWAY = "gateway"
 app = typer.Typer(add_completion=False)

@@ -9,9 +9,9 @@ import typer
 
 from pointsman.cli.plane import CONTEXTS, LOCK, build_all
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, load
+from pointsman.services.chassis.logs import configure_logs
 from pointsman.services.chassis.owner import Claim
 from pointsman.services.chassis.service import Service, serve_until_stopped
-from pointsman.services.chassis.logs import configure_logs
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 

@@ -14,9 +14,9 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from pointsman.otlp.noted import Noted
 from pointsman.otlp.sending import Sender, is_sampled, new_resource, new_sampler, new_sender
-from pointsman.otlp.span import request_of, span_of
+from pointsman.otlp.span import request_of
 
-CPU_SHARE = 0.02
+CPU_SHARE = 0.01
 """How much of a core making and sending may take while there is other work."""
 CLOSE_SECONDS = 5.0
 log = logging.getLogger("pointsman.otlp")
@@ -68,7 +68,7 @@ class Recorder:
             if is_sampled(self._sampler, noted.traceparent):
                 by_service.setdefault(noted.service, []).append(noted)
         for service, group in by_service.items():
-            if not self._sender.send(request_of(map(span_of, group), self._resource(service))):
+            if not self._sender.send(request_of(group, self._resource(service))):
                 dropped += len(group)
         if dropped:
             self._on_drop(dropped)

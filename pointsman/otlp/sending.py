@@ -1,5 +1,6 @@
 """The way to the collector, by the OpenTelemetry exporters: endpoint, headers, TLS, compression and retries as OTEL_ says."""
 
+from functools import lru_cache
 from typing import Protocol
 
 from opentelemetry.context import Context
@@ -68,8 +69,13 @@ def new_sampler() -> Sampler:
 
 
 def is_sampled(sampler: Sampler, traceparent: str) -> bool:
-    """Whether a span below this context is to be recorded."""
-    trace_id, flags = int(traceparent[3:35], 16), TraceFlags(int(traceparent[53:55], 16))
-    parent = NonRecordingSpan(SpanContext(trace_id, int(traceparent[36:52], 16), is_remote=True, trace_flags=flags))
+    """Whether a span below this context is to be recorded; one answer for a whole trace."""
+    return _is_sampled(sampler, traceparent[3:35], traceparent[53:55])
+
+
+@lru_cache(maxsize=4096)
+def _is_sampled(sampler: Sampler, trace: str, flags: str) -> bool:
+    trace_id = int(trace, 16)
+    parent = NonRecordingSpan(SpanContext(trace_id, 1, is_remote=True, trace_flags=TraceFlags(int(flags, 16))))
     result = sampler.should_sample(set_span_in_context(parent, Context()), trace_id, "")
     return result.decision is Decision.RECORD_AND_SAMPLE

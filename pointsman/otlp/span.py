@@ -9,7 +9,7 @@ from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from pointsman.otlp.names import ATTRIBUTES
 from pointsman.otlp.noted import Noted, Value
@@ -17,42 +17,48 @@ from pointsman.redaction import redact
 
 MAX_VALUE_LETTERS = 256
 SCOPE = InstrumentationScope(name="pointsman")
-_FAILED = Status(code=Status.STATUS_CODE_ERROR)
 _HEX_FIELDS = frozenset({"traceId", "spanId", "parentSpanId"})
 
 
-def span_of(noted: Noted) -> Span:
-    """The span as a message, with the attributes that are on the list."""
-    trace_id = bytes.fromhex(noted.traceparent[3:35])
-    return Span(
-        trace_id=trace_id,
+def add_span(spans: Any, noted: Noted) -> None:
+    """Put a span to others, with the attributes that are on the list."""
+    span = spans.add(
+        trace_id=bytes.fromhex(noted.traceparent[3:35]),
         span_id=bytes.fromhex(noted.span_id),
-        parent_span_id=b"" if noted.is_root else bytes.fromhex(noted.traceparent[36:52]),
         flags=1,
         name=noted.name,
-        kind=Span.SpanKind.ValueType(noted.kind.value),
+        kind=noted.kind.value,
         start_time_unix_nano=noted.begin_ns,
         end_time_unix_nano=max(noted.begin_ns, noted.end_ns),
-        attributes=[attribute(*pair) for pair in noted.attributes.items() if pair[0] in ATTRIBUTES and pair[1] != ""],
-        links=[
-            Span.Link(trace_id=bytes.fromhex(link[3:35]), span_id=bytes.fromhex(link[36:52])) for link in noted.links
-        ],
-        status=_FAILED if noted.failed else None,
     )
+    if not noted.is_root:
+        span.parent_span_id = bytes.fromhex(noted.traceparent[36:52])
+    if noted.failed:
+        span.status.code = Status.STATUS_CODE_ERROR
+    for link in noted.links:
+        span.links.add(trace_id=bytes.fromhex(link[3:35]), span_id=bytes.fromhex(link[36:52]))
+    span.MergeFromString(b"".join([encoded(*pair) for pair in noted.attributes.items()]))
 
 
-@lru_cache(maxsize=8192)
-def attribute(name: str, value: Value) -> KeyValue:
-    """An attribute, bounded, with secrets masked; most values come again and again."""
+@lru_cache(maxsize=16384)
+def encoded(name: str, value: Value) -> bytes:
+    """An attribute as a span holds it, bounded, with secrets masked, or nothing; most come again and again."""
+    if name not in ATTRIBUTES or value == "":
+        return b""
     if isinstance(value, str):
-        return KeyValue(key=name, value=AnyValue(string_value=redact(value)[:MAX_VALUE_LETTERS]))
-    return KeyValue(key=name, value=AnyValue(int_value=value))
+        shown = AnyValue(string_value=redact(value)[:MAX_VALUE_LETTERS])
+    else:
+        shown = AnyValue(int_value=value)
+    return Span(attributes=[KeyValue(key=name, value=shown)]).SerializeToString()
 
 
-def request_of(spans: Iterable[Span], resource: Resource) -> ExportTraceServiceRequest:
+def request_of(spans: Iterable[Noted], resource: Resource) -> ExportTraceServiceRequest:
     """Spans of one sender as one request."""
-    scope = ScopeSpans(scope=SCOPE, spans=spans)
-    return ExportTraceServiceRequest(resource_spans=[ResourceSpans(resource=resource, scope_spans=[scope])])
+    request = ExportTraceServiceRequest()
+    sent = request.resource_spans.add(resource=resource).scope_spans.add(scope=SCOPE)
+    for noted in spans:
+        add_span(sent.spans, noted)
+    return request
 
 
 def resource_of(attributes: Mapping[str, Any]) -> Resource:

@@ -4,20 +4,21 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import structlog
-from sqlalchemy import Connection, and_, bindparam, select
+from sqlalchemy import Connection, and_, bindparam, literal_column, select
 
 from pointsman.otlp.noted import Kind, Noted
 from pointsman.otlp.sending import Sender, is_sampled, new_resource, new_sampler
-from pointsman.otlp.span import request_of, span_of
+from pointsman.otlp.span import request_of
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.config import TelemetrySettings
 from pointsman.services.chassis.lease import Lease, Leases
 from pointsman.services.chassis.machine import Machine
-from pointsman.services.chassis.sql import upsert
+from pointsman.services.chassis.sql import Prepared, upsert
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.telemetry import new_traceparent, step_traceparent, transition_span_id
 from pointsman.services.chassis.watch import ANY
@@ -33,8 +34,7 @@ FAILED_STATES = frozenset({"FAILED", "failed", "ABORTED"})
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One transition with what its span needs; all of it is in the journal, so that it is the same at any time."""
 
     entity_id: str
@@ -102,11 +102,12 @@ class Steps:
             before, and_(before.c.entity_id == journal.c.entity_id, before.c.seq == journal.c.seq - 1)
         )
         base = select(*columns).select_from(joined)
-        self._page = base.where(journal.c.position > bindparam("after")).order_by(journal.c.position).limit(PAGE_ROWS)
+        page = base.where(journal.c.position > bindparam("after")).order_by(journal.c.position)
+        self._page = Prepared(store.database, page.limit(literal_column(str(PAGE_ROWS))))
 
     def page(self, connection: Connection, after_position: int) -> list[Step]:
         """The next steps of the store after a position."""
-        return [Step(*tuple(row)) for row in connection.execute(self._page, {"after": after_position})]
+        return [Step._make(row) for row in self._page.fetch(connection, {"after": after_position})]
 
 
 class SpanFollower:
@@ -174,7 +175,7 @@ class SpanFollower:
         noted = [one for step in steps for one in noted_of(step, self._kinds)]
         if self._sampler is not None:
             noted = [one for one in noted if is_sampled(self._sampler, one.traceparent)]
-        arrived = not noted or self._sender.send(request_of(map(span_of, noted), self._resource))
+        arrived = not noted or self._sender.send(request_of(noted, self._resource))
         return len(noted), arrived, time.thread_time() - begun
 
     def _read(self, connection: Connection, position: int) -> "_Page":
@@ -215,12 +216,16 @@ def trace_of(step: Step, kinds: Kinds) -> str:
     The run's, where its entity belongs to one; else the entity's own; for what never ends (a policy, a decision) the
     trace of whoever caused it, so that a run finds there what it has asked.
     """
-    own = new_traceparent(step.entity_id)
-    if not kinds.ends(step.kind):
-        return step.cause or step_traceparent(step.outer or own, step.entity_id, 1)
-    if not _is_on_its_own(step):
-        return step_traceparent(step.owner, step.run_id, 0)
-    return step_traceparent(step.outer or own, step.entity_id, 0)
+    ends = kinds.ends(step.kind)
+    if not ends and step.cause:
+        return step.cause
+    if ends and not _is_on_its_own(step):
+        return _place(step.owner, step.run_id, 0)
+    return _place(step.outer or _own_trace(step.entity_id), step.entity_id, 0 if ends else 1)
+
+
+_own_trace = lru_cache(4096)(new_traceparent)
+_place = lru_cache(4096)(step_traceparent)
 
 
 def _is_on_its_own(step: Step) -> bool:
@@ -276,7 +281,7 @@ def _whole(step: Step) -> Noted:
         "",
         step.kind,
         Kind.SERVER,
-        step.outer or new_traceparent(step.entity_id),
+        step.outer or _own_trace(step.entity_id),
         own_id,
         step.created_at_us * 1000,
         step.at_us * 1000,

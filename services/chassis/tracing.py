@@ -1,6 +1,7 @@
 """The spans of calls and commits, each below the transition that it belongs to; noted only where spans are exported."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from secrets import token_hex
 from typing import NamedTuple, Protocol
 
@@ -48,6 +49,7 @@ class Tracing:
         self.is_on = False
         self._recorder: Recorder | None = None
         self._users = 0
+        self._prefix, self._numbers = token_hex(4), count(1)
 
     def start(self, new_recorder: Callable[[], Recorder]) -> None:
         """Take notes from now on, with the recorder that all services of the process share."""
@@ -63,6 +65,10 @@ class Tracing:
         if self._users == 0:
             recorder, self._recorder, self.is_on = self._recorder, None, False
             recorder.close()
+
+    def _new_span_id(self) -> str:
+        """An id that no other process has, without asking the system for chance each time."""
+        return f"{self._prefix}{next(self._numbers) & 0xFFFFFFFF:08x}"
 
     def call_served(self, method: str, code: str, seconds: float) -> None:
         """A call was answered here: below what its caller named, else below the transition that it led to."""
@@ -85,7 +91,9 @@ class Tracing:
             attributes["error.type"] = code
         kind = Kind.SERVER if is_server else Kind.CLIENT
         begin_ns = end_ns - int(seconds * 1e9)
-        self._recorder.note(Noted(service, name, kind, traceparent, token_hex(8), begin_ns, end_ns, attributes, failed))
+        self._recorder.note(
+            Noted(service, name, kind, traceparent, self._new_span_id(), begin_ns, end_ns, attributes, failed)
+        )
 
     def committed(self, commit: Commit, moved: Sequence[Moved]) -> None:
         """A batch is durable: below the first transition it wrote, linked with those of the other entities."""
@@ -102,7 +110,9 @@ class Tracing:
         times_ns = (commit.begin_us * 1000, commit.end_us * 1000)
         name = f"COMMIT {commit.store}"
         self._recorder.note(
-            Noted(commit.store, name, Kind.CLIENT, first, token_hex(8), *times_ns, attributes, links=tuple(others))
+            Noted(
+                commit.store, name, Kind.CLIENT, first, self._new_span_id(), *times_ns, attributes, links=tuple(others)
+            )
         )
 
 

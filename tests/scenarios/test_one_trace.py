@@ -7,10 +7,13 @@ import pytest
 
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.cli.audit_stores import audit_stores
+from pointsman.services.chassis.telemetry import transition_span_id
 from tests.helpers.collector import Collector, collector
 from tests.helpers.eventually import eventually
 from tests.helpers.traces import arrived_at, differences
 from tests.scenarios.planes import WISH, plane
+from tests.scenarios.processes import CONTEXTS
+from tests.scenarios.tracing import Traced, killed_process, two_days_of_waiting
 
 
 async def test_every_transition_of_a_run_is_a_span_of_one_trace_with_one_root(
@@ -23,14 +26,39 @@ async def test_every_transition_of_a_run_is_a_span_of_one_trace_with_one_root(
             run = await control.ended((await control.submit(WISH)).id)
             assert run.state == runs.RUN_STATE_COMPLETE
             trace_id = run.traceparent[3:35]
-            await eventually(lambda: complete(kept, tmp_path, run), 30)
+            await eventually(lambda: whole(kept, tmp_path, Traced(run.id, trace_id, "COMPLETE")), 50)
         spans = arrived_at(kept, trace_id)
-        assert differences(spans, tmp_path, run.id, trace_id) == []
     kinds = {span.name.split()[0] for span in spans}
     assert kinds >= {"run", "workflow", "pipeline", "decision", "COMMIT"}
     calls = {span.attributes["rpc.method"].split(".")[2] for span in spans if "rpc.method" in span.attributes}
     assert calls == {"router", "workflow", "pipeline", "orchestrator"}
     assert sum(span.is_transition for span in spans) > 60
+
+
+@pytest.mark.timeout(240)
+async def test_a_run_is_one_whole_trace_also_when_all_services_are_killed_in_its_middle(tmp_path: Path) -> None:
+    async with (
+        collector() as kept,
+        killed_process(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=f"http://{kept.endpoint}") as all_runs,
+    ):
+        for traced in all_runs:
+            assert traced.state == "COMPLETE"
+            await eventually(lambda: whole(kept, tmp_path, traced), 100)  # noqa: B023
+    services = {resource["service.name"] for resource in kept.resources}
+    assert services >= {f"pointsman-{name}" for name in CONTEXTS}
+
+
+@pytest.mark.timeout(240)
+async def test_a_run_that_waits_two_days_over_three_restarts_is_one_whole_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with collector() as kept:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
+        async with two_days_of_waiting(tmp_path) as traced:
+            assert traced.state == "COMPLETE"
+            await eventually(lambda: whole(kept, tmp_path, traced), 100)
+    root = kept.of_trace(traced.trace_id)[transition_span_id(traced.run_id, 0)]
+    assert root.end_time_unix_nano - root.start_time_unix_nano > 2 * 86_400 * 10**9
 
 
 async def test_after_good_and_bad_runs_no_store_has_broken_a_promise(
@@ -46,6 +74,6 @@ async def test_after_good_and_bad_runs_no_store_has_broken_a_promise(
     assert code == 0, capsys.readouterr().out
 
 
-async def complete(kept: Collector, data: Path, run: runs.Run) -> bool:
-    trace_id = run.traceparent[3:35]
-    return not differences(arrived_at(kept, trace_id), data, run.id, trace_id)
+async def whole(kept: Collector, data: Path, traced: Traced) -> bool:
+    spans = arrived_at(kept, traced.trace_id)
+    return not differences(spans, data, traced.run_id, traced.trace_id)

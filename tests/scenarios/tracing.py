@@ -1,0 +1,171 @@
+"""Runs that are hard on a trace, for the recording collector and for a real back end: killed services, days of waiting."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import grpc
+
+from pointsman.api.orchestrator.v1 import mock_pb2 as mock
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.services.chassis.clock import SystemClock
+from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.service import Service, start
+from pointsman.services.orchestrator.__main__ import build_on as build_orchestrator
+from pointsman.services.orchestrator.config import OrchestratorSettings
+from pointsman.services.pipeline.__main__ import build_on as build_pipeline
+from pointsman.services.pipeline.config import PipelineSettings
+from pointsman.services.router.__main__ import build_on as build_router
+from pointsman.services.router.config import RouterSettings
+from pointsman.services.workflow.__main__ import build_on as build_workflow
+from pointsman.services.workflow.config import WorkflowSettings
+from tests.helpers.eventually import eventually
+from tests.scenarios.planes import MOCKED, WISH, Plane, clients
+from tests.scenarios.processes import CONTEXTS, Processes, processes
+
+PATIENCE_SECONDS = 100.0
+MOCKS = {"POINTSMAN_FULL_MOCK_MODE": "1", "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "3"}
+QUICKLY = {"OTEL_BSP_SCHEDULE_DELAY": "100"}
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A run that has left its trace."""
+
+    run_id: str
+    trace_id: str
+    state: str
+
+
+class ShiftedClock:
+    """The machine's clock, moved on by as much as the test says."""
+
+    def __init__(self) -> None:
+        self._shift = timedelta()
+
+    def now(self) -> datetime:
+        """The shifted time."""
+        return SystemClock().now() + self._shift
+
+    def advance(self, **parts: float) -> None:
+        """Let days pass at once."""
+        self._shift += timedelta(**parts)
+
+
+@asynccontextmanager
+async def killed_services(data: Path, **environment: str) -> AsyncIterator[Sequence[Traced]]:
+    """A run for each of the four services, which is killed in its middle and started again; they go on to the end."""
+    with processes(data, **MOCKS, **QUICKLY, **environment) as group:
+        started = []
+        for number, context in enumerate(CONTEXTS):
+            async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
+                request = pb.SubmitRequest(request_id=f"r{number}", message=f"Fix the failing test in src/a{number}.py")
+                started.append(await eventually(partial(_submitted, clients(channel), request), PATIENCE_SECONDS))
+            await asyncio.to_thread(_kill_and_restart, group, context)
+        async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
+            here = clients(channel)
+            yield [_traced(await here.ended(run_id, PATIENCE_SECONDS)) for run_id in started]
+
+
+@asynccontextmanager
+async def killed_process(data: Path, **environment: str) -> AsyncIterator[Sequence[Traced]]:
+    """Two runs, one just begun and one on its way, while the process with all four services is killed."""
+    with _up(data, environment) as address:
+        async with grpc.aio.insecure_channel(address) as channel:
+            here = clients(channel)
+            begun = await here.submit("Fix the failing test in src/one.py")
+            await eventually(partial(_is_on_its_way, here, begun.id), PATIENCE_SECONDS)
+            started = [begun.id, (await here.submit("Fix the failing test in src/two.py")).id]
+    with _up(data, environment) as address:
+        async with grpc.aio.insecure_channel(address) as channel:
+            here = clients(channel)
+            yield [_traced(await here.ended(run_id, PATIENCE_SECONDS)) for run_id in started]
+
+
+@contextmanager
+def _up(data: Path, environment: dict[str, str]) -> Iterator[str]:
+    """All services in a process that is killed at the end of the block; its address."""
+    variables = {**os.environ, **MOCKS, **QUICKLY, **environment, "GRPC_VERBOSITY": "ERROR"}
+    command = [sys.executable, "-m", "pointsman.cli", "up", "--port", "0", "--data", str(data)]
+    with subprocess.Popen(
+        command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[4]
+        finally:
+            process.kill()
+
+
+async def _is_on_its_way(here: Plane, run_id: str) -> bool:
+    return len(await here.moves(run_id)) > 5
+
+
+@asynccontextmanager
+async def two_days_of_waiting(data: Path) -> AsyncIterator[Traced]:
+    """A run that asks a person, who answers after two days and three restarts; it goes on to the block's end."""
+    clock = ShiftedClock()
+    async with _plane(data, clock) as here:
+        await here.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_NO_EVIDENCE)
+        asked = await here.asked((await here.submit(WISH)).id, PATIENCE_SECONDS)
+    for _ in range(2):
+        clock.advance(hours=16)
+        async with _plane(data, clock) as here:
+            assert (await here.get(asked.id)).question.id == asked.question.id
+    clock.advance(hours=16)
+    async with _plane(data, clock) as here:
+        await here.answer(asked, runs.ANSWER_KIND_CLARIFIED, text=WISH)
+        yield _traced(await here.ended(asked.id, PATIENCE_SECONDS))
+
+
+@asynccontextmanager
+async def _plane(data: Path, clock: ShiftedClock) -> AsyncIterator[Plane]:
+    stores = StoreSettings(data=data)
+
+    def build(address: str) -> Sequence[Service]:
+        stored = {name: Database(stores.url_for(name), name, clock) for name in CONTEXTS}
+        settings = OrchestratorSettings(wall_clock_seconds=7 * 86_400)
+        return [
+            build_router(stored["router"], RouterSettings()),
+            build_workflow(stored["workflow"], WorkflowSettings()),
+            build_pipeline(stored["pipeline"], PipelineSettings()),
+            build_orchestrator(stored["orchestrator"], settings, PeerSettings().all_at(address), MOCKED),
+        ]
+
+    running = await start(build, ServerSettings(port=0, drain_seconds=0.2))
+    channel = open_channel(running.address)
+    try:
+        yield clients(channel)
+    finally:
+        await channel.close()
+        await running.stop()
+
+
+async def _submitted(here: Plane, request: pb.SubmitRequest) -> str:
+    """The run's id; nothing while a peer that was just started again is not found yet."""
+    try:
+        answer = await here.runs.Submit(request)
+    except grpc.aio.AioRpcError as error:
+        if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+            return ""
+        raise
+    return str(answer.run.id)
+
+
+def _traced(run: runs.Run) -> Traced:
+    return Traced(run.id, run.traceparent[3:35], runs.RunState.Name(run.state).removeprefix("RUN_STATE_"))
+
+
+def _kill_and_restart(group: Processes, context: str) -> None:
+    group.kill(context)
+    group.start(context)
