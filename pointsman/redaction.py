@@ -36,5 +36,5 @@ _SECRET = re2.compile("|".join(f"(?:{expression})" for expression in KINDS.value
 
 def redact(text: str) -> str:
     """The text with everything in it that has the shape of a secret masked."""
-    masked: str = _SECRET.sub(MASK, text)
+    masked: str = _SECRET.sub(MASK, str(text))  # re2 makes an empty one of the text's own type: an enum's has none
     return masked
