@@ -21,7 +21,7 @@ from pointsman.services.pipeline.domain.draft import (
 )
 from pointsman.services.pipeline.domain.marker import choose
 from pointsman.services.pipeline.domain.retries import StopDecision, StopReason, should_stop
-from pointsman.services.pipeline.domain.route import EffectiveRoute, Position, Warned, enforce, repair
+from pointsman.services.pipeline.domain.route import EffectiveRoute, Position, Warned, effective_route, enforce
 from pointsman.services.pipeline.domain.state import ACTIVE, FAILED, PENDING, Pipeline, Report, Return, risks
 from pointsman.services.pipeline.domain.words import (
     QUALITY,
@@ -124,7 +124,7 @@ class Settling:
             return self._without_route()
         if said.source is RouteSource.TYPED and said.route is None and node.barrier is not None:
             said = replace(said, route=RouteTarget.BARRIER)
-        route = enforce(repair(said, node.kind), position_of(state, self._stage))
+        route = effective_route(said, position_of(state, self._stage))
         return self._by_route(route), route
 
     def _by_route(self, route: EffectiveRoute) -> Disposition:

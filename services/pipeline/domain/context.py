@@ -79,7 +79,7 @@ def view(pipeline: Pipeline, stage: str) -> Delegation:
         kind=pipeline.graph.node(stage).kind,
         round=known.delegations if active else known.delegations + 1,
         directive=directive(stage, known.returned, handles, known.nonce if active else ""),
-        node_context=node_context(pipeline, stage),
+        node_context=node_context(pipeline, stage, handles),
         context_handles=handles,
         reflection_stages=known.returned.failed if known.returned else (),
         delegation_id=delegation_id(stage, known.delegations) if active else "",
@@ -120,28 +120,31 @@ def _behind(pipeline: Pipeline, stage: str, name: str) -> tuple[Report, ...]:
     return tuple(report for report in found if report.sha256)
 
 
-def node_context(pipeline: Pipeline, stage: str) -> str:
+def node_context(pipeline: Pipeline, stage: str, handles: Sequence[str]) -> str:
     """The node context as JSON: the hint, then the return are shortened until it fits; the node never is."""
     returned = pipeline.stages[stage].returned
     hint = returned.hint if returned else ""
     retry = _retry_context(returned) if returned else None
-    text = _joined(pipeline, stage, retry, hint)
+    before = _node_and_files(pipeline, stage, handles)
+    text = _joined(before, retry, hint)
     if _fits(text) or returned is None:
         return text
     room = len(hint) - (len(text) - (MAX_NODE_CONTEXT_TOKENS - 1) * 4)
-    text = _joined(pipeline, stage, retry, hint[: max(0, room)])
+    text = _joined(before, retry, hint[: max(0, room)])
     if _fits(text):
         return text
-    return _joined(pipeline, stage, {"round": returned.round, "failedStage": returned.failed[0]}, "")
+    return _joined(before, {"round": returned.round, "failedStage": returned.failed[0]}, "")
 
 
-def _joined(pipeline: Pipeline, stage: str, retry: dict[str, Any] | None, hint: str) -> str:
+def _node_and_files(pipeline: Pipeline, stage: str, handles: Sequence[str]) -> str:
     texts = pipeline.graph.texts
     if stage not in texts:
         texts[stage] = _json(_node(pipeline, stage))
-    files, env = _json(context_handles(pipeline, stage)), _json(pipeline.head.settings.env)
-    rest = f'"env":{env},"retryContext":{_json(retry)},"hint":{_json(hint)}'
-    return f'{{"node":{texts[stage]},"context_files":{files},{rest}}}'
+    return f'{{"node":{texts[stage]},"context_files":{_json(handles)},"env":{_json(pipeline.head.settings.env)}'
+
+
+def _joined(before: str, retry: dict[str, Any] | None, hint: str) -> str:
+    return f'{before},"retryContext":{_json(retry)},"hint":{_json(hint)}}}'
 
 
 def _fits(text: str) -> bool:

@@ -31,24 +31,24 @@ class BarrierDue:
 class Draft:
     """What a command leads to, so far."""
 
+    state: Pipeline
+    """The pipeline with every event so far."""
+
     def __init__(self, state: Pipeline | None, pipeline_id: str, now: datetime) -> None:
-        self._state = state.copy() if state else None
+        self._begun = state is not None
+        if state is not None:
+            self.state = state.copy()
         self.pipeline_id = pipeline_id
         self.now = now
         self._events: list[Event] = []
         self._timers: dict[str, SetTimer | CancelTimer] = {}
 
-    @property
-    def state(self) -> Pipeline:
-        """The pipeline with every event so far."""
-        assert self._state is not None
-        return self._state
-
     def emit(self, name: EventName, data: Any) -> None:
         """Add an event and fold it."""
-        before = self._state
+        before = self.state if self._begun else None
         source, barriers = (before.head.status, before.head.barriers) if before else ("", {})
-        self._state = state = folded(before, name, data, self.now)
+        state = self.state = folded(before, name, data, self.now)
+        self._begun = True
         self._events.append(Event(name, source, state.head.status, data))
         if state.head.barriers is not barriers:
             for group in barriers.keys() - state.head.barriers.keys():
@@ -73,7 +73,7 @@ class Draft:
 
     def decision(self, answer: Any) -> Decision:
         """All of it, with the answer and the pipeline as it is then."""
-        return Decision(self._events, answer, timers=tuple(self._timers.values()), state=self._state)
+        return Decision(self._events, answer, timers=tuple(self._timers.values()), state=self.state)
 
 
 def barrier_timer(group: str) -> str:

@@ -48,12 +48,15 @@ class StopDecision:
     note: str = ""
 
 
+_PASSED = StopDecision(stop=True, reason=StopReason.QUALITY_GATE_PASSED, action=StopAction.NEXT)
+
+
 def should_stop(
     verdict: Verdict, retry_count: int, max_retries: int, history: Sequence[RetryRound] = ()
 ) -> StopDecision:
     """Only PASS and used-up retries stop; a stall or a trend is observed and said, nothing more."""
     if verdict is Verdict.PASS:
-        return StopDecision(stop=True, reason=StopReason.QUALITY_GATE_PASSED, action=StopAction.NEXT)
+        return _PASSED
     if retry_count >= max_retries:
         note = f"{retry_count} of {max_retries} retries are used up"
         return StopDecision(stop=True, reason=StopReason.MAX_RETRIES_EXHAUSTED, action=StopAction.FORCE_NEXT, note=note)

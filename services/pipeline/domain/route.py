@@ -1,6 +1,7 @@
 """From what an agent said to what counts: repair the words, then bring them in line with the policy."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar
 
 from pointsman.services.pipeline.domain.marker import Reported
@@ -17,6 +18,7 @@ from pointsman.services.pipeline.domain.words import (
 MAX_HINT_CHARACTERS = 200
 MAX_CONTEXT_FILE_CHARACTERS = 1024
 MAX_GROUP_CHARACTERS = 64
+REMEMBERED = 256
 
 Word = TypeVar("Word", Verdict, RouteTarget, Severity)
 
@@ -65,6 +67,12 @@ class Position:
     barrier: str | None
     retries: int
     max_retries: int
+
+
+@lru_cache(maxsize=REMEMBERED)
+def effective_route(reported: Reported, position: Position) -> EffectiveRoute:
+    """What counts of what was said at a position. Agents say the same few things, so the answers are remembered."""
+    return enforce(repair(reported, position.kind), position)
 
 
 def repair(reported: Reported, kind: StageKind) -> EffectiveRoute:

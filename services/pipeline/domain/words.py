@@ -3,7 +3,13 @@
 from enum import StrEnum
 
 
-class StageKind(StrEnum):
+class Word(StrEnum):
+    """A word that is looked up as the text it is: an Enum's own hash is a function in Python, and tables are hot."""
+
+    __hash__ = str.__hash__
+
+
+class StageKind(Word):
     """What a stage is for, in the order in which a task passes them."""
 
     PLAN = "PLAN"
@@ -20,14 +26,14 @@ class StageKind(StrEnum):
 QUALITY = frozenset({StageKind.REVIEW, StageKind.TEST, StageKind.QA, StageKind.E2E})
 
 
-class Verdict(StrEnum):
+class Verdict(Word):
     """Did the stage reach its aim."""
 
     PASS = "PASS"
     FAIL = "FAIL"
 
 
-class RouteTarget(StrEnum):
+class RouteTarget(Word):
     """Where an agent may ask the pipeline to go."""
 
     NEXT = "NEXT"
@@ -37,7 +43,7 @@ class RouteTarget(StrEnum):
     ABORT = "ABORT"
 
 
-class Severity(StrEnum):
+class Severity(Word):
     """How bad a failure is."""
 
     LOW = "LOW"
@@ -49,7 +55,7 @@ class Severity(StrEnum):
 SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
 
 
-class RouteSource(StrEnum):
+class RouteSource(Word):
     """Where a route came from."""
 
     TYPED = "TYPED"
@@ -58,7 +64,7 @@ class RouteSource(StrEnum):
     FALLBACK = "FALLBACK"
 
 
-class Correction(StrEnum):
+class Correction(Word):
     """What was corrected in a route."""
 
     VERDICT_REPAIRED = "verdict-repaired"
@@ -82,7 +88,7 @@ class Correction(StrEnum):
     BARRIER_TIMEOUT = "barrier-timeout"
 
 
-class PipelineStatus(StrEnum):
+class PipelineStatus(Word):
     """Where a pipeline is."""
 
     ACTIVE = "ACTIVE"
@@ -96,7 +102,7 @@ class PipelineStatus(StrEnum):
 LIVE = frozenset({PipelineStatus.ACTIVE, PipelineStatus.ESCALATED})
 
 
-class StageStatus(StrEnum):
+class StageStatus(Word):
     """Where a stage is."""
 
     PENDING = "PENDING"
@@ -109,14 +115,14 @@ class StageStatus(StrEnum):
     ESCALATED = "ESCALATED"
 
 
-class Policy(StrEnum):
+class Policy(Word):
     """What happens when a QUALITY stage cannot be believed."""
 
     SEED = "SEED"
     STRICT = "STRICT"
 
 
-class Phase(StrEnum):
+class Phase(Word):
     """The phase of a pipeline, for display only."""
 
     IDLE = "IDLE"
@@ -126,7 +132,7 @@ class Phase(StrEnum):
     COMPLETE = "COMPLETE"
 
 
-class Disposition(StrEnum):
+class Disposition(Word):
     """What a completion led to."""
 
     ADVANCED = "ADVANCED"
@@ -138,7 +144,7 @@ class Disposition(StrEnum):
     IGNORED = "IGNORED"
 
 
-class RiskKind(StrEnum):
+class RiskKind(Word):
     """Why a finished stage is no proof."""
 
     DEGRADED = "DEGRADED"
@@ -147,7 +153,7 @@ class RiskKind(StrEnum):
     SKIPPED = "SKIPPED"
 
 
-class EventName(StrEnum):
+class EventName(Word):
     """What the timeline of a pipeline is made of."""
 
     PIPELINE_STARTED = "PIPELINE_STARTED"

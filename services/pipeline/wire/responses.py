@@ -8,8 +8,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2, state_pb2
+from pointsman.services.chassis import wire
 from pointsman.services.chassis.clock import to_us
-from pointsman.services.chassis.wire import page_token
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.context import Delegation, context_handle, delegation_id, view
 from pointsman.services.pipeline.domain.dag import Node
@@ -26,11 +26,7 @@ MAX_PENDING_SHOWN = 64
 
 def timestamp(moment: datetime | None) -> Timestamp | None:
     """A moment on the wire; nothing stays absent."""
-    if moment is None:
-        return None
-    stamp = Timestamp()
-    stamp.FromDatetime(moment)
-    return stamp
+    return None if moment is None else wire.timestamp(to_us(moment))
 
 
 def delegation(shown: Delegation) -> state_pb2.Delegation:
@@ -130,7 +126,7 @@ def summary(pipeline_id: str, head: Head, created_at: datetime, updated_at: date
 def pipeline_page(listed: Sequence[Listed], limit: int) -> rq.ListPipelinesResponse:
     """A page of pipelines; one more than the limit means that there is another page."""
     shown = listed[:limit]
-    token = page_token(to_us(shown[-1].created_at), shown[-1].pipeline_id) if len(listed) > limit else ""
+    token = wire.page_token(to_us(shown[-1].created_at), shown[-1].pipeline_id) if len(listed) > limit else ""
     summaries = [summary(item.pipeline_id, item.head, item.created_at, item.updated_at) for item in shown]
     return rq.ListPipelinesResponse(pipelines=summaries, next_page_token=token)
 

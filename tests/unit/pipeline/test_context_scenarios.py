@@ -7,7 +7,7 @@ import pytest
 from pointsman.services.chassis.refusals import Code, Reason, Refusal
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain import reflection
-from pointsman.services.pipeline.domain.context import READ_FIRST, addressed_reports, node_context, tokens, view
+from pointsman.services.pipeline.domain.context import READ_FIRST, addressed_reports, tokens, view
 from pointsman.services.pipeline.domain.dag import Node, build_graph, kind_of
 from pointsman.services.pipeline.domain.state import Report
 from pointsman.services.pipeline.domain.words import Disposition, EventName, PipelineStatus, Severity, StageStatus
@@ -66,7 +66,7 @@ def test_a_report_that_is_missing_leaves_the_hint() -> None:
     with pytest.raises(Refusal) as refused:
         addressed_reports(drive.pipeline, "p", "DEV#2", "context:REVIEW")
     assert refused.value.code is Code.NOT_FOUND
-    assert json.loads(node_context(drive.pipeline, "DEV"))["hint"] == "look at the parser"
+    assert json.loads(view(drive.pipeline, "DEV").node_context)["hint"] == "look at the parser"
     assert drive.complete("DEV").disposition is Disposition.ADVANCED
 
 
@@ -157,11 +157,11 @@ def test_a_hint_is_shortened_before_anything_else() -> None:
     drive = start(graph=build_graph(nodes), env={"k": "v" * 390})
     drive.complete(dev)
     drive.complete(review, said("FAIL", hint="h" * 200, context_file="report.md"))
-    content = json.loads(node_context(drive.pipeline, dev))
+    content = json.loads(view(drive.pipeline, dev).node_context)
     assert content["node"]["next"] == [review, *neighbours]
     assert content["retryContext"]["hint"] == READ_FIRST
     assert 0 < len(content["hint"]) < 200
-    assert tokens(node_context(drive.pipeline, dev)) == 499
+    assert tokens(view(drive.pipeline, dev).node_context) == 499
 
 
 def test_an_environment_that_is_too_long_is_refused() -> None:
