@@ -31,7 +31,7 @@ COMMANDS = {
     "watch": Listed("watch", "follow a run"),
     "answer": Listed("answer", "answer the question that a run waits with"),
     "cancel": Listed("cancel", "end a run on purpose"),
-    "trace": Listed("trace", "print where a run's time went"),
+    "trace": Listed("trace", "draw where a run's time went, or print its spans"),
     "audit": Listed("audit", "check a run's journal"),
     "deliver": Listed("deliver", "put a run's accepted work on a branch"),
     "evidence": Listed("evidence", "run a command and keep what it proves"),

@@ -22,7 +22,6 @@ from pointsman.cli.audit import findings
 from pointsman.cli.following import exit_code, question_lines
 from pointsman.cli.run import _arguments, parse_budget
 from pointsman.cli.telling import told
-from pointsman.cli.trace import timeline
 from pointsman.cli.workers import profile_for
 from pointsman.services.chassis.codec import DIGESTED, chain
 
@@ -124,10 +123,3 @@ def test_a_rejection_is_told_with_its_reason() -> None:
 
 def test_most_facts_are_not_worth_telling() -> None:
     assert list(told(row(3, "peer_called", "A", "A", call_id="c1"))) == []
-
-
-def test_the_timeline_has_a_line_per_stay_with_its_length() -> None:
-    lines = timeline([*journal(), row(5, "no_resumable", "IDLE_PROBE_BD", "IDLE")])
-    assert len(lines) == 3
-    assert "3.000 s  IDLE_PROBE_BD" in lines[1]
-    assert lines[1].endswith("→ no_resumable")

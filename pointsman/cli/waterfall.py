@@ -1,0 +1,209 @@
+"""Where a run's time went: a tree of intervals made from its journals, whom it waited for, and the path that set its length."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pointsman.api.common.v1.common_pb2 import Transition
+
+BAR_LENGTH = 40
+ENDED_BY = {
+    "STAGE_DELEGATED": ("STAGE_COMPLETED", "STAGE_FAILED", "STAGE_RETRY", "STAGE_SKIPPED", "STAGE_ESCALATED"),
+    "BARRIER_WAITING": ("BARRIER_RESOLVED", "BARRIER_TIMED_OUT"),
+}
+RETRIES = {"assignment_retried": "assignment", "STAGE_RETRY": "stage", "task_retried": "task"}
+
+
+@dataclass(slots=True)
+class Interval:
+    """Something that took time, with what happened inside."""
+
+    label: str
+    begin_ns: int
+    end_ns: int
+    ended_by: str = ""
+    wait: str = ""
+    """Whom or what the run waited for meanwhile: person, agent, peer, barrier; empty where it worked itself."""
+    retries: int = 0
+    children: list["Interval"] = field(default_factory=list)
+
+    @property
+    def length_ns(self) -> int:
+        """How long it took."""
+        return self.end_ns - self.begin_ns
+
+
+def tree_of(run: Sequence[Transition], others: Mapping[str, Sequence[Transition]]) -> Interval:
+    """A run as a tree: its stays in states; inside them its questions, assignments and calls; the other services' work."""
+    end_ns = max(rows[-1].at.ToNanoseconds() for rows in (run, *others.values()) if rows)
+    whole = Interval(f"run {run[0].entity_id}", run[0].at.ToNanoseconds(), end_ns, ended_by=run[-1].to_state)
+    whole.children = list(_stays(run, end_ns))
+    for part in (*_waits(run, end_ns), *(_other(rows) for rows in others.values() if rows)):
+        _put_below(whole, part)
+    whole.retries = sum(row.event in RETRIES for rows in (run, *others.values()) for row in rows)
+    return whole
+
+
+def _stays(rows: Sequence[Transition], end_ns: int) -> Iterator[Interval]:
+    moves = [row for row in rows if row.from_state != row.to_state]
+    for entered, left in zip(moves, [*moves[1:], None], strict=True):
+        begin_ns = entered.at.ToNanoseconds()
+        if left is not None:
+            yield Interval(entered.to_state, begin_ns, left.at.ToNanoseconds(), ended_by=left.event)
+        elif begin_ns < end_ns:
+            yield Interval(entered.to_state, begin_ns, end_ns)
+
+
+def _waits(rows: Sequence[Transition], end_ns: int) -> Iterator[Interval]:
+    """Questions, assignments and calls: each from the fact that begins it to the one that names it again."""
+    open_ones: dict[str, Interval] = {}
+    for row in rows:
+        data, at_ns = json.loads(row.payload_json or "{}"), row.at.ToNanoseconds()
+        begun = _begins(row.event, data)
+        if begun is not None:
+            key, label, wait = begun
+            open_ones[key] = Interval(label, at_ns, at_ns, wait=wait)
+        elif row.event == "assignment_retried" and data["assignment_id"] in open_ones:
+            open_ones[data["assignment_id"]].retries += 1
+        else:
+            for key in {data.get(name) for name in ("question_id", "assignment_id", "call_id")} & open_ones.keys():
+                yield _closed(open_ones.pop(str(key)), at_ns, row.event)
+    for left in open_ones.values():
+        yield _closed(left, end_ns, "")
+
+
+def _begins(event: str, data: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    if event == "asked":
+        question = data["question"]
+        return str(question["question_id"]), f"question {question.get('kind', '')}".strip(), "person"
+    if event == "assigned":
+        work = data["assignment"]
+        where = " ".join(str(work[name]) for name in ("purpose", "task_id", "stage", "slot") if work.get(name))
+        return str(work["assignment_id"]), f"assignment {where}", "agent"
+    if event == "peer_called":
+        return str(data["call_id"]), f"call {data['call']}", "peer"
+    return None
+
+
+def _other(rows: Sequence[Transition]) -> Interval:
+    """What another service did for the run, with the stages and barriers of a pipeline inside."""
+    first, last = rows[0], rows[-1]
+    ended_by = last.to_state if last.kind != "decision" else ""
+    part = Interval(f"{first.kind} {first.entity_id}", first.at.ToNanoseconds(), last.at.ToNanoseconds(), ended_by)
+    open_ones: dict[tuple[str, str], Interval] = {}
+    for row in rows:
+        data, at_ns = json.loads(row.payload_json or "{}"), row.at.ToNanoseconds()
+        name = str(data.get("stage") or data.get("group") or "")
+        for begins, ends in ENDED_BY.items():
+            if row.event in ends and (begins, name) in open_ones:
+                part.children.append(_closed(open_ones.pop((begins, name)), at_ns, row.event))
+        if row.event == "STAGE_DELEGATED":
+            open_ones[row.event, name] = Interval(f"stage {name}", at_ns, at_ns, wait="agent")
+        elif row.event == "BARRIER_WAITING":
+            group = str(data.get("group", ""))
+            open_ones.setdefault((row.event, group), Interval(f"barrier {group}", at_ns, at_ns, wait="barrier"))
+        part.retries += row.event in RETRIES
+    part.children += [_closed(left, part.end_ns, "") for left in open_ones.values()]
+    return part
+
+
+def _closed(interval: Interval, end_ns: int, ended_by: str) -> Interval:
+    interval.end_ns, interval.ended_by = end_ns, ended_by
+    return interval
+
+
+def _put_below(whole: Interval, part: Interval) -> None:
+    """Into the stay in which it began; what began before or after all of them stands beside them."""
+    for stay in whole.children:
+        if stay.begin_ns <= part.begin_ns < stay.end_ns and not stay.wait:
+            stay.children.append(part)
+            return
+    whole.children.append(part)
+
+
+def waits(whole: Interval) -> dict[str, int]:
+    """For how many nanoseconds somebody or something was waited for, by cause; waiting for two at once counts once."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for interval in _all(whole):
+        if interval.wait:
+            found.setdefault(interval.wait, []).append((interval.begin_ns, interval.end_ns))
+    return {cause: _covered(spans) for cause, spans in sorted(found.items())}
+
+
+def _covered(spans: Iterable[tuple[int, int]]) -> int:
+    total, reached = 0, 0
+    for begin_ns, end_ns in sorted(spans):
+        total += max(0, end_ns - max(begin_ns, reached))
+        reached = max(reached, end_ns)
+    return total
+
+
+def critical_path(whole: Interval) -> list[tuple[Interval, int]]:
+    """The intervals that set the run's length, in order, each with the time that was its own."""
+    path: list[tuple[Interval, int]] = []
+    left_ns, own_ns = whole.end_ns, 0
+    for child in sorted(whole.children, key=lambda one: one.end_ns, reverse=True):
+        if child.end_ns <= left_ns and child.length_ns > 0:
+            own_ns += left_ns - child.end_ns
+            path = [*critical_path(child), *path]
+            left_ns = child.begin_ns
+    own_ns += left_ns - whole.begin_ns
+    return [(whole, own_ns), *path]
+
+
+def _all(interval: Interval) -> Iterator[Interval]:
+    yield interval
+    for child in interval.children:
+        yield from _all(child)
+
+
+def drawn(whole: Interval) -> list[str]:
+    """The tree as lines: when, how long, what, a bar on the run's own scale, and what ended it."""
+    length_ns = max(whole.length_ns, 1)
+    lines = []
+    for depth, interval in _nested(whole, 0):
+        begin_ns = interval.begin_ns - whole.begin_ns
+        offset = min(BAR_LENGTH - 1, begin_ns * BAR_LENGTH // length_ns)
+        width = max(1, min(BAR_LENGTH - offset, round(interval.length_ns * BAR_LENGTH / length_ns)))
+        bar = " " * offset + ("░" if interval.wait else "█") * width
+        label = "  " * depth + interval.label
+        notes = [f"→ {interval.ended_by}"] if interval.ended_by else []
+        if interval.retries:
+            notes.append(f"{interval.retries} {'retry' if interval.retries == 1 else 'retries'}")
+        times = f"{shown(begin_ns):>9} {shown(interval.length_ns):>9}"
+        lines.append(f"{times}  {_fitted(label):<44}|{bar:<{BAR_LENGTH}}| {', '.join(notes)}".rstrip())
+    return lines
+
+
+def summary(whole: Interval) -> list[str]:
+    """Whom it waited for, how often it tried again, and what set its length."""
+    length_ns = max(whole.length_ns, 1)
+    waited = [f"{cause} {shown(spent)} ({spent * 100 // length_ns} %)" for cause, spent in waits(whole).items()]
+    longest = sorted(critical_path(whole), key=lambda item: item[1], reverse=True)[:5]
+    path = [f"{one.label} {shown(spent)} ({spent * 100 // length_ns} %)" for one, spent in longest if spent > 0]
+    return [
+        f"waits          {' · '.join(waited) or 'none'}",
+        f"retries        {whole.retries}",
+        f"critical path  {' · '.join(path)}",
+    ]
+
+
+def _nested(interval: Interval, depth: int) -> Iterator[tuple[int, Interval]]:
+    yield depth, interval
+    for child in sorted(interval.children, key=lambda one: (one.begin_ns, -one.end_ns)):
+        yield from _nested(child, depth + 1)
+
+
+def shown(nanoseconds: int) -> str:
+    """A length of time, in the unit that people would use."""
+    seconds = nanoseconds / 1e9
+    if seconds < 120:
+        return f"{seconds:.3f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} d"
+
+
+def _fitted(label: str) -> str:
+    return label if len(label) <= 43 else f"{label[:42]}…"
