@@ -1,0 +1,124 @@
+"""Planted bugs: each breaks one promise in the code under test, and the simulation has to find it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
+
+from pointsman.services.chassis.ledger import Ledger
+from pointsman.services.chassis.outbox import OutboxWriter, PendingEffect
+from pointsman.services.orchestrator.domain import decide, fold, handin
+from pointsman.services.orchestrator.domain.turn import Turn
+from pointsman.services.orchestrator.domain.words import Call
+from pointsman.services.orchestrator.loops import Engine
+from pointsman.services.orchestrator.store.exchange import _Statements
+
+
+def _replace(owner: Any, name: str, other: Any) -> None:
+    setattr(owner, name, other)
+
+
+def forget_answers() -> None:
+    """Answers are not kept: a command that is sent twice happens twice."""
+    write = Ledger._write
+
+    def forgetful(ledger: Any, connection: Any, batch: Any) -> None:
+        batch.answer_rows.clear()
+        write(ledger, connection, batch)
+
+    _replace(Ledger, "_write", forgetful)
+
+
+def new_key_for_each_delivery() -> None:
+    """An effect without idempotency: each delivery looks like another request."""
+    numbers = count(1)
+    _replace(
+        PendingEffect,
+        "effect_id",
+        property(lambda effect: f"{effect.entity_id}:{effect.seq}:{effect.number}:{next(numbers)}"),
+    )
+
+
+def deliver_from_memory() -> None:
+    """Effects are handed over without being written: who dies forgets them."""
+    begin = OutboxWriter.begin
+
+    class Nothing:
+        def run(self, _connection: Any, _rows: Any) -> None:
+            """Write nothing."""
+
+    def begin_without(writer: Any) -> None:
+        begin(writer)
+        writer._insert_effect = Nothing()
+
+    _replace(OutboxWriter, "begin", begin_without)
+
+
+def acknowledge_nothing() -> None:
+    """What was delivered stays in the outbox."""
+    _replace(OutboxWriter, "acknowledge", lambda _self, _item: None)
+
+
+def ignore_the_epoch() -> None:
+    """Whoever once had the lease may hand in."""
+
+    def anybody(turn: Turn, command: Any) -> Any:
+        assignment = turn.run.assignments.get(command.assignment_id)
+        lease = turn.leases.get(command.assignment_id)
+        if assignment is None or lease is None:
+            raise handin.lease_lost(command.assignment_id, "gone")
+        return assignment, lease
+
+    _replace(handin, "leased", anybody)
+    _replace(decide, "leased", anybody)
+
+
+def fold_something_else() -> None:
+    """The fold reads something beside the event."""
+    numbers = count(1)
+    called = fold._called
+
+    def counted(run: Any, data: Any) -> Any:
+        return called(run, data).change(queue_checks=next(numbers))
+
+    fold._FOLDS[next(kind for kind, made in fold._FOLDS.items() if made is called)] = counted  # type: ignore[index]
+
+
+def keep_lost_leases() -> None:
+    """A lease that ran out is nobody else's."""
+    _replace(_Statements, "ran_out", lambda _self, _connection, _kind: [])
+
+
+def sweep_never() -> None:
+    """Nobody looks for assignments whose last lease ran out."""
+
+    async def asleep(_engine: Engine) -> None:
+        await asyncio.Event().wait()
+
+    _replace(Engine, "sweep", asleep)
+
+
+def leave_pipelines_behind() -> None:
+    """A run that stops lets its pipelines go on."""
+    tell = Turn.tell
+
+    def silent(turn: Turn, call: Call, request: Any) -> None:
+        if call is not Call.CANCEL_PIPELINE:
+            tell(turn, call, request)
+
+    _replace(Turn, "tell", silent)
+
+
+def let_nothing_go() -> None:
+    """A run that ends keeps its epic."""
+    decide.ACTIONS["let_go"] = lambda _turn: None
+
+
+BUGS: Mapping[str, Callable[[], None]] = {
+    plant.__name__: plant
+    for plant in (
+        forget_answers, new_key_for_each_delivery, deliver_from_memory, acknowledge_nothing, ignore_the_epoch,
+        fold_something_else, keep_lost_leases, sweep_never, leave_pipelines_behind,
+        let_nothing_go,
+    )
+}  # fmt: skip

@@ -1,0 +1,17 @@
+"""A few seeds of the simulation in every test run; `make simulate` does the many."""
+
+import json
+import subprocess
+import sys
+
+
+def test_a_few_seeds_keep_every_promise_are_done_again_exactly_and_a_planted_bug_is_found() -> None:
+    command = [sys.executable, "-m", "tests.robustness.simulation", "--short"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["violations"] == []
+    assert told["same_again"]
+    assert told["planted_bug_found"]
+    assert told["transitions"] > 300
+    assert told["deaths"] > 0
