@@ -25,6 +25,7 @@ def housekeeping(name: str, store: Store) -> Sequence[tuple[str, Work]]:
 
     async def keep_clock() -> None:
         while True:
+            await store.perform(store.bring_back)
             await asyncio.sleep(CLOCK_SECONDS)
             await asyncio.to_thread(store.database.synchronise_clock)
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, MetaData
+from sqlalchemy import Connection, MetaData, or_
 
+from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.ids import new_id
 from pointsman.services.chassis.machine import Machine
@@ -17,6 +18,8 @@ from pointsman.services.chassis.writer import Writer
 Result = TypeVar("Result")
 TIMERS = "#timers"
 EFFECTS = "#effects"
+FAR_SECONDS = 600
+"""Longer than an effect is ever held or put off."""
 
 
 class Store:
@@ -64,6 +67,13 @@ class Store:
         for table in (self.tables.outbox, self.tables.timers):
             connection.execute(table.update().where(table.c.lease_until_us > 0).values(lease_until_us=0))
         connection.execute(self.tables.leases.update().values(until_us=0))
+
+    def bring_back(self, connection: Connection) -> int:
+        """Make due at once what was put off by a clock that was ahead and has been set right since; how much it was."""
+        outbox, now_us = self.tables.outbox, to_us(self.database.clock.now())
+        far_us = now_us + FAR_SECONDS * 1_000_000
+        astray = or_(outbox.c.due_at_us > far_us, outbox.c.lease_until_us > far_us)
+        return connection.execute(outbox.update().where(astray).values(due_at_us=now_us, lease_until_us=0)).rowcount
 
     def start(self) -> None:
         """Hear of commits from now on; call it on the event loop that serves."""

@@ -8,14 +8,14 @@ from itertools import zip_longest
 from typing import Any
 
 import structlog
-from sqlalchemy import Connection, Table, bindparam, func, literal_column, select
+from sqlalchemy import Connection, Table, bindparam, func, literal_column, or_, select
 
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.rows import update_rows
 from pointsman.services.chassis.sql import Prepared, among, packed
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.store import FAR_SECONDS, Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Run
 from pointsman.services.orchestrator.domain.views import Given, Held
 from pointsman.services.orchestrator.domain.words import Capability, Purpose
@@ -206,7 +206,7 @@ class Exchange:
             kind = {"project": project, "capability": name, "limit": SCAN_FACTOR * limit, "offset": 0}
             rows += self._sql.open(connection, kind)
             if look_back:
-                rows += self._sql.ran_out(connection, {**kind, "now_us": now_us})
+                rows += self._sql.ran_out(connection, {**kind, **self._over(now_us)})
         if len(wanted) > 1 or look_back:
             rows.sort(key=lambda row: (row.priority, row.created_at_us, row.assignment_id))
         return rows
@@ -238,8 +238,12 @@ class Exchange:
 
     def exhausted(self, connection: Connection, limit: int = 100) -> Sequence[Any]:
         """Assignments whose last lease ran out."""
-        now_us = to_us(self._store.database.clock.now())
-        return connection.execute(self._sql.exhausted, {"now_us": now_us, "limit": limit}).all()
+        over = self._over(to_us(self._store.database.clock.now()))
+        return connection.execute(self._sql.exhausted, {**over, "limit": limit}).all()
+
+    def _over(self, now_us: int) -> dict[str, int]:
+        """When leases are over: those of the past, and those of a clock that was ahead and has been set right since."""
+        return {"now_us": now_us, "far_us": now_us + max(10 * self._lease_us, FAR_SECONDS * 1_000_000)}
 
 
 class _Statements:
@@ -258,9 +262,11 @@ class _Statements:
             .offset(bindparam("offset"))
         )
         is_open: Any = of_kind.where(columns.status == literal_column(f"'{OPEN}'"))
+        until_us = columns.lease_until_us
+        is_over = or_(until_us < bindparam("now_us"), until_us > bindparam("far_us"))
         has_run_out: Any = of_kind.where(
             columns.status == literal_column(f"'{LEASED}'"),
-            columns.lease_until_us < bindparam("now_us"),
+            is_over,
             columns.attempt < literal_column(str(MAX_ATTEMPTS)),
         )
         if database.is_postgresql:
@@ -301,7 +307,7 @@ class _Statements:
                 columns.traceparent,
                 columns.capability,
             )
-            .where(columns.status == LEASED, columns.lease_until_us < bindparam("now_us"))
+            .where(columns.status == LEASED, is_over)
             .where(columns.attempt >= MAX_ATTEMPTS)
             .limit(bindparam("limit"))
         )
