@@ -8,7 +8,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help setup run up test check bench faults proto lock docs screenshots
+.PHONY: help setup run up test check bench clients faults proto lock docs screenshots
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -57,6 +57,9 @@ bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON li
 
 faults: $(DEV_STAMP) ## break real processes under load and prove that nothing is lost (FAULT_SECONDS=150 FAULT_RUNS=64 FAULT_DATABASES=sqlite,postgresql)
 	@$(BIN)/python -m tests.robustness.faults
+
+clients: $(DEV_STAMP) ## build the example clients (Go, Java, TypeScript) where their toolchains are, and play the scenario with each
+	@POINTSMAN_BUILD_CLIENTS=1 $(BIN)/pytest -q -rs tests/scenarios/test_clients.py
 
 setup: $(DEV_STAMP) ## virtual environment with everything, from the lock files
 

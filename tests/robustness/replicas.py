@@ -1,20 +1,21 @@
 """Two replicas of every service on one PostgreSQL, as real processes that can be stopped and started one by one."""
 
 import asyncio
+import multiprocessing
 import os
-import signal
 import socket
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from sqlalchemy import MetaData, select
 
+from pointsman.cli import main
 from pointsman.client import Client, Terms
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.journal import Journal, broken_links
@@ -24,6 +25,37 @@ from tests.helpers.eventually import eventually
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 START_SECONDS = 100.0
+PATIENCE_SECONDS = 120.0
+LEASE_SECONDS = 15
+"""Mock agents of a stopped replica lose what they hold: long enough for a slow machine, short enough to wait for."""
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(
+    [
+        "pytest",
+        "pointsman.cli.serve",
+        "pointsman.cli.migrate",
+        *(f"pointsman.services.{name}.__main__" for name in CONTEXTS),
+    ]
+)
+
+
+def _become(arguments: list[str], environment: dict[str, str], log: Path) -> None:
+    """Be the command line with these arguments, in a process that has imported everything already."""
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), sys.stdout.fileno())
+        os.dup2(file.fileno(), sys.stderr.fileno())
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["pointsman", *arguments]
+    main()
+
+
+def command(arguments: list[str], environment: dict[str, str], log: Path) -> ForkServerProcess:
+    """A process of its own that runs a command."""
+    process = processes.Process(target=_become, args=(arguments, environment, log), daemon=True)
+    process.start()
+    return process
 
 
 @dataclass(slots=True)
@@ -34,23 +66,20 @@ class Replica:
     port: int
     environment: dict[str, str]
     log: Path
-    process: subprocess.Popen[bytes] | None = None
+    process: ForkServerProcess | None = None
 
     async def start(self) -> None:
         """Start it and wait until it says that it serves."""
-        command = [sys.executable, "-m", "pointsman.cli", "serve", self.service, "--port", str(self.port)]
-        self.process = await asyncio.to_thread(self._launch, command)
+        arguments = ["serve", self.service, "--port", str(self.port)]
+        self.process = await asyncio.to_thread(command, arguments, self.environment, self.log)
         await eventually(self._serves, START_SECONDS)
 
-    def _launch(self, command: list[str]) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as log:
-            return subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
-
-    async def stop(self) -> int:
+    async def stop(self) -> int | None:
         """Ask it to stop, and wait until it has; its exit code."""
         assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
-        return await asyncio.to_thread(self.process.wait)
+        self.process.terminate()
+        await asyncio.to_thread(self.process.join)
+        return self.process.exitcode
 
     async def restart(self) -> None:
         """What a rolling update does with one pod."""
@@ -59,7 +88,7 @@ class Replica:
 
     async def _serves(self) -> bool:
         assert self.process is not None
-        assert self.process.poll() is None, self.log.read_text()
+        assert self.process.exitcode is None, self.log.read_text()
         service = f"pointsman.api.{self.service}.v1.{self.service.capitalize()}Service"
         async with grpc.aio.insecure_channel(f"127.0.0.1:{self.port}") as channel:
             try:
@@ -119,48 +148,29 @@ def environment_for(database_url: str, ports: dict[str, list[int]]) -> dict[str,
         "POINTSMAN_DATABASE_URL": database_url,
         "POINTSMAN_FULL_MOCK_MODE": "1",
         "POINTSMAN_SERVER_DRAIN_SECONDS": "2",
-        "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "5",
+        "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": str(LEASE_SECONDS),
     }
     return {**os.environ, **peers, **own}
 
 
-def _migrate(environment: dict[str, str]) -> None:
-    subprocess.run([sys.executable, "-m", "pointsman.cli", "migrate"], env=environment, check=True, capture_output=True)
-
-
 @asynccontextmanager
 async def two_of_each(database_url: str, folder: Path) -> AsyncIterator[Replicas]:
-    """Two replicas of every service, stopped at the end."""
+    """Two replicas of every service on migrated stores, gone at the end."""
     numbers = iter(_free_ports(2 * len(CONTEXTS)))
     ports = {name: [next(numbers), next(numbers)] for name in CONTEXTS}
     environment = environment_for(database_url, ports)
     members = [
         Replica(name, port, environment, folder / f"{name}-{port}.log") for name in CONTEXTS for port in ports[name]
     ]
-    async with _running(members, environment), open_channel(environment["POINTSMAN_PEERS_ORCHESTRATOR"]) as channel:
-        yield Replicas(database_url, members, Client(channel, Terms(patience_seconds=60.0)))
-
-
-@asynccontextmanager
-async def replicas_of(
-    service: str, number: int, database_url: str, folder: Path
-) -> AsyncIterator[tuple[list[Replica], str]]:
-    """Some replicas of one service that needs no other, and the address of them all."""
-    ports = {name: _free_ports(number) for name in CONTEXTS}
-    environment = environment_for(database_url, ports)
-    members = [Replica(service, port, environment, folder / f"{service}-{port}.log") for port in ports[service]]
-    async with _running(members, environment):
-        yield members, environment[f"POINTSMAN_PEERS_{service.upper()}"]
-
-
-@asynccontextmanager
-async def _running(members: list[Replica], environment: dict[str, str]) -> AsyncIterator[None]:
-    await asyncio.to_thread(_migrate, environment)
+    migration = await asyncio.to_thread(command, ["migrate"], environment, folder / "migrate.log")
+    await asyncio.to_thread(migration.join)
+    assert migration.exitcode == 0, (folder / "migrate.log").read_text()
     try:
         await asyncio.gather(*(member.start() for member in members))
-        yield
+        async with open_channel(environment["POINTSMAN_PEERS_ORCHESTRATOR"]) as channel:
+            yield Replicas(database_url, members, Client(channel, Terms(patience_seconds=PATIENCE_SECONDS)))
     finally:
         for member in members:
-            if member.process is not None and member.process.poll() is None:
+            if member.process is not None:
                 member.process.kill()
-                member.process.wait()
+                await asyncio.to_thread(member.process.join)

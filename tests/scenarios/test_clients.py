@@ -1,13 +1,18 @@
-"""The clients in other languages, built from the protos and run against a real server by one shared scenario."""
+"""The clients in other languages, built from the protos and run against a real server by one shared scenario.
+
+`make clients` builds and plays all of them. `make test` builds the cheap one, plays every one that was built before, and says
+loudly which it left alone: a compiler's first build on a fresh machine costs minutes.
+"""
 
 import asyncio
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,9 +28,75 @@ from tests.scenarios.planes import builder
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = ROOT / "clients"
+PROTOS = ROOT / "protos"
 SCENARIO = CLIENTS / "scenario.json"
-BUF = ROOT / ".venv" / "bin" / "buf"
+BUF = str(ROOT / ".venv" / "bin" / "buf")
 BUILD_SECONDS = 600
+ASKED_FOR = "POINTSMAN_BUILD_CLIENTS"
+MADE = {"gen", "bin", "node_modules", "dist", "target", ".built"}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A client in one language: what its toolchain is, how it is built and tested, what runs it."""
+
+    language: str
+    programs: tuple[str, ...]
+    fetch: tuple[str, ...]
+    build: tuple[tuple[str, ...], ...]
+    command: tuple[str, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+    cheap: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return CLIENTS / self.language
+
+    @property
+    def built(self) -> Path:
+        """Holds the digest of what it was built from last."""
+        return self.folder / ".built"
+
+    def digest(self) -> str:
+        """Of everything that it is built from."""
+        own = [path for path in self.folder.rglob("*") if not MADE & {*path.relative_to(self.folder).parts}]
+        digest = hashlib.sha256()
+        for path in sorted(path for path in (*own, *PROTOS.rglob("*.proto")) if path.is_file()):
+            digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+        return digest.hexdigest()
+
+
+EXAMPLES = (
+    Example(
+        language="go",
+        programs=("go",),
+        fetch=("go", "install", "tool"),
+        build=(
+            (BUF, "generate", "../../protos"),
+            ("go", "vet", "./pointsman/", "./cmd/..."),
+            ("go", "test", "./pointsman/"),
+            ("go", "build", "-o", "bin/", "./cmd/..."),
+        ),
+        command=(str(CLIENTS / "go" / "bin" / "pointsman-agent"),),
+        environment={"GOTOOLCHAIN": "local", "GOBIN": str(CLIENTS / "go" / "bin")},
+    ),
+    Example(
+        language="java",
+        programs=("javac", "mvn"),
+        fetch=("mvn", "-q", "-B", "-ntp", "dependency:resolve", "generate-sources"),
+        build=(("mvn", "-q", "-B", "-ntp", "package"),),
+        command=("java", "-jar", str(CLIENTS / "java" / "target" / "pointsman-agent.jar")),
+    ),
+    Example(
+        language="typescript",
+        programs=("node", "npm"),
+        fetch=("npm", "ci", "--no-progress"),
+        build=((BUF, "generate"), ("npm", "run", "build"), ("npm", "test")),
+        command=("node", str(CLIENTS / "typescript" / "dist" / "src" / "main.js")),
+        cheap=True,
+    ),
+)
 
 
 async def run(folder: Path, *command: str, **environment: str) -> str:
@@ -42,45 +113,24 @@ async def run(folder: Path, *command: str, **environment: str) -> str:
     return output.decode()
 
 
-def require(*programs: str) -> None:
-    """Skip, loudly, where a toolchain is missing."""
-    missing = [program for program in programs if shutil.which(program) is None]
+async def build(example: Example) -> None:
+    """Build and test a client, unless that is done or would cost too much for this run; skip loudly then."""
+    missing = [program for program in example.programs if shutil.which(program) is None]
     if missing:
-        pytest.skip(f"NOT CHECKED: {', '.join(missing)} not on this machine, so this client was neither built nor run")
-
-
-async def fetched(folder: Path, *command: str, **environment: str) -> None:
-    """Fetch dependencies; skip, loudly, where no package registry can be reached."""
+        pytest.skip(
+            f"NOT CHECKED: {', '.join(missing)} not on this machine: {example.language} was not built or played"
+        )
+    if example.built.exists() and example.built.read_text() == example.digest():
+        return
+    if not (example.cheap or example.built.exists() or os.environ.get(ASKED_FOR)):
+        pytest.skip(f"NOT CHECKED: clients/{example.language} was never built here; `make clients` builds and plays it")
     try:
-        await run(folder, *command, **environment)
+        await run(example.folder, *example.fetch, **example.environment)
     except AssertionError as failure:
-        pytest.skip(f"NOT CHECKED: the dependencies of {folder.name} could not be fetched: {str(failure)[-500:]}")
-
-
-async def go_client() -> Sequence[str]:
-    """Build and test the Go client; the command that runs it."""
-    require("go")
-    folder = CLIENTS / "go"
-    offline = {"GOTOOLCHAIN": "local", "GOBIN": str(folder / "bin")}
-    await fetched(folder, "go", "install", "tool", **offline)
-    await run(folder, str(BUF), "generate", "../../protos")
-    await run(folder, "go", "vet", "./pointsman/", "./cmd/...", **offline)
-    await run(folder, "go", "test", "./pointsman/", **offline)
-    await run(folder, "go", "build", "-o", "bin/", "./cmd/...", **offline)
-    return [str(folder / "bin" / "pointsman-agent")]
-
-
-async def typescript_client() -> Sequence[str]:
-    """Build and test the TypeScript client; the command that runs it."""
-    require("node", "npm")
-    folder = CLIENTS / "typescript"
-    installed = folder / "node_modules" / ".package-lock.json"
-    if not installed.exists() or installed.stat().st_mtime < (folder / "package-lock.json").stat().st_mtime:
-        await fetched(folder, "npm", "ci", "--no-progress")
-    await run(folder, str(BUF), "generate")
-    await run(folder, "npm", "run", "build")
-    await run(folder, "npm", "test")
-    return ["node", str(folder / "dist" / "src" / "main.js")]
+        pytest.skip(f"NOT CHECKED: the dependencies of {example.language} cannot be fetched: {str(failure)[-500:]}")
+    for step in example.build:
+        await run(example.folder, *step, **example.environment)
+    example.built.write_text(example.digest())
 
 
 @asynccontextmanager
@@ -96,12 +146,12 @@ async def server(data: Path) -> AsyncIterator[str]:
 
 
 @pytest.mark.timeout(BUILD_SECONDS)
-@pytest.mark.parametrize("build", [go_client, typescript_client])
-async def test_a_client_in_another_language_plays_the_scenario(build: Any, tmp_path: Path) -> None:
-    command = await build()
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.language)
+async def test_a_client_in_another_language_plays_the_scenario(example: Example, tmp_path: Path) -> None:
+    await build(example)
     async with server(tmp_path) as address:
         where = ["--server", address, "--project", "conformance", "--scenario", str(SCENARIO)]
-        shown = json.loads(await run(CLIENTS, *command, "conform", *where))
+        shown = json.loads(await run(CLIENTS, *example.command, "conform", *where))
         async with connect(address, Terms(project="conformance")) as client:
             run_there = await client.runs.get(shown["run_id"])
     assert run_there.state == RUN_STATE_COMPLETE
