@@ -176,7 +176,9 @@ class Actors:
             return
         if draw.random() < 0.2:
             keys = [agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch) for lease in leases]
-            await self.insist(self._agents.Heartbeat, agent.HeartbeatRequest(agent_id=name, leases=keys))
+            await self.insist(
+                self._agents.Heartbeat, agent.HeartbeatRequest(request_id=self.new_key(), agent_id=name, leases=keys)
+            )
         for lease in leases:
             item = answer(lease, MockOutcome.SUCCESS if calm else draw.choice(MOODS))
             await self._hand_in(name, item)

@@ -51,11 +51,11 @@ class Door:
 
     def answer(self, name: str, data: bytes, metadata: Any) -> "asyncio.Task[bytes]":
         """Start to serve a call in the process's own context."""
-        served = self._serve(self._methods[name], data, metadata)
+        served = self._serve(self._methods.get(name), data, metadata)
         return asyncio.get_running_loop().create_task(served, context=self._context.copy())
 
-    async def _serve(self, method: Method, data: bytes, metadata: Any) -> bytes:
-        if not self.open:
+    async def _serve(self, method: Method | None, data: bytes, metadata: Any) -> bytes:
+        if not self.open or method is None:
             raise _refused(Refusal(Reason.UNAVAILABLE, "the process is dead"))
         try:
             answer = await method.behaviour(*_admitted(method, data, metadata))
