@@ -103,7 +103,7 @@ def read_report(path: Path) -> str:
 
 def read_transcript(path: str, last_message: str) -> str:
     """The end of a sub-agent's transcript, from the beginning of a line, and its last message, which may not be in it yet."""
-    lines = _tail(Path(path)) if path else ""
+    lines = _tail(Path(path).expanduser()) if path else ""
     if last_message:
         lines += "\n" + json.dumps({"role": "assistant", "content": last_message[-MAX_MESSAGE_CHARACTERS:]})
     return lines.strip("\n")

@@ -1,4 +1,4 @@
-"""The Claude Code hooks, as processes, with recorded inputs, against a running service."""
+"""The Claude Code hooks, as processes, with inputs of the documented shape, against a running service."""
 
 import asyncio
 import importlib
@@ -33,7 +33,7 @@ HOOKS: Any = importlib.import_module("hook")
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """What Claude Code sent."""
+    """What Claude Code sends, with every field that its reference names."""
     event: dict[str, Any] = json.loads((RECORDED / f"{name}.json").read_text())
     return event
 
@@ -116,8 +116,9 @@ async def test_a_session_drives_its_sub_agents_through_a_pipeline(user: User) ->
     assert '"next":["REVIEW","TEST"]' in handed
     said = await user.stop("a1b2c3d4", marker(verdict="PASS", route="NEXT"))
     assert said["systemMessage"].startswith("pointsman: DEV PASS, advanced; next REVIEW")
-    told = context_of(await user.hook("post-tool-use-task"))
-    assert "delegate REVIEW to the pointsman-review agent; delegate TEST to the pointsman-test agent" in told
+    for tool in ("Agent", "Task"):
+        told = context_of(await user.hook("post-tool-use-agent", tool_name=tool))
+        assert "delegate REVIEW to the pointsman-review agent; delegate TEST to the pointsman-test agent" in told
 
     review = context_of(await user.hook("subagent-start", agent_id="r1", agent_type="pointsman:pointsman-review"))
     report = user.folder / f"pipeline-context-{SESSION}-REVIEW.md"
@@ -147,6 +148,44 @@ async def test_a_session_drives_its_sub_agents_through_a_pipeline(user: User) ->
     await user.stop("t2", marker(verdict="PASS", route="NEXT"))
     assert (await user.pipeline()).summary.state == sp.PIPELINE_STATE_COMPLETED
     assert sorted(path.name for path in user.folder.iterdir() if path.name.startswith(".")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("session-start", {"source", "model"}),
+        ("user-prompt-submit", {"permission_mode", "prompt"}),
+        ("subagent-start", {"agent_id", "agent_type"}),
+        (
+            "subagent-stop",
+            {
+                "permission_mode", "effort", "prompt_id", "stop_hook_active", "agent_id", "agent_type",
+                "agent_transcript_path", "last_assistant_message", "background_tasks", "session_crons",
+            },
+        ),
+        ("pre-tool-use-write", {"permission_mode", "tool_name", "tool_input", "tool_use_id"}),
+        (
+            "post-tool-use-agent",
+            {"permission_mode", "tool_name", "tool_input", "tool_response", "tool_use_id", "duration_ms"},
+        ),
+    ],
+)  # fmt: skip
+def test_inputs_have_the_fields_that_the_reference_of_hooks_names(name: str, fields: set[str]) -> None:
+    common = {"session_id", "transcript_path", "cwd", "hook_event_name"}
+    assert recorded(name).keys() == common | fields
+
+
+async def test_a_transcript_is_found_in_the_users_home(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    line = {"type": "assistant", "message": {"role": "assistant", "content": marker(verdict="PASS", route="NEXT")}}
+    (tmp_path / "agent-a1b2c3d4.jsonl").write_text(json.dumps(line) + "\n")
+    await user.hook("user-prompt-submit")
+    await user.hook("subagent-start")
+    named = {"agent_transcript_path": "~/agent-a1b2c3d4.jsonl", "last_assistant_message": None}
+    said = await user.hook("subagent-stop", **named)
+    assert said["systemMessage"].startswith("pointsman: DEV PASS, advanced")
 
 
 async def test_a_marker_in_tool_output_does_not_count(user: User) -> None:
