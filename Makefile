@@ -1,6 +1,7 @@
 # Every command sets up what it needs; `make help` lists them.
 PYTHON ?= python3
 VENV := .venv
+TRACE_VENV := .venv-trace
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-stamp
@@ -8,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help setup run up test check bench clients faults proto lock docs screenshots
+.PHONY: help setup run up test check bench clients faults proto lock docs screenshots trace-acceptance
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -60,6 +61,15 @@ faults: $(DEV_STAMP) ## break real processes under load and prove that nothing i
 
 clients: $(DEV_STAMP) ## build the example clients (Go, Java, TypeScript) where their toolchains are, and play the scenario with each
 	@POINTSMAN_BUILD_CLIENTS=1 $(BIN)/pytest -q -rs tests/scenarios/test_clients.py
+
+trace-acceptance: $(DEV_STAMP) $(TRACE_VENV)/.stamp ## send runs that are hard on a trace to a real back end, and ask it what arrived
+	@$(BIN)/python -m tests.acceptance.trace $(TRACE_VENV)
+
+$(TRACE_VENV)/.stamp: tests/acceptance/requirements.txt
+	@echo "installing a trace back end into $(TRACE_VENV) (once, about a minute)"
+	@$(PYTHON) -m venv $(TRACE_VENV)
+	@$(TRACE_VENV)/bin/pip install -q --disable-pip-version-check -r $<
+	@touch $@
 
 setup: $(DEV_STAMP) ## virtual environment with everything, from the lock files
 

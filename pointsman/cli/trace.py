@@ -110,7 +110,7 @@ def trace_of_run(run: Sequence[Transition]) -> str:
     """The id of the trace that the run's spans are in."""
     from pointsman.services.chassis.telemetry import new_traceparent
 
-    return (run[0].traceparent or new_traceparent(run[0].entity_id))[3:35]
+    return (run[0].traceparent or new_traceparent(run[0].entity_id, run[0].at.ToMicroseconds()))[3:35]
 
 
 def spans_as_json(journals: Sequence[Sequence[Transition]]) -> dict[str, Any]:

@@ -36,8 +36,9 @@ class Interval:
 
 def tree_of(run: Sequence[Transition], others: Mapping[str, Sequence[Transition]]) -> Interval:
     """A run as a tree: its stays in states; inside them its questions, assignments and calls; the other services' work."""
+    begin_ns = min(rows[0].at.ToNanoseconds() for rows in (run, *others.values()) if rows)
     end_ns = max(rows[-1].at.ToNanoseconds() for rows in (run, *others.values()) if rows)
-    whole = Interval(f"run {run[0].entity_id}", run[0].at.ToNanoseconds(), end_ns, ended_by=run[-1].to_state)
+    whole = Interval(f"run {run[0].entity_id}", begin_ns, end_ns, ended_by=run[-1].to_state)
     whole.children = list(_stays(run, end_ns))
     for part in (*_waits(run, end_ns), *(_other(rows) for rows in others.values() if rows)):
         _put_below(whole, part)
@@ -191,7 +192,7 @@ def summary(whole: Interval) -> list[str]:
 
 def _nested(interval: Interval, depth: int) -> Iterator[tuple[int, Interval]]:
     yield depth, interval
-    for child in sorted(interval.children, key=lambda one: (one.begin_ns, -one.end_ns)):
+    for child in sorted(interval.children, key=lambda one: one.begin_ns):
         yield from _nested(child, depth + 1)
 
 

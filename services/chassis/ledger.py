@@ -227,7 +227,7 @@ class Ledger(Generic[State]):
                 0,
                 "",
                 0,
-                caller.traceparent or new_traceparent(entity_id),
+                caller.traceparent or new_traceparent(entity_id, batch.now_us),
                 batch.now_us,
                 batch.now_us,
                 batch.now,

@@ -76,7 +76,7 @@ def trace_of(step: Step, kinds: Kinds) -> str:
         return step.cause
     if ends and not _is_on_its_own(step):
         return _place(step.owner, step.run_id, 0)
-    return _place(step.outer or _own_trace(step.entity_id), step.entity_id, 0 if ends else 1)
+    return _place(step.outer or _own_trace(step.entity_id, step.created_at_us), step.entity_id, 0 if ends else 1)
 
 
 _own_trace = lru_cache(4096)(new_traceparent)
@@ -95,7 +95,7 @@ def _joins_a_run(step: Step) -> bool:
 
 def _transition(step: Step, kinds: Kinds) -> Noted:
     parent = trace_of(step, kinds)
-    own_id = transition_span_id(step.entity_id, step.seq)
+    own_id = transition_span_id(parent[3:35], step.entity_id, step.seq)
     attributes: dict[str, str | int] = {
         "pointsman.entity.id": step.entity_id,
         "pointsman.entity.kind": step.kind,
@@ -107,7 +107,7 @@ def _transition(step: Step, kinds: Kinds) -> Noted:
         "pointsman.actor": step.actor,
         "pointsman.run.id": step.run_id,
     }
-    begin_us = step.at_us if step.before_us is None else step.before_us
+    begin_us = step.before_us if step.before_us is not None and kinds.ends(step.kind) else step.at_us
     return Noted(
         "",
         f"{step.kind} {step.event}",
@@ -124,7 +124,8 @@ def _transition(step: Step, kinds: Kinds) -> Noted:
 
 
 def _whole(step: Step) -> Noted:
-    own_id = transition_span_id(step.entity_id, 0)
+    outer = step.outer or _own_trace(step.entity_id, step.created_at_us)
+    own_id = transition_span_id(outer[3:35], step.entity_id, 0)
     attributes: dict[str, str | int] = {
         "pointsman.entity.id": step.entity_id,
         "pointsman.entity.kind": step.kind,
@@ -136,11 +137,11 @@ def _whole(step: Step) -> Noted:
         "",
         step.kind,
         Kind.SERVER,
-        step.outer or _own_trace(step.entity_id),
+        outer,
         own_id,
         step.created_at_us * 1000,
         step.at_us * 1000,
         attributes,
         step.target in FAILED_STATES,
-        is_root=not step.outer or step.outer[36:52] == own_id,
+        is_root=outer[36:52] == own_id,
     )

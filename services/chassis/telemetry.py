@@ -14,10 +14,10 @@ current_request: ContextVar[Any] = ContextVar("current_request", default=None)
 """What is being done: a request, an effect or a timer; a log line names the run that it is about."""
 
 
-def new_traceparent(entity_id: str) -> str:
+def new_traceparent(entity_id: str, born_us: int = 0) -> str:
     """The trace of an entity's own, whose root is the entity's span; the same whenever it is asked for."""
-    trace_id = hashlib.sha256(f"trace#{entity_id}".encode()).hexdigest()[:32]
-    return f"00-{trace_id}-{transition_span_id(entity_id, 0)}-01"
+    trace_id = hashlib.sha256(f"trace#{entity_id}#{born_us}".encode()).hexdigest()[:32]
+    return f"00-{trace_id}-{transition_span_id(trace_id, entity_id, 0)}-01"
 
 
 def valid_traceparent(text: str) -> str:
@@ -25,11 +25,15 @@ def valid_traceparent(text: str) -> str:
     return text if TRACEPARENT.fullmatch(text) else ""
 
 
-def transition_span_id(entity_id: str, seq: int) -> str:
-    """The span id of a transition: the same however often it is exported; 0 is the entity as a whole."""
-    return derived_span_id(entity_id, seq)
+def transition_span_id(trace_id: str, entity_id: str, seq: int) -> str:
+    """The span id of a transition: the same however often it is exported; 0 is the entity as a whole.
+
+    The trace is part of it: many stores have a policy of project `local`, and some back ends want ids that differ.
+    """
+    return derived_span_id(trace_id, entity_id, seq)
 
 
 def step_traceparent(traceparent: str, entity_id: str, seq: int) -> str:
     """The context of one transition in its entity's trace."""
-    return f"00-{traceparent[3:35]}-{transition_span_id(entity_id, seq)}-{traceparent[53:55]}"
+    trace_id = traceparent[3:35]
+    return f"00-{trace_id}-{transition_span_id(trace_id, entity_id, seq)}-{traceparent[53:55]}"

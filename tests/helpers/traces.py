@@ -47,7 +47,7 @@ def transitions_of(data: Path, run_id: str, trace_id: str) -> set[str]:
         asked_by_run = journal.c.traceparent.like(f"00-{trace_id}-%")
         found = select(journal.c.entity_id, journal.c.seq).where(or_(journal.c.run_id == run_id, asked_by_run))
         rows = database.read_now(lambda connection: connection.execute(found).all())  # noqa: B023
-        wanted |= {transition_span_id(entity_id, seq) for entity_id, seq in rows}
+        wanted |= {transition_span_id(trace_id, entity_id, seq) for entity_id, seq in rows}
         database.close()
     return wanted
 
@@ -57,7 +57,7 @@ def differences(spans: Iterable[Arrived], data: Path, run_id: str, trace_id: str
     by_id = {span.span_id: span for span in spans}
     wanted = transitions_of(data, run_id, trace_id)
     transitions = {key for key, span in by_id.items() if span.is_transition}
-    root = transition_span_id(run_id, 0)
+    root = transition_span_id(trace_id, run_id, 0)
     wrong = [f"lost {key}" for key in wanted - transitions]
     wrong += [f"invented {by_id[key].name}" for key in transitions - wanted]
     wrong += [

@@ -57,7 +57,7 @@ async def test_a_run_that_waits_two_days_over_three_restarts_is_one_whole_trace(
         async with two_days_of_waiting(tmp_path) as traced:
             assert traced.state == "COMPLETE"
             await eventually(lambda: whole(kept, tmp_path, traced), 100)
-    root = kept.of_trace(traced.trace_id)[transition_span_id(traced.run_id, 0)]
+    root = kept.of_trace(traced.trace_id)[transition_span_id(traced.trace_id, traced.run_id, 0)]
     assert root.end_time_unix_nano - root.start_time_unix_nano > 2 * 86_400 * 10**9
 
 

@@ -47,7 +47,7 @@ async def test_the_json_is_a_request_that_a_collector_takes(tmp_path: Path) -> N
     names = {pair.value.string_value for one in parsed.resource_spans for pair in one.resource.attributes}
     assert names == {f"pointsman-{name}" for name in CONTEXTS}
     ids = {span["spanId"] for one in json.loads(text)["resourceSpans"] for span in one["scopeSpans"][0]["spans"]}
-    assert transition_span_id(run.id, 0) in ids
+    assert transition_span_id(run.traceparent[3:35], run.id, 0) in ids
     assert all(len(key) == 16 and int(key, 16) for key in ids)
 
 

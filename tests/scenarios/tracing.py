@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import count
 from pathlib import Path
+from secrets import randbelow, token_hex
 
 import grpc
 
@@ -66,10 +68,12 @@ class ShiftedClock:
 async def killed_services(data: Path, **environment: str) -> AsyncIterator[Sequence[Traced]]:
     """A run for each of the four services, which is killed in its middle and started again; they go on to the end."""
     with processes(data, **MOCKS, **QUICKLY, **environment) as group:
-        started = []
+        started, mark = [], token_hex(4)
         for number, context in enumerate(CONTEXTS):
             async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
-                request = pb.SubmitRequest(request_id=f"r{number}", message=f"Fix the failing test in src/a{number}.py")
+                request = pb.SubmitRequest(
+                    request_id=f"{mark}-{number}", message=f"Fix the failing test in src/a{number}.py"
+                )
                 started.append(await eventually(partial(_submitted, clients(channel), request), PATIENCE_SECONDS))
             await asyncio.to_thread(_kill_and_restart, group, context)
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
@@ -82,7 +86,7 @@ async def killed_process(data: Path, **environment: str) -> AsyncIterator[Sequen
     """Two runs, one just begun and one on its way, while the process with all four services is killed."""
     with _up(data, environment) as address:
         async with grpc.aio.insecure_channel(address) as channel:
-            here = clients(channel)
+            here = _with_new_requests(channel)
             begun = await here.submit("Fix the failing test in src/one.py")
             await eventually(partial(_is_on_its_way, here, begun.id), PATIENCE_SECONDS)
             started = [begun.id, (await here.submit("Fix the failing test in src/two.py")).id]
@@ -105,6 +109,13 @@ def _up(data: Path, environment: dict[str, str]) -> Iterator[str]:
             yield process.stdout.readline().split()[4]
         finally:
             process.kill()
+
+
+def _with_new_requests(channel: grpc.aio.Channel) -> Plane:
+    """Clients whose request ids nobody had before: runs, and so their traces, are named after them."""
+    here = clients(channel)
+    here.numbers = count(randbelow(10**9) * 1000)
+    return here
 
 
 async def _is_on_its_way(here: Plane, run_id: str) -> bool:
@@ -145,7 +156,7 @@ async def _plane(data: Path, clock: ShiftedClock) -> AsyncIterator[Plane]:
     running = await start(build, ServerSettings(port=0, drain_seconds=0.2))
     channel = open_channel(running.address)
     try:
-        yield clients(channel)
+        yield _with_new_requests(channel)
     finally:
         await channel.close()
         await running.stop()

@@ -114,7 +114,7 @@ def test_the_span_of_a_transition_can_be_derived_again() -> None:
     assert valid_traceparent(outer) == outer
     assert valid_traceparent(step) == step
     assert step[3:35] == outer[3:35]
-    assert step[36:52] == transition_span_id("run_1", 7) != transition_span_id("run_1", 8)
+    assert step[36:52] == transition_span_id(outer[3:35], "run_1", 7) != transition_span_id(outer[3:35], "run_1", 8)
 
 
 def test_an_armed_process_dies_at_its_point_and_an_unarmed_one_does_not() -> None:

@@ -1,0 +1,1 @@
+"""Proofs against other people's software, outside the default run."""
