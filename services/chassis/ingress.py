@@ -5,14 +5,19 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import protovalidate
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import DecodeError, Message
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.services.chassis.auth import LOCAL
 from pointsman.services.chassis.refusals import Reason, Refusal, Violation, invalid_field, invalid_fields
 from pointsman.services.chassis.telemetry import valid_traceparent
 
 PROJECT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799
+LONGEST_SECONDS = 315_576_000_000
+NANOS = 1_000_000_000
 
 
 class Malformed:
@@ -29,8 +34,16 @@ class Tainted(Malformed):
         self.field = field
 
 
+class Impossible(Malformed):
+    """Stands for a message with a time that no calendar has: protobuf's own range is not checked when it is read."""
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+
+
 def deserializer(message_class: type[Message]) -> Callable[[bytes], Message | Malformed]:
     """A function that reads a request and never raises."""
+    holds_times = _holds_times(message_class.DESCRIPTOR)
 
     def read(data: bytes) -> Message | Malformed:
         try:
@@ -39,6 +52,8 @@ def deserializer(message_class: type[Message]) -> Callable[[bytes], Message | Ma
             return MALFORMED
         if b"\0" in data and (field := nul_field(message)):
             return Tainted(field)
+        if holds_times and (field := impossible_time(message)):
+            return Impossible(field)
         return message
 
     return read
@@ -48,6 +63,8 @@ def validate(request: Message | Malformed, method: str) -> Any:
     """The request, if it keeps every constraint that its proto declares."""
     if isinstance(request, Tainted):
         raise invalid_field(request.field, "must not contain NUL characters")
+    if isinstance(request, Impossible):
+        raise invalid_field(request.field, "must lie between the years 1 and 9999, with nanos below a second")
     if isinstance(request, Malformed):
         raise Refusal(Reason.MALFORMED_MESSAGE, "the bytes are not a valid request", metadata={"method": method})
     violations = protovalidate.collect_violations(request)
@@ -78,6 +95,35 @@ def nul_field(message: Message) -> str:
             if isinstance(item, Message) and (inner := nul_field(item)):
                 return f"{path}.{inner}"
     return ""
+
+
+def impossible_time(message: Message) -> str:
+    """The path of the first Timestamp or Duration that is out of its range; empty if there is none."""
+    for field, value in message.ListFields():
+        for path, item in _items(field, value) if field.message_type is not None else ():
+            if isinstance(item, Timestamp | Duration):
+                if not _is_possible(item):
+                    return path
+            elif isinstance(item, Message) and (inner := impossible_time(item)):
+                return f"{path}.{inner}"
+    return ""
+
+
+def _is_possible(time: Timestamp | Duration) -> bool:
+    if isinstance(time, Timestamp):
+        return FIRST_SECOND <= time.seconds <= LAST_SECOND and 0 <= time.nanos < NANOS
+    same_sign = time.seconds == 0 or time.nanos == 0 or (time.seconds > 0) == (time.nanos > 0)
+    return abs(time.seconds) <= LONGEST_SECONDS and abs(time.nanos) < NANOS and same_sign
+
+
+def _holds_times(descriptor: Descriptor, above: tuple[Descriptor, ...] = ()) -> bool:
+    """Whether there can be a time anywhere in such a message."""
+    inner = [field.message_type for field in descriptor.fields if field.message_type is not None]
+    return any(
+        one in (Timestamp.DESCRIPTOR, Duration.DESCRIPTOR)
+        or (one not in above and _holds_times(one, (*above, descriptor)))
+        for one in inner
+    )
 
 
 def _items(field: FieldDescriptor, value: Any) -> Iterable[tuple[str, Any]]:
