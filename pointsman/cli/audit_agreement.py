@@ -71,7 +71,7 @@ class Agreement:
         if run.status is State.COMPLETE and header.status is not WorkflowStatus.COMPLETED:
             yield f"it is COMPLETE, its workflow {run.epic_id} is {header.status}"
         for task_id, task in run.tasks.items():
-            accepted = task.status is TaskStatus.ACCEPTED and task.attempt > 0
+            accepted = task.status is TaskStatus.ACCEPTED and task.attempt > 0 and run.status is not State.CANCELLED
             if accepted and (task_id not in tasks or tasks[task_id].status not in SETTLED_TASKS):
                 yield f"{task_id} is accepted, but not done in the workflow {run.epic_id}"
         if not run.ended or run.status is State.COMPLETE:

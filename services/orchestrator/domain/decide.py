@@ -161,6 +161,12 @@ def _raise_budget(turn: Turn, command: commands.Answer) -> None:  # noqa: ARG001
 
 
 def _change_requirement(turn: Turn, command: commands.ChangeRequirement) -> None:
+    if Call.SETTLE_WAVE in turn.run.calls.values():
+        raise Refusal(
+            Reason.LOST_RACE,
+            "the wave is just being recorded; try again",
+            metadata={"kind": "run", "id": turn.run.run_id},
+        )
     changing = turn.in_state(State.REVIEW_ACCEPT)
     move = Move.REQUIREMENT_CHANGED_OR_BLOCKED if changing else Move.REQUIREMENT_CHANGED
     turn.note(facts.IntentChanged(f"{turn.run.intent}\n\n{command.text}"))

@@ -330,6 +330,19 @@ def test_who_lost_the_lease_is_told_so_also_when_the_transition_limit_is_reached
     assert not driver.is_in(State.FAILED)
 
 
+def test_the_requirement_cannot_change_while_a_wave_that_passed_is_being_recorded() -> None:
+    driver = Driver().submit().settle().work_until(Purpose.REVIEW)
+    review = driver.open(Purpose.REVIEW)[0]
+    epoch = driver.lease(review.assignment_id)
+    result = driver.good_result(review)
+    driver.send(commands.CompleteAssignment("run_1", review.assignment_id, epoch, "agent", result))
+    assert Call.SETTLE_WAVE in driver.run.calls.values()
+    with pytest.raises(Refusal) as caught:
+        driver.send(commands.ChangeRequirement("run_1", "and fast"))
+    assert caught.value.reason is Reason.LOST_RACE
+    assert driver.settle().is_in(State.COMPLETE)
+
+
 def test_no_more_tasks_are_claimed_than_may_run_at_the_same_time() -> None:
     driver = Driver(ALL).with_budget(fan_out=2).submit().settle()
     driver.hand_in(driver.open(Purpose.PLAN)[0], commands.PlanResult(plan("T1", "T2", "T3")))

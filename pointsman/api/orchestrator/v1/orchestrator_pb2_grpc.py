@@ -125,7 +125,7 @@ class OrchestratorServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ChangeRequirement(self, request, context):
-        """ChangeRequirement adds to what is wanted; live work is cancelled and the plan patched. Errors: NOT_FOUND (no such run), STATE_FORBIDS (before PLAN_BASELINE, while a person is asked, after the end).
+        """ChangeRequirement adds to what is wanted; live work is cancelled and the plan patched. Errors: NOT_FOUND (no such run), STATE_FORBIDS (before PLAN_BASELINE, while a person is asked, after the end), LOST_RACE (a wave that passed is just being recorded).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

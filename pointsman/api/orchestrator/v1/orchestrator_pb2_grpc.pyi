@@ -25,7 +25,7 @@ class OrchestratorServiceStub:
     ListRuns: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ListRunsRequest, _orchestrator_pb2.ListRunsResponse]
     """ListRuns pages runs, newest first. Errors: INVALID_PAGE_TOKEN (page)."""
     ChangeRequirement: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ChangeRequirementRequest, _orchestrator_pb2.ChangeRequirementResponse]
-    """ChangeRequirement adds to what is wanted; live work is cancelled and the plan patched. Errors: NOT_FOUND (no such run), STATE_FORBIDS (before PLAN_BASELINE, while a person is asked, after the end)."""
+    """ChangeRequirement adds to what is wanted; live work is cancelled and the plan patched. Errors: NOT_FOUND (no such run), STATE_FORBIDS (before PLAN_BASELINE, while a person is asked, after the end), LOST_RACE (a wave that passed is just being recorded)."""
     Answer: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.AnswerRequest, _orchestrator_pb2.AnswerResponse]
     """Answer answers the open question. Errors: NOT_FOUND (no such run), STATE_FORBIDS (no question, an older question, or an answer that it does not take), INVALID_FIELD (a missing text, task or budget)."""
     CancelRun: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.CancelRunRequest, _orchestrator_pb2.CancelRunResponse]
@@ -76,7 +76,7 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _orchestrator_pb2.ChangeRequirementRequest,
         context: _aio.ServicerContext[_orchestrator_pb2.ChangeRequirementRequest, _abc.Awaitable[_orchestrator_pb2.ChangeRequirementResponse]],
     ) -> _abc.Awaitable[_orchestrator_pb2.ChangeRequirementResponse]:
-        """ChangeRequirement adds to what is wanted; live work is cancelled and the plan patched. Errors: NOT_FOUND (no such run), STATE_FORBIDS (before PLAN_BASELINE, while a person is asked, after the end)."""
+        """ChangeRequirement adds to what is wanted; live work is cancelled and the plan patched. Errors: NOT_FOUND (no such run), STATE_FORBIDS (before PLAN_BASELINE, while a person is asked, after the end), LOST_RACE (a wave that passed is just being recorded)."""
 
     @_abc_1.abstractmethod
     def Answer(
