@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, MetaData, or_
+from sqlalchemy import Connection, MetaData, String, and_, column, or_, select, text
 
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.db import Database
@@ -69,10 +69,20 @@ class Store:
         connection.execute(self.tables.leases.update().values(until_us=0))
 
     def bring_back(self, connection: Connection) -> int:
-        """Make due at once what was put off by a clock that was ahead and has been set right since; how much it was."""
+        """Make due at once what would wait in vain; how much it was.
+
+        Put off by a clock that was ahead and has been set right since; or held by a replica that is dead: each shows itself
+        to the database by the name of its listening connection.
+        """
         outbox, now_us = self.tables.outbox, to_us(self.database.clock.now())
         far_us = now_us + FAR_SECONDS * 1_000_000
         astray = or_(outbox.c.due_at_us > far_us, outbox.c.lease_until_us > far_us)
+        if self.database.is_postgresql:
+            name = column("application_name", String)
+            alive = select(name).select_from(text("pg_stat_activity")).where(name.is_not(None))
+            owner = outbox.c.lease_owner
+            dead = and_(owner != self.owner, owner.not_in(alive))
+            astray = or_(astray, and_(outbox.c.lease_until_us > now_us, dead))
         return connection.execute(outbox.update().where(astray).values(due_at_us=now_us, lease_until_us=0)).rowcount
 
     def start(self) -> None:
@@ -80,7 +90,7 @@ class Store:
         self.hub.bind()
         self.database.synchronise_clock()
         if self.database.is_postgresql:
-            self._listener = Listener(self.database, self.hub)
+            self._listener = Listener(self.database, self.hub, self.owner)
 
     @property
     def machines(self) -> list[Machine[Any]]:

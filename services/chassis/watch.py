@@ -64,9 +64,10 @@ class Hub:
 class Listener:
     """A thread that turns the notifications of other replicas into wakes of the hub."""
 
-    def __init__(self, database: Database, hub: Hub) -> None:
+    def __init__(self, database: Database, hub: Hub, owner: str) -> None:
         self._database = database
         self._hub = hub
+        self._owner = owner
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"{database.schema}-listen", daemon=True)
         self._thread.start()
@@ -86,7 +87,8 @@ class Listener:
 
     def _listen(self) -> None:
         url = self._database.url.set(drivername="postgresql").render_as_string(hide_password=False)
-        with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+        shown = self._owner  # as long as the database shows it, this process is alive and holds what it has leased
+        with psycopg.connect(url, autocommit=True, connect_timeout=5, application_name=shown) as connection:
             connection.execute(f'LISTEN "{channel(self._database)}"')
             self._hub.announce([ANY])
             while not self._stopping.is_set():
