@@ -60,6 +60,8 @@ class Figures:
     hits: dict[str, int] = field(default_factory=dict)
     wire: dict[str, int] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
+    stuck: list[str] = field(default_factory=list)
+    """Runs that had to be cancelled in the end, and what they waited for."""
     took_seconds: float = 0.0
 
     @property
@@ -126,6 +128,7 @@ def _sum_up(figures: Figures, group: Cluster, schedule: Schedule, work: Work) ->
         for what, number in member.weather.done.items():
             figures.wire[what] = figures.wire.get(what, 0) + number
     figures.refused = dict(memory.refused)
+    figures.stuck = work.stuck
 
 
 @contextmanager

@@ -35,6 +35,7 @@ WISHES = (
 )
 MAX_ANSWERS = 6
 LOOK_SECONDS = 5.0
+PATIENCE_SECONDS = 60.0
 PLAN_TASKS = 24
 PLAN_WORKERS = 3
 TEMPLATES = ("standard", "quick-dev", "full", "test-first", "fix")
@@ -54,6 +55,10 @@ class Work:
         self.memory = memory
         self._chance = random.Random(seed)
         self.stopping = asyncio.Event()
+        self.impatient = asyncio.Event()
+        """From then on, a run that has not ended is cancelled: its timer may be set to a time of a clock that was ahead."""
+        self.stuck: list[str] = []
+        """Those runs, and what they were waiting for."""
         self.policies: list[MockPolicy] = []
         self._followers: list[asyncio.Task[Any]] = []
         self._workers: list[asyncio.Task[Any]] = []
@@ -95,6 +100,7 @@ class Work:
     async def finish(self, seconds: float) -> None:
         """From now on every agent does well; whatever was begun comes to its end."""
         self.stopping.set()
+        asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self.impatient.set)
         for policy in self.policies:
             policy.set(tuple(MockRole), MockOutcome.SUCCESS)
         async with asyncio.timeout(seconds):
@@ -153,9 +159,12 @@ class Work:
             run = await caller.ask(stub.GetRun, runs_pb.GetRunRequest(run_id=run_id))
             if run is None or run.run.state in TERMINAL:
                 return
-            if run.run.HasField("question"):
+            if run.run.HasField("question") or self.impatient.is_set():
                 answers += 1
-                await self._reply(caller, stub, run.run, f"{name}-answer-{answers}", give_up=answers > MAX_ANSWERS)
+                give_up = answers > MAX_ANSWERS or self.impatient.is_set()
+                if self.impatient.is_set():
+                    self.stuck.append(f"{run_id} {run_pb2.RunState.Name(run.run.state)}: {run.run.waiting_for}")
+                await self._reply(caller, stub, run.run, f"{name}-answer-{answers}", give_up=give_up)
 
     async def _news_of(self, run_id: str) -> None:
         news = self._news.setdefault(run_id, asyncio.Event())

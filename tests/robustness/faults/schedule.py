@@ -47,6 +47,7 @@ COUNTS = {CrashPoint.BEFORE_TIMER: (1, 2)}
 """How often a point is passed before the process dies there."""
 ARMED_SECONDS = 20.0
 TRIES_EACH = 4
+POSTGRES_TRIES = 5
 CLOCK_JUMPS = (-3600.0, -5.0, 5.0, 90.0, 3600.0)
 
 
@@ -128,7 +129,7 @@ class Schedule:
             and self._postgres.process is not None
             and self._postgres.process.poll() is not None
         ):
-            await asyncio.to_thread(self._postgres.start)
+            await self._start_postgres()
         for context, member in self._cluster.members.items():
             member.weather.calm()
             self._cluster.shift_clock(context, 0.0)
@@ -209,4 +210,16 @@ class Schedule:
         assert self._postgres is not None
         await asyncio.to_thread(self._postgres.kill)
         await asyncio.sleep(self._chance.random())
-        await asyncio.to_thread(self._postgres.start)
+        await self._start_postgres()
+
+    async def _start_postgres(self) -> None:
+        """It refuses to start while a child of the one before is still about: then once more."""
+        assert self._postgres is not None
+        for _ in range(POSTGRES_TRIES):
+            try:
+                await asyncio.to_thread(self._postgres.start)
+            except AssertionError:
+                await asyncio.to_thread(self._postgres.stop)
+            else:
+                return
+        raise AssertionError("PostgreSQL does not start again")
