@@ -36,6 +36,10 @@ class ServerSettings(BaseSettings):
     max_message_bytes: int = Field(default=2 * 1024 * 1024, ge=1024, description="Largest request, in bytes.")
     max_metadata_bytes: int = Field(default=8 * 1024, ge=1024, description="Largest metadata of a call, in bytes.")
     max_in_flight: int = Field(default=2000, ge=1, description="Calls handled at once before new ones are turned away.")
+    max_streams: int = Field(
+        default=10_000, ge=1, description="Streams open at once, and calls that wait, before new ones are turned away."
+    )
+    max_uploads: int = Field(default=64, ge=1, description="Uploads at once before new ones are turned away.")
     deadline_cap_seconds: float = Field(
         default=60.0, gt=0, description="Longest time a call may take, whatever it asks for."
     )

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,9 @@ from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
 from pointsman.services.chassis.telemetry import current_request, current_traceparent
 
 STALL_SECONDS = 30.0
+AGENT = "ROLE_AGENT"
+AGENTS_SHARE = 2
+"""So many times as many calls of agents as of others are taken before they are turned away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,10 @@ class _Method:
     waits: bool
     """Whether it may wait for something to happen (its request has a field `wait`): a drain does not wait for it."""
     needs: Needed
+    beside: Collection[Any]
+    """The calls that it is counted with: those at work, those that wait, or the streams."""
+    limit: int
+    """How many of these there may be before it is turned away."""
 
 
 class Server:
@@ -54,8 +61,10 @@ class Server:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         self._names: list[str] = []
         self._calls: dict[asyncio.Task[Any] | None, float] = {}
+        self._waiting: dict[asyncio.Task[Any] | None, float] = {}
         self._overdue: set[asyncio.Task[Any] | None] = set()
         self._streams: set[asyncio.Task[Any] | None] = set()
+        self._uploads: set[asyncio.Task[Any] | None] = set()
         self._draining = False
 
     def add(self, descriptor: ServiceDescriptor, servicer: object) -> None:
@@ -89,7 +98,7 @@ class Server:
         while True:
             await asyncio.sleep(min(1.0, self._settings.deadline_cap_seconds / 4))
             latest = time.monotonic() - self._settings.deadline_cap_seconds
-            for task, begun in self._calls.items():
+            for task, begun in (*self._calls.items(), *self._waiting.items()):
                 if begun < latest and task is not None and task not in self._overdue:
                     self._overdue.add(task)
                     task.cancel()
@@ -98,7 +107,7 @@ class Server:
         """Refuse new calls, let those in flight finish, end the streams with a hint to come back."""
         self._draining = True
         await self._health.enter_graceful_shutdown()
-        for task in self._streams:
+        for task in (*self._streams, *self._waiting):
             if task is not None:
                 task.cancel()
         await self._server.stop(self._settings.drain_seconds)
@@ -115,6 +124,7 @@ class Server:
             "position" if "after_position" in fields else "seq",
             "wait" in fields,
             needed_by(name, method),
+            *self._room_for(method),
         )
         read = deserializer(GetMessageClass(method.input_type))
         if method.client_streaming:
@@ -123,15 +133,24 @@ class Server:
             return grpc.unary_stream_rpc_method_handler(self._stream(bound), read)
         return grpc.unary_unary_rpc_method_handler(self._unary(bound), read)
 
+    def _room_for(self, method: MethodDescriptor) -> tuple[Collection[Any], int]:
+        """What a call is counted with, and how many there may be: agents, who hold leases, pass before new work."""
+        if method.client_streaming:
+            return self._uploads, self._settings.max_uploads
+        if method.server_streaming:
+            return self._streams, self._settings.max_streams
+        if "wait" in method.input_type.fields_by_name:
+            return self._waiting, self._settings.max_streams
+        for_agents = needed_by(method.name, method).role == AGENT
+        return self._calls, self._settings.max_in_flight * (AGENTS_SHARE if for_agents else 1)
+
     def _unary(self, method: _Method) -> Callable[..., Any]:
-        calls = self._calls
+        calls = self._waiting if method.waits else self._calls
         took = metrics.CallTimes(method.name)
 
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             task = asyncio.current_task()
             begun = calls[task] = time.monotonic()
-            if method.waits:
-                self._streams.add(task)
             code = "CANCELLED"
             try:
                 caller = self._admit(method, request, context)
@@ -152,7 +171,6 @@ class Server:
             finally:
                 del calls[task]
                 self._overdue.discard(task)
-                self._streams.discard(task)
                 took.observe(code, time.monotonic() - begun)
 
         return handle
@@ -184,12 +202,16 @@ class Server:
 
     def _upload(self, method: _Method) -> Callable[..., Any]:
         async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            task = asyncio.current_task()
+            self._uploads.add(task)
             try:
                 caller = self._admit(method, None, context)
                 async with asyncio.timeout(self._settings.deadline_cap_seconds):
                     return method.write(await method.behaviour(_valid(requests), caller))
             except Exception as error:  # noqa: BLE001 - as for unary calls
                 await _abort(context, _refusal_for(error))
+            finally:
+                self._uploads.discard(task)
 
         return handle
 
@@ -197,11 +219,11 @@ class Server:
         """Whether the call may go on to its servicer, and as whom."""
         if self._draining:
             raise _stopping()
-        if len(self._calls) > self._settings.max_in_flight:
+        if len(method.beside) > method.limit:
             raise Refusal(
                 Reason.OVERLOADED,
                 "too many calls at once; try again",
-                metadata={"limit": str(self._settings.max_in_flight)},
+                metadata={"limit": str(method.limit)},
                 retry_after_seconds=0.5,
             )
         metadata = context.invocation_metadata()

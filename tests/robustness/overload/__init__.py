@@ -1,0 +1,1 @@
+"""More than can be done: what is turned away, what passes first, and how soon all is as before."""
