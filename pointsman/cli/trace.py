@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import typer
 
-from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.api.common.v1.common_pb2 import Page, Transition
 from pointsman.api.pipeline.v1 import requests_pb2 as pipelines
 from pointsman.api.pipeline.v1.pipeline_pb2_grpc import PipelineServiceStub
 from pointsman.api.router.v1 import decision_pb2, log_pb2
@@ -63,7 +63,9 @@ async def read_journals(plane: Plane, run_id: str, project: str) -> list[list[Tr
     if run.epic_id:
         watched = workflow.WatchWorkflow(workflows.WatchWorkflowRequest(workflow_id=run.epic_id), metadata=metadata)
         journals.append([row async for row in _so_far(watched) if row.run_id in ("", run_id)])
-    for pipeline_id in sorted({task.pipeline_id for task in run.tasks if task.pipeline_id}):
+    listed = pipelines.ListPipelinesRequest(run_id=run_id, page=Page(page_size=1000))
+    for summary_of in (await pipeline.ListPipelines(listed, metadata=metadata)).pipelines:
+        pipeline_id = summary_of.pipeline_id
         watched = pipeline.WatchPipeline(pipelines.WatchPipelineRequest(pipeline_id=pipeline_id), metadata=metadata)
         journals.append([row async for row in _so_far(watched)])
     return [journals[0], *(rows for rows in journals[1:] if rows)]

@@ -12,7 +12,8 @@ ENDED_BY = {
     "STAGE_DELEGATED": ("STAGE_COMPLETED", "STAGE_FAILED", "STAGE_RETRY", "STAGE_SKIPPED", "STAGE_ESCALATED"),
     "BARRIER_WAITING": ("BARRIER_RESOLVED", "BARRIER_TIMED_OUT"),
 }
-RETRIES = {"assignment_retried": "assignment", "STAGE_RETRY": "stage", "task_retried": "task"}
+RETRIES = frozenset({"reject_or_retry", "assignment_retried", "STAGE_RETRY"})
+"""What is done again: a wave that was rejected, an attempt that failed, a stage that goes back."""
 
 
 @dataclass(slots=True)
