@@ -1,7 +1,9 @@
 """The procedure: one message in, one explained decision out. The same text and rules always give the same."""
 
+import itertools
 import operator
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from pointsman.services.router.domain import debate as debating
@@ -12,9 +14,10 @@ from pointsman.services.router.domain.languages import (
     detect_language,
     read_language,
 )
+from pointsman.services.router.domain.lexicon import FOREIGN, KEYWORD, MASK
 from pointsman.services.router.domain.rulebook import RuleBook
-from pointsman.services.router.domain.scan import MASK, Scan, scan
-from pointsman.services.router.domain.sentence import ACTIVE, Act, Sentence, tokens_of
+from pointsman.services.router.domain.scan import Scan, scan
+from pointsman.services.router.domain.sentence import ACTIVE, Act, Sentence, sentences_of
 from pointsman.services.router.domain.values import (
     Bypass,
     Classification,
@@ -30,8 +33,18 @@ from pointsman.services.router.domain.values import (
 )
 
 STRONG_AT = 3
-REMEMBERED_TEXTS = 4096
-REMEMBERED_LETTERS = 1000
+# Looking up a member of an enum costs more than the rest of most functions here: they are looked up once. And a tuple's
+# constructor with names is a function in Python.
+_KEYWORD = TriggerKind.KEYWORD
+_ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWLEDGEMENT, _STATEMENT = Act
+_ACTION, _SWARM, _PLANNING, _NO_DEBATE = Mode.ACTION, RouteTarget.SWARM_ORCHESTRATOR, Debate.PLANNING, Debate.NONE
+_STRONG, _WEAK, _NO_STAKES = Confidence.STRONG, Confidence.WEAK, Stakes.NONE
+_USER_OVERRIDE, _READ_ONLY, _ALREADY_DEBATED = Bypass.USER_OVERRIDE, Bypass.READ_ONLY, Bypass.ALREADY_DEBATED
+_REDIRECTION = "shape.redirection"
+_IS_KEYWORD, _FOREIGN = KEYWORD.__and__, FOREIGN.__and__
+_seen = operator.attrgetter("seen")
+_start, _rule = operator.attrgetter("start"), operator.attrgetter("rule")
+_new = tuple.__new__
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -39,37 +52,27 @@ def classify(
     book: RuleBook, text: str, *, already_debated: bool = False, system_generated: bool = False
 ) -> Classification:
     """Decide one message."""
-    known = book.known.get((text, already_debated))
-    if known is not None and not system_generated:
-        return known
-    found = decide(book, text, already_debated=already_debated, system_generated=system_generated)
-    if len(text) <= REMEMBERED_LETTERS and not system_generated:
-        if len(book.known) >= REMEMBERED_TEXTS:
-            book.known.clear()
-        book.known[text, already_debated] = found
-    return found
-
-
-def decide(
-    book: RuleBook, text: str, *, already_debated: bool = False, system_generated: bool = False
-) -> Classification:
-    """Decide one message by going through the procedure, whether it was met before or not."""
-    lower = lower_case(text)
-    if system_generated or book.probes["system.marker"].find(lower) is not None:
+    lower = text.lower()
+    if not lower.isascii():
+        lower = lower_case(text)
+    found = scan(book.shapes, book.references, lower, text)
+    if system_generated or "system.marker" in found.shapes:
         return _answer(book, "system.marker")
-    found = scan(book.probes, book.references, lower)
-    tokens = tokens_of(found.masked)
-    if tokens and tokens[0] in book.document.fast_path:
-        command = book.fast_path.matching(lower.strip())
-        if command:
-            return _fast_path(book, lower, command[0])
+    parts = sentences_of(found.masked)
+    if not parts:
+        return _answer(book, _ACKNOWLEDGEMENT)
+    first = parts[0][0]
+    if first in book.fast_path.expressions and (command := book.fast_path.matching(lower.strip())):
+        return _fast_path(book, lower, command[0])
+    lexicon = book.english.lexicon
+    sentences = [Sentence(lexicon, words, found) for words in parts]
     own = _own_matches(book, lower) if book.own else ()
-    message = _Message(book, lower, found, own, already_debated)
-    words = set(tokens)
-    language = detect_language(book.languages, lower, words)
-    if language is None or (tokens[0] in book.english.commands and is_command_line(book.english, tokens)):
-        return _classify_english(message, tokens, words)
-    return _classify_foreign(message, read_language(language, found.masked))
+    message = _new(_Message, (book, lower, found, own, already_debated))
+    if not lower.isascii() or any(map(_FOREIGN, map(_seen, sentences))):
+        language = detect_language(book.languages, lower, {word for words in parts for word in words})
+        if language and not (first in book.english.commands and is_command_line(book.english, parts[0])):
+            return _classify_foreign(message, read_language(language, found.masked))
+    return _classify_english(message, sentences)
 
 
 def _own_matches(book: RuleBook, lower: str) -> tuple[tuple[OwnRule, Any], ...]:
@@ -79,8 +82,6 @@ def _own_matches(book: RuleBook, lower: str) -> tuple[tuple[OwnRule, Any], ...]:
 def lower_case(text: str) -> str:
     """Lower case with straight apostrophes, every letter at its old place."""
     lower = text.lower()
-    if lower.isascii():
-        return lower
     if len(lower) != len(text):
         lower = "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
     return _SURROGATE.sub("\ufffd", lower).replace("’", "'")
@@ -100,30 +101,35 @@ class _Message(NamedTuple):
         return next((f"own.{rule.id}" for rule, _ in self.own if rule.effect is effect), "")
 
 
-def _classify_english(message: _Message, tokens: list[str], words: set[str]) -> Classification:
+def _classify_english(message: _Message, sentences: list[Sentence]) -> Classification:
     book = message.book
-    sentences = read_english(book.english, tokens, message.scan)
-    name, active = _mode_rule(message, *_english_rule(message, sentences))
+    found = message.scan
+    english = book.english
+    for sentence in sentences:
+        read_english(english, sentence)
+    act = sentences[0].act
+    active = act in ACTIVE
+    if len(sentences) > 1 or (found.shapes and not active):
+        act, active = _english_rule(message, sentences)
+    name: str = act
+    if found.references or message.own:
+        name, active = _mode_rule(message, name, active)
     if not active:
         return _answer(book, name)
-    triggers = _triggers(message, _english_keywords(book, sentences, words))
-    reads = debating.only_reads(book.debate, sentences) and not _redirects(message)
-    found = {} if reads else debating.planning_triggers(book.debate, sentences)
-    if not reads and ("*" in message.lower or not book.risky.isdisjoint(words)):
-        _add_patterns(message, found)
-    return _act(message, name, triggers, reads, found)
-
-
-def _redirects(message: _Message) -> bool:
-    return message.book.probes["shape.redirection"].find(message.lower) is not None
+    triggers = _triggers(message, _english_keywords(message, sentences))
+    reads = debating.only_reads(book.debate, sentences) and _REDIRECTION not in found.shapes
+    reasons = {} if reads else debating.planning_triggers(book.debate, english, sentences)
+    if found.shapes and not reads:
+        _add_patterns(message, reasons)
+    return _act(message, name, triggers, reads, reasons)
 
 
 def _add_patterns(message: _Message, found: dict[PlanningTrigger, str]) -> None:
     """Reasons to debate that are expressions over the text: SQL, command lines, wildcards."""
-    for trigger, probe in message.book.debate_probes.items():
-        match = probe.find(message.lower)
-        if match is not None:
-            found.setdefault(trigger, match.group().strip())
+    book = message.book
+    for name in message.scan.shapes:
+        if name in book.debated:
+            found.setdefault(book.debated[name], book.shapes.expressions[name].search(message.lower).group().strip())
 
 
 def _classify_foreign(message: _Message, reading: Reading) -> Classification:
@@ -150,9 +156,9 @@ def _mode_rule(message: _Message, spoken: str, active: bool) -> tuple[str, bool]
     return spoken, active
 
 
-def _english_rule(message: _Message, sentences: list[Sentence]) -> tuple[str, bool]:
+def _english_rule(message: _Message, sentences: list[Sentence]) -> tuple[Act, bool]:
     """One operation is enough; without any, a question or the first sentence says what kind of talk it is."""
-    talk = Act.ACKNOWLEDGEMENT if not sentences else sentences[0].act
+    talk = sentences[0].act
     asked = requested = False
     for sentence in sentences:
         act = sentence.act
@@ -162,85 +168,68 @@ def _english_rule(message: _Message, sentences: list[Sentence]) -> tuple[str, bo
             talk = _QUESTION
         requested = requested or act is _REQUEST
         asked = asked or act is _QUESTION
-    if not (asked or requested) and message.book.probes["shape.error_name"].find(message.scan.masked) is not None:
-        return Act.FAULT, True
+    if not (asked or requested) and "shape.error_name" in message.scan.shapes:
+        return _FAULT, True
     return talk, False
 
 
-def _english_keywords(book: RuleBook, sentences: list[Sentence], words: set[str]) -> dict[str, tuple[str, str]]:
-    """Each distinct keyword by its stem: the word as it stands, and its rule."""
-    lexicon = book.english.lexicon
-    found: dict[str, tuple[str, str]] = {}
-    if len(sentences) > 1:
-        words = {word for sentence in sentences if sentence.act is not _STATEMENT for word in sentence.words}
-    for word in words & book.keywords:
-        if word in book.indicators:
-            found[word] = (word, "code_indicator")
-        else:
-            stem = lexicon.stems[word]
-            found[stem] = (word, lexicon.keyword_rules[stem])
+def _english_keywords(message: _Message, sentences: list[Sentence]) -> Iterable[Trigger]:
+    """Each distinct keyword by its stem, as it first stands."""
+    found: dict[str, Trigger] = {}
+    text = message.scan.masked
+    keywords = message.book.english.lexicon.keywords
     for sentence in sentences:
+        words = sentence.words
+        if sentence.seen & KEYWORD and (sentence.act is not _STATEMENT or len(sentences) == 1):
+            for word in itertools.compress(words, map(_IS_KEYWORD, sentence.flags)):
+                stem, kind, rule = keywords[word]
+                if stem not in found:
+                    found[stem] = _keyword(text, word, kind, rule)
         for order in sentence.orders:
-            if order.work and order.verb not in found:
-                found[order.verb] = (sentence.words[order.at], _ORDER)
-        if sentence.act is _COMMAND:
-            found.setdefault(sentence.words[0], (sentence.words[0], _COMMAND))
-    return found
+            verb = order.verb
+            if order.work and verb not in found and verb not in keywords:
+                found[verb] = _keyword(text, words[order.at], _KEYWORD, _ORDER)
+        if sentence.act is _COMMAND and words[0] not in found:
+            found[words[0]] = _keyword(text, words[0], _KEYWORD, _COMMAND)
+    return found.values()
 
 
-def _foreign_keywords(message: _Message, reading: Reading) -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
+def _keyword(text: str, word: str, kind: TriggerKind, rule: str) -> Trigger:
+    """A word of the text where it first stands as a word, or at least as a part."""
+    start = first = text.find(word)
+    length = len(word)
+    while start >= 0:
+        if not (text[start - 1 : start].isalnum() or text[start + length : start + length + 1].isalnum()):
+            return _new(Trigger, (kind, word, rule, start, start + length))
+        start = text.find(word, start + 1)
+    return Trigger(kind, word, rule, max(0, first), max(0, first) + length)
+
+
+def _foreign_keywords(message: _Message, reading: Reading) -> Iterable[Trigger]:
+    found: dict[str, Trigger] = {}
+    text = message.scan.masked
     for name in ("do", "make", "read"):
         if name in reading.hits:
             for match in reading.language.classes.expressions[name].finditer(reading.text):
                 start, end = match.span()
-                word = message.scan.masked[start:end].strip(" ,.;:!?\n\t'\"()-")
-                found.setdefault(word, (word, f"{reading.language.code}.{name}"))
-    return found
+                word = text[start:end].strip(" ,.;:!?\n\t'\"()-")
+                if word not in found:
+                    found[word] = _keyword(text, word, _KEYWORD, f"{reading.language.code}.{name}")
+    return found.values()
 
 
-def _triggers(message: _Message, keywords: dict[str, tuple[str, str]]) -> tuple[Trigger, ...]:
+def _triggers(message: _Message, keywords: Iterable[Trigger]) -> tuple[Trigger, ...]:
     """References, keywords and own rules, in the order of their places."""
-    text = message.scan.masked
-    found = [
-        Trigger(
-            _INDICATOR if rule == "code_indicator" else _KEYWORD,
-            word,
-            rule,
-            start := _place(text, word),
-            start + len(word),
-        )
-        for word, rule in keywords.values()
-        if not word.startswith(MASK)  # the place of a reference, which counts as itself
-    ]
-    found += message.scan.references
+    if not (message.own or message.scan.references):
+        return tuple(sorted(keywords, key=_start))
+    words = [trigger for trigger in keywords if not trigger.name.startswith(MASK)]  # a reference counts as itself
+    return tuple(sorted([*words, *message.scan.references, *_own_triggers(message)], key=_start))
+
+
+def _own_triggers(message: _Message) -> Iterator[Trigger]:
     for own, match in message.own:
         if own.effect in (RuleEffect.ACTION, RuleEffect.REFERENCE):
-            found.append(Trigger(TriggerKind.OWN_RULE, own.id, f"own.{own.id}", match.start(), match.end()))
-    if len(found) > 1:
-        found.sort(key=_start)
-    return tuple(found)
-
-
-# Looking up a member costs more than the rest of most functions here: they are looked up once.
-_KEYWORD, _INDICATOR = TriggerKind.KEYWORD, TriggerKind.CODE_INDICATOR
-_STATEMENT, _QUESTION, _REQUEST, _COMMAND, _ORDER = Act.STATEMENT, Act.QUESTION, Act.REQUEST, Act.COMMAND, Act.ORDER
-_ACTION, _SWARM, _PLANNING, _NO_DEBATE = Mode.ACTION, RouteTarget.SWARM_ORCHESTRATOR, Debate.PLANNING, Debate.NONE
-_STRONG, _WEAK, _NO_STAKES = Confidence.STRONG, Confidence.WEAK, Stakes.NONE
-_start = operator.attrgetter("start")
-
-
-def _place(text: str, word: str) -> int:
-    """Where a word stands as a word, or at least as a part."""
-    start = text.find(word)
-    first = start
-    while start >= 0:
-        before = text[start - 1] if start else " "
-        after = text[start + len(word) : start + len(word) + 1] or " "
-        if not (before.isalnum() or after.isalnum()):
-            return start
-        start = text.find(word, start + 1)
-    return max(0, first)
+            yield Trigger(TriggerKind.OWN_RULE, own.id, f"own.{own.id}", match.start(), match.end())
 
 
 def _act(
@@ -255,22 +244,13 @@ def _act(
     if found or message.own:
         reasons = debating.reasons_for(found, message.lower) + _own_reasons(message)
         stakes = _stakes(message, found)
-    rules = [rule, *[trigger.rule for trigger in triggers], *[reason.rule for reason in reasons]]
+    rules = [rule, *map(_rule, triggers), *map(_rule, reasons)]
     if bypass is not None:
         rules.append(_BYPASS_RULES[bypass])
-    return Classification(
-        _ACTION,
-        _STRONG if strong else _WEAK,
-        triggers,
-        _SWARM,
-        False,  # noqa: FBT003 - by position, for speed
-        _PLANNING if reasons and bypass is None else _NO_DEBATE,
-        stakes,
-        bypass,
-        reasons,
-        tuple(dict.fromkeys(rules)),
-        message.book.version,
-    )
+    confidence = _STRONG if strong else _WEAK
+    debate = _PLANNING if reasons and bypass is None else _NO_DEBATE
+    told = (_ACTION, confidence, triggers, _SWARM, False, debate, stakes, bypass, reasons, tuple(dict.fromkeys(rules)))
+    return _new(Classification, (*told, message.book.version))
 
 
 _BYPASS_RULES = {bypass: f"bypass.{bypass}" for bypass in Bypass}
@@ -295,11 +275,11 @@ def _stakes(message: _Message, found: dict[PlanningTrigger, str]) -> Stakes:
 
 def _bypass(message: _Message, reads: bool) -> Bypass | None:
     """In order of precedence; a trivial command never comes here."""
-    if message.book.probes["override.user"].find(message.lower) is not None:
-        return Bypass.USER_OVERRIDE
+    if "override.user" in message.scan.shapes:
+        return _USER_OVERRIDE
     if reads:
-        return Bypass.READ_ONLY
-    return Bypass.ALREADY_DEBATED if message.already_debated else None
+        return _READ_ONLY
+    return _ALREADY_DEBATED if message.already_debated else None
 
 
 def _answer(book: RuleBook, rule: str) -> Classification:

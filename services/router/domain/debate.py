@@ -12,10 +12,10 @@ from pointsman.services.router.domain.lexicon import (
     CHANGE,
     DATA,
     KEY_OWNER,
+    KEYS,
     MAKE,
     PRODUCTION,
     READ,
-    RISKY,
     SECURITY,
     SURFACE,
     TELL,
@@ -23,9 +23,9 @@ from pointsman.services.router.domain.lexicon import (
     TOOL,
     VAGUE,
     VERB,
+    WEIGHTY,
 )
-from pointsman.services.router.domain.scan import MASK
-from pointsman.services.router.domain.sentence import ACTIVE, Act, Order, Sentence
+from pointsman.services.router.domain.sentence import ACTIVE, Act, English, Order, Sentence, senses_of
 from pointsman.services.router.domain.values import DebateReason, PlanningTrigger, Stakes
 
 _DESTRUCTIVE, _DEPLOYMENT, _SECURITY, _BULK, _AMBIGUOUS_SCOPE, _OWN_RULE = _ALL = tuple(PlanningTrigger)
@@ -35,11 +35,9 @@ _WRITING_MARKS = frozenset({">", ">>", "&", "&&", ";", "-delete", "-exec", "-exe
 _FILTERS = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
 _POINTING = frozenset({"it", "them", "those", "these", "this", "that"})
 _CHANGING = CHANGE | TOOL
-_WEIGHTY = SECURITY | BULK | VAGUE | RISKY
 _ACTING = CHANGE | MAKE | READ
 _LOOKING = READ | TELL | ASK
 _WRITING = CHANGE | MAKE
-_KEYS = frozenset({"key", "keys"})
 _EDGES = frozenset(
     {"from", "in", "of", "to", "with", "by", "under", "on", "for", "at", "into", "when", "if", "that", "which"}
 )
@@ -83,25 +81,34 @@ def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -
     )
 
 
-def planning_triggers(rules: DebateRules, sentences: Iterable[Sentence]) -> dict[PlanningTrigger, str]:
+def planning_triggers(
+    rules: DebateRules, english: English, sentences: Iterable[Sentence]
+) -> dict[PlanningTrigger, str]:
     """Every reason to debate that the sentences give, each with the word that stands for it."""
     found: dict[PlanningTrigger, str] = {}
     for sentence in sentences:
-        if sentence.orders and (sentence.seen & _WEIGHTY or not _KEYS.isdisjoint(sentence.words)):
-            ends = (*[order.at for order in sentence.orders[1:]], len(sentence.words))
-            for order, end in zip(sentence.orders, ends, strict=True):
-                if order.work and not is_reading(order):
-                    _weigh(rules, sentence, order, end, found)
-        if sentence.act is _WISH:
-            _weigh_wish(rules, sentence, found)
-        if sentence.act in _IMPLIED_WORK:
-            _note(found, _SECURITY, _security_word(sentence.words, sentence.flags))
-        elif sentence.act is _COMMAND and sentence.words[0] in rules.destructive_commands:
+        act = sentence.act
+        if sentence.seen & WEIGHTY:
+            senses = senses_of(english, sentence)
+            if sentence.orders:
+                _weigh_orders(rules, sentence, found)
+            if act is _WISH:
+                _weigh_wish(rules, sentence, found)
+            if act in _IMPLIED_WORK:
+                _note(found, _SECURITY, _security_word(sentence.words, senses))
+        if act is _COMMAND and sentence.words[0] in rules.destructive_commands:
             _note(found, _DESTRUCTIVE, sentence.words[0])
     return found
 
 
 _IMPLIED_WORK = frozenset({Act.FAULT, Act.WISH, Act.CODE})
+
+
+def _weigh_orders(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
+    ends = (*[order.at for order in sentence.orders[1:]], len(sentence.words))
+    for order, end in zip(sentence.orders, ends, strict=True):
+        if order.work and not is_reading(order):
+            _weigh(rules, sentence, order, end, found)
 
 
 def _weigh_wish(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
@@ -119,52 +126,56 @@ def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str
 def _weigh(rules: DebateRules, sentence: Sentence, order: Order, end: int, found: dict[PlanningTrigger, str]) -> None:
     """Look at an order's verb and at the words up to the next order."""
     verb = sentence.words[order.at]
-    words, flags = sentence.words[order.at + 1 : end], sentence.flags[order.at + 1 : end]
-    pointed = sentence.seen if words and words[0] in _POINTING else 0
-    if order.verb in rules.destructive and (pointed & DATA or _destroys_data(rules, words, flags, order)):
+    words, senses = sentence.words[order.at + 1 : end], (sentence.senses or [])[order.at + 1 : end]
+    pointed = sentence.meaning if words and words[0] in _POINTING else 0
+    if order.verb in rules.destructive and (pointed & DATA or _destroys_data(rules, words, senses, order)):
         _note(found, _DESTRUCTIVE, verb)
-    if order.verb in rules.deployment or (order.verb in rules.pushes and _reaches_production(words, flags)):
+    if order.verb in rules.deployment or (order.verb in rules.pushes and _reaches_production(words, senses)):
         _note(found, _DEPLOYMENT, verb)
-    _note(found, _SECURITY, _security_word(words, flags, order.verb))
+    _note(found, _SECURITY, _security_word(words, senses, order.verb))
     if order.flags & _CHANGING and not order.flags & MAKE:
-        _note(found, _BULK, _bulk_word(words, flags))
-    _note(found, _AMBIGUOUS_SCOPE, next((word for word, flag in zip(words, flags, strict=True) if flag & VAGUE), ""))
+        _note(found, _BULK, _bulk_word(sentence, order.at + 1, end))
+    _note(found, _AMBIGUOUS_SCOPE, next((word for word, sense in zip(words, senses, strict=True) if sense & VAGUE), ""))
 
 
-def _destroys_data(rules: DebateRules, words: list[str], flags: list[int], order: Order) -> bool:
+def _destroys_data(rules: DebateRules, words: list[str], senses: list[int], order: Order) -> bool:
     """The object, up to the first preposition, is data; some verbs need no more than any object that is no label."""
     seen = 0
     for at, word in enumerate(words):
         if word in _EDGES and at:
             break
-        seen |= flags[at] | (DATA if word[0] == MASK else 0)
+        seen |= senses[at]
         if seen & DATA:
             return True
     return order.verb in rules.any_object and not seen & SURFACE and bool(words)
 
 
-def _reaches_production(words: list[str], flags: list[int]) -> bool:
+def _reaches_production(words: list[str], senses: list[int]) -> bool:
     return any(
-        flag & PRODUCTION and at and words[at - 1] in ("to", "into", "on", "the") for at, flag in enumerate(flags)
+        sense & PRODUCTION and at and words[at - 1] in ("to", "into", "on", "the") for at, sense in enumerate(senses)
     )
 
 
-def _security_word(words: list[str], flags: list[int], verb: str = "") -> str:
+def _security_word(words: list[str], senses: list[int], verb: str = "") -> str:
     for at, word in enumerate(words):
-        if flags[at] & SECURITY:
+        if senses[at] & SECURITY:
             return word
-        if word in _KEYS and (verb in ("rotate", "revoke") or (at and flags[at - 1] & KEY_OWNER)):
+        if word in KEYS and (verb in ("rotate", "revoke") or (at and senses[at - 1] & KEY_OWNER)):
             return word
     return ""
 
 
-def _bulk_word(words: list[str], flags: list[int]) -> str:
+def _bulk_word(sentence: Sentence, start: int, end: int) -> str:
     """A word of quantity that governs what is changed: before any subordinate clause, and not of time."""
-    for at, word in enumerate(words):
-        after = flags[at + 1] if at + 1 < len(words) else 0
-        if word in _SUBORDINATE or (word == "to" and after & _ACTING):
+    senses = sentence.senses or []
+    if not sentence.meaning & BULK:
+        return ""
+    words, flags = sentence.words, sentence.flags
+    for at in range(start, end):
+        word, within = words[at], at + 1 < end
+        if word in _SUBORDINATE or (word == "to" and within and flags[at + 1] & _ACTING):
             return ""
-        if flags[at] & BULK and not after & TIME and not (at and words[at - 1] == "at"):
+        if senses[at] & BULK and not (within and senses[at + 1] & TIME) and not (at > start and words[at - 1] == "at"):
             return word
     return ""
 
@@ -179,13 +190,11 @@ def is_reading(order: Order) -> bool:
 def only_reads(rules: DebateRules, sentences: list[Sentence]) -> bool:
     """The whole message only looks: every order, every command, and nothing else that asks for work."""
     for sentence in sentences:
-        if sentence.act is _COMMAND:
-            if not _command_reads(rules, sentence):
-                return False
-        elif sentence.orders:
-            if not all(is_reading(order) for order in sentence.orders):
-                return False
-        elif sentence.act in ACTIVE:
+        if sentence.orders:
+            for order in sentence.orders:
+                if not is_reading(order):
+                    return False
+        elif sentence.act in ACTIVE and not (sentence.act is _COMMAND and _command_reads(rules, sentence)):
             return False
     return True
 

@@ -35,11 +35,10 @@ class OwnRule:
 
 @dataclass(frozen=True, slots=True)
 class PatternRule:
-    """One expression over the whole text, tried only where one of the literals that it needs is there."""
+    """One expression over the whole text."""
 
     kind: str
     pattern: str
-    needs: str
     about: str
 
 
@@ -66,6 +65,7 @@ class EnglishRules:
     nouns: dict[str, str]
     words: dict[str, str]
     faults: str
+    brands: str
     phrases: dict[str, str]
     commands: dict[str, str]
 
@@ -85,6 +85,7 @@ class LanguageRules:
     work: str
     prose: str
     thanks: str
+    declined: str
     approval: str
     fault: str
     wish: str
@@ -106,7 +107,6 @@ class DebateRule:
     any_object: str = ""
     pushes: str = ""
     pattern: str = ""
-    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from pointsman.services.router.domain.document import LanguageRules, RuleProblem
+from pointsman.services.router.domain.lexicon import FOREIGN, Lexicon
 from pointsman.services.router.domain.scan import PatternSet, pattern_set
 
 _WORD = re.compile(r"\w[\w'-]*")
+_BREAK = re.compile(r"[.!?;？！。]\s*\S|\n")
 _TELLING_LETTERS = 3
+OPENER = "opener"
+"""The words of the list of questions that open one."""
+STARTER = "starter"
+"""A verb of doing at the very beginning: what follows is no question, unless it is marked as one."""
+_QUESTION_MARK = re.compile("[?？¿]")
 _SPOKEN = frozenset({"do", "make", "tell", "fault", "thanks", "polite"})
 """Classes of which one has to match, where a single short word is all that speaks for a language."""
-_SCRIPTS = ("han", "kana", "hangul", "cyrillic", "latin")
+_LETTERS = {
+    "han": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+"),
+    "kana": re.compile("[\u3040-\u30ff]+"),
+    "hangul": re.compile("[\u1100-\u11ff\uac00-\ud7af]+"),
+    "cyrillic": re.compile("[\u0400-\u04ff]+"),
+}
+_LATIN = re.compile("[a-z]+")
+_ACCENTED = re.compile(r"[^\W\x00-\x7f]")
+_SCRIPTS = (*_LETTERS, "latin")
 _LISTS = tuple(field.name for field in fields(LanguageRules) if field.name not in ("script", "stopwords"))
 
 
@@ -58,12 +73,17 @@ class Reading:
     text: str
 
 
-def build_languages(rules: Mapping[str, LanguageRules], english: frozenset[str], known: frozenset[str]) -> Languages:
+def latin_stopwords(rules: Mapping[str, LanguageRules]) -> frozenset[str]:
+    """The small words of all languages that are written like English."""
+    return frozenset(word for rule in rules.values() if rule.script == "latin" for word in rule.stopwords.split())
+
+
+def build_languages(rules: Mapping[str, LanguageRules], english: frozenset[str], lexicon: Lexicon) -> Languages:
     """Prepare every language's lists; a word that English knows too gives no language away."""
     languages = [_build(code, rule) for code, rule in rules.items()]
     latin = tuple(language for language in languages if language.script == "latin")
     by_script = {language.script: language for language in languages if language.script != "latin"}
-    telling = frozenset(word for language in latin for word in language.stopwords) - known
+    telling = frozenset(word for word in latin_stopwords(rules) if lexicon.flags[word] & FOREIGN)
     return Languages(by_script, latin, english, telling)
 
 
@@ -71,6 +91,11 @@ def _build(code: str, rules: LanguageRules) -> Language:
     if rules.script not in _SCRIPTS:
         raise RuleProblem(f"languages.{code}.script", f"'{rules.script}' is none of {', '.join(_SCRIPTS)}")
     patterns = {name: "|".join(_item(item, rules.script) for item in getattr(rules, name).split()) for name in _LISTS}
+    openers = [_item(item, rules.script) for item in rules.question.split() if item.startswith("^")]
+    if openers:
+        patterns[OPENER] = "|".join(openers)
+    verbs = f"{rules.do} {rules.make} {rules.read}".split()
+    patterns[STARTER] = "|".join(_item(f"^{verb}", rules.script) for verb in verbs)
     return Language(code, rules.script, frozenset(rules.stopwords.split()), patterns)
 
 
@@ -97,7 +122,9 @@ def plain(text: str) -> str:
     """The text without accents, letter by letter, so that positions stay."""
     if text.isascii():
         return text
-    return "".join(unicodedata.normalize("NFD", letter)[0] for letter in text)
+    for letter in set(_ACCENTED.findall(text)):
+        text = text.replace(letter, unicodedata.normalize("NFD", letter)[0])
+    return text
 
 
 def detect_language(languages: Languages, text: str, words: set[str]) -> Language | None:
@@ -127,45 +154,37 @@ def _most_alike(candidates: list[Language], text: str) -> Language:
 
 def _script(text: str) -> str | None:
     """The script that is not Latin and has enough letters to be more than a quotation."""
-    counts = {"han": 0, "kana": 0, "hangul": 0, "cyrillic": 0}
-    latin = 0
-    for letter in text:
-        if letter.isascii():
-            latin += letter.isalpha()
-            continue
-        script = _script_of(ord(letter))
-        if script is not None:
-            counts[script] += 1
+    counts = {name: len("".join(letters.findall(text))) for name, letters in _LETTERS.items()}
     found = max(counts, key=lambda name: counts[name])
-    if counts[found] < 2 or sum(counts.values()) * 6 < latin:
+    if counts[found] < 2 or sum(counts.values()) * 6 < len("".join(_LATIN.findall(text))):
         return None
     if counts["kana"] >= 2 and found == "han":
         return "kana"
     return found
 
 
-def _script_of(point: int) -> str | None:
-    if 0x4E00 <= point <= 0x9FFF or 0x3400 <= point <= 0x4DBF:
-        return "han"
-    if 0x3040 <= point <= 0x30FF:
-        return "kana"
-    if 0xAC00 <= point <= 0xD7AF or 0x1100 <= point <= 0x11FF:
-        return "hangul"
-    if 0x0400 <= point <= 0x04FF:
-        return "cyrillic"
-    return None
-
-
 def read_language(language: Language, text: str) -> Reading:
     """Decide by the first row whose condition holds."""
     folded = plain(text) if language.script == "latin" else text
     hits = frozenset(language.classes.matching(folded))
-    rule = _first_row(hits, "prose" in hits and ("work" not in hits or _prose_rules(language, folded, hits)))
+    if OPENER in hits and _asks_once(folded):
+        hits -= {"polite"}
+    elif STARTER in hits and _QUESTION_MARK.search(folded) is None:
+        hits -= {"question"}
+    rule = _first_row(hits, "prose" in hits and _prose_rules(language, folded, hits))
     return Reading(f"{language.code}.{rule}", rule in _ACTIVE_ROWS, language, hits, folded)
+
+
+def _asks_once(text: str) -> bool:
+    """One question, and nothing before or behind it."""
+    asked = text.rstrip()
+    return asked[-1:] in ("?", "？") and _BREAK.search(asked[:-1]) is None
 
 
 def _prose_rules(language: Language, text: str, hits: frozenset[str]) -> bool:
     """Where both are named, the head of the phrase rules: it comes first in Europe, and last in East Asia."""
+    if "work" not in hits:
+        return "fault" not in hits or bool(hits & {"make", "tell", "question"})
     prose: list[int]
     work: list[int]
     prose, work = (
@@ -183,6 +202,7 @@ _ACTIVE_ROWS = frozenset({"approval", "fault", "order", "make", "read", "unliste
 def _first_row(hits: frozenset[str], prose: bool) -> str:
     asking = "question" in hits and "polite" not in hits
     rows = (
+        ("declined", "declined" in hits and not hits & {"question", "fault", "wish"}),
         ("approval", "approval" in hits and not asking),
         ("fault", "fault" in hits and not asking and not prose),
         ("question", asking),
@@ -191,6 +211,7 @@ def _first_row(hits: frozenset[str], prose: bool) -> str:
         ("make", "make" in hits and ("work" in hits or "tell" not in hits)),
         ("tell", "tell" in hits),
         ("read", "read" in hits),
+        ("thanks", "thanks" in hits and "work" not in hits),
         ("wish", "wish" in hits),
         ("thanks", "thanks" in hits),
         ("unlisted", "polite" in hits),

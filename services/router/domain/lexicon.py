@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from enum import IntFlag
 
 from pointsman.services.router.domain.document import EnglishRules, RuleProblem
+from pointsman.services.router.domain.values import TriggerKind
 
 
 class Word(IntFlag):
-    """What a word can be."""
+    """What a word can be in a sentence. No more than 30: longer numbers cost twice as much."""
 
     TOOL = 1 << 0
     CHANGE = 1 << 1
@@ -20,35 +21,44 @@ class Word(IntFlag):
     STRONG_WORK = 1 << 7
     PROSE = 1 << 8
     WEAK_PROSE = 1 << 9
-    DATA = 1 << 10
-    SURFACE = 1 << 11
-    SECURITY = 1 << 12
-    KEY_OWNER = 1 << 13
-    BULK = 1 << 14
-    VAGUE = 1 << 15
-    TIME = 1 << 16
-    PRODUCTION = 1 << 17
-    FAULT = 1 << 18
-    QUESTION = 1 << 19
-    WH = 1 << 20
-    SUBJECT = 1 << 21
-    DETERMINER = 1 << 22
-    COPULA = 1 << 23
-    LEAD = 1 << 24
-    APPROVAL = 1 << 25
-    NEGATION = 1 << 26
-    FUNCTION = 1 << 27
-    THIRD = 1 << 28
-    FILLER = 1 << 29
-    GERUND = 1 << 30
-    CLAUSE = 1 << 31
-    REQUEST = 1 << 32
-    RISKY = 1 << 33
-    GIVEN = 1 << 34
-    TEXTUAL = 1 << 35
-    HARD_FAULT = 1 << 36
-    LINGUAL = 1 << 37
-    NOUNLIKE = 1 << 38
+    FAULT = 1 << 10
+    QUESTION = 1 << 11
+    WH = 1 << 12
+    SUBJECT = 1 << 13
+    DETERMINER = 1 << 14
+    COPULA = 1 << 15
+    LEAD = 1 << 16
+    APPROVAL = 1 << 17
+    NEGATION = 1 << 18
+    FUNCTION = 1 << 19
+    THIRD = 1 << 20
+    FILLER = 1 << 21
+    GERUND = 1 << 22
+    CLAUSE = 1 << 23
+    REQUEST = 1 << 24
+    NOUNLIKE = 1 << 25
+    KEYWORD = 1 << 26
+    WEIGHTY = 1 << 27
+    FOREIGN = 1 << 28
+    KNOWN = 1 << 29
+
+
+class Sense(IntFlag):
+    """What else a word can mean, where the sentence gives reason to ask."""
+
+    DATA = 1 << 0
+    SURFACE = 1 << 1
+    SECURITY = 1 << 2
+    KEY_OWNER = 1 << 3
+    BULK = 1 << 4
+    VAGUE = 1 << 5
+    TIME = 1 << 6
+    PRODUCTION = 1 << 7
+    RISKY = 1 << 8
+    GIVEN = 1 << 9
+    TEXTUAL = 1 << 10
+    LINGUAL = 1 << 11
+    HARD_FAULT = 1 << 12
 
 
 # Flags as plain numbers: combining the members of an enum costs more than all the rest of a look-up.
@@ -56,77 +66,67 @@ TOOL, CHANGE, MAKE, READ, ASK, TELL = (int(Word[name]) for name in ("TOOL", "CHA
 WORK, STRONG_WORK, PROSE, WEAK_PROSE = (int(Word[name]) for name in ("WORK", "STRONG_WORK", "PROSE", "WEAK_PROSE"))
 FAULT, QUESTION, WH, SUBJECT = (int(Word[name]) for name in ("FAULT", "QUESTION", "WH", "SUBJECT"))
 DETERMINER, COPULA, LEAD, APPROVAL = (int(Word[name]) for name in ("DETERMINER", "COPULA", "LEAD", "APPROVAL"))
-THIRD, FILLER, GERUND = (int(Word[name]) for name in ("THIRD", "FILLER", "GERUND"))
-FUNCTION = int(Word.FUNCTION)
-CLAUSE, REQUEST, NEGATION = int(Word.CLAUSE), int(Word.REQUEST), int(Word.NEGATION)
-DATA, SURFACE, SECURITY, KEY_OWNER = (int(Word[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
-BULK, VAGUE, TIME, PRODUCTION = (int(Word[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
-RISKY, GIVEN, TEXTUAL = int(Word.RISKY), int(Word.GIVEN), int(Word.TEXTUAL)
-HARD_FAULT, LINGUAL, NOUNLIKE = int(Word.HARD_FAULT), int(Word.LINGUAL), int(Word.NOUNLIKE)
+THIRD, FILLER, GERUND, FUNCTION = (int(Word[name]) for name in ("THIRD", "FILLER", "GERUND", "FUNCTION"))
+CLAUSE, REQUEST, NEGATION, NOUNLIKE = (int(Word[name]) for name in ("CLAUSE", "REQUEST", "NEGATION", "NOUNLIKE"))
+KEYWORD, WEIGHTY, FOREIGN = (int(Word[name]) for name in ("KEYWORD", "WEIGHTY", "FOREIGN"))
+DATA, SURFACE, SECURITY, KEY_OWNER = (int(Sense[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
+BULK, VAGUE, TIME, PRODUCTION = (int(Sense[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
+GIVEN, TEXTUAL, LINGUAL = (int(Sense[name]) for name in ("GIVEN", "TEXTUAL", "LINGUAL"))
+HARD_FAULT = int(Sense.HARD_FAULT)
 VERB = int(Word.TOOL | Word.CHANGE | Word.MAKE | Word.READ | Word.ASK | Word.TELL)
-_WORD_CLASSES = (
-    "question",
-    "wh",
-    "subject",
-    "determiner",
-    "copula",
-    "lead",
-    "approval",
-    "negation",
-    "function",
-    "filler",
-    "clause",
-    "request",
-    "given",
-    "hard_fault",
-    "nounlike",
-)
-_NOUN_CLASSES = (
-    "work",
-    "strong_work",
-    "prose",
-    "weak_prose",
-    "textual",
-    "lingual",
-    "data",
-    "surface",
-    "security",
-    "key_owner",
-    "bulk",
-    "vague",
-    "time",
-    "production",
-)
-_VERB_CLASSES = ("tool", "change", "make", "read", "ask", "tell")
+KEYS = ("key", "keys")
+MASK = "\x01"
+"""Stands for each letter of a reference once it has been found."""
+_LONGEST_MASK = 256
+_WEIGHTY = int(Sense.SECURITY | Sense.BULK | Sense.VAGUE | Sense.RISKY)
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a list that is written in one line."""
+    return frozenset(text.split())
+
+
+_WORD_CLASSES = words_of("""
+    question wh subject determiner copula lead approval negation function filler clause request nounlike given hard_fault
+    """)
+_NOUN_CLASSES = words_of("""
+    work strong_work prose weak_prose textual lingual data surface security key_owner bulk vague time production
+    """)
+_VERB_CLASSES = frozenset({"tool", "change", "make", "read", "ask", "tell", "stative"})
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Every known English word with its flags, and every counted form with its stem."""
+    """Every known English word with its flags and senses, and every counted form with its stem."""
 
     flags: Mapping[str, int]
-    stems: Mapping[str, str]
+    senses: Mapping[str, int]
     base: Mapping[str, str]
-    keyword_rules: Mapping[str, str]
+    keywords: Mapping[str, tuple[str, TriggerKind, str]]
 
 
-def build_lexicon(english: EnglishRules, risky: Iterable[str]) -> Lexicon:
-    """Inflect and merge the lists; risky are the verbs that may start a debate."""
-    flags: dict[str, int] = {}
+def build_lexicon(english: EnglishRules, risky: Iterable[str], foreign: Iterable[str]) -> Lexicon:
+    """Inflect and merge the lists; risky are verbs that may start a debate, foreign words that give a language away."""
     _check_classes("english.words", english.words, _WORD_CLASSES)
     _check_classes("english.nouns", english.nouns, _NOUN_CLASSES)
     _check_classes("english.verbs", english.verbs, _VERB_CLASSES)
+    flags: dict[str, int] = {}
+    senses: dict[str, int] = {}
     for name, words in (*english.words.items(), *english.nouns.items()):
-        _mark(flags, words.split(), Word[name.upper()])
+        known = name.upper() in Word.__members__
+        _mark(flags if known else senses, words.split(), (Word if known else Sense)[name.upper()])
     _mark(flags, english.faults.split(), Word.FAULT)
-    base: dict[str, str] = {}
-    for name, words in english.verbs.items():
-        for verb in words.split():
-            _mark_verb(flags, base, verb, Word[name.upper()], english)
-    _mark(flags, (form for verb in risky for form in _present(verb, english)), Word.RISKY)
-    keyword_rules = {word: f"keyword.{group}" for group, words in english.keywords.items() for word in words.split()}
-    stems = {form: verb for verb in keyword_rules for form in _present(verb, english)}
-    return Lexicon(flags, stems, base, keyword_rules)
+    base = _mark_verbs(flags, english)
+    _mark(senses, (form for verb in risky for form in _present(verb, english)), Sense.RISKY)
+    keywords = _keywords(english)
+    _mark(flags, keywords, Word.KEYWORD)
+    _mark(flags, senses, Word.KNOWN)
+    _mark(flags, [word for word in foreign if word not in flags], Word.FOREIGN)
+    _mark(flags, [word for word, sense in senses.items() if sense & _WEIGHTY] + list(KEYS), Word.WEIGHTY)
+    masks = [MASK * length for length in range(1, _LONGEST_MASK)]
+    _mark(flags, masks, Word.WORK | Word.STRONG_WORK)
+    _mark(senses, masks, Sense.DATA)
+    return Lexicon(flags, senses, base, keywords)
 
 
 def _check_classes(rule: str, given: Mapping[str, str], known: Iterable[str]) -> None:
@@ -136,18 +136,36 @@ def _check_classes(rule: str, given: Mapping[str, str], known: Iterable[str]) ->
         raise RuleProblem(rule, f"classes missing or unknown: {', '.join(sorted(odd))}")
 
 
-def _mark(flags: dict[str, int], words: Iterable[str], flag: Word) -> None:
+def _mark(flags: dict[str, int], words: Iterable[str], flag: IntFlag) -> None:
     for word in words:
         flags[word] = flags.get(word, 0) | int(flag)
 
 
-def _mark_verb(flags: dict[str, int], base: dict[str, str], verb: str, flag: Word, english: EnglishRules) -> None:
-    forms = _present(verb, english)
-    _mark(flags, forms[:1], flag)
-    _mark(flags, forms[1:2], Word.THIRD)
-    _mark(flags, forms[2:3], Word.GERUND)
-    for form in forms:
-        base.setdefault(form, verb)
+def _mark_verbs(flags: dict[str, int], english: EnglishRules) -> dict[str, str]:
+    """Every form of every verb, and the base form of each."""
+    base: dict[str, str] = {}
+    for name, words in english.verbs.items():
+        for verb in words.split():
+            forms = _present(verb, english)
+            if name == "stative":  # what things do, and nobody is told to
+                _mark(flags, forms[:2], Word.THIRD)
+                continue
+            for form, flag in zip(forms, (Word[name.upper()], Word.THIRD, Word.GERUND), strict=True):
+                _mark(flags, [form], flag)
+                base.setdefault(form, verb)
+    return base
+
+
+def _keywords(english: EnglishRules) -> dict[str, tuple[str, TriggerKind, str]]:
+    """The stem, the kind and the rule of every form that counts as a trigger."""
+    found = {
+        form: (verb, TriggerKind.KEYWORD, f"keyword.{group}")
+        for group, words in english.keywords.items()
+        for verb in words.split()
+        for form in _present(verb, english)
+    }
+    indicators = english.code_indicators.split()
+    return found | {word: (word, TriggerKind.CODE_INDICATOR, "code_indicator") for word in indicators}
 
 
 def _present(verb: str, english: EnglishRules) -> tuple[str, str, str]:

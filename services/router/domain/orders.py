@@ -1,5 +1,7 @@
 """Orders in an English sentence: where their verbs stand, and whether their objects are work or talk."""
 
+import itertools
+from collections.abc import Sequence
 from enum import StrEnum
 
 from pointsman.services.router.domain.lexicon import (
@@ -12,63 +14,65 @@ from pointsman.services.router.domain.lexicon import (
     FILLER,
     FUNCTION,
     GERUND,
-    GIVEN,
     LEAD,
-    LINGUAL,
     MAKE,
+    MASK,
     NEGATION,
     NOUNLIKE,
-    PROSE,
+    QUESTION,
     READ,
     REQUEST,
-    STRONG_WORK,
+    SUBJECT,
     TELL,
-    TEXTUAL,
     THIRD,
     TOOL,
     VERB,
-    WEAK_PROSE,
     WH,
     WORK,
+    words_of,
 )
-from pointsman.services.router.domain.scan import MASK
+from pointsman.services.router.domain.objects import KNOWN_THINGS, is_work
 from pointsman.services.router.domain.sentence import English, Order, Sentence, hits_in
 
-_OBJECTS = frozenset(
-    {"the", "a", "an", "my", "our", "your", "its", "their", "this", "these", "those", "all", "every", "each"}
-    | {"both", "it", "them"}
-)
+_OBJECTS = words_of("the a an my our your its their this these those all every each both it them")
 _PARTNERS = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
-_CONDITIONS = frozenset(
-    {
-        "in",
-        "at",
-        "on",
-        "after",
-        "before",
-        "inside",
-        "when",
-        "if",
-        "once",
-        "for",
-        "since",
-        "as",
-        "under",
-        "instead",
-        "with",
-    }
+_CONDITIONS = words_of(
+    "in at on after before inside when if once for since as under instead with given using based from"
 )
 _HYPOTHESES = frozenset({"suppose", "assume", "imagine", "pretend"})
-_KNOWN_THINGS = frozenset(
-    {"the", "it", "this", "that", "them", "these", "those", "sure", "all", "every", "my", "our", "your", "each"}
-)
+_ANY_THINGS = frozenset({"a", "an", "another", "something", "with", "without"})
 _FAILING = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
 _PRAISES = frozenset({"good", "nice", "great", "excellent", "awesome", "amazing", "perfect", "super", "wonderful"})
+_NOUNS_OF = frozenset(
+    {
+        "release",
+        "model",
+        "report",
+        "cover",
+        "program",
+        "process",
+        "position",
+        "design",
+        "plan",
+        "view",
+        "build",
+        "default",
+    }
+)
+_PARTICLES = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
 _VERB_ENDINGS = ("ize", "ise", "ify")
-_NOUN = WORK | PROSE
 _OBJECT_START = DETERMINER | WORK
 _SKIPPED = LEAD | FILLER
+_MAY_ORDER = VERB | LEAD | FILLER
+_MAY_BEGIN = _MAY_ORDER | THIRD | GERUND
+_DOING = TOOL | CHANGE
+_MANNERS = frozenset({"with", "from", "by", "over", "again", "here", "there"})
+_DOING_OR_SHOWING = TOOL | CHANGE | MAKE | READ
+_BEFORE_A_NOUN_OR_ITS_VERB = SUBJECT | DETERMINER | QUESTION | FUNCTION | CLAUSE | GERUND
 _NOUN_SIGNS = COPULA | FAULT | WORK
+
+
+_new = tuple.__new__  # a tuple's constructor with names is a function in Python, and most sentences have an order
 
 
 class Place(StrEnum):
@@ -86,15 +90,24 @@ _FIRST, _REQUESTED, _LATER = Place
 
 def requests_in(english: English, sentence: Sentence, start: int) -> list[Order]:
     """Orders dressed as questions: can you …, would you mind …, how about …, and a please in the middle."""
-    if sentence.words[start : start + 2] in (["how", "about"], ["what", "about"]):
-        order = _order_at(english, sentence, start + 2, _REQUESTED)
+    words = sentence.words
+    if words[start] in ("how", "what") and words[start + 1 : start + 2] == ["about"]:
+        spoken_to = words[start + 2 : start + 3] in (["we"], ["you"], ["i"])
+        order = _order_at(english, sentence, start + 2 + spoken_to, _REQUESTED)
         return [order] if order is not None and order.work else []
+    flags = sentence.flags
+    if words[start] == "mind" and start + 1 < len(words) and flags[start + 1] & GERUND:
+        return [_make_order(english, sentence, start + 1)]
+    if words[start : start + 2] == ["any", "chance"] and words[start + 2] in ("to", "of", "for"):
+        order = _order_at(english, sentence, start + 3, _REQUESTED)
+        return [order] if order is not None else []
     if not sentence.seen & REQUEST:
         return []
-    flags = sentence.flags
     asked = (_request_at(english, sentence, start, at) for at in range(len(flags) - 1) if flags[at] & REQUEST)
     found = [order for order in asked if order is not None]
-    return found + _later_orders(english, sentence, found[-1].at + 1) if found else found
+    if found and sentence.seen & CLAUSE:
+        found += _later_orders(english, sentence, found[-1].at + 1)
+    return found
 
 
 def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Order | None:
@@ -104,15 +117,21 @@ def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Or
         return _order_at(english, sentence, at + 1, _FIRST) if at else None
     if at > 1 and words[at - 1] == "you" and words[at - 2] in ("way", "chance"):
         return _order_at(english, sentence, at + 1, _REQUESTED)
+    if words[at : at + 5] == ["would", "it", "be", "possible", "to"]:
+        return _order_at(english, sentence, at + 5, _REQUESTED)
     if words[at + 1] not in _PARTNERS or not _opens_clause(sentence, start, at):
         return None
-    order = _order_at(english, sentence, _skip_fillers(sentence, at + 2), _REQUESTED)
+    able = 3 if words[at + 2 : at + 5] == ["be", "able", "to"] else 0
+    verb = _skip_fillers(sentence, at + 2 + able)
+    if words[verb - 1] == "try" and words[verb] in KNOWN_THINGS | _ANY_THINGS:
+        return Order("try", CHANGE, verb - 1, work=True)
+    order = _order_at(english, sentence, verb, _REQUESTED)
     return None if order is not None and words[at + 1] == "we" and not order.work else order
 
 
 def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
     """What can you do, how can you: the question word rules, unless a clause begins in between."""
-    if at and sentence.flags[at - 1] & WH:
+    if at and (sentence.flags[at - 1] & WH or (at - 1 == start and sentence.words[start] in ("when", "where"))):
         return False
     return not (sentence.flags[start] & WH and at > start and not sentence.flags[at - 1] & CLAUSE)
 
@@ -124,19 +143,52 @@ def _skip_fillers(sentence: Sentence, at: int) -> int:
     return at
 
 
-def orders_in(english: English, sentence: Sentence, start: int) -> list[Order]:
+def orders_in(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
     """The orders of a sentence that is no question."""
+    flag, seen = sentence.flags[start], sentence.seen
+    if flag & VERB and not (flag & LEAD or seen & NEGATION):
+        first = _plain_order(english, sentence, start)
+    elif flag and not flag & _MAY_BEGIN:
+        first = None
+    else:
+        first = _order_at(english, sentence, start, _FIRST)
+    if first is None:
+        return _orders_after_statement(english, sentence, start)
+    if not seen & CLAUSE or sentence.words[first.at] in _HYPOTHESES:
+        return (first,)
+    return [first, *_later_orders(english, sentence, first.at + 1)]
+
+
+def _orders_after_statement(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
+    """You need to …; and clear orders in later clauses of what begins like a statement."""
     words = sentence.words
-    first = _order_at(english, sentence, start, _FIRST)
-    if first is None and words[start] in ("you", "your"):
+    if words[start] in ("you", "your"):
         first = _order_at(english, sentence, _skip_fillers(sentence, _after_duty(words)), _FIRST)
-    if first is not None and words[first.at] in _HYPOTHESES:
-        return [first]
-    if first is not None:
-        return [first, *_later_orders(english, sentence, first.at + 1)]
-    if "plan" in hits_in(english, sentence):
-        return []
-    return [order for order in _later_orders(english, sentence, start) if _is_firm(order, sentence)]
+        if first is not None:
+            return [first, *_later_orders(english, sentence, first.at + 1)]
+    if words[start] in _CONDITIONS:
+        first = _order_behind_condition(english, sentence, start)
+        if first is not None:
+            return [first, *_later_orders(english, sentence, first.at + 1)]
+    if not sentence.seen & CLAUSE:
+        return ()
+    later = _later_orders(english, sentence, start)
+    if not later or "plan" in hits_in(english, sentence):
+        return ()
+    firm = [order for order in later if _is_firm(order, sentence)]
+    return firm or (later if words[0] in _CONDITIONS and not any(order.work for order in later) else ())
+
+
+def _order_behind_condition(english: English, sentence: Sentence, start: int) -> Order | None:
+    """When the queue is full show a warning: a verb with an object, behind no subject, no article and no other verb."""
+    words, flags = sentence.words, sentence.flags
+    for at in range(start + 3, len(words) - 1):
+        if flags[at] & _DOING_OR_SHOWING and flags[at + 1] & DETERMINER and words[at + 1] not in ("that", "no"):
+            before = flags[at - 1]
+            if not before & _BEFORE_A_NOUN_OR_ITS_VERB and words[at - 1] != "not":
+                order = _plain_order(english, sentence, at)
+                return order if order is not None and order.work else None
+    return None
 
 
 def _after_duty(words: list[str]) -> int:
@@ -150,13 +202,12 @@ def _after_duty(words: list[str]) -> int:
 
 
 def _later_orders(english: English, sentence: Sentence, start: int) -> list[Order]:
-    """Orders at the beginning of later clauses."""
+    """Orders at the beginning of later clauses: with a verb, or with something to pass over or unknown before it."""
     found: list[Order] = []
-    if not sentence.seen & CLAUSE:
-        return found
     flags = sentence.flags
-    for at in range(start, len(flags) - 1):
-        if flags[at] & CLAUSE and not flags[at + 1] & CLAUSE:
+    for at in itertools.compress(range(start, len(flags) - 1), map(CLAUSE.__and__, flags[start:])):
+        flag = flags[at + 1]
+        if not flag & CLAUSE and (flag & _MAY_ORDER or not flag):
             order = _order_at(english, sentence, at + 1, _LATER)
             if order is not None and not (found and found[-1].at == order.at):
                 found.append(order)
@@ -173,35 +224,44 @@ def _is_firm(order: Order, sentence: Sentence) -> bool:
         return True
     if before == ":":
         return order.at > 2 and not sentence.flags[0] & WORK
-    return before == "," and sentence.words[0] in _CONDITIONS and not after & (COPULA | CLAUSE)
+    if before != "," or after & (COPULA | CLAUSE):
+        return False
+    follows = sentence.words[order.at + 1] if order.at + 1 < len(sentence.words) else ""
+    return sentence.words[0] in _CONDITIONS or (bool(order.flags & _DOING) and follows in _MANNERS)
 
 
 def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
     """The order whose verb stands here, after any fillers."""
     words, flags = sentence.words, sentence.flags
     last = len(words) - 1
-    while at < last and _is_filler(words[at], flags[at]):
+    while at < last and (not flags[at] or flags[at] & _SKIPPED) and _is_filler(words[at], flags[at]):
         at += 1
     if at > last or (sentence.seen & NEGATION and _is_negated(words, at)):
         return None
-    flag = flags[at]
-    if flag & VERB:
+    if flags[at] & VERB:
         return _plain_order(english, sentence, at)
     if at < last and words[at] == "let's":
         return _order_at(english, sentence, at + 1, _FIRST) or Order(words[at + 1], CHANGE, at + 1, work=True)
-    return _unusual_order(english, sentence, at, place)
+    return None if place is _LATER else _unusual_order(english, sentence, at, place)
 
 
 def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
     """The order of a verb in its base form: help me …, consider doing …, or what the verb itself says."""
-    words, flags, last = sentence.words, sentence.flags, len(sentence.words) - 1
-    if words[at] == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
+    words, flags = sentence.words, sentence.flags
+    flag, verb, last = flags[at], words[at], len(words) - 1
+    if verb == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
         return _order_at(english, sentence, _skip_fillers(sentence, at + 1), _FIRST)
-    if flags[at] & TELL and at < last and flags[at + 1] & GERUND:
-        return _make_order(english, sentence, at + 1)
-    if _is_noun_here(words, flags, at):
+    if at < last:
+        following = flags[at + 1]
+        if flag & TELL and following & GERUND:
+            return _make_order(english, sentence, at + 1)
+        if (flag & NOUNLIKE or following & _NOUN_SIGNS) and _is_noun_here(words, flags, at):
+            return None
+        if flag & VERB == ASK and following & VERB and _is_subject(words, flags, at):
+            return None
+    elif at and words[at - 1] in _PRAISES:
         return None
-    return Order(words[at], flags[at] & VERB, at, _is_work(sentence, at, flags[at]))
+    return _new(Order, (verb, flag & VERB, at, is_work(english, sentence, at, flag)))
 
 
 def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
@@ -210,12 +270,12 @@ def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) 
     following = words[at + 1] if at + 1 < len(words) else " "
     if place is _REQUESTED and flag & GERUND:
         return _make_order(english, sentence, at)
-    if place is _LATER:
-        return None
-    if flag & THIRD and _is_third_person_order(sentence, at, following):
+    if flag & THIRD and words[at][-1] == "s" and _is_third_person_order(sentence, at, following):
         return _make_order(english, sentence, at)
+    if following in _PARTICLES and at + 2 < len(words):
+        following = words[at + 2]
     if flag == 0 and _looks_like_verb(words[at], following) and "declined" not in hits_in(english, sentence):
-        return Order(words[at], CHANGE, at, _is_work(sentence, at, CHANGE))
+        return Order(words[at], CHANGE, at, is_work(english, sentence, at, CHANGE))
     return None
 
 
@@ -245,9 +305,7 @@ def _is_negated(words: list[str], at: int) -> bool:
 
 
 def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
-    """Good catch, test results are …, build failed, search of …: the word is no verb here."""
-    if at + 1 == len(words):
-        return at > 0 and words[at - 1] in _PRAISES
+    """Test results are …, build failed, search of …: the word is no verb here."""
     word, following = words[at + 1], flags[at + 1]
     if flags[at] & NOUNLIKE and not following & DETERMINER and _is_compound(words, flags, at):
         return True
@@ -258,13 +316,24 @@ def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
     return bool(following & WORK) and at + 2 < len(words) and _is_predicate(words[at + 2], flags[at + 2])
 
 
+def _is_subject(words: list[str], flags: list[int], at: int) -> bool:
+    """Rate limit headers are …: a row of nouns in front of its verb."""
+    for place in range(at + 1, min(at + 5, len(words))):
+        if flags[place] & (DETERMINER | CLAUSE):
+            return False
+        if words[place] in ("is", "are", "was", "were"):
+            return True
+    return False
+
+
 def _is_compound(words: list[str], flags: list[int], at: int) -> bool:
     """Release dates of …, search engines changed …, update on …: a noun that looks like a verb."""
     if words[at + 1] in ("on", "for", "from") and words[at] not in ("search", "check", "run", "build", "test"):
         return True
     after = words[at + 2] if at + 2 < len(words) else ""
     return (
-        after in ("of", "came", "went")
+        (after == "of" and words[at] in _NOUNS_OF)
+        or after in ("came", "went")
         or (after.endswith("ed") and not flags[at + 2])
         or (after != "" and _is_predicate(after, flags[at + 2]))
     )
@@ -278,53 +347,14 @@ def _looks_like_verb(word: str, following: str) -> bool:
     """An unlisted word right before an object, or with the ending of a verb, is taken for an order."""
     if not word.isalpha() or word.endswith(("ing", "ed", "s", "ly", "ion")):
         return False
-    return following in _OBJECTS or (len(word) > 5 and word.endswith(_VERB_ENDINGS))
+    return (
+        following in _OBJECTS
+        or following in ("which", "why", "whether", "how")
+        or (len(word) > 5 and word.endswith(_VERB_ENDINGS))
+    )
 
 
 def _make_order(english: English, sentence: Sentence, at: int) -> Order:
     verb = english.lexicon.base.get(sentence.words[at], sentence.words[at])
     flag = english.lexicon.flags.get(verb, 0) & VERB
-    return Order(verb, flag, at, _is_work(sentence, at, flag))
-
-
-def _is_work(sentence: Sentence, at: int, verb: int) -> bool:
-    """Whether the order's object lies in files, web or code (work), or in prose that can be answered (talk)."""
-    if verb & (TOOL | TELL):
-        return bool(verb & TOOL)
-    seen = sentence.seen
-    weak = seen & WEAK_PROSE and (not sentence.flags[at] & WEAK_PROSE or _texts(sentence) > 1)
-    first = seen & _NOUN if seen & _NOUN != _NOUN else _first_noun(sentence)
-    if verb & MAKE and not _changes(sentence.words, at):
-        return bool(first & WORK) or not (first & PROSE or weak)
-    if seen & STRONG_WORK and (verb & CHANGE or not (verb & ASK and first & PROSE)):
-        return True
-    if verb & ASK and not verb & (CHANGE | READ):
-        return bool(first & WORK) and not (weak or seen & PROSE)
-    return bool(first & WORK) or not _is_talk(seen, first, verb, bool(weak))
-
-
-def _is_talk(seen: int, first: int, verb: int, weak: bool) -> bool:
-    """Prose for verbs that can ask for an answer; only language and what is given for the others."""
-    if verb & READ and not verb & CHANGE:
-        return bool(first & PROSE or seen & GIVEN or (verb & ASK and weak))
-    if verb & ASK:
-        return bool(first & PROSE or seen & (GIVEN | LINGUAL))
-    return bool(seen & (TEXTUAL | GIVEN))
-
-
-def _changes(words: list[str], at: int) -> bool:
-    """Make the text bigger changes something; make a list creates it."""
-    return words[at] == "make" and at + 1 < len(words) and words[at + 1] in _KNOWN_THINGS
-
-
-def _texts(sentence: Sentence) -> int:
-    if sentence.texts < 0:
-        sentence.texts = sum(flag & WEAK_PROSE > 0 for flag in sentence.flags)
-    return sentence.texts
-
-
-def _first_noun(sentence: Sentence) -> int:
-    """Where work and prose are both named, the first rules: a poem about tests, a test of poems."""
-    if not sentence.first_noun:
-        sentence.first_noun = next(flag & _NOUN for flag in sentence.flags if flag & _NOUN)
-    return sentence.first_noun
+    return Order(verb, flag, at, is_work(english, sentence, at, flag))

@@ -1,5 +1,6 @@
 """References to something outside the conversation: files, folders, URLs, hosts. A look at each word, in linear time."""
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -59,7 +60,9 @@ def _names(text: str) -> list[str]:
     """The words with a mark that a reference needs inside them, without the marks around them."""
     names: list[str] = []
     chunks = text.split() if text.isascii() else _VISIBLE.findall(text)
-    for chunk in [chunk for chunk in chunks if "." in chunk or "/" in chunk or "\\" in chunk]:
+    for chunk in itertools.filterfalse(str.isalnum, chunks):
+        if "." not in chunk and "/" not in chunk and "\\" not in chunk:
+            continue
         name = chunk.rstrip(_AROUND).lstrip("\"'`()[]{}<>,;=|@:!?#")
         if not name.isalnum():
             names += _inner(name) if not _SEPARATORS.isdisjoint(name) else (name,)

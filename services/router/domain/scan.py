@@ -8,14 +8,21 @@ from typing import Any, NamedTuple
 import re2
 
 from pointsman.services.router.domain.document import RuleProblem
+from pointsman.services.router.domain.lexicon import MASK
 from pointsman.services.router.domain.references import References, find_references
 from pointsman.services.router.domain.values import Trigger, TriggerKind
 
-MASK = "\x01"
 _FENCE = "reference.fence"
-_AT_HAND = "reference.at_hand"
+_CODE = "reference.code"
+_FILE_NAME = "reference.file_name"
+_SPOKEN = {
+    _CODE: TriggerKind.CODE_BLOCK,
+    _FILE_NAME: TriggerKind.PATH,
+    "reference.at_hand": TriggerKind.CODE_INDICATOR,
+}
 _SET_MEMORY_BYTES = 64 << 20
 _FENCE_MARK = re.compile(r"```|~~~")
+_INNER_DOT = re.compile(r"\.[^\s.]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +35,8 @@ class PatternSet:
 
     def matching(self, text: str) -> list[str]:
         """The names of the expressions that match somewhere in the text."""
-        hits = self.together.Match(text)
-        if not hits:
+        hits = self.together.Match(text.encode())
+        if hits is None:
             return []
         names = self.names
         return [names[hit] for hit in hits]
@@ -62,61 +69,48 @@ def compile_pattern(name: str, pattern: str) -> Any:
     return expression
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """One expression that is only tried where one of the literals it needs is in the text."""
-
-    needs: tuple[str, ...]
-    plain_needs: tuple[str, ...]
-    """Those that a text in ASCII can have."""
-    expression: Any
-
-    def find(self, text: str) -> Any:
-        """The first match, or None."""
-        for need in self.plain_needs if text.isascii() else self.needs:
-            if need in text:
-                return self.expression.search(text)
-        return None
-
-
-def build_probe(name: str, pattern: str, needs: str) -> Probe:
-    """Compile an expression; its needs are literals separated by bars."""
-    if not needs:
-        raise RuleProblem(name, "it names no literal that it needs")
-    literals = tuple(needs.split("|"))
-    return Probe(literals, tuple(filter(str.isascii, literals)), compile_pattern(name, pattern))
+_new = tuple.__new__  # a tuple's constructor with names is a function in Python, and decisions are made of tuples
 
 
 class Scan(NamedTuple):
-    """The references of a text, the text with them masked, and whether it has a dotted name of some code."""
+    """The references of a text, the text with them masked, whether a dotted name of code is there, and its shapes."""
 
     references: tuple[Trigger, ...]
     masked: str
     dotted: bool
+    shapes: list[str]
+    """The expressions over the whole text that match it."""
+    source: str
+    """The text as it was written."""
 
 
-def scan(probes: Mapping[str, Probe], references: References, text: str) -> Scan:
+def scan(shapes: PatternSet, references: References, text: str, source: str) -> Scan:
     """Look for every reference; what one covers is not looked at again."""
+    matching = shapes.matching(text)
+    if not (matching or "/" in text or "\\" in text or ("." in text and _INNER_DOT.search(text) is not None)):
+        return _new(Scan, ((), text, False, matching, source))
     found: list[Trigger] = []
     masked = text
-    dotted = False
-    if "```" in text or "~~~" in text:
+    if _FENCE in matching:
         found = [Trigger(TriggerKind.CODE_BLOCK, "code block", _FENCE, *span) for span in _fences(text)]
         masked = _mask(text, found)
-    if "." in text or "/" in text or "\\" in text:
-        named, dotted = find_references(references, masked)
-        if named:
-            masked, found = _mask(masked, named), found + named
-    if probes[_AT_HAND].find(masked) is not None:
-        at_hand = [_at_hand(match) for match in probes[_AT_HAND].expression.finditer(masked)]
-        masked, found = _mask(masked, at_hand), found + at_hand
-    return Scan(_distinct(found) if found else (), masked, dotted)
+    named, dotted = find_references(references, masked)
+    if named:
+        masked, found = _mask(masked, named), found + named
+    for rule in matching:
+        if rule in _SPOKEN:
+            spoken = [_spoken(rule, match) for match in shapes.expressions[rule].finditer(masked)]
+            masked, found = _mask(masked, spoken), found + spoken
+    return Scan(_distinct(found) if found else (), masked, dotted, matching, source)
 
 
-def _at_hand(match: Any) -> Trigger:
-    """The code at hand, called by its last word: the codebase."""
+def _spoken(rule: str, match: Any) -> Trigger:
+    """What is referred to by words, called by the last one: the codebase, the makefile."""
+    if rule == _CODE:
+        return Trigger(TriggerKind.CODE_BLOCK, "code", rule, match.start(), match.end())
     name = match.group().replace("code base", "codebase").rsplit(" ", 1)[-1]
-    return Trigger(TriggerKind.CODE_INDICATOR, name, _AT_HAND, match.start(), match.end())
+    start = match.end() - len(name) if rule == _FILE_NAME else match.start()
+    return Trigger(_SPOKEN[rule], name, rule, start, match.end())
 
 
 def _mask(text: str, spans: list[Trigger]) -> str:

@@ -10,7 +10,7 @@ import pytest
 from pointsman.services.chassis.config import load
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.router.config import RouterSettings
-from pointsman.services.router.domain.classify import REMEMBERED_TEXTS, classify
+from pointsman.services.router.domain.classify import classify
 from pointsman.services.router.domain.document import OwnRule, RuleEffect, RuleProblem
 from pointsman.services.router.domain.policy import Policy, SetPolicy, apply, decide
 from pointsman.services.router.domain.rulebook import with_own_rules
@@ -151,20 +151,15 @@ def test_hard_routing_has_the_name_of_the_specification_too(name: str, monkeypat
     assert not load(RouterSettings).hard_routing
 
 
-def test_an_expression_never_matches_without_a_literal_that_it_needs() -> None:
-    book = standard_rule_book()
-    texts = [json.loads(line)["text"].lower() for file in SAMPLES for line in file.read_text("utf-8").splitlines()]
-    for probe in (*book.probes.values(), *book.debate_probes.values()):
-        for text in texts:
-            assert probe.expression.search(text) is None or probe.find(text) is not None, (probe.needs, text)
+def test_every_expression_is_found_by_the_pass_over_all_of_them() -> None:
+    shapes = standard_rule_book().shapes
+    for text in (json.loads(line)["text"].lower() for file in SAMPLES for line in file.read_text("utf-8").splitlines()):
+        alone = {name for name, expression in shapes.expressions.items() if expression.search(text) is not None}
+        assert set(shapes.matching(text)) == alone, text
 
 
-def test_what_was_decided_before_is_decided_alike_and_forgotten_when_there_is_too_much() -> None:
-    book = with_own_rules(standard_rule_book(), ())
-    first = classify(book, "fix the build")
-    assert classify(book, "fix the build") is first
-    assert classify(book, "fix the build", already_debated=True) is not first
-    for number in range(REMEMBERED_TEXTS):
-        classify(book, f"hi {number}")
-    assert len(book.known) <= REMEMBERED_TEXTS
-    assert classify(book, "fix the build") == first
+def test_a_keyword_in_several_forms_is_named_by_the_first_that_stands_in_the_text() -> None:
+    found = classify(standard_rule_book(), "update the parser, then tell me what updating and updates cost")
+    assert [trigger.name for trigger in found.triggers if trigger.rule == "keyword.operation"] == ["update"]
+    found = classify(standard_rule_book(), "stop the job that is running, then run it again")
+    assert [trigger.name for trigger in found.triggers] == ["stop", "running"]

@@ -1,0 +1,155 @@
+"""What an English sentence does that neither asks nor orders: approve, wish, report a fault, name code, or just talk."""
+
+import re
+
+from pointsman.services.router.domain.lexicon import (
+    CHANGE,
+    CLAUSE,
+    COPULA,
+    DETERMINER,
+    FAULT,
+    FUNCTION,
+    GERUND,
+    HARD_FAULT,
+    LEAD,
+    MAKE,
+    PROSE,
+    SUBJECT,
+    TELL,
+    THIRD,
+    TOOL,
+    WORK,
+    words_of,
+)
+from pointsman.services.router.domain.sentence import NAMES_CODE, Act, English, Sentence, hits_in, means
+
+_PERSONAL = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
+_MODALS = frozenset({"should", "could", "must"})
+_DUTIES = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
+_FINITE = words_of("is are was were be been am has have had will would i we he she they you i'm it's that's")
+_POINTERS = frozenset({"the", "this", "our", "that", "these", "those"})
+_LIMITS = frozenset({"only", "without", "except", "rather"})
+_DOING = CHANGE | TOOL | MAKE
+_NOUN = WORK | PROSE
+_NO_OBJECT = FUNCTION | COPULA | CLAUSE
+_CAMEL = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
+_ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWLEDGEMENT, _STATEMENT = Act
+
+
+def statement(english: English, sentence: Sentence) -> Act:
+    """What a statement does."""
+    hits, seen = hits_in(english, sentence), sentence.seen
+    if "plan" in hits or "declined" in hits or ("past" in hits and "turn" not in hits):
+        return _STATEMENT
+    if "approval" in hits and not seen & FAULT:
+        return _APPROVAL
+    if "personal_wish" in hits:
+        return _REQUEST
+    if _suggests(sentence) or _wants_code(sentence, hits):
+        return _WISH
+    work = bool(seen & WORK) or not seen & PROSE or bool(sentence.flags[0] & FAULT)
+    if not work:
+        return _CODE if _names_code(english, sentence, hits) else _STATEMENT
+    return _about_work(english, sentence, hits)
+
+
+def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> Act:
+    """A statement that is not about prose."""
+    if "wish" in hits:
+        return _REQUEST if "form" in hits else _WISH
+    if "odd" in hits and not sentence.seen & PROSE and sentence.words[0] not in _PERSONAL:
+        return _FAULT
+    if "topic" not in hits and (_is_fault(english, sentence, hits) or _is_behaviour(sentence, hits)):
+        return _FAULT
+    return _CODE if _names_code(english, sentence, hits) else _STATEMENT
+
+
+def _suggests(sentence: Sentence) -> bool:
+    """We should validate …, it could cache …, the page needs to show …: somebody is to do some work, not the writer alone."""
+    words, flags = sentence.words, sentence.flags
+    if words[0] == "i":
+        return False
+    for at, word in enumerate(words[:-1]):
+        if (word in _MODALS or (word == "to" and at and words[at - 1] in _DUTIES)) and at:
+            following = at + 1
+            while following < len(words) - 1 and (
+                words[following] in ("also", "just", "really") or words[following].endswith("ly")
+            ):
+                following += 1
+            flag = flags[following]
+            if flag & _DOING and not flag & TELL and (flag & (CHANGE | TOOL) or sentence.seen & WORK):
+                return True
+    return False
+
+
+def _wants_code(sentence: Sentence, hits: frozenset[str]) -> bool:
+    """A script that renames photos, react component for an accordion, only for admins: what is wanted, and nothing else."""
+    if sentence.words[0] in _LIMITS and sentence.seen & WORK and _FINITE.isdisjoint(sentence.words):
+        return True
+    if "wanted" not in hits or "topic" in hits or not _FINITE.isdisjoint(sentence.words):
+        return False
+    return sentence.words[0] in ("a", "an", "some") or not sentence.flags[0] & (FUNCTION | SUBJECT | LEAD | GERUND)
+
+
+def _names_code(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
+    """By an identifier, by a part of what is at hand (the blue button in the header), or in words of no known language."""
+    if "topic" in hits:
+        return False
+    if NAMES_CODE in hits or _has_compound_name(english, sentence.scan.source):
+        return True
+    if not sentence.seen & WORK:
+        return False
+    foreign = not sentence.scan.masked.isascii() and english.stopwords.isdisjoint(sentence.words)
+    return foreign or _is_part_at_hand(sentence)
+
+
+def _has_compound_name(english: English, source: str) -> bool:
+    """A name like DatePicker or getUser that is not the name of some product."""
+    return any(match.group().lower() not in english.brands for match in _CAMEL.finditer(source))
+
+
+def _is_part_at_hand(sentence: Sentence) -> bool:
+    """A phrase without a verb that points at a part of the work."""
+    words, flags = sentence.words, sentence.flags
+    if flags[0] & LEAD or not _FINITE.isdisjoint(words):
+        return False
+    return any(
+        word in _POINTERS and any(flag & WORK for flag in flags[at + 1 : at + 4]) for at, word in enumerate(words[:-1])
+    )
+
+
+def _is_behaviour(sentence: Sentence, hits: frozenset[str]) -> bool:
+    """Some part of the work does something, or something is done to it: said without need, that is a complaint."""
+    flags = sentence.flags
+    if sentence.words[0] == "the" and "circumstance" in hits:
+        return len(flags) > 2 and bool(flags[1] & WORK and flags[2] & THIRD)
+    if flags[0] & (SUBJECT | THIRD | FUNCTION):
+        return False
+    if not sentence.seen & WORK:
+        acting = len(flags) > 3 and not sentence.seen & PROSE and any(flag & THIRD for flag in flags[1:3])
+        return ("happens" in hits or acting) and not flags[0] & (DETERMINER | LEAD)
+    if "acts" in hits or ("adjective" not in hits and ("passive" in hits or _acts_unlisted(sentence))):
+        return True
+    return any(flag & THIRD and not flag & _NOUN and not flags[at] & FUNCTION for at, flag in enumerate(flags[1:]))
+
+
+def _acts_unlisted(sentence: Sentence) -> bool:
+    """The parser chews trailing commas: an unknown word behind a noun, with the ending of a verb and an object."""
+    words, flags = sentence.words, sentence.flags
+    for at in range(1, len(words) - 1):
+        if not flags[at] and flags[at - 1] & WORK and not flags[at + 1] & _NO_OBJECT:
+            word = words[at]
+            if word.isalpha() and word[-1] == "s" and word[-2] not in "sui":
+                return True
+    return False
+
+
+def _is_fault(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
+    """Something is said not to work; a feeling or a polite phrase is no fault."""
+    seen = sentence.seen
+    if "complaint" in hits:
+        return True
+    if "no_fault" in hits or not (seen & FAULT or "fault" in hits or "not" in sentence.words[1:]):
+        return False
+    personal = sentence.words[0] in _PERSONAL and not seen & WORK
+    return not personal or means(english, sentence, HARD_FAULT)

@@ -1,0 +1,78 @@
+"""`pointsman route …` and `pointsman thinking`, each as a process of its own, beside a router that is one too."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from pointsman.api.router.v1 import decision_pb2, router_pb2_grpc
+from pointsman.services.chassis.clock import SystemClock
+from tests.scenarios.commands import finished
+from tests.scenarios.processes import Processes
+
+PROJECT = (("pointsman-project", "local"),)
+MESSAGES = ("fix the build in src/", "drop the users table", "what is a monad?", "pwd")
+
+
+def shown(*arguments: str, **environment: str) -> Any:
+    code, printed = finished(*arguments, **environment)
+    assert code == 0, printed
+    return json.loads(printed)
+
+
+def decide_all(address: str) -> None:
+    async def run() -> None:
+        async with grpc.aio.insecure_channel(address) as channel:
+            stub = router_pb2_grpc.RouterServiceStub(channel)
+            for number, text in enumerate(MESSAGES):
+                message = decision_pb2.Message(text=text)
+                request = decision_pb2.ClassifyRequest(request_id=f"r{number}", message=message)
+                await stub.Classify(request, metadata=PROJECT, wait_for_ready=True)
+
+    asyncio.run(run())
+
+
+def test_a_text_is_decided_and_a_file_measured_without_a_server(tmp_path: Path) -> None:
+    decision = shown("route", "--json", "delete all files in src/")
+    assert (decision["mode"], decision["debate"], decision["stakes"]) == ("ACTION", "planning", "high")
+    assert [trigger["name"] for trigger in decision["triggers"]] == ["delete", "src/"]
+    labelled = tmp_path / "messages.jsonl"
+    items = [{"text": "fix the tests", "mode": "ACTION"}, {"text": "thanks", "mode": "ACTION", "lang": "en"}]
+    labelled.write_text("\n".join(map(json.dumps, items)), encoding="utf-8")
+    measured = shown("route", "eval", str(labelled), "--json")
+    assert (measured["accuracy"], measured["false_negative_rate"]) == (0.5, 0.5)
+    assert [item["text"] for item in measured["wrong"]] == ["thanks"]
+
+
+def test_decisions_are_counted_and_logged_over_the_death_of_the_service(tmp_path: Path) -> None:
+    service = Processes(tmp_path, {})
+    try:
+        service.start("router")
+        began = SystemClock().now().date()
+        decide_all(service.addresses["router"])
+        service.kill("router")
+        service.start("router")
+        server = service.addresses["router"]
+        counted = shown("route", "stats", "--json", "--server", server)
+        days = {began, SystemClock().now().date()}
+        logs = [finished("route", "log", "--day", f"{day}", "--server", server) for day in sorted(days)]
+    finally:
+        service.stop()
+    assert [counted[name] for name in ("decisions", "answers", "actions", "fast_paths")] == ["4", "1", "3", "1"], (
+        counted
+    )
+    assert [code for code, _ in logs] == [0] * len(days)
+    log = "".join(printed for _, printed in logs)
+    assert [text for text in MESSAGES if f'ROUTE "{text}"' not in log] == [], log
+
+
+def test_thinking_routes_with_exit_code_0_and_stops_with_1(tmp_path: Path) -> None:
+    state = tmp_path / ".claude" / "state" / "thinking"
+    state.mkdir(parents=True)
+    options = ("thinking", "--json", "--dir", str(tmp_path), "--latch", str(tmp_path / "latch.lock"))
+    assert shown(*options)["routed_to"] == "thingking"
+    (state / "blocker.latest.yaml").write_text("needs: []\nenv_check: {TOKEN: 'sk-abcdefgh12345678'}\n")
+    code, printed = finished(*options)
+    assert (code, json.loads(printed)["error_code"]) == (1, "SECRET_LEAK")
