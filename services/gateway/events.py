@@ -27,16 +27,20 @@ class EventStream:
 
     method: Method
     call: grpc.aio.UnaryStreamCall[Any, Any]
+    channel: grpc.aio.Channel
     keep_alive_seconds: float
     stopped: asyncio.Event
     """Set when the gateway stops: streams end then, and clients come back to its successor."""
 
     async def events(self) -> AsyncIterator[bytes]:
-        """The bytes to send."""
-        yield OPENING
+        """The bytes to send; that it is open is said once the service is there."""
         stopping = asyncio.ensure_future(self.stopped.wait())
         reading = asyncio.ensure_future(self.call.read())
+        reached = asyncio.ensure_future(self.channel.channel_ready())
         try:
+            await asyncio.wait((reached, reading, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if reached.done():
+                yield OPENING
             while not stopping.done():
                 waited = (reading, stopping)
                 await asyncio.wait(waited, timeout=self.keep_alive_seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -51,6 +55,7 @@ class EventStream:
         except grpc.aio.AioRpcError as error:
             yield b"event: refusal\ndata: " + msgspec.json.encode(body_of(refused(error, self.method))) + b"\n\n"
         finally:
+            reached.cancel()
             reading.cancel()
             stopping.cancel()
             self.call.cancel()

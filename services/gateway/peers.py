@@ -53,6 +53,10 @@ class Peers:
         finally:
             call.cancel()
 
+    def channel(self, method: Method) -> grpc.aio.Channel:
+        """The way to the service that offers the RPC."""
+        return self._channels[method.context]
+
     def watch(self, method: Method, request: Message, metadata: Metadata) -> grpc.aio.UnaryStreamCall[Any, Any]:
         """One request, a stream of answers; cancel it when nobody reads on."""
         invoke = self._channels[method.context].unary_stream(method.full_name, _write, method.response.FromString)

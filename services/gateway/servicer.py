@@ -80,7 +80,8 @@ class Gateway:
         if request.method == "HEAD":
             return Response(media_type=MEDIA_TYPE)
         call = self.peers.watch(method, message, metadata)
-        events = EventStream(method, call, self.settings.keep_alive_seconds, self.stopped).events()
+        channel = self.peers.channel(method)
+        events = EventStream(method, call, channel, self.settings.keep_alive_seconds, self.stopped).events()
         return StreamingResponse(events, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
     async def _upload(self, method: Method, request: Request) -> Response:

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("startup", "chassis", "router", "workflow", "pipeline", "orchestrator", "telemetry")
+NAMES = ("startup", "chassis", "router", "workflow", "pipeline", "orchestrator", "telemetry", "gateway")
 
 
 def main(names: list[str]) -> None:

@@ -1,5 +1,7 @@
 """The console in a test: real services and a real gateway that can be stopped apart, and a page that tells of its errors."""
 
+import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -21,9 +23,23 @@ from tests.scenarios.planes import MOCKED, Plane, builder, clients
 
 DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 390, "height": 780}
-PATIENCE_MS = 20_000
+PATIENCE_MS = 30_000
 expect.set_options(timeout=PATIENCE_MS)
+HELD_SECONDS = 3600.0
+"""No lease runs out and no agent is lost while a test is slow: what a mock was told to do it does for the whole test."""
+PORTS = range(20_000, 30_000)
+"""Below those that the system gives to clients: a port that is free for a moment is not taken by a browser's connection."""
+_ports = (PORTS[(os.getpid() * 97 + number) % len(PORTS)] for number in count())
 _thousands = (count(start) for start in count(1, 1000))
+
+
+def free_port() -> int:
+    """A port that nobody listens on; no two of a process are the same, and other processes begin elsewhere."""
+    for port in _ports:
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+    raise AssertionError("every port is taken")
 
 
 @dataclass(slots=True)
@@ -34,8 +50,8 @@ class Console:
     mocks: MockSettings
     settings: OrchestratorSettings
     token_keys: Path | None = None
-    service_port: int = 0
-    gateway_port: int = 0
+    service_port: int = field(default_factory=free_port)
+    gateway_port: int = field(default_factory=free_port)
     running: Running | None = None
     channel: grpc.aio.Channel | None = None
     gateway: Service | None = None
@@ -57,7 +73,6 @@ class Console:
         """Start the four services, at the port they had before."""
         build = builder(self.data, self.mocks, self.settings)
         self.running = await start(build, ServerSettings(port=self.service_port, drain_seconds=0.2))
-        self.service_port = int(self.running.address.rpartition(":")[2])
         self.channel = open_channel(self.running.address)
 
     async def stop_services(self) -> None:
@@ -70,7 +85,6 @@ class Console:
     async def start_gateway(self) -> None:
         """Start the gateway, at the port it had before."""
         server = GatewayServer(GatewaySettings(port=self.gateway_port, token_keys=self.token_keys))
-        self.gateway_port = int(server.address.rpartition(":")[2])
         self.gateway = server.service(PeerSettings().all_at(f"127.0.0.1:{self.service_port}"))
         self.loops.start(*self.gateway.loops[0])
 
@@ -87,7 +101,8 @@ async def console(
     data: Path, mocks: MockSettings = MOCKED, token_keys: Path | None = None, **settings: Any
 ) -> AsyncIterator[Console]:
     """Everything started, and stopped at the end."""
-    here = Console(data, mocks, OrchestratorSettings(**settings), token_keys)
+    held = {"lease_seconds": HELD_SECONDS, "present_seconds": HELD_SECONDS}
+    here = Console(data, mocks, OrchestratorSettings(**(held | settings)), token_keys)
     await here.start_services()
     await here.start_gateway()
     try:
@@ -127,11 +142,28 @@ async def viewed(browser: Browser, size: dict[str, int] | None = None, **options
 
 def forgive_outages(view: View) -> None:
     """Take away the browser's own lines about a server that was stopped on purpose."""
-    outage = (
-        "ERR_CONNECTION_REFUSED",
-        "ERR_INCOMPLETE_CHUNKED_ENCODING",
-        "ERR_CONNECTION_RESET",
-        "503",
-        "ERR_EMPTY_RESPONSE",
-    )
-    view.problems[:] = [problem for problem in view.problems if not any(word in problem for word in outage)]
+    forgive(view, "net::ERR_", "status of 503", "status of 504")
+
+
+def forgive(view: View, *words: str) -> None:
+    """Take away complaints that a test expects."""
+    view.problems[:] = [problem for problem in view.problems if not any(word in problem for word in words)]
+
+
+LOADED = {
+    "/runs": ".vspace .vrow",
+    "/people": "#questions > *",
+    "/agents": "#agents tbody tr",
+    "/router": "#recent > *",
+}
+
+
+async def loaded(page: Page, path: str) -> None:
+    """Wait until what the page is about is there, and is painted."""
+    await expect(page.locator(LOADED.get(path, ".waterfall li")).first).to_be_visible()
+    await painted(page)
+
+
+async def painted(page: Page) -> None:
+    """Wait for two frames: what was drawn before them is on the screen."""
+    await page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

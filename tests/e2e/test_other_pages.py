@@ -12,7 +12,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from tests.e2e.consoles import DESKTOP, PHONE, Console, console, viewed
+from tests.e2e.consoles import DESKTOP, PHONE, Console, console, forgive, loaded, painted, viewed
 from tests.helpers.certificates import Authority
 from tests.scenarios.planes import NOBODY, WISH
 
@@ -35,7 +35,7 @@ async def poll(here: Console, agent_id: str, *capabilities: Any) -> list[agent.L
 
 
 async def test_agents_are_shown_with_their_work_and_open_work_with_its_need(tmp_path: Path, browser: Browser) -> None:
-    async with console(tmp_path, NOBODY, present_seconds=120) as here, viewed(browser) as view:
+    async with console(tmp_path, NOBODY) as here, viewed(browser) as view:
         page = await view.open(here, "/agents")
         await expect(page.locator("#agents")).to_contain_text("No agent has ever polled")
         await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
@@ -46,7 +46,7 @@ async def test_agents_are_shown_with_their_work_and_open_work_with_its_need(tmp_
         await expect(row).to_contain_text("stage T1 DEV")
         await expect(page.locator("#open-work")).to_contain_text("No work waits for an agent.")
         await row.locator("a").click()
-        await expect(page.locator("#run-head h1")).to_contain_text(lease.assignment.run_id)
+        await expect(page.locator("#run-head .id").first).to_have_text(lease.assignment.run_id)
 
 
 async def test_the_router_marks_the_words_that_decided(tmp_path: Path, browser: Browser) -> None:
@@ -103,8 +103,8 @@ async def hostile_run(here: Console) -> str:
 
 
 async def calm(page: Page, where: str) -> None:
-    """Nothing ran, nothing sticks out."""
-    await page.wait_for_timeout(400)
+    """Nothing ran, nothing became an element that could run, nothing sticks out."""
+    await painted(page)
     assert await page.evaluate(
         "() => window.owned === undefined && !document.querySelector('main img, main script')"
     ), where
@@ -141,7 +141,7 @@ async def test_hostile_strings_stay_strings(tmp_path: Path, browser: Browser, si
         await expect(page.get_by_role("alert")).to_contain_text("no run")
         await calm(page, "missing")
         assert rival.question.kind == runs.QUESTION_KIND_CONFLICT
-        view.problems[:] = [problem for problem in view.problems if "404" not in problem]
+        forgive(view, "404")
 
 
 async def serious(page: Page, where: str) -> list[str]:
@@ -166,10 +166,10 @@ async def test_nobody_is_kept_out(tmp_path: Path, browser: Browser, scheme: Any)
         found: list[str] = []
         for path in ("/runs", f"/runs/{done.id}", "/people", "/agents", "/router"):
             page = await view.open(here, path)
-            await expect(page.locator("main h1").first).to_be_visible()
-            await page.wait_for_timeout(500)
+            await loaded(page, path)
             if path == "/people":
-                await page.get_by_role("button", name="clarified").click()
+                await page.get_by_role("button", name="clarify").click()
+                await expect(page.locator("dialog")).to_be_visible()
             found += await serious(page, path)
         assert not found, "\n".join(found)
 
@@ -204,4 +204,4 @@ async def test_where_tokens_are_asked_for_a_person_signs_in(tmp_path: Path, brow
         await page.get_by_role("button", name="cancel", exact=True).click()
         await page.get_by_role("button", name="Confirm").click()
         await expect(page.locator("dialog .problem")).to_contain_text("operator")
-        view.problems[:] = [problem for problem in view.problems if "401" not in problem and "403" not in problem]
+        forgive(view, "401", "403")

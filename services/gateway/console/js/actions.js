@@ -6,12 +6,19 @@ import { plain, word } from "./words.js";
 
 // For each answer: what it leads to, and which words go with it.
 const ANSWERS = {
-  RESUME_YES: { then: "The unfinished work is taken up; this message is kept as the next epic." },
-  RESUME_NO: { then: "The unfinished work stays where it is; the run goes on with its own message." },
+  RESUME_YES: {
+    title: "resume it",
+    then: "The unfinished work is taken up; this message is kept as the next epic.",
+  },
+  RESUME_NO: {
+    title: "leave it",
+    then: "The unfinished work stays where it is; the run goes on with its own message.",
+  },
   SWITCH: { then: "The other run of the session is parked (its work stays resumable); this one goes on." },
   KEEP: { then: "This run is stored for later and ends; the other one goes on undisturbed." },
   MERGE: { then: "This message is handed to the other run as a change of requirement; this run ends." },
   CLARIFIED: {
+    title: "clarify",
     then: "The run goes on with what you write here instead of its message.",
     text: "What was meant",
     confidence: true,
@@ -103,8 +110,36 @@ export function planActions(status) {
   return PLAN_ACTIONS.filter((action) => action.when.includes(word(status)));
 }
 
+function ruleOf(kind) {
+  return { title: plain(kind), then: "The answer is given.", ...ANSWERS[word(kind)] };
+}
+
+// One line for each thing that can be done: the button, and what comes of it.
+export function choices(all) {
+  return h(
+    "ul",
+    { class: "choices" },
+    all.map(({ title, then, style, act }) =>
+      h("li", {}, h("button", { type: "button", class: style, onclick: act }, title), h("span", { class: "dim" }, then)),
+    ),
+  );
+}
+
+export function answerChoices(run, style = "") {
+  return run.question.takes.map((kind) => {
+    const { title, then } = ruleOf(kind);
+    return { title, then, style, act: () => askAnswer(run, kind) };
+  });
+}
+
+const CANCELLED = "The run ends for good: its assignments, pipelines and workflow are cancelled. What was accepted so far stays.";
+
+export function cancelChoice(run, title) {
+  return { title, then: CANCELLED, style: "danger", act: () => askCancel(run) };
+}
+
 export function askAnswer(run, kind) {
-  const rule = ANSWERS[word(kind)] ?? { then: "The answer is given." };
+  const rule = ruleOf(kind);
   const { question } = run;
   const fields = [
     rule.text &&
@@ -121,7 +156,7 @@ export function askAnswer(run, kind) {
       field("confidence", "How sure you are, 0 to 1", { type: "number", value: "1", step: "0.05", min: "0", max: "1" }),
     rule.budget && budgetFields(run),
   ];
-  return dialog(`Answer: ${plain(kind)}`, rule.then, fields, async (values) => {
+  return dialog(rule.title, rule.then, fields, async (values) => {
     const sent = {
       run_id: run.id,
       question_id: question.id,
@@ -133,16 +168,14 @@ export function askAnswer(run, kind) {
     if (rule.confidence) sent.confidence = Number(values.confidence);
     if (rule.budget) sent.budget = budgetOf(values);
     await change(ORCHESTRATOR, "Answer", sent);
-    toast(`Answered: ${plain(kind)}`, "good");
+    toast(`Answered: ${rule.title}`, "good");
   });
 }
 
 export function askCancel(run) {
-  const then =
-    "The run ends for good: its assignments, pipelines and workflow are cancelled. What was accepted so far stays.";
   return dialog(
     "Cancel the run",
-    then,
+    CANCELLED,
     [field("reason", "Why", {})],
     async ({ reason }) => {
       await change(ORCHESTRATOR, "CancelRun", { run_id: run.id, reason });

@@ -1,44 +1,28 @@
 // Who works on what, since when, and who was not heard of.
 
 import { AGENTS, all } from "./api.js";
-import { chip, h, link, replace } from "./dom.js";
-import { age, clock, plain, shortId, tone, word } from "./words.js";
+import { ago, chip, h, keepCards, link, replace, section, table } from "./dom.js";
+import { glance } from "./feed.js";
+import { poll } from "./watch.js";
+import { plain, shortId, tone, word } from "./words.js";
 
 const LOOK_AGAIN = 1500;
+const AGENT_COLUMNS = ["Agent", "State", "Can do", "Works on", "Last heard of"];
+const WORK_COLUMNS = ["Run", "For", "Needs", "Attempt", "Waits"];
 const LIVE = ["ASSIGNMENT_STATE_OPEN", "ASSIGNMENT_STATE_LEASED"];
 
 export async function show(main, { signal }) {
   document.title = "Agents · Pointsman";
+  glance(signal);
   const agents = h("tbody", {});
   const open = h("tbody", {});
   replace(
     main,
     h("h1", {}, "Agents"),
-    table("agents", "Agents", ["Agent", "State", "Can do", "Works on", "Heard of"], agents),
-    h("h2", {}, "Work that waits for an agent"),
-    table("open-work", "Open work", ["Run", "For", "Needs", "Attempt", "Waits"], open),
+    section("known", "Who is there", table("agents", "Agents", AGENT_COLUMNS, agents)),
+    section("waiting", "Work that waits for an agent", table("open-work", "Open work", WORK_COLUMNS, open)),
   );
-  const refresh = () => load(agents, open, signal).catch(() => {});
-  await load(agents, open, signal);
-  const timer = setInterval(() => document.hidden || refresh(), LOOK_AGAIN);
-  signal.addEventListener("abort", () => clearInterval(timer));
-}
-
-function table(id, label, titles, body) {
-  const head = h(
-    "thead",
-    {},
-    h(
-      "tr",
-      {},
-      titles.map((title) => h("th", { scope: "col" }, title)),
-    ),
-  );
-  return h(
-    "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-    h("table", { id }, head, body),
-  );
+  await poll(LOOK_AGAIN, signal, () => load(agents, open, signal));
 }
 
 async function load(agents, open, signal) {
@@ -47,19 +31,25 @@ async function load(agents, open, signal) {
     all(AGENTS, "ListAssignments", { states: LIVE }, "assignments"),
   ]);
   if (signal.aborted) return;
-  const held = Map.groupBy ? Map.groupBy(work.filter(isHeld), (one) => one.agent_id) : grouped(work.filter(isHeld));
+  const held = grouped(work.filter(isHeld));
   const order = { WORKING: 0, LOST: 1, IDLE: 2 };
   const sorted = known.sort(
     (one, other) => order[word(one.state)] - order[word(other.state)] || (one.id < other.id ? -1 : 1),
   );
-  replace(
-    agents,
-    sorted.length
-      ? sorted.map((agent) => agentRow(agent, held.get(agent.id) ?? []))
-      : empty(5, "No agent has ever polled. Start one with: pointsman agent"),
-  );
+  const rows = sorted.map((agent) => ({ agent, work: held.get(agent.id) ?? [] }));
+  keepCards(agents, rows, version, agentRow, empty(5, "No agent has ever polled. Start one with: pointsman agent"));
+  rows.forEach(({ agent }, place) => hear(agents.children[place], agent));
   const waiting = work.filter((one) => !isHeld(one));
-  replace(open, waiting.length ? waiting.map(openRow) : empty(5, "No work waits for an agent."));
+  keepCards(open, waiting, JSON.stringify, openRow, empty(5, "No work waits for an agent."));
+}
+
+// Rows stay as they are while only the time of the last word changes: what has the focus keeps it.
+function version({ agent, work }) {
+  return JSON.stringify([{ ...agent, last_seen_at: "" }, work]);
+}
+
+function hear(row, agent) {
+  replace(row.lastElementChild, agent.last_seen_at ? [ago(agent.last_seen_at), " ago"] : "never");
 }
 
 function isHeld(assignment) {
@@ -76,7 +66,7 @@ function empty(columns, text) {
   return h("tr", {}, h("td", { colspan: columns, class: "empty" }, text));
 }
 
-function agentRow(agent, work) {
+function agentRow({ agent, work }) {
   return h(
     "tr",
     { "data-agent": agent.id },
@@ -87,10 +77,10 @@ function agentRow(agent, work) {
       "td",
       {},
       work.length
-        ? work.map((one) => h("p", {}, about(one), h("span", { class: "dim" }, ` for ${age(one.created_at)}`)))
-        : "",
+        ? work.map((one) => h("p", {}, about(one), h("span", { class: "dim" }, " for ", ago(one.created_at))))
+        : h("span", { class: "dim" }, "nothing"),
     ),
-    h("td", { title: clock(agent.last_seen_at) }, agent.last_seen_at ? `${age(agent.last_seen_at)} ago` : ""),
+    h("td", { class: "dim" }),
   );
 }
 
@@ -102,7 +92,7 @@ function openRow(one) {
     h("td", {}, [plain(one.purpose), one.task_id, one.stage].filter(Boolean).join(" ")),
     h("td", {}, plain(one.capability), one.repository?.id ? ` with repository ${shortId(one.repository.id)}` : ""),
     h("td", {}, String(one.attempt)),
-    h("td", {}, age(one.created_at)),
+    h("td", {}, ago(one.created_at)),
   );
 }
 

@@ -72,20 +72,18 @@ export async function change(service, method, request) {
 }
 
 // A small page first, so that there is something to see, then large ones.
-export async function* pages(service, method, request, items) {
+export async function* pages(service, method, request) {
   let token = "";
   do {
-    const answer = await call(service, method, {
-      ...request,
-      page: { page_size: token ? 1000 : 100, page_token: token },
-    });
-    yield answer[items];
+    const page = { page_size: token ? 1000 : 100, page_token: token };
+    const answer = await call(service, method, { ...request, page });
+    yield answer;
     token = answer.next_page_token;
   } while (token);
 }
 
 export async function all(service, method, request, items) {
   const found = [];
-  for await (const page of pages(service, method, request, items)) found.push(...page);
+  for await (const page of pages(service, method, request)) found.push(...page[items]);
   return found;
 }

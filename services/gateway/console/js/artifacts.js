@@ -1,7 +1,7 @@
 // What was handed over: plans, research, designs, and stored bodies by their digest.
 
 import { ARTIFACTS, headers } from "./api.js";
-import { h, toast } from "./dom.js";
+import { h, nothing, toast } from "./dom.js";
 import { events } from "./watch.js";
 import { clock, parsed, shortId, snake } from "./words.js";
 
@@ -30,8 +30,19 @@ export function artifactsView(transitions) {
         body: snake(parsed(text)),
       });
   }
-  if (rows.length === 0) return [h("p", { class: "empty" }, "Nothing has been handed over yet.")];
-  return rows.reverse().map(row);
+  if (rows.length === 0) return [nothing("Nothing has been handed over yet.")];
+  const [latest, earlier] = split(rows.reverse());
+  if (earlier.length === 0) return latest.map(row);
+  const more = h("details", { class: "earlier" }, h("summary", {}, `${earlier.length} earlier`), earlier.map(row));
+  return [...latest.map(row), more];
+}
+
+// Newest first: the latest of each kind, and those that it took the place of.
+function split(rows) {
+  const seen = new Set();
+  const isLatest = (one) => !seen.has(`${one.title} ${one.about}`) && seen.add(`${one.title} ${one.about}`);
+  const latest = rows.filter(isLatest);
+  return [latest, rows.filter((one) => !latest.includes(one))];
 }
 
 function row({ seq, at, title, about, body }) {
@@ -39,8 +50,8 @@ function row({ seq, at, title, about, body }) {
   return h(
     "details",
     { class: "artifact", "data-seq": seq },
-    h("summary", {}, h("strong", {}, title), ` ${about} `, h("span", { class: "dim" }, clock(at))),
-    texts(body).map(([name, text]) => [h("h4", {}, name), h("pre", {}, text)]),
+    h("summary", {}, h("strong", {}, title), ` ${about} `, h("span", { class: "dim" }, `#${seq}, ${clock(at)}`)),
+    texts(body).map(([name, text]) => [h("h4", {}, name), h("pre", { tabindex: "0" }, text)]),
     stored.map((one) =>
       h(
         "p",

@@ -1,132 +1,152 @@
-// What was claimed, beside what supports it and what the verifier and the reviewer said.
+// What was claimed, beside what supports it, what the verifier found and who judged it how.
 
-import { chip, h } from "./dom.js";
-import { parsed, plain, shortId, snake, tone, word } from "./words.js";
+import { ago, chip, h, nothing } from "./dom.js";
+import { plain, shortId, tone, word } from "./words.js";
 
-// The latest work of each task and every word about it, from the journal.
-export function gathered(transitions) {
-  const works = new Map();
-  for (const one of transitions) {
-    const data = parsed(one.payload_json);
-    if (one.event === "work_handed_in")
-      works.set(data.task_id, {
-        task: data.task_id,
-        author: data.work.author,
-        result: snake(parsed(data.work.document)),
-        findings: new Map(),
-        criteria: [],
-        verdicts: [],
-      });
-    else if (one.event === "task_judged") works.get(data.task_id)?.verdicts.push(data);
-    else if (one.event === "wave_verified") verified(works, snake(parsed(data.document)));
-  }
-  return [...works.values()];
-}
+const MOST_FILES = 500;
+const JUDGED = { accepted: "good", rejected: "bad" };
 
-function verified(works, report) {
-  for (const finding of report.tasks ?? []) {
-    const work = works.get(finding.task_id);
-    if (!work) continue;
-    for (const claim of finding.claims ?? []) work.findings.set(claim.claim_id, claim);
-    work.criteria = finding.criteria ?? [];
-  }
-}
-
-export function claimsView(transitions) {
-  const works = gathered(transitions);
-  if (works.length === 0) return [h("p", { class: "empty" }, "Nothing has been claimed yet.")];
-  return works.map((work) =>
-    h(
-      "article",
-      { class: "work", "data-task": work.task },
-      h("h3", {}, "Task ", h("code", {}, work.task), h("span", { class: "dim" }, ` by ${work.author}`)),
-      (work.result.claims ?? []).map((claim) => claimRow(claim, work)),
-      work.criteria.length ? criteriaRow(work.criteria) : null,
-      work.verdicts.length ? h("p", {}, "Said about it: ", work.verdicts.map(verdict)) : null,
-      files(work.result.changed_files ?? []),
-    ),
+// The latest attempt at each task in full, earlier ones folded away below it.
+export function claimsView(attempts) {
+  if (attempts.length === 0) return [nothing("Nothing has been claimed yet.")];
+  const byTask = new Map();
+  for (const one of attempts) byTask.set(one.task_id, [one, ...(byTask.get(one.task_id) ?? [])]);
+  return [...byTask.values()].map(([latest, ...earlier]) =>
+    h("article", { class: "work", "data-task": latest.task_id }, attemptView(latest), earlierView(earlier)),
   );
 }
 
-function claimRow(claim, work) {
-  const evidence = (work.result.evidence ?? []).filter((one) => (claim.evidence_ids ?? []).includes(one.id));
-  const finding = work.findings.get(claim.id);
-  const status = finding ? word(finding.status) : evidence.length ? "not verified yet" : "MISSING";
+function earlierView(earlier) {
+  if (earlier.length === 0) return null;
+  return h(
+    "details",
+    { class: "earlier" },
+    h("summary", {}, earlier.length === 1 ? "1 earlier attempt" : `${earlier.length} earlier attempts`),
+    earlier.map((one) => h("div", { class: "attempt" }, attemptView(one))),
+  );
+}
+
+function attemptView(attempt) {
+  const { work, finding } = attempt;
+  const claims = work?.claims ?? [];
+  return [
+    h(
+      "h3",
+      {},
+      chip(attempt.status, tone(attempt.status)),
+      ` ${attempt.name} `,
+      h("span", { class: "dim" }, about(attempt), attempt.started_at ? [", ", ago(attempt.started_at), " ago"] : null),
+    ),
+    claims.map((claim) => claimRow(claim, attempt)),
+    claims.length ? null : h("p", { class: "dim" }, attempt.author ? "Nothing was claimed." : "No work was handed in."),
+    criteria(attempt),
+    (finding?.conflicts ?? []).length ? h("p", {}, chip("conflicts", "bad"), ` ${finding.conflicts.join(", ")}`) : null,
+    judgements(attempt.judgements),
+    setbacks(attempt.setbacks),
+    files(work?.changed_files ?? []),
+  ];
+}
+
+function about({ task_id: task, attempt, author }) {
+  return [task, attempt > 1 ? `attempt ${attempt}` : "", author ? `by ${author}` : ""].filter(Boolean).join(", ");
+}
+
+function claimRow(claim, { work, finding, status: outcome }) {
+  const evidence = work.evidence.filter((one) => claim.evidence_ids.includes(one.id));
+  const found = finding?.claims.find((one) => one.claim_id === claim.id);
+  const open = outcome === "running" ? "not verified yet" : "not verified";
+  const status = found ? word(found.status) : evidence.length ? open : "MISSING";
   return h(
     "div",
     { class: "claim", "data-claim": claim.id },
     h(
       "div",
       { class: "said" },
-      h("p", {}, chip(plain(status), finding || !evidence.length ? tone(status) : "dim"), " ", claim.statement),
+      h("p", {}, chip(plain(status), found || !evidence.length ? tone(status) : "dim"), " ", claim.statement),
       h(
         "p",
         { class: "dim" },
         `claim ${claim.id}`,
-        (claim.criterion_ids ?? []).length ? `, for ${claim.criterion_ids.join(", ")}` : "",
+        claim.criterion_ids.length ? `, for ${claim.criterion_ids.join(", ")}` : "",
       ),
-      finding?.detail ? h("p", { class: "dim" }, finding.detail) : null,
+      found?.detail ? h("p", { class: "dim" }, found.detail) : null,
     ),
-    h(
-      "div",
-      { class: "proof" },
-      evidence.length ? evidence.map(evidenceCard) : h("p", { class: "empty" }, "no evidence"),
-    ),
+    h("div", { class: "proof" }, evidence.length ? evidence.map(evidenceCard) : nothing("no evidence")),
   );
 }
 
 function evidenceCard(one) {
   const kind = word(one.kind);
-  const subject = one.command?.join(" ") || one.path || one.url || "";
+  const subject = one.command.join(" ") || one.path || one.url;
   const exit = kind === "COMMAND" ? chip(`exit ${one.exit_code ?? 0}`, one.exit_code ? "bad" : "good") : null;
+  const marks = [
+    one.digest && `sha256 ${shortId(one.digest)}`,
+    one.tree_hash && `tree ${shortId(one.tree_hash)}`,
+    one.captured_at,
+  ];
   return h(
     "div",
     { class: "evidence" },
     h("p", {}, chip(plain(kind), "dim"), " ", exit, " ", h("code", {}, subject)),
-    one.excerpt ? h("pre", {}, one.excerpt) : null,
-    h(
-      "p",
-      { class: "dim" },
-      [
-        one.digest && `sha256 ${shortId(one.digest)}`,
-        one.tree_hash && `tree ${shortId(one.tree_hash)}`,
-        one.captured_at,
-      ]
-        .filter(Boolean)
-        .join(" · "),
-    ),
+    one.excerpt ? h("pre", { tabindex: "0" }, one.excerpt) : null,
+    h("p", { class: "dim" }, marks.filter(Boolean).join(" · ")),
   );
 }
 
-function criteriaRow(criteria) {
+// Every criterion of the plan, with what the verifier's own run of it gave.
+function criteria({ acceptance_criteria: wanted, finding }) {
+  const found = new Map((finding?.criteria ?? []).map((one) => [one.criterion_id, one]));
+  if (wanted.length === 0 && found.size === 0) return null;
+  const known = wanted.length ? wanted : [...found.keys()].map((id) => ({ id, statement: "", required: true }));
   return h(
     "ul",
     { class: "criteria" },
-    criteria.map((one) =>
+    known.map((one) => criterion(one, found.get(one.id))),
+  );
+}
+
+function criterion({ id, statement, required }, found) {
+  const mark = found
+    ? chip(found.passed ? "passed" : "failed", found.passed ? "good" : "bad")
+    : chip(required ? "required" : "wanted", "dim");
+  return h(
+    "li",
+    { "data-criterion": id },
+    mark,
+    ` ${id} ${statement} `,
+    found?.detail ? h("span", { class: "dim" }, found.detail) : null,
+    found?.evidence ? evidenceCard(found.evidence) : null,
+  );
+}
+
+function judgements(all) {
+  if (all.length === 0) return null;
+  return h(
+    "ul",
+    { class: "judgements" },
+    all.map((one) =>
       h(
         "li",
         {},
-        chip(one.passed ? "passed" : "failed", one.passed ? "good" : "bad"),
-        ` criterion ${one.criterion_id} `,
-        one.detail ? h("span", { class: "dim" }, one.detail) : null,
+        chip(`${one.judge}: ${one.verdict}`, JUDGED[one.verdict] ?? "dim"),
+        one.reason ? ` ${one.reason}` : "",
       ),
     ),
   );
 }
 
-function verdict(one) {
-  const text =
-    one.accepted === true
-      ? "accepts"
-      : one.accepted === false
-        ? one.replan
-          ? "asks for a new plan"
-          : "rejects"
-        : "leaves it open";
-  return [
-    chip(`${one.judge} ${text}`, one.accepted === true ? "good" : one.accepted === false ? "bad" : "dim"),
-    one.reason ? h("span", { class: "dim" }, ` ${one.reason} `) : " ",
-  ];
+function setbacks(all) {
+  if (all.length === 0) return null;
+  return h(
+    "details",
+    {},
+    h("summary", {}, all.length === 1 ? "1 setback" : `${all.length} setbacks`),
+    h(
+      "ul",
+      {},
+      all.map((one) => h("li", {}, `${one.stage} ${one.agent_id}: `, h("span", { class: "dim" }, one.reason))),
+    ),
+  );
 }
 
 function files(changed) {
@@ -134,12 +154,12 @@ function files(changed) {
   return h(
     "details",
     {},
-    h("summary", {}, `${changed.length} changed files`),
+    h("summary", {}, changed.length === 1 ? "1 changed file" : `${changed.length} changed files`),
     h(
       "ul",
       {},
       changed
-        .slice(0, 500)
+        .slice(0, MOST_FILES)
         .map((one) => h("li", {}, h("code", {}, one.path), h("span", { class: "dim" }, ` ${plain(one.change)}`))),
     ),
   );

@@ -5,7 +5,7 @@ import { curve, ranks, snake } from "./layout.js";
 import { age, plain, tone, word } from "./words.js";
 
 const BOX = { halfWidth: 64, halfHeight: 27 };
-const CELL = { cellWidth: 168, cellHeight: 76 };
+const CELL = { cellWidth: 168, cellHeight: 76, spread: false };
 
 export function pipelineView(pipeline, width) {
   const stages = pipeline.stages.map((stage) => ({ ...stage, id: stage.node.stage }));

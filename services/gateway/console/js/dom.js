@@ -1,5 +1,7 @@
 // Elements from data. Text always goes through text nodes: nothing that anybody wrote is ever read as markup.
 
+import { age, clock } from "./words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 export function h(tag, properties, ...children) {
@@ -35,6 +37,37 @@ export function chip(text, tone) {
   return h("span", { class: `chip ${tone ?? ""}` }, text);
 }
 
+// How long ago something was; it grows by itself, so that nothing has to be drawn again for it.
+export function ago(timestamp) {
+  return h("time", { datetime: timestamp, title: clock(timestamp), "data-age": "" }, age(timestamp));
+}
+
+export function tick() {
+  for (const time of document.querySelectorAll("time[data-age]")) {
+    const text = age(time.dateTime);
+    if (time.textContent !== text) time.textContent = text;
+  }
+}
+
+export function gauge(share) {
+  const fill = h("span", { class: share >= 0.8 ? "fill full" : "fill" });
+  fill.style.width = `${Math.min(100, 100 * share)}%`;
+  return h("span", { class: "gauge", "aria-hidden": "true" }, fill);
+}
+
+export function table(id, label, titles, body) {
+  const head = titles.map((title) => h("th", { scope: "col" }, title));
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+    h("table", { id }, h("thead", {}, h("tr", {}, head)), body),
+  );
+}
+
+export function nothing(...children) {
+  return h("p", { class: "empty" }, children);
+}
+
 export function section(id, title, ...children) {
   return h(
     "section",
@@ -55,7 +88,7 @@ export function toast(text, tone) {
 }
 
 // Cards for items; those whose key is still there stay as they are, with their focus and their open dialogs.
-export function keepCards(holder, items, key, make, nothing) {
+export function keepCards(holder, items, key, make, otherwise) {
   const kept = new Map([...holder.children].map((card) => [card.dataset.version, card]));
   const cards = items.map((item) => {
     const card = kept.get(key(item)) ?? make(item);
@@ -63,7 +96,7 @@ export function keepCards(holder, items, key, make, nothing) {
     return card;
   });
   const same = cards.length === holder.children.length && cards.every((one, place) => holder.children[place] === one);
-  if (cards.length === 0) replace(holder, h("p", { class: "empty" }, nothing));
+  if (cards.length === 0) replace(holder, typeof otherwise === "string" ? nothing(otherwise) : otherwise);
   else if (!same) replace(holder, cards);
 }
 

@@ -1,11 +1,14 @@
 // The runs as they are and as they change: pages first, then every transition of the store.
 
-import { call, headers, ORCHESTRATOR, pages } from "./api.js";
+import { call, ORCHESTRATOR, pages } from "./api.js";
 import { debounce } from "./dom.js";
-import { events, watch } from "./watch.js";
+import { watch } from "./watch.js";
+import { ENDED, RUN_STATES } from "./words.js";
 
 const AT_ONCE = 8;
 const REDRAW = 80;
+const GLANCE = 5000;
+export const LIVE = RUN_STATES.filter((state) => !ENDED.has(state)).map((state) => `RUN_STATE_${state}`);
 
 export class RunFeed {
   constructor({ filter, signal, onChange }) {
@@ -26,12 +29,12 @@ export class RunFeed {
 
   async start() {
     let first = true;
-    for await (const page of pages(ORCHESTRATOR, "ListRuns", this.filter, "runs")) {
+    for await (const page of pages(ORCHESTRATOR, "ListRuns", this.filter)) {
       if (this.signal.aborted) return;
-      for (const run of page) this.runs.set(run.id, run);
+      for (const run of page.runs) this.runs.set(run.id, run);
       if (first) {
         this.draw(this);
-        this.follow(page);
+        this.follow(page.newest_position ?? 0);
       } else this.changed();
       first = false;
     }
@@ -39,8 +42,7 @@ export class RunFeed {
     this.changed();
   }
 
-  async follow(page) {
-    const position = await latestPosition(page, this.signal);
+  async follow(position) {
     const onItem = (item) => {
       this.dirty.add(item.transition.run_id || item.transition.entity_id);
       this.refresh();
@@ -83,25 +85,25 @@ function byAge(one, other) {
   return one.id < other.id ? 1 : -1;
 }
 
-// Where the store's journal was when this page of runs was read, or a little before.
-async function latestPosition(page, signal) {
-  if (page.length === 0) return 0;
-  const newest = page.reduce((one, other) => (other.updated_at > one.updated_at ? other : one));
-  const query = new URLSearchParams({ run_id: newest.id, after_seq: String(Math.max(0, Number(newest.seq) - 1)) });
-  try {
-    const answer = await fetch(`/api/v1/${ORCHESTRATOR}/WatchRun?${query}`, { headers: headers(), signal });
-    for await (const event of events(answer.body)) {
-      if (event.kind === "message" && event.data) return JSON.parse(event.data).transition.position;
-    }
-  } catch {
-    return 0;
-  }
-  return 0;
-}
-
 export function countPeople(runs) {
   const waiting = runs.filter((run) => run.question).length;
   const badge = document.getElementById("people-count");
   badge.textContent = String(waiting);
   badge.hidden = waiting === 0;
+}
+
+// On pages that do not list the runs: who waits for a person among the newest live ones, now and then.
+export function glance(signal) {
+  const look = async () => {
+    if (document.hidden) return;
+    const { runs } = await call(ORCHESTRATOR, "ListRuns", { states: LIVE, page: { page_size: 200 } }, signal);
+    if (!signal.aborted) countPeople(runs);
+  };
+  const quietly = () => look().catch(() => {});
+  const first = setTimeout(quietly, 400);
+  const timer = setInterval(quietly, GLANCE);
+  signal.addEventListener("abort", () => {
+    clearTimeout(first);
+    clearInterval(timer);
+  });
 }

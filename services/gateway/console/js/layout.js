@@ -29,9 +29,10 @@ function forward(nodes, next) {
   return order;
 }
 
-// Ranks from left to right, then back from right to left below, as wide as there is room.
-export function snake(nodes, rank, width, { cellWidth, cellHeight }) {
-  const columns = Math.max(2, Math.floor(width / cellWidth));
+// Ranks from left to right, then back from right to left below, over all the room that there is.
+export function snake(nodes, rank, width, { cellWidth: least, cellHeight, spread = true }) {
+  const columns = Math.max(2, Math.floor(width / least));
+  const cellWidth = spread ? Math.max(least, width / columns) : least;
   const layers = [];
   for (const node of nodes) (layers[rank.get(node)] ??= []).push(node);
   const places = new Map();

@@ -4,8 +4,8 @@ import { h, replace, svg } from "./dom.js";
 import { curve, ranks, snake } from "./layout.js";
 import { word } from "./words.js";
 
-const BOX = { halfWidth: 66, halfHeight: 15 };
-const CELL = { cellWidth: 158, cellHeight: 46 };
+const WIDE = { halfWidth: 66, halfHeight: 15, cellWidth: 158, cellHeight: 46 };
+const NARROW = { halfWidth: 51, halfHeight: 13, cellWidth: 114, cellHeight: 40 };
 const FROM_ANYWHERE = new Set(["cancel", "fatal_error", "requirement_changed"]);
 
 export class MachineView {
@@ -19,7 +19,9 @@ export class MachineView {
     }));
     this.terminal = new Set(machine.terminal.map(word));
     this.element = h("div", { class: "graph", id: "machine-graph" });
-    this.way = h("ol", { class: "way", "aria-label": "The way taken" });
+    this.steps = h("ol", { class: "way", "aria-label": "The way taken" });
+    this.length = h("summary", {});
+    this.way = h("details", {}, this.length, this.steps);
     this.rank = ranks(
       this.states,
       this.main.map((row) => [row.source, row.target]),
@@ -34,20 +36,28 @@ export class MachineView {
 
   draw(current, transitions) {
     const width = this.element.clientWidth || 1000;
-    const { places, width: across, height } = snake(this.states, this.rank, width, CELL);
+    const size = width < 600 ? NARROW : WIDE;
+    const { places, width: across, height } = snake(this.states, this.rank, width, size);
     const taken = count(transitions);
     const moves = transitions.filter(isMove);
     const latest = moves.at(-1);
     const lines = this.edges(taken).map(([source, target, events]) =>
-      edge(places, source, target, events, taken, latest),
+      edge({ places, size, taken, latest }, source, target, events),
     );
     const boxes = this.states.map((state) =>
-      box(state, places.get(state), { current, visited: moves, terminal: this.terminal }),
+      box(state, places.get(state), { current, visited: moves, terminal: this.terminal, size }),
     );
     const about = `The machine with ${this.states.length} states; the run is in ${current} after ${moves.length} moves.`;
     const picture = svg(
       "svg",
-      { viewBox: `0 0 ${across} ${height}`, width: across, height, role: "img", "aria-label": about },
+      {
+        viewBox: `0 0 ${across} ${height}`,
+        width: across,
+        height,
+        role: "img",
+        "aria-label": about,
+        class: size === NARROW ? "narrow" : undefined,
+      },
       marker(),
       lines,
       boxes,
@@ -62,7 +72,8 @@ export class MachineView {
     const items = shown.map((move) =>
       h("li", { title: move.event }, h("span", { class: "dim" }, `${move.event} → `), move.to_state),
     );
-    replace(this.way, skipped ? h("li", { class: "dim" }, `${skipped} moves before`) : null, items);
+    this.length.textContent = moves.length === 1 ? "The way taken: 1 move" : `The way taken: ${moves.length} moves`;
+    replace(this.steps, skipped ? h("li", { class: "dim" }, `${skipped} moves before`) : null, items);
   }
 
   // Every edge of the table, the ones from anywhere only where the run went along them.
@@ -111,7 +122,7 @@ function marker() {
   return svg("defs", {}, arrow("arrow"), arrow("arrow-way"));
 }
 
-function edge(places, source, target, events, taken, latest) {
+function edge({ places, size, taken, latest }, source, target, events) {
   const times = taken.get(`${source}>${target}`) ?? 0;
   const isLatest = latest && latest.from_state === source && latest.to_state === target;
   const from = places.get(source);
@@ -119,14 +130,14 @@ function edge(places, source, target, events, taken, latest) {
   const label =
     times > 1 ? svg("text", { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 - 4, class: "times" }, `${times}×`) : null;
   const line = svg("path", {
-    d: curve(from, to, { ...BOX, boxes: [...places.values()] }),
+    d: curve(from, to, { ...size, boxes: [...places.values()] }),
     class: `edge ${times ? "taken" : ""} ${isLatest ? "latest" : ""}`,
     "marker-end": `url(#${times ? "arrow-way" : "arrow"})`,
   });
   return svg("g", {}, svg("title", {}, `${source} → ${target}: ${events.join(", ")}`), line, label);
 }
 
-function box(state, place, { current, visited, terminal }) {
+function box(state, place, { current, visited, terminal, size }) {
   const been = visited.some((move) => move.from_state === state || move.to_state === state);
   const kind = state === current ? "now" : been ? "been" : "";
   return svg(
@@ -136,7 +147,13 @@ function box(state, place, { current, visited, terminal }) {
       "data-state": state,
       transform: `translate(${place.x} ${place.y})`,
     },
-    svg("rect", { x: -BOX.halfWidth, y: -BOX.halfHeight, width: 2 * BOX.halfWidth, height: 2 * BOX.halfHeight, rx: 7 }),
+    svg("rect", {
+      x: -size.halfWidth,
+      y: -size.halfHeight,
+      width: 2 * size.halfWidth,
+      height: 2 * size.halfHeight,
+      rx: 7,
+    }),
     svg("text", { y: 4 }, state),
   );
 }

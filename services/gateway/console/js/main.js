@@ -1,7 +1,7 @@
 // Which page is shown for which address, and what every page shares.
 
 import { signIn } from "./api.js";
-import { h, replace } from "./dom.js";
+import { h, replace, tick } from "./dom.js";
 import { show as showAgents } from "./agents.js";
 import { show as showPeople } from "./people.js";
 import { show as showRouter } from "./router.js";
@@ -110,4 +110,5 @@ document.getElementById("live").textContent = "ready";
 document.addEventListener("click", onClick);
 addEventListener("popstate", show);
 theme();
+setInterval(() => document.hidden || tick(), 1000);
 show();

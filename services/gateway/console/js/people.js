@@ -1,13 +1,13 @@
 // Everything that waits for a person, on one page: the question, what each answer leads to, and the button.
 
-import { askAnswer, askCancel } from "./actions.js";
-import { chip, h, keepCards, link, replace } from "./dom.js";
-import { countPeople, RunFeed } from "./feed.js";
+import { answerChoices, cancelChoice, choices } from "./actions.js";
+import { ago, chip, h, keepCards, link, replace } from "./dom.js";
+import { countPeople, LIVE, RunFeed } from "./feed.js";
 import { drawEpics, drawPipelines } from "./unowned.js";
-import { age, clock, ENDED, plain, RUN_STATES, shortId, word } from "./words.js";
+import { poll } from "./watch.js";
+import { plain, shortId, word } from "./words.js";
 
 const LOOK_AGAIN = 3000;
-const LIVE = RUN_STATES.filter((state) => !ENDED.has(state)).map((state) => `RUN_STATE_${state}`);
 
 export async function show(main, { signal }) {
   document.title = "Waits for a person · Pointsman";
@@ -18,20 +18,22 @@ export async function show(main, { signal }) {
     main,
     h("h1", {}, "Waits for a person"),
     questions,
-    h("h2", {}, "Epics that no run works on"),
-    epics,
-    h("h2", {}, "Escalated pipelines without a run"),
-    pipelines,
+    part("Epics that no run works on", epics),
+    part("Escalated pipelines without a run", pipelines),
   );
   const feed = new RunFeed({ filter: { states: LIVE }, signal, onChange: (now) => draw(questions, now) });
-  const reload = () => Promise.all([drawEpics(epics, signal, reload), drawPipelines(pipelines, signal, reload)]);
-  reload().catch(() => {});
-  const timer = setInterval(
-    () => document.hidden || document.querySelector("dialog") || reload().catch(() => {}),
-    LOOK_AGAIN,
-  );
-  signal.addEventListener("abort", () => clearInterval(timer));
+  const reload = async () => {
+    await Promise.all([drawEpics(epics, signal, reload), drawPipelines(pipelines, signal, reload)]);
+    for (const holder of [epics, pipelines]) holder.parentElement.hidden = !holder.querySelector(".card");
+  };
+  const look = async () => document.querySelector("dialog") || (await reload());
+  poll(LOOK_AGAIN, signal, look).catch(() => {});
   await feed.start();
+}
+
+// Parts without anything in them are not shown.
+function part(title, holder) {
+  return h("section", { hidden: true }, h("h2", {}, title), holder);
 }
 
 function draw(holder, feed) {
@@ -56,10 +58,6 @@ function card(run) {
         question.subjects.map((one) => h("code", { class: "subject" }, one)),
       )
     : null;
-  const buttons = question.takes.map((kind) =>
-    h("button", { type: "button", onclick: () => askAnswer(run, kind) }, plain(kind)),
-  );
-  const cancel = h("button", { type: "button", class: "danger", onclick: () => askCancel(run) }, "cancel the run");
   return h(
     "article",
     { class: "card" },
@@ -67,7 +65,7 @@ function card(run) {
       "div",
       { class: "bar" },
       chip(plain(question.kind), "ask"),
-      h("span", { class: "dim", title: clock(question.asked_at) }, `asked ${age(question.asked_at)} ago`),
+      h("span", { class: "dim" }, "asked ", ago(question.asked_at), " ago"),
     ),
     h("p", { class: "question" }, question.text),
     about,
@@ -79,6 +77,6 @@ function card(run) {
       ` in ${word(run.state)}: `,
       h("span", { class: "intent" }, run.intent.slice(0, 300)),
     ),
-    h("div", { class: "actions" }, buttons, cancel),
+    choices([...answerChoices(run), cancelChoice(run, "cancel the run")]),
   );
 }

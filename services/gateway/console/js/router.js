@@ -1,8 +1,9 @@
 // Try a text: which words decided, what follows from it; and how the decisions went over time.
 
 import { call, change, ROUTER } from "./api.js";
-import { chip, h, replace } from "./dom.js";
-import { age, plain, word } from "./words.js";
+import { ago, chip, h, nothing, replace, section, table } from "./dom.js";
+import { glance } from "./feed.js";
+import { plain, word } from "./words.js";
 
 const DAYS = 14;
 const DAY = 86400000;
@@ -39,13 +40,11 @@ export async function show(main, { signal }) {
   replace(
     main,
     h("h1", {}, "Router"),
-    form,
-    result,
-    h("h2", {}, "Over time"),
-    stats,
-    h("h2", {}, "Latest decisions"),
-    recent,
+    section("try", "Try a text", form, result),
+    section("over-time", "Over time", stats),
+    section("latest", "Latest decisions", recent),
   );
+  glance(signal);
   await reload();
 }
 
@@ -150,7 +149,7 @@ function bar(day, stats, most) {
 
 async function drawRecent(holder) {
   const { decisions } = await call(ROUTER, "ListDecisions", { page: { page_size: 50 } });
-  if (decisions.length === 0) return replace(holder, h("p", { class: "empty" }, "Nothing has been decided yet."));
+  if (decisions.length === 0) return replace(holder, nothing("Nothing has been decided yet."));
   const rows = decisions.map((one) =>
     h(
       "tr",
@@ -158,20 +157,9 @@ async function drawRecent(holder) {
       h("td", {}, chip(word(one.mode), word(one.mode) === "ACTION" ? "busy" : "dim")),
       h("td", {}, plain(one.confidence)),
       h("td", { class: "excerpt" }, one.text_excerpt),
-      h("td", {}, `${age(one.decided_at)} ago`),
+      h("td", { class: "dim" }, ago(one.decided_at), " ago"),
     ),
   );
-  const head = h(
-    "tr",
-    {},
-    ["Mode", "Confidence", "Text", "When"].map((title) => h("th", { scope: "col" }, title)),
-  );
-  return replace(
-    holder,
-    h(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Latest decisions" },
-      h("table", {}, h("thead", {}, head), h("tbody", {}, rows)),
-    ),
-  );
+  const titles = ["Mode", "Confidence", "Text", "When"];
+  return replace(holder, table("decisions", "Latest decisions", titles, h("tbody", {}, rows)));
 }

@@ -1,52 +1,49 @@
 // One run: where it is, what it did, what it waits for, and why anything of it may be believed.
 
-import { all, call, read, ORCHESTRATOR, PIPELINE, WORKFLOW } from "./api.js";
-import { askAnswer, askCancel, askChange } from "./actions.js";
+import { all, call, ORCHESTRATOR, PIPELINE, read, WORKFLOW } from "./api.js";
 import { artifactsView } from "./artifacts.js";
 import { claimsView } from "./claims.js";
-import { chip, debounce, h, replace, section } from "./dom.js";
+import { debounce, h, replace, section } from "./dom.js";
+import { glance } from "./feed.js";
+import { headView } from "./head.js";
 import { MachineView } from "./machine.js";
 import { TasksView } from "./tasks.js";
 import { drawWaterfall, TimelineView } from "./timeline.js";
 import { watch } from "./watch.js";
-import { age, clock, ENDED, plain, seconds, tone, word } from "./words.js";
+import { ENDED, word } from "./words.js";
 
 const REDRAW = 16;
 const LOOK_AGAIN = 2000;
-const EVIDENCE = new Set([
-  "work_handed_in",
-  "task_judged",
-  "wave_verified",
-  "planned",
-  "epic_resumed",
-  "researched",
-  "designed",
-]);
+const SAID = new Set(["work_handed_in", "task_judged", "wave_verified", "assignment_ended"]);
+const HANDED_OVER = new Set(["planned", "epic_resumed", "researched", "designed", "wave_verified"]);
+const FINISHED = new Set(["COMPLETED", "COMPLETED_WITH_FAILURES", "ABORTED", "CANCELLED"]);
+const PARTS = [
+  ["machine", "Machine"],
+  ["tasks", "Tasks"],
+  ["claims", "Claims"],
+  ["artifacts", "Artifacts"],
+  ["trace", "Trace"],
+  ["timeline", "Timeline"],
+];
 
+// Everything is asked for at once; the head is drawn as soon as it is known, the rest as it comes.
 export async function show(main, { signal, id }) {
-  document.title = `Run · Pointsman`;
-  const [{ run }, machine] = await Promise.all([
-    read(ORCHESTRATOR, "GetRun", { run_id: id }),
-    read(ORCHESTRATOR, "GetMachine"),
-  ]);
+  document.title = "Run · Pointsman";
+  const reading = Promise.all([read(ORCHESTRATOR, "GetRun", { run_id: id }), read(ORCHESTRATOR, "GetMachine")]);
+  const [{ run }, machine] = await reading;
   if (signal.aborted) return;
   const page = new RunPage(run, machine, signal);
   replace(main, page.element);
   page.draw();
+  performance.mark("first-view");
   page.start();
+  glance(signal);
 }
 
 class RunPage {
   constructor(run, machine, signal) {
-    Object.assign(this, {
-      run,
-      signal,
-      transitions: [],
-      planned: [],
-      pipelines: new Map(),
-      evidence: 0,
-      refreshing: false,
-    });
+    Object.assign(this, { run, signal, transitions: [], planned: [], attempts: [], pipelines: new Map() });
+    Object.assign(this, { said: 0, saidWhenRead: -1, handedOver: 0, drawn: {}, refreshing: false, again: false });
     this.head = h("div", { id: "run-head" });
     this.machine = new MachineView(machine);
     this.tasks = new TasksView();
@@ -71,25 +68,27 @@ class RunPage {
   }
 
   start() {
-    const onItem = ({ transition }) => {
-      this.transitions.push(transition);
-      if (EVIDENCE.has(transition.event)) this.evidence += 1;
-      if (Number(transition.seq) > Number(this.run.seq)) {
-        this.run = { ...this.run, state: `RUN_STATE_${transition.to_state}`, seq: transition.seq };
-        this.refresh();
-      }
-      this.redraw();
-    };
-    watch(ORCHESTRATOR, "WatchRun", { run_id: this.run.id, after_seq: 0 }, { onItem, signal: this.signal });
-    this.reload();
+    const request = { run_id: this.run.id, after_seq: 0 };
+    watch(ORCHESTRATOR, "WatchRun", request, { onItem: (item) => this.take(item.transition), signal: this.signal });
+    this.reloadRest().catch(() => this.refresh());
     const timer = setInterval(() => document.hidden || this.ended || this.reload(), LOOK_AGAIN);
-    const resized = debounce(() => this.draw(), 150);
-    addEventListener("resize", resized);
+    addEventListener("resize", this.redraw);
     this.signal.addEventListener("abort", () => {
       clearInterval(timer);
-      removeEventListener("resize", resized);
+      removeEventListener("resize", this.redraw);
       this.timeline.close();
     });
+  }
+
+  take(transition) {
+    this.transitions.push(transition);
+    if (SAID.has(transition.event)) this.said += 1;
+    if (HANDED_OVER.has(transition.event)) this.handedOver += 1;
+    if (Number(transition.seq) > Number(this.run.seq)) {
+      this.run = { ...this.run, state: `RUN_STATE_${transition.to_state}`, seq: transition.seq };
+      this.refresh();
+    }
+    this.redraw();
   }
 
   get ended() {
@@ -105,8 +104,7 @@ class RunPage {
     try {
       ({ run: this.run } = await call(ORCHESTRATOR, "GetRun", { run_id: this.run.id }, this.signal));
       this.redraw();
-      await Promise.all([this.reloadTasks(), this.reloadPipelines()]);
-      this.redraw();
+      await this.reloadRest();
     } catch (error) {
       if (!this.signal.aborted && error.reason !== "NOT_FOUND") setTimeout(() => this.refresh(), 1000);
     }
@@ -117,6 +115,11 @@ class RunPage {
     }
   }
 
+  async reloadRest() {
+    await Promise.all([this.reloadTasks(), this.reloadPipelines(), this.reloadClaims()]);
+    this.redraw();
+  }
+
   async reloadTasks() {
     if (!this.run.epic_id) return;
     this.planned = await all(WORKFLOW, "GetWorkflow", { workflow_id: this.run.epic_id }, "tasks").catch(
@@ -125,10 +128,7 @@ class RunPage {
   }
 
   async reloadPipelines() {
-    const finished = (id) =>
-      ["COMPLETED", "COMPLETED_WITH_FAILURES", "ABORTED", "CANCELLED"].includes(
-        word(this.pipelines.get(id)?.summary.state),
-      );
+    const finished = (id) => FINISHED.has(word(this.pipelines.get(id)?.summary.state));
     const wanted = this.run.tasks.map((task) => task.pipeline_id).filter((id) => id && !finished(id));
     await Promise.all(
       wanted.slice(0, 64).map(async (id) => {
@@ -138,114 +138,41 @@ class RunPage {
     );
   }
 
+  async reloadClaims() {
+    const { said } = this;
+    if (said === this.saidWhenRead) return;
+    this.attempts = await all(ORCHESTRATOR, "GetEvidence", { run_id: this.run.id }, "attempts");
+    this.saidWhenRead = said;
+  }
+
+  // Draw a part only where what it shows has changed: what has the focus, is open or is marked stays so.
   draw() {
-    replace(this.head, header(this.run));
-    this.machine.draw(word(this.run.state), this.transitions);
-    this.tasks.draw(this.run, this.planned, this.pipelines);
-    if (this.evidence !== this.drawnEvidence) {
-      this.drawnEvidence = this.evidence;
-      replace(this.claims, claimsView(this.transitions));
-      replace(this.artifacts, artifactsView(this.transitions));
-    }
-    drawWaterfall(this.trace, this.transitions);
-    this.timeline.draw(this.transitions);
+    const { run, transitions, drawn } = this;
+    const part = (name, value, work) => {
+      const now = JSON.stringify(value);
+      if (drawn[name] === now) return;
+      drawn[name] = now;
+      work();
+    };
+    const width = this.element.clientWidth;
+    part("head", run, () => replace(this.head, headView(run)));
+    part("machine", [run.state, transitions.length, width], () => this.machine.draw(word(run.state), transitions));
+    part("tasks", [run.tasks, this.planned, [...this.pipelines], width], () =>
+      this.tasks.draw(run, this.planned, this.pipelines),
+    );
+    part("claims", this.attempts, () => replace(this.claims, claimsView(this.attempts)));
+    part("artifacts", this.handedOver, () => replace(this.artifacts, artifactsView(transitions)));
+    part("trace", [transitions.length, this.ended || Math.floor(Date.now() / 1000)], () =>
+      drawWaterfall(this.trace, transitions),
+    );
+    this.timeline.draw(transitions);
   }
 }
 
 function contents() {
-  const parts = [
-    ["machine", "Machine"],
-    ["tasks", "Tasks"],
-    ["claims", "Claims"],
-    ["artifacts", "Artifacts"],
-    ["trace", "Trace"],
-    ["timeline", "Timeline"],
-  ];
   return h(
     "nav",
     { class: "contents", "aria-label": "Parts of the run" },
-    parts.map(([id, title]) => h("a", { href: `#${id}` }, title)),
-  );
-}
-
-function header(run) {
-  const state = word(run.state);
-  const ended = ENDED.has(state);
-  const buttons = ended
-    ? []
-    : [
-        (run.question?.takes ?? []).map((kind) =>
-          h("button", { type: "button", class: "primary", onclick: () => askAnswer(run, kind) }, plain(kind)),
-        ),
-        h("button", { type: "button", onclick: () => askChange(run) }, "change the requirement"),
-        h("button", { type: "button", class: "danger", onclick: () => askCancel(run) }, "cancel"),
-      ];
-  return [
-    h(
-      "div",
-      { class: "bar" },
-      h("h1", {}, chip(state, tone(state)), " ", h("span", { class: "id" }, run.id)),
-      h("div", { class: "actions" }, buttons),
-    ),
-    h("p", { class: "wanted" }, run.intent),
-    run.question
-      ? h("div", { class: "asked", role: "note" }, chip(plain(run.question.kind), "ask"), ` ${run.question.text}`)
-      : null,
-    facts(run),
-    run.residual_risks.length
-      ? h(
-          "details",
-          { open: true },
-          h("summary", {}, `${run.residual_risks.length} residual risks`),
-          h(
-            "ul",
-            {},
-            run.residual_risks.map((risk) =>
-              h("li", {}, chip(plain(risk.severity), tone(risk.severity)), ` ${risk.statement}`),
-            ),
-          ),
-        )
-      : null,
-  ];
-}
-
-function facts(run) {
-  const wait = run.waiting_for;
-  const labels = Object.entries(run.labels).map(([key, value]) => chip(`${key}=${value}`, "dim"));
-  const spent = (name) => `${run.usage?.[name] ?? 0} of ${Number(run.budget?.[name] ?? 0) || "no limit"}`;
-  const known = [
-    [
-      "Waits for",
-      wait
-        ? [chip(plain(wait.kind), tone(wait.kind)), ` ${wait.who}: ${wait.action}, for ${age(wait.since)}`]
-        : run.end_reason
-          ? `nothing: ${run.end_reason}`
-          : "nothing",
-    ],
-    ["Submitted", `${clock(run.created_at)}, ${age(run.created_at)} ago`],
-    ["Confidence", run.confidence.toFixed(2)],
-    ["Assignments", spent("assignments")],
-    ["Transitions", spent("transitions")],
-    ["Tokens", spent("tokens")],
-    [
-      "Cost",
-      `${(Number(run.usage?.cost_micros ?? 0) / 1e6).toFixed(4)} of ${Number(run.budget?.cost_micros ?? 0) ? (Number(run.budget.cost_micros) / 1e6).toFixed(4) : "no limit"}`,
-    ],
-    [
-      "Time",
-      `${age(run.created_at, run.waiting_for ? Date.now() : Date.parse(run.updated_at))} of ${Math.round(seconds(run.budget?.wall_clock) / 3600)} h`,
-    ],
-    ["Epic", run.epic_id],
-    ["Session", run.session_id],
-    ["Accepted commit", run.accepted_commit],
-    ["Trace", run.traceparent],
-    ["Labels", labels.length ? labels : ""],
-  ];
-  return h(
-    "dl",
-    { class: "facts" },
-    known
-      .filter(([, value]) => value !== "")
-      .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+    PARTS.map(([id, title]) => h("a", { href: `#${id}` }, title)),
   );
 }

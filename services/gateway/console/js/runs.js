@@ -1,9 +1,9 @@
 // The list of runs: live, filtered by what stands in the address, as long as it likes.
 
-import { chip, h, link, replace } from "./dom.js";
+import { ago, chip, gauge, h, link, nothing, replace } from "./dom.js";
 import { countPeople, RunFeed } from "./feed.js";
 import { VirtualTable } from "./virtual.js";
-import { age, clock, ENDED, plain, RUN_STATES, shortId, tone, word } from "./words.js";
+import { ENDED, limits, plain, RUN_STATES, shortId, tone, word } from "./words.js";
 
 const GROUPS = {
   "": { title: "All", states: [] },
@@ -12,6 +12,7 @@ const GROUPS = {
   FAILED: { title: "Failed", states: ["FAILED"] },
   CANCELLED: { title: "Cancelled", states: ["CANCELLED"] },
 };
+const FIRST = 'pointsman run "fix the failing test in src/parser.py"';
 const WAITS = ["", "PERSON", "AGENT", "DEPENDENCY", "PAUSE", "BUDGET", "TIMER", "PEER"];
 const COLUMNS = [
   { title: "State", class: "c-state" },
@@ -31,17 +32,14 @@ export async function show(main, { signal, go }) {
     row,
     onOpen: (run) => go(`/runs/${encodeURIComponent(run.id)}`),
   });
-  const draw = (feed) => redraw(feed, table, count, readFilters());
+  const none = nothing();
+  const draw = (feed) => redraw(feed, { table, count, none }, readFilters());
   const form = filterForm(filters, () => draw(feed));
   const states = (GROUPS[filters.state]?.states ?? [filters.state]).map((state) => `RUN_STATE_${state}`);
   const labels = filters.label.includes("=") ? Object.fromEntries([filters.label.split(/=(.*)/s).slice(0, 2)]) : {};
   const feed = new RunFeed({ filter: { states, labels, session_id: filters.session }, signal, onChange: draw });
-  replace(main, h("div", { class: "bar" }, h("h1", {}, "Runs"), count), form, table.element);
-  const tick = setInterval(() => table.draw(true), 1000);
-  signal.addEventListener("abort", () => {
-    clearInterval(tick);
-    table.close();
-  });
+  replace(main, h("div", { class: "bar" }, h("h1", {}, "Runs"), count), form, table.element, none);
+  signal.addEventListener("abort", () => table.close());
   await feed.start();
 }
 
@@ -112,10 +110,14 @@ function filterForm(filters, redrawNow) {
   );
 }
 
-function redraw(feed, table, count, filters) {
+function redraw(feed, { table, count, none }, filters) {
   const runs = feed.list;
   const shown = runs.filter((run) => matches(run, filters));
   table.set(shown);
+  table.element.hidden = feed.loaded && shown.length === 0;
+  none.hidden = !table.element.hidden;
+  const isAll = Object.values(filters).every((value) => value === "");
+  replace(none, isAll ? ["Nothing has been submitted yet. Start with ", h("code", {}, FIRST)] : "No run is like that.");
   const more = feed.loaded ? "" : ", more to come";
   const text =
     shown.length === runs.length
@@ -139,7 +141,7 @@ function row(run) {
     [link(`/runs/${encodeURIComponent(run.id)}`, about), h("span", { class: "dim id" }, shortId(run.id))],
     waiting(run),
     budget(run),
-    h("time", { datetime: run.created_at, title: clock(run.created_at) }, age(run.created_at)),
+    ago(run.created_at),
   ];
 }
 
@@ -150,17 +152,18 @@ function waiting(run) {
   return [
     chip(plain(kind), tone(kind)),
     h("span", { class: "who" }, ` ${wait.who}`),
-    h("span", { class: "dim" }, ` ${age(wait.since)}`),
+    h("span", { class: "dim" }, " ", ago(wait.since)),
   ];
 }
 
+// The limit that is nearest.
 function budget(run) {
-  const used = run.usage?.assignments ?? 0;
-  const limit = run.budget?.assignments ?? 0;
-  const fill = h("span", { class: "fill" });
-  fill.style.width = `${Math.min(100, (100 * used) / Math.max(limit, 1))}%`;
-  return [
-    h("span", { class: "gauge", "aria-hidden": "true" }, fill),
-    h("span", { class: "dim" }, ` ${used} / ${limit}`),
-  ];
+  const [tightest] = limits(run).sort((one, other) => other.share - one.share);
+  if (!tightest) return h("span", { class: "dim" }, "no limit");
+  return h(
+    "span",
+    { title: `${tightest.name}: ${tightest.used} of ${tightest.limit}` },
+    gauge(tightest.share),
+    h("span", { class: "dim" }, ` ${Math.round(100 * tightest.share)} %`),
+  );
 }

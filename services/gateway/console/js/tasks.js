@@ -1,6 +1,6 @@
 // The run's tasks: what each waits for, how far it is, and its pipeline.
 
-import { chip, h, replace } from "./dom.js";
+import { chip, h, nothing, replace, table } from "./dom.js";
 import { pipelineView } from "./dag.js";
 import { plain, tone, word } from "./words.js";
 
@@ -9,32 +9,21 @@ export class TasksView {
     this.table = h("tbody", {});
     this.pipeline = h("div", { id: "pipeline" });
     this.chosen = "";
-    const head = ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", ""].map((title) =>
-      h("th", { scope: "col" }, title),
-    );
-    this.element = h(
-      "div",
-      {},
-      h(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tasks" },
-        h("table", { id: "task-table" }, h("thead", {}, h("tr", {}, head)), this.table),
-      ),
-      this.pipeline,
-    );
+    this.list = table("task-table", "Tasks", ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", ""], this.table);
+    this.none = nothing("There is no plan yet.");
+    this.element = h("div", {}, this.none, this.list, this.pipeline);
   }
 
   draw(run, planned, pipelines) {
     const byId = new Map(planned.map((task) => [task.spec.task_id, task]));
     const known = new Map(run.tasks.map((task) => [task.task_id, task]));
     const ids = [...new Set([...known.keys(), ...byId.keys()])];
-    if (ids.length === 0)
-      replace(this.table, h("tr", {}, h("td", { colspan: 7, class: "empty" }, "There is no plan yet.")));
-    else
-      replace(
-        this.table,
-        ids.map((id) => this.row(id, known.get(id), byId.get(id), pipelines, run)),
-      );
+    this.none.hidden = ids.length > 0;
+    this.list.hidden = this.pipeline.hidden = ids.length === 0;
+    replace(
+      this.table,
+      ids.map((id) => this.row(id, known.get(id), byId.get(id), pipelines, run)),
+    );
     this.drawPipeline(run, pipelines);
   }
 
@@ -102,7 +91,7 @@ export class TasksView {
   drawPipeline(run, pipelines) {
     const pipeline = pipelines.get(this.current(run, pipelines));
     if (!pipeline) {
-      replace(this.pipeline, h("p", { class: "empty" }, "No pipeline has started yet."));
+      replace(this.pipeline, nothing("No pipeline has started yet."));
       return;
     }
     const { summary } = pipeline;

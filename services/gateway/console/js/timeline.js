@@ -1,9 +1,9 @@
 // The journal as it was written, and the same as bars: how long the run was in each state, and who worked meanwhile.
 
-import { h, replace } from "./dom.js";
+import { h, nothing, replace } from "./dom.js";
 import { isMove } from "./machine.js";
 import { VirtualTable } from "./virtual.js";
-import { clock, duration, parsed, timeOfDay } from "./words.js";
+import { clock, duration, ENDED, facts, parsed, timeOfDay } from "./words.js";
 
 const COLUMNS = [
   { title: "#", class: "t-seq" },
@@ -42,7 +42,7 @@ export class TimelineView {
       open,
       state,
       one.actor,
-      one.payload_json.slice(0, 160),
+      facts(parsed(one.payload_json)).join(" · ").slice(0, 200),
     ];
   }
 
@@ -72,7 +72,7 @@ export function spans(transitions, now) {
     assignment(one, at, now, open, found);
   }
   const last = transitions.at(-1);
-  if (last && ["COMPLETE", "CANCELLED", "FAILED"].includes(last.to_state)) state.end = Date.parse(last.at);
+  if (last && ENDED.has(last.to_state)) state.end = Date.parse(last.at);
   return found;
 }
 
@@ -91,28 +91,35 @@ function assignment(one, at, now, open, found) {
 }
 
 export function drawWaterfall(holder, transitions) {
-  const all = spans(transitions, Date.now());
-  if (all.length === 0) return replace(holder, h("p", { class: "empty" }, "Nothing has happened yet."));
-  const bars = all.slice(-MOST_BARS);
+  const last = transitions.at(-1);
+  if (!last) return replace(holder, nothing("Nothing has happened yet."));
+  const ended = ENDED.has(last.to_state);
+  const now = ended ? Date.parse(last.at) : Date.now();
+  const bars = spans(transitions, now).slice(-MOST_BARS);
   const start = Math.min(...bars.map((one) => one.start));
-  const last = Date.parse(transitions.at(-1).at);
-  const whole = Math.max(1, (last - start) * 1.05);
-  const rows = bars.map((one) => {
-    const bar = h("span", { class: `span ${one.kind}` });
-    bar.style.marginLeft = `${(100 * (one.start - start)) / whole}%`;
-    bar.style.width = `${Math.max(0.3, (100 * (Math.min(one.end, start + whole) - one.start)) / whole)}%`;
-    const title = `${one.name}: ${duration(one.end - one.start)} from ${clock(one.start)}${one.by ? ` by ${one.by}` : ""}`;
-    return h(
-      "li",
-      { title },
-      h("span", { class: "name" }, one.name),
-      h("span", { class: "track" }, bar),
-      h("span", { class: "long" }, duration(one.end - one.start)),
-    );
-  });
-  return replace(
-    holder,
-    h("p", { class: "dim" }, `${duration(last - start)} to the last transition, from ${clock(start)}`),
-    h("ol", { class: "waterfall", tabindex: "0", "aria-label": "Trace" }, rows),
+  const whole = Math.max(1, now - start);
+  const top = holder.querySelector(".waterfall")?.scrollTop ?? 0;
+  const list = h(
+    "ol",
+    { class: "waterfall", tabindex: "0", "aria-label": "Trace" },
+    bars.map((one) => barRow(one, start, whole)),
+  );
+  const about = `${duration(whole)} ${ended ? "in all" : "so far"}, from ${clock(start)}`;
+  replace(holder, h("p", { class: "dim" }, about), list);
+  list.scrollTop = top;
+  return holder;
+}
+
+function barRow(one, start, whole) {
+  const bar = h("span", { class: `span ${one.kind}` });
+  bar.style.marginLeft = `${Math.min(99.5, (100 * (one.start - start)) / whole)}%`;
+  bar.style.width = `${Math.max(0.4, (100 * (one.end - one.start)) / whole)}%`;
+  const lasted = duration(one.end - one.start);
+  return h(
+    "li",
+    { class: one.kind === "state" ? "" : "inner", title: `${one.name}: ${lasted} from ${clock(one.start)}${one.by ? ` by ${one.by}` : ""}` },
+    h("span", { class: "name" }, one.name),
+    h("span", { class: "track" }, bar),
+    h("span", { class: "long" }, lasted),
   );
 }

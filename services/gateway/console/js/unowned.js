@@ -1,9 +1,9 @@
 // What waits for a person without a run that could ask: workflows and pipelines that somebody uses alone.
 
 import { all, call, PIPELINE, WORKFLOW } from "./api.js";
-import { askPlan, askPipeline, PIPELINE_ACTIONS, planActions } from "./actions.js";
-import { chip, h, keepCards } from "./dom.js";
-import { age, plain, word } from "./words.js";
+import { askPlan, askPipeline, choices, PIPELINE_ACTIONS, planActions } from "./actions.js";
+import { ago, chip, h, keepCards } from "./dom.js";
+import { plain, word } from "./words.js";
 
 const MOST = 200;
 
@@ -23,10 +23,11 @@ function epicCard(epic, reload) {
   const { completed, total } = epic.counts ?? { completed: 0, total: 0 };
   return card(
     epic.workflow_id,
-    [chip(plain(epic.status), "ask"), h("span", { class: "dim" }, `changed ${age(epic.updated_at)} ago`)],
+    [chip(plain(epic.status), "ask"), h("span", { class: "dim" }, "changed ", ago(epic.updated_at), " ago")],
     epic.title || epic.intake_text || epic.workflow_id,
     `Waits for: ${epic.waits_for}. ${completed} of ${total} tasks are done.`,
-    buttons(planActions(epic.status), act),
+    planActions(epic.status),
+    act,
   );
 }
 
@@ -52,26 +53,23 @@ function pipelineCard(summary, reload) {
   };
   return card(
     summary.pipeline_id,
-    [chip(plain(summary.state), "ask"), h("span", { class: "dim" }, `changed ${age(summary.updated_at)} ago`)],
+    [chip(plain(summary.state), "ask"), h("span", { class: "dim" }, "changed ", ago(summary.updated_at), " ago")],
     `Pipeline ${summary.pipeline_id}`,
     `${summary.finished_count} of ${summary.stage_count} stages are done; one cannot be believed and waits for you.`,
-    buttons(PIPELINE_ACTIONS, act),
+    PIPELINE_ACTIONS,
+    act,
   );
 }
 
-function buttons(actions, act) {
-  return actions.map((action) =>
-    h("button", { type: "button", class: action.danger ? "danger" : "", onclick: () => act(action) }, action.title),
-  );
-}
-
-function card(key, head, title, text, actions) {
+// `all`: what can be done; `act`: how it is begun.
+function card(key, head, title, text, all, act) {
+  const lines = all.map((one) => ({ ...one, style: one.danger ? "danger" : "", act: () => act(one) }));
   return h(
     "article",
     { class: "card", "data-key": key },
     h("div", { class: "bar" }, head),
     h("p", { class: "question" }, title),
     h("p", {}, text),
-    h("div", { class: "actions" }, actions),
+    choices(lines),
   );
 }

@@ -48,6 +48,26 @@ export async function watch(service, method, request, { onItem, onGone, signal }
   show(key, null);
 }
 
+// For what has no stream: look again and again until `signal` aborts. The caller hears of a first look that fails.
+export async function poll(milliseconds, signal, load) {
+  const key = Symbol("poll");
+  const look = async () => {
+    try {
+      await load();
+      if (!signal.aborted) show(key, "live");
+    } catch (error) {
+      if (!signal.aborted) show(key, "reconnecting");
+      throw error;
+    }
+  };
+  const timer = setInterval(() => document.hidden || look().catch(() => {}), milliseconds);
+  signal.addEventListener("abort", () => {
+    clearInterval(timer);
+    show(key, null);
+  });
+  await look();
+}
+
 // A page that nobody looks at gives its connection back: browsers have only a few for each server.
 function inSight(signal) {
   if (!document.hidden || signal.aborted) return Promise.resolve();

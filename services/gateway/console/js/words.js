@@ -91,18 +91,14 @@ export function tone(value) {
   return TONES[word(value)] ?? "busy";
 }
 
-export function since(timestamp, now = Date.now()) {
-  if (!timestamp) return "";
-  return duration(now - Date.parse(timestamp));
-}
-
 export function duration(milliseconds) {
   const seconds = Math.max(0, milliseconds / 1000);
   if (seconds < 1) return `${Math.round(milliseconds)} ms`;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.floor(seconds)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
   if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-  return `${Math.floor(seconds / 86400)} d ${Math.floor((seconds % 86400) / 3600)} h`;
+  const hours = Math.floor((seconds % 86400) / 3600);
+  return `${Math.floor(seconds / 86400)} d${hours ? ` ${hours} h` : ""}`;
 }
 
 export function age(timestamp, now = Date.now()) {
@@ -130,8 +126,47 @@ export function seconds(text) {
   return text ? Number.parseFloat(text) : 0;
 }
 
+export function amount(number) {
+  if (number >= 1e6) return `${Math.round(number / 1e5) / 10} M`;
+  return number >= 1e4 ? `${Math.round(number / 100) / 10} k` : String(number);
+}
+
+// What a run may spend and has spent, where there is a limit; `share` is how much of it is gone.
+export function limits(run) {
+  const used = run.usage ?? {};
+  const given = run.budget ?? {};
+  const ended = ENDED.has(word(run.state)) ? Date.parse(run.updated_at) : Date.now();
+  const cost = (micros) => (Number(micros ?? 0) / 1e6).toFixed(2);
+  const known = [
+    ["Assignments", Number(used.assignments), Number(given.assignments), amount],
+    ["Transitions", Number(used.transitions), Number(given.transitions), amount],
+    ["Tokens", Number(used.tokens), Number(given.tokens), amount],
+    ["Cost", Number(used.cost_micros), Number(given.cost_micros), cost],
+    ["Time", ended - Date.parse(run.created_at), 1000 * seconds(given.wall_clock), duration],
+  ];
+  return known
+    .filter(([, , limit]) => limit > 0)
+    .map(([name, spent, limit, text]) => ({
+      name,
+      used: text(spent || 0),
+      limit: text(limit),
+      share: (spent || 0) / limit,
+    }));
+}
+
+// The facts of a payload in one line, without what is empty.
+export function facts(value, depth = 0) {
+  if (value === null || value === "" || value === false) return [];
+  if (typeof value !== "object") return [shortId(String(value).slice(0, 200))];
+  if (Array.isArray(value)) return depth > 1 ? [] : value.slice(0, 4).flatMap((one) => facts(one, depth + 1));
+  return Object.entries(value).flatMap(([name, item]) => {
+    const inner = facts(item, depth + 1);
+    return inner.length === 0 || depth > 2 ? [] : [`${name.replace(/_id$/, "").replaceAll("_", " ")} ${item === true ? "" : inner.join(" ")}`.trim()];
+  });
+}
+
 export function shortId(id) {
-  return id.length > 20 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
+  return id.length > 20 && !id.includes(" ") ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
 }
 
 export function snake(value) {
