@@ -1,4 +1,4 @@
-"""Forgets whole entities: all their rows in all tables of a store, or none of them."""
+"""Forgets whole entities: all their rows in all tables of a store, or none; and answers what is no command twice alike."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ async def forget_run(store: Store, caller: Caller, run_id: str, may_go: MayGo) -
     """Forget the run's entities that may go; how many there were, the same when asked again with the same request_id."""
 
     def job(connection: Connection) -> int | Refusal:
-        before = _answered(connection, store, caller)
+        before: int | Refusal | None = answered(connection, store, caller, int)
         if before is not None:
             return before
         entities = store.tables.entities
@@ -29,7 +29,7 @@ async def forget_run(store: Store, caller: Caller, run_id: str, may_go: MayGo) -
         rows = connection.execute(found.order_by(entities.c.entity_id).with_for_update()).all()
         gone = [row.entity_id for row in rows if may_go(row)]
         delete_entities(connection, store, gone)
-        _remember(connection, store, caller, len(gone))
+        remember(connection, store, caller, "forget_run", len(gone))
         return len(gone)
 
     outcome = await store.perform(job)
@@ -47,7 +47,8 @@ def delete_entities(connection: Connection, store: Store, entity_ids: Sequence[s
                 connection.execute(table.delete().where(table.c.entity_id.in_(some)))
 
 
-def _answered(connection: Connection, store: Store, caller: Caller) -> int | Refusal | None:
+def answered(connection: Connection, store: Store, caller: Caller, expected: Any) -> Any:
+    """What this request was answered before; a refusal if its id was used for another one, None if it is new."""
     table = store.tables.idempotency
     mine = (table.c.request_id == caller.request_id, table.c.project == caller.project)
     row = connection.execute(select(table.c.fingerprint, table.c.answer).where(*mine)).first()
@@ -59,13 +60,14 @@ def _answered(connection: Connection, store: Store, caller: Caller) -> int | Ref
             "this request_id was used with another body; use a new one",
             metadata={"request_id": caller.request_id},
         )
-    return int(from_text(row.answer, int))
+    return from_text(row.answer, expected)
 
 
-def _remember(connection: Connection, store: Store, caller: Caller, answer: int) -> None:
+def remember(connection: Connection, store: Store, caller: Caller, command: str, answer: Any) -> None:
+    """Keep what a request was answered, so that its repetition is answered alike."""
     row = {
         "request_id": caller.request_id, "project": caller.project, "fingerprint": caller.fingerprint,
-        "entity_id": "", "command": "forget_run", "answer": to_text(answer),
+        "entity_id": "", "command": command, "answer": to_text(answer),
         "at_us": to_us(store.database.clock.now()),
     }  # fmt: skip
     connection.execute(store.tables.idempotency.insert(), row)

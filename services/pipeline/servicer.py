@@ -157,8 +157,8 @@ class PipelineServicer:
         """Remove what ended pipelines left behind."""
         asked = request.older_than.ToTimedelta().total_seconds()
         seconds = asked if request.HasField("older_than") else CLEAN_UP_SECONDS
-        count, ended_before = await self.pipelines.clean_up(caller, seconds)
-        return rq.CleanUpResponse(pipelines=count, ended_before=responses.timestamp(ended_before))
+        done = await self.pipelines.clean_up(caller, seconds)
+        return rq.CleanUpResponse(pipelines=done.pipelines, ended_before=responses.timestamp(done.ended_before))
 
     async def ForgetRun(self, request: rq.ForgetRunRequest, caller: Caller) -> rq.ForgetRunResponse:
         """Remove the ended pipelines of a run."""

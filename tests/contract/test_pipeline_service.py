@@ -284,6 +284,28 @@ async def test_clean_up_and_forgetting_leave_live_pipelines_alone(database_url: 
             await client.get("old")
 
 
+async def test_a_repeated_clean_up_answers_what_it_answered_first_and_cleans_nothing_more(database_url: str) -> None:
+    clock = FakeClock()
+    async with served(database_url, clock) as client:
+
+        async def end_one() -> str:
+            pipeline_id = (await client.start("fix")).pipeline_id
+            await client.complete(pipeline_id, "DEV#1", report="report")
+            return pipeline_id
+
+        await end_one()
+        request = rq.CleanUpRequest(request_id=new(), older_than=Duration())
+        first = await client.stub.CleanUp(request)
+        later = await end_one()
+        clock.advance(seconds=60)
+        assert first.pipelines == 1
+        assert await client.stub.CleanUp(request) == first
+        assert "PIPELINE_CLEANED" not in await client.check(later)
+        other = rq.CleanUpRequest(request_id=request.request_id, older_than=Duration(seconds=1))
+        async with refused("REQUEST_ID_REUSED", grpc.StatusCode.ALREADY_EXISTS):
+            await client.stub.CleanUp(other)
+
+
 async def test_ended_pipelines_are_cleaned_by_a_timer(database_url: str) -> None:
     clock = FakeClock()
     async with served(database_url, clock) as client:

@@ -29,6 +29,14 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
+class CleanedUp:
+    """What a clean-up of many pipelines did: how many there were, and before when they had to have ended."""
+
+    pipelines: int
+    ended_before: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Filter:
     """Which pipelines a list shows."""
 

@@ -15,7 +15,7 @@ from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.journal import Journal, Transition
 from pointsman.services.chassis.ledger import Ledger
 from pointsman.services.chassis.refusals import Refusal, not_found
-from pointsman.services.chassis.retention import forget_run
+from pointsman.services.chassis.retention import answered, forget_run, remember
 from pointsman.services.chassis.sql import insert_or_ignore
 from pointsman.services.chassis.store import Store
 from pointsman.services.pipeline.domain import commands as c
@@ -23,7 +23,7 @@ from pointsman.services.pipeline.domain.context import KIND, addressed_reports
 from pointsman.services.pipeline.domain.draft import CLEAN_UP_TIMER
 from pointsman.services.pipeline.domain.machine import MACHINE
 from pointsman.services.pipeline.domain.state import Head, Report
-from pointsman.services.pipeline.domain.views import Cursor, Filter, Listed, Stored
+from pointsman.services.pipeline.domain.views import CleanedUp, Cursor, Filter, Listed, Stored
 from pointsman.services.pipeline.domain.words import LIVE
 from pointsman.services.pipeline.store.children import PipelineChildren
 from pointsman.services.pipeline.store.measures import measure
@@ -112,25 +112,47 @@ class PipelineStore:
         rows = await self.store.database.read(lambda connection: connection.execute(statement).all())
         return [Listed(row[0], from_text(row[1], Head), from_us(row[2]), from_us(row[3])) for row in rows]
 
-    async def clean_up(self, caller: Caller, older_than_seconds: float) -> tuple[int, datetime]:
-        """Clean the pipelines of a project that ended long enough ago; how many there were, and before when."""
+    async def clean_up(self, caller: Caller, older_than_seconds: float) -> CleanedUp:
+        """Clean the pipelines of a project that ended long enough ago; the first answer when it is asked again."""
+        before = await self._first_answer(caller, None)
+        if before is not None:
+            return before
         ended_before = self.store.database.clock.now() - timedelta(seconds=older_than_seconds)
+        found = await self._ended(caller.project, ended_before)
+        for pipeline_id in found:
+            step = replace(caller, request_id=f"{ENGINE_REQUESTS}clean-up:{caller.request_id}:{pipeline_id}")
+            await self.submit(step, c.CleanUp(pipeline_id, older_than_seconds))
+        done = CleanedUp(len(found), ended_before)
+        return await self._first_answer(caller, done) or done
+
+    async def _first_answer(self, caller: Caller, done: CleanedUp | None) -> CleanedUp | None:
+        """What a clean-up was answered first; what is done now becomes that if it was not answered yet."""
+
+        def job(connection: Connection) -> CleanedUp | Refusal | None:
+            before: CleanedUp | Refusal | None = answered(connection, self.store, caller, CleanedUp)
+            if before is None and done is not None:
+                remember(connection, self.store, caller, "CleanUp", done)
+            return before
+
+        outcome = await self.store.perform(job)
+        if isinstance(outcome, Refusal):
+            raise outcome
+        return outcome
+
+    async def _ended(self, project: str, ended_before: datetime) -> Sequence[str]:
+        """Pipelines that ended before a moment and have not been cleaned yet."""
         entities, timers = self.store.tables.entities, self.store.tables.timers
         statement = (
             select(timers.c.entity_id)
             .join(entities, entities.c.entity_id == timers.c.entity_id)
             .where(
                 timers.c.name == CLEAN_UP_TIMER,
-                entities.c.project == caller.project,
+                entities.c.project == project,
                 entities.c.updated_at_us <= to_us(ended_before),
             )
             .limit(MAX_CLEANED)
         )
-        found = await self.store.database.read(lambda connection: connection.execute(statement).scalars().all())
-        for pipeline_id in found:
-            step = replace(caller, request_id=f"{ENGINE_REQUESTS}clean-up:{caller.request_id}:{pipeline_id}")
-            await self.submit(step, c.CleanUp(pipeline_id, older_than_seconds))
-        return len(found), ended_before
+        return await self.store.database.read(lambda connection: connection.execute(statement).scalars().all())
 
     async def forget_run(self, caller: Caller, run_id: str) -> int:
         """Remove the ended pipelines of a run with everything about them."""
