@@ -56,6 +56,11 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines (BENCH="chassis" for one)
 	@$(BIN)/python -m tests.bench $(BENCH)
 
+.PHONY: pipeline-campaign
+pipeline-campaign: $(DEV_STAMP) ## read a million damaged transcripts, and race 10,000 barriers round their timeouts on both databases
+	@$(BIN)/python -m tests.bench.pipeline_fuzz $(or $(TRANSCRIPTS),1000000) $(or $(SEED),1)
+	@POINTSMAN_RACE_BARRIERS=$(or $(BARRIERS),10000) $(BIN)/pytest -q --timeout 3600 tests/contract/test_pipeline_races.py
+
 faults: $(DEV_STAMP) ## break real processes under load and prove that nothing is lost (FAULT_SECONDS=150 FAULT_RUNS=64 FAULT_DATABASES=sqlite,postgresql)
 	@$(BIN)/python -m tests.robustness.faults
 
