@@ -6,7 +6,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, select
 
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.auth import Caller
@@ -16,12 +16,11 @@ from pointsman.services.chassis.crash import CrashPoint, reach
 from pointsman.services.chassis.machine import Command, Decision, Event, Machine
 from pointsman.services.chassis.outbox import Delivery, OutboxWriter
 from pointsman.services.chassis.refusals import Reason, Refusal, not_found
-from pointsman.services.chassis.rows import insert_rows, update_rows
 from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
+from pointsman.services.chassis.statements import Statements
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.telemetry import current_traceparent, new_traceparent, step_traceparent
 from pointsman.services.chassis.tracing import Commit, Moved, tracing
-from pointsman.services.chassis.watch import channel, pack
 from pointsman.services.chassis.writer import LostRaceError
 
 State = TypeVar("State")
@@ -106,7 +105,7 @@ class Ledger(Generic[State]):
         self._find_entities = _find_entities(store)
         entities = store.tables.entities
         self._find_one = select(*_entity_columns(store)).where(entities.c.entity_id == bindparam("entity_id"))
-        self._statements = _Statements(store)
+        self._statements = Statements(store)
         self._batch: _Batch[State] | None = None
 
     async def submit(self, caller: Caller, command: Command, acknowledges: Delivery | None = None) -> Any:
@@ -332,52 +331,6 @@ class _Batch(Generic[State]):
         self.answer_rows: list[dict[str, Any]] = []
         self.dwells: list[tuple[str, int]] = []
         self.answers: dict[tuple[str, str], tuple[str, Any]] = {}
-
-
-class _Statements:
-    """The writing statements of a store, built once."""
-
-    def __init__(self, store: Store) -> None:
-        tables = store.tables
-        entities = tables.entities
-        self._store = store
-        head = tables.head
-        self._insert_journal = insert_rows(
-            store.database,
-            tables.journal,
-            {"position": lambda value: select(head.c.position - value("behind")).scalar_subquery()},
-        )
-        self._move_head = Prepared(store.database, head.update().values(position=head.c.position + bindparam("count")))
-        self._notify = Prepared(store.database, select(func.pg_notify(bindparam("channel"), bindparam("news"))))
-        self._insert_entity = insert_rows(store.database, entities)
-        loaded = {"entity_id": "of_entity", "version": "of_version"}
-        self._update_entity = update_rows(store.database, entities, loaded, _UPDATED)
-        self.insert_answer = insert_rows(store.database, tables.idempotency)
-
-    def write_journal(self, connection: Connection, rows: list[dict[str, Any]], names: Sequence[str]) -> None:
-        """Move the head on, append the rows behind it, and tell the other replicas.
-
-        The head's row stays locked until the commit, so positions become visible in their own order.
-        """
-        self._move_head.start(connection, {"count": len(rows)})
-        for behind, row in enumerate(reversed(rows)):
-            row["behind"] = behind
-        self._insert_journal.run(connection, rows)
-        if self._store.database.is_postgresql:
-            self._notify.start(connection, {"channel": channel(self._store.database), "news": pack(names)})
-
-    def write_entities(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> Any:
-        """Insert the new ones, move the others on from the version that was loaded; the cursor that moved them."""
-        new = [{**row, "entity_id": row["of_entity"]} for row in rows if row["of_version"] == 0]
-        moved = [row for row in rows if row["of_version"] > 0]
-        if new:
-            self._insert_entity.run(connection, new)
-        return self._update_entity.run(connection, moved) if moved else None
-
-
-_UPDATED = (
-    "run_id", "machine_version", "version", "status", "digest", "traceparent", "entered_at_us", "updated_at_us", "body",
-)  # fmt: skip
 
 
 def _key(item: Submission) -> tuple[str, str]:

@@ -25,6 +25,7 @@ SAFETY_SECONDS = 1.0
 SCAN_FACTOR = 4
 LOOK_BACK_US = 200_000
 NOTHING_GIVEN = Given()
+EXHAUSTED = ("entity_id", "assignment_id", "epoch", "project", "traceparent", "capability")
 
 log = structlog.get_logger()
 
@@ -299,14 +300,7 @@ class _Statements:
             .group_by(columns.project)
         )
         self.exhausted = (
-            select(
-                columns.entity_id,
-                columns.assignment_id,
-                columns.epoch,
-                columns.project,
-                columns.traceparent,
-                columns.capability,
-            )
+            select(*(columns[name] for name in EXHAUSTED))
             .where(columns.status == LEASED, is_over)
             .where(columns.attempt >= MAX_ATTEMPTS)
             .limit(bindparam("limit"))
