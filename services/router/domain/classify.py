@@ -65,7 +65,9 @@ def classify(
     if first in book.fast_path.expressions and (command := book.fast_path.matching(lower.strip())):
         return _fast_path(book, lower, command[0])
     lexicon = book.english.lexicon
-    sentences = [Sentence(lexicon, words, found) for words in parts]
+    sentences = [Sentence(lexicon, parts[0], found)]
+    if len(parts) > 1:
+        sentences += [Sentence(lexicon, words, found) for words in parts[1:]]
     own = _own_matches(book, lower) if book.own else ()
     message = _new(_Message, (book, lower, found, own, already_debated))
     if not lower.isascii() or any(map(_FOREIGN, map(_seen, sentences))):

@@ -32,7 +32,6 @@ _AUXILIARIES = frozenset({"does", "did", "is", "are", "was", "were", "can", "cou
 _NO_SUBJECT = VERB | NEGATION | FAULT
 _LONG_COMMAND = 8
 _PREDICATE = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
-_OPTIONS = frozenset("123456789abcde")
 _REQUESTING = frozenset({"how", "what", "any", "mind"})
 _PERSONS = frozenset({"i", "you", "we", "they"})
 _DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
@@ -50,15 +49,12 @@ def read_english(english: English, sentence: Sentence) -> None:
     words, flags = sentence.words, sentence.flags
     first = flags[0]
     start = 0
-    if not first or first & _PASSED_OVER or ")" in words[:6]:
+    if not first or first & _PASSED_OVER or ")" in words:
         start = _skip_leads(words, flags)
         if start == len(words):
             approving = sentence.seen & APPROVAL and words[-1] != "?"
             sentence.act = _APPROVAL if approving else _ACKNOWLEDGEMENT
             return
-    if start + 1 == len(words) and (words[start] in _OPTIONS or flags[start] & APPROVAL):
-        sentence.act = _APPROVAL
-        return
     if words[0] in english.commands and is_command_line(english, words):
         sentence.act = _COMMAND
     elif (words[-1] == "?" and not _orders_plainly(sentence, start)) or (
@@ -71,7 +67,7 @@ def read_english(english: English, sentence: Sentence) -> None:
             sentence.orders = orders
             sentence.act = _ORDER if orders[0].work else _act_of(orders)
         else:
-            sentence.act = statement(english, sentence)
+            sentence.act = statement(english, sentence, start)
 
 
 def _skip_leads(words: list[str], flags: list[int]) -> int:

@@ -3,6 +3,7 @@
 import re
 
 from pointsman.services.router.domain.lexicon import (
+    APPROVAL,
     CHANGE,
     CLAUSE,
     COPULA,
@@ -28,6 +29,7 @@ _MODALS = frozenset({"should", "could", "must"})
 _DUTIES = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
 _FINITE = words_of("is are was were be been am has have had will would i we he she they you i'm it's that's")
 _POINTERS = frozenset({"the", "this", "our", "that", "these", "those"})
+_OPTIONS = frozenset("123456789abcde")
 _LIMITS = frozenset({"only", "without", "except", "rather"})
 _DOING = CHANGE | TOOL | MAKE
 _NOUN = WORK | PROSE
@@ -36,12 +38,12 @@ _CAMEL = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
 _ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWLEDGEMENT, _STATEMENT = Act
 
 
-def statement(english: English, sentence: Sentence) -> Act:
-    """What a statement does."""
+def statement(english: English, sentence: Sentence, start: int) -> Act:
+    """What a statement does whose first words up to a place are to be passed over."""
     hits, seen = hits_in(english, sentence), sentence.seen
     if "plan" in hits or "declined" in hits or ("past" in hits and "turn" not in hits):
         return _STATEMENT
-    if "approval" in hits and not seen & FAULT:
+    if ("approval" in hits and not seen & FAULT) or _chooses(sentence, start):
         return _APPROVAL
     if "personal_wish" in hits:
         return _REQUEST
@@ -51,6 +53,13 @@ def statement(english: English, sentence: Sentence) -> Act:
     if not work:
         return _CODE if _names_code(english, sentence, hits) else _STATEMENT
     return _about_work(english, sentence, hits)
+
+
+def _chooses(sentence: Sentence, start: int) -> bool:
+    """One word that says yes, or names an option."""
+    if start + 1 < len(sentence.words):
+        return False
+    return sentence.words[start] in _OPTIONS or bool(sentence.flags[start] & APPROVAL)
 
 
 def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> Act:
@@ -67,7 +76,7 @@ def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> A
 def _suggests(sentence: Sentence) -> bool:
     """We should validate …, it could cache …, the page needs to show …: somebody is to do some work, not the writer alone."""
     words, flags = sentence.words, sentence.flags
-    if words[0] == "i":
+    if words[0] == "i" or (_MODALS.isdisjoint(words) and _DUTIES.isdisjoint(words)):
         return False
     for at, word in enumerate(words[:-1]):
         if (word in _MODALS or (word == "to" and at and words[at - 1] in _DUTIES)) and at:

@@ -188,3 +188,26 @@ def test_bulk_words_count_when_they_govern_what_is_changed() -> None:
     assert decide("write a function that sums all numbers").stakes is Stakes.NONE
     assert decide("update the query to return all users").stakes is Stakes.NONE
     assert decide("update all queries").stakes is Stakes.MEDIUM
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "rule"),
+    [
+        ("what's in the Dockerfile?", ACTION, "reference.file_name"),
+        ("does our Makefile build the docs?", ACTION, "reference.file_name"),
+        ("What does a Dockerfile do?", ANSWER, "talk.question"),
+        ("explain this: def double(x): return 2 * x", ACTION, "reference.code"),
+        ("is this right? if (a = 1) { return; }", ACTION, "reference.code"),
+        ("What does the => operator do?", ANSWER, "talk.question"),
+        ("ColorPicker closes when choosing a shade", ACTION, "order.fault_report"),
+        ("Spinner covers the save button on small screens", ACTION, "order.fault_report"),
+        ("I like JavaScript more than Java", ANSWER, "talk.statement"),
+        ("we should validate the address before the order is placed", ACTION, "order.wish"),
+        ("when the queue is full show a warning", ACTION, "order.verb"),
+        ("tidy the imports, ok?", ACTION, "order.verb"),
+        ("2", ACTION, "order.approval"),
+    ],
+)
+def test_what_is_named_or_complained_about_in_other_ways_is_heard(text: str, mode: Mode, rule: str) -> None:
+    found = decide(text)
+    assert (found.mode, found.rules[0]) == (mode, rule)
