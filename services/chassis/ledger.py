@@ -20,7 +20,7 @@ from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
 from pointsman.services.chassis.statements import Statements
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.telemetry import current_traceparent, new_traceparent, step_traceparent
-from pointsman.services.chassis.tracing import Commit, Moved, tracing
+from pointsman.services.chassis.tracing import Commit, tracing
 from pointsman.services.chassis.writer import LostRaceError
 
 State = TypeVar("State")
@@ -59,6 +59,8 @@ class Change(Generic[State]):
     """The events of this batch, in order: what the children have to follow."""
     trace: str = ""
     """The trace of its last transition: what never ends has no trace to itself and is found in its caller's."""
+    step: str = ""
+    """The trace context of its last transition, where spans are exported."""
 
     @property
     def is_new(self) -> bool:
@@ -160,7 +162,7 @@ class Ledger(Generic[State]):
             database = self.store.database
             system, end_us = "postgresql" if database.is_postgresql else "sqlite", to_us(database.clock.now())
             commit = Commit(database.schema, system, commands, len(batch.journal_rows), batch.now_us, end_us)
-            tracing.committed(commit, [Moved(one.trace, one.entity_id, one.version) for one in moved])
+            tracing.committed(commit, [one.step for one in moved if one.step])
 
     def _load(self, connection: Connection, batch: "_Batch[State]", items: Sequence[Submission]) -> "_Answered":
         """The batch's entities into memory; which of its requests were answered before, and how."""
@@ -238,7 +240,7 @@ class Ledger(Generic[State]):
         batch.changes[entity_id] = change
         self._fold(batch, change, caller, decision)
         if tracing.is_on and decision.events:
-            item.step = step_traceparent(change.trace, entity_id, change.version)
+            item.step = change.step = step_traceparent(change.trace, entity_id, change.version)
         batch.answers[_key(item)] = (caller.fingerprint, decision.answer)
         batch.answer_rows.append(_answer_row(item, decision.answer, batch.now_us))
         self._outbox.collect(batch.now_us, change, decision, item)

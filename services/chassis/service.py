@@ -14,6 +14,7 @@ from pointsman.otlp import exports_spans
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.housekeeping import housekeeping
+from pointsman.services.chassis.logs import configure_logs
 from pointsman.services.chassis.loop import Loops
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.server import Server
@@ -93,6 +94,8 @@ async def serve_until_stopped(
     build: Callable[[str], Sequence[Service]], settings: ServerSettings, greet: Callable[[str], None]
 ) -> None:
     """Run until SIGTERM or SIGINT, then drain; `greet` learns the address once calls are taken."""
+    if not structlog.is_configured():
+        configure_logs(as_json=not sys.stderr.isatty())
     running = await start(build, settings)
     greet(running.address)
     log.info("serving", address=running.address, services=[service.name for service in running.services])

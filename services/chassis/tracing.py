@@ -6,7 +6,7 @@ from secrets import token_hex
 from typing import NamedTuple, Protocol
 
 from pointsman.otlp.noted import Kind, Noted, now_ns
-from pointsman.services.chassis.telemetry import current_traceparent, step_traceparent
+from pointsman.services.chassis.telemetry import current_traceparent
 
 MAX_LINKS = 31
 FAULTS = frozenset({"INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN"})
@@ -21,14 +21,6 @@ class Recorder(Protocol):
 
     def close(self) -> None:
         """Send what is there and stop."""
-
-
-class Moved(NamedTuple):
-    """Where in the traces a commit has moved an entity: the entity's trace, its id, its last transition."""
-
-    traceparent: str
-    entity_id: str
-    seq: int
 
 
 class Commit(NamedTuple):
@@ -95,11 +87,11 @@ class Tracing:
             Noted(service, name, kind, traceparent, self._new_span_id(), begin_ns, end_ns, attributes, failed)
         )
 
-    def committed(self, commit: Commit, moved: Sequence[Moved]) -> None:
+    def committed(self, commit: Commit, steps: Sequence[str]) -> None:
         """A batch is durable: below the first transition it wrote, linked with those of the other entities."""
-        if self._recorder is None:
+        if self._recorder is None or not steps:
             return
-        first, *others = (step_traceparent(*one) for one in moved[: MAX_LINKS + 1])
+        first, *others = steps[: MAX_LINKS + 1]
         attributes: dict[str, str | int] = {
             "db.system.name": commit.system,
             "db.namespace": commit.store,
