@@ -1,0 +1,215 @@
+"""Sends bad input, and judges what comes back."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random  # noqa: TID251 - a campaign can be repeated from its seed
+from typing import Any
+
+import grpc
+
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.pipeline.v1 import pipeline_pb2
+from pointsman.api.workflow.v1 import model_pb2, plans_pb2
+from pointsman.services.chassis.errors import refusal_from
+from pointsman.services.chassis.peer import open_channel
+from pointsman.services.gateway.contract import METHODS, Method
+from tests.robustness.abuse import http
+from tests.robustness.abuse.shapes import Known, noise, paths, traps, valid_request
+from tests.robustness.abuse.target import Target
+from tests.scenarios.planes import WISH, clients
+
+LANES = 8
+PATIENCE_SECONDS = 30.0
+STREAM_SECONDS = 0.3
+FORBIDDEN = frozenset({"INTERNAL", "UNKNOWN", "DATA_LOSS", "CANCELLED"})
+GENERIC = frozenset({"MALFORMED_MESSAGE", "INVALID_FIELD", "OVERLOADED", "REQUEST_ID_REUSED", "UNIMPLEMENTED"})
+SEEN_ALIKE = 5
+MOST_AGAIN = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One request, as bytes, and what was done to it."""
+
+    method: Method
+    data: bytes
+    what: str
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the campaign has seen."""
+
+    codes: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[int] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    undocumented: Counter[str] = field(default_factory=Counter)
+    grown_bytes: int = 0
+
+
+async def prepare(target: Target) -> Known:
+    """Something of each kind, so that requests can be about things that exist."""
+    async with open_channel(target.address) as channel:
+        here = clients(channel)
+        run = await here.submit(WISH)
+        task = model_pb2.TaskSpec(task_id="T1", name="one")
+        plan = plans_pb2.UpsertPlanRequest(request_id="plan", workflow_id="plan-1", tasks=[task])
+        await here.workflow.UpsertPlan(plan)
+        started = pipeline_pb2.StartPipelineRequest(request_id="start", pipeline_id="pipe-1", template="quick-dev")
+        await here.pipeline.StartPipeline(started)
+        await here.runs.GetRun(pb.GetRunRequest(run_id=run.id))
+    return Known({"run_id": run.id, "workflow_id": "plan-1", "pipeline_id": "pipe-1", "task_id": "T1", "stage": "DEV"})
+
+
+def shots(random: Random, known: Known) -> Iterator[Shot]:
+    """Every trap of every field of every RPC in some order, mixed with noise; then again with two traps at once."""
+    for number in range(1_000_000):
+        plan = [(method, path) for method in METHODS.values() for path in paths(method.fields) or ((),)]
+        random.shuffle(plan)
+        for method, path in plan:
+            base = valid_request(method.fields, known, f"abuse-{random.getrandbits(60)}")
+            name = ".".join(part.name for part in path)
+            if not path or random.random() < 0.1:
+                yield Shot(method, noise(base, random), "noise")
+                continue
+            found = list(traps(path, random))
+            for trap in random.sample(found, min(len(found), 3)):
+                other = random.choice(list(traps(random.choice(paths(method.fields)), random))) if number else b""
+                yield Shot(method, base + trap + other, f"{name} {trap[:40]!r} of {len(trap)}")
+
+
+class Campaign:
+    """One target, so many requests."""
+
+    def __init__(self, target: Target, seed: int) -> None:
+        self._target = target
+        self._random = Random(seed)
+        self._documented = documented()
+        self.findings = Findings()
+
+    async def over_grpc(self, count: int) -> None:
+        """Send all of it; send what was refused again, and see that nothing has changed by it."""
+        known = await prepare(self._target)
+        source = shots(self._random, known)
+        async with open_channel(self._target.address) as channel:
+            sender = _Sender(channel, self.findings, self._documented)
+            warm = await self._send(sender, [next(source) for _ in range(count // 10)])
+            before = self._target.resident_bytes
+            refused = warm
+            for _ in range(9):
+                refused += await self._send(sender, [next(source) for _ in range(count // 10)])
+            self.findings.grown_bytes = self._target.resident_bytes - before
+            await self._again(sender, refused)
+
+    async def _send(self, sender: "_Sender", batch: list[Shot]) -> list[Shot]:
+        """Those that were refused."""
+        waiting = iter(batch)
+        refused: list[Shot] = []
+
+        async def lane() -> None:
+            refused.extend([shot for shot in waiting if await sender.send(shot) not in ("OK", "DEADLINE_EXCEEDED")])
+
+        await asyncio.gather(*(lane() for _ in range(LANES)))
+        return refused
+
+    async def _again(self, sender: "_Sender", refused: list[Shot]) -> None:
+        """What was refused is refused again, and leaves no trace."""
+        sample = self._random.sample(refused, min(len(refused), MOST_AGAIN, max(100, len(refused) // 4)))
+        while True:
+            await self._settled()
+            before = self._target.content()
+            still = await self._send(sender, sample)
+            after = self._target.content()
+            if len(still) == len(sample):
+                break
+            sample = still
+        if before != after:
+            changed = {name: (before.get(name), after[name]) for name in after if before.get(name) != after[name]}
+            self.findings.problems.append(f"refused requests have changed {changed}")
+
+    async def _settled(self) -> None:
+        """Wait until nothing moves by itself any more."""
+        seen, alike = self._target.content(), 0
+        while alike < SEEN_ALIKE:
+            await asyncio.sleep(0.2)
+            now = self._target.content()
+            alike = alike + 1 if now == seen else 0
+            seen = now
+
+    def over_http(self, count: int) -> None:
+        """The same through the gateway."""
+        known = Known({"workflow_id": "plan-1", "pipeline_id": "pipe-1", "task_id": "T1", "stage": "DEV"})
+        browser = http.Browser(self._target.http_port)
+        source = http.requests(self._random, known)
+        for sent in (next(source) for _ in range(count)):
+            status, body = browser.send(sent)
+            self.findings.statuses[status] += 1
+            if status not in http.ALLOWED:
+                text = f"{sent.verb} {sent.path} {sent.headers} {(sent.body or b'')[:200]!r}: {status} {body[:300]!r}"
+                self.findings.problems.append(text)
+        browser.close()
+
+
+class _Sender:
+    """Sends bytes as they are."""
+
+    def __init__(self, channel: grpc.aio.Channel, findings: Findings, documented: dict[str, frozenset[str]]) -> None:
+        self._findings = findings
+        self._documented = documented
+        self._calls = {method.full_name: _open(channel, method) for method in METHODS.values()}
+
+    async def send(self, shot: Shot) -> str:
+        """The code of the answer."""
+        try:
+            await _ask(self._calls[shot.method.full_name], shot)
+            code = "OK"
+        except grpc.aio.AioRpcError as error:
+            code = error.code().name
+            self._judge(shot, error)
+        self._findings.codes[code] += 1
+        return code
+
+    def _judge(self, shot: Shot, error: grpc.aio.AioRpcError) -> None:
+        code, name = error.code().name, shot.method.full_name
+        waits = shot.method.streams_out or "wait" in shot.method.fields.fields_by_name
+        if code in FORBIDDEN or (code == "DEADLINE_EXCEEDED" and not waits):
+            self._findings.problems.append(f"{name} {shot.what}: {code} {error.details()}")
+            return
+        reason = str(refusal_from(error).reason)
+        if reason not in GENERIC | self._documented[name] and code != "DEADLINE_EXCEEDED":
+            self._findings.undocumented[f"{name} {reason}"] += 1
+
+
+def _open(channel: grpc.aio.Channel, method: Method) -> Any:
+    if method.streams_in:
+        return channel.stream_unary(method.full_name)
+    return channel.unary_stream(method.full_name) if method.streams_out else channel.unary_unary(method.full_name)
+
+
+async def _ask(call: Any, shot: Shot) -> None:
+    waits = "wait" in shot.method.fields.fields_by_name
+    if shot.method.streams_in:
+        await call(iter([shot.data, shot.data]), timeout=PATIENCE_SECONDS)
+    elif shot.method.streams_out:
+        async for _ in call(shot.data, timeout=STREAM_SECONDS):
+            return
+    else:
+        await call(shot.data, timeout=STREAM_SECONDS if waits else PATIENCE_SECONDS)
+
+
+def documented() -> dict[str, frozenset[str]]:
+    """The reasons that each RPC's comment names after `Errors:`."""
+    found: dict[str, frozenset[str]] = {}
+    for path in (Path(__file__).parents[3] / "protos/pointsman").rglob("*.proto"):
+        text = path.read_text()
+        package = re.search(r"^package ([\w.]+);", text, re.MULTILINE)
+        for service in re.finditer(r"^service (\w+) \{(.*?)^\}", text, re.MULTILINE | re.DOTALL):
+            for comment, name in re.findall(r"((?:^ *//[^\n]*\n)+) *rpc (\w+)\(", service[2], re.MULTILINE):
+                assert package is not None
+                reasons = frozenset(re.findall(r"\b[A-Z][A-Z_]{4,}\b", comment.partition("Errors:")[2]))
+                found[f"/{package[1]}.{service[1]}/{name}"] = reasons
+    return found

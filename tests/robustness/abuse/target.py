@@ -1,0 +1,104 @@
+"""The services under abuse: all of them and the gateway in a process of their own, seen from outside."""
+
+import asyncio
+import faulthandler
+import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import structlog
+
+from pointsman.services.chassis.config import PeerSettings, ServerSettings
+from pointsman.services.chassis.service import Service, start
+from pointsman.services.gateway.__main__ import GatewayServer
+from pointsman.services.gateway.config import GatewaySettings
+from pointsman.services.orchestrator.config import OrchestratorSettings
+from tests.scenarios.planes import MOCKED, NOBODY, builder
+
+
+class Target:
+    """A process with everything in it."""
+
+    def __init__(self, data: Path, *options: str) -> None:
+        self._data = data
+        command = [sys.executable, "-m", "tests.robustness.abuse.target", str(data), *options]
+        self._log = (data / "log").open("wb")
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
+        assert self._process.stdout is not None
+        told = json.loads(self._process.stdout.readline())
+        self.address: str = told["grpc"]
+        self.http_port: int = told["http"]
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is still there."""
+        return self._process.poll() is None
+
+    @property
+    def resident_bytes(self) -> int:
+        """The memory that the process holds now."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+) kB", status)
+        assert found is not None
+        return int(found[1]) * 1024
+
+    def content(self) -> dict[str, int]:
+        """How much there is in every table of every store, and how far each journal has come."""
+        found: dict[str, int] = {}
+        for path in sorted(self._data.rglob("*.db")):
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+                names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+                for name in names:
+                    found[f"{path.stem}.{name}"] = connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+                found[f"{path.stem}.position"] = connection.execute("SELECT position FROM head").fetchone()[0]
+        return found
+
+    @property
+    def log(self) -> str:
+        """What the process has logged."""
+        return (self._data / "log").read_text(errors="replace")
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+@contextmanager
+def target(data: Path, *options: str) -> Iterator[Target]:
+    """Services on a data directory, gone at the end."""
+    process = Target(data, *options)
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
+async def serve(data: str, *options: str) -> None:
+    """Everything in this process, until it is killed; options are `mocked` and settings of the server as NAME=VALUE."""
+    faulthandler.register(signal.SIGUSR1)
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    mocks = MOCKED if "mocked" in options else NOBODY
+    settings = dict(option.split("=", 1) for option in options if "=" in option)
+    build = builder(Path(data), mocks, OrchestratorSettings())
+    gateway = GatewayServer(GatewaySettings(port=0))
+
+    def with_gateway(address: str) -> list[Service]:
+        return [*build(address), gateway.service(PeerSettings().all_at(address))]
+
+    running = await start(with_gateway, ServerSettings(port=0, **settings))  # type: ignore[arg-type]
+    print(json.dumps({"grpc": running.address, "http": int(gateway.address.rpartition(":")[2])}), flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(*sys.argv[1:]))

@@ -1,0 +1,193 @@
+"""`python -m tests.robustness.overload`: ten times what can be done, then calm; and thousands of stalled watchers. JSON lines."""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.router.v1 import decision_pb2
+from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
+from pointsman.services.chassis.errors import refusal_from
+from pointsman.services.chassis.peer import open_channel
+from tests.robustness.abuse.target import Target, target
+from tests.scenarios.planes import WISH, clients
+
+MAX_IN_FLIGHT = 64
+CALM_CALLERS = 16
+CHANNELS = 4
+HEARTBEAT_SECONDS = 0.25
+numbers = count(1)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a stretch of time has brought."""
+
+    codes: Counter[str] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+    without_retry_info: int = 0
+
+    @property
+    def p99_ms(self) -> float:
+        """How long the slowest hundredth of the good answers took, in milliseconds."""
+        ordered = sorted(self.seconds) or [0.0]
+        return round(ordered[int(len(ordered) * 0.99) - 1] * 1000, 1)
+
+    async def take(self, call: Any) -> bool:
+        """Wait for one call, and count it; whether it was done."""
+        begun = time.monotonic()
+        try:
+            await call
+        except grpc.aio.AioRpcError as error:
+            self.codes[error.code().name] += 1
+            if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+                self.without_retry_info += refusal_from(error).retry_after_seconds is None
+            return False
+        self.codes["OK"] += 1
+        self.seconds.append(time.monotonic() - begun)
+        return True
+
+
+class Load:
+    """New work (routing decisions, each a durable command) and the heartbeats of agents."""
+
+    def __init__(self, address: str) -> None:
+        options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
+        self._channels = [grpc.aio.insecure_channel(address, options=options) for _ in range(CHANNELS)]
+        self._stubs: list[Any] = [RouterServiceStub(channel) for channel in self._channels]
+        self._agents: Any = clients(self._channels[0]).agents
+
+    def decide(self) -> Any:
+        """One piece of new work."""
+        number = next(numbers)
+        message = decision_pb2.Message(text=f"{WISH} number {number}")
+        request = decision_pb2.ClassifyRequest(request_id=f"load-{number}", message=message)
+        return self._stubs[number % CHANNELS].Classify(request, timeout=60)
+
+    async def callers(self, amount: int, seconds: float) -> Tally:
+        """So many callers, each with one call at a time."""
+        tally, end = Tally(), time.monotonic() + seconds
+
+        async def caller() -> None:
+            while time.monotonic() < end:
+                await tally.take(self.decide())
+
+        await asyncio.gather(*(caller() for _ in range(amount)))
+        return tally
+
+    async def at_rate(self, per_second: float, seconds: float) -> Tally:
+        """So many calls per second, whether or not they are answered."""
+        tally, begun, sent = Tally(), time.monotonic(), 0
+        tasks: set[asyncio.Task[bool]] = set()
+        while (passed := time.monotonic() - begun) < seconds:
+            for _ in range(int(per_second * passed) - sent):
+                task = asyncio.ensure_future(tally.take(self.decide()))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+                sent += 1
+            await asyncio.sleep(0.005)
+        await asyncio.gather(*tasks)
+        return tally
+
+    async def heartbeats(self, stopped: asyncio.Event) -> Tally:
+        """An agent that says now and then that it is alive."""
+        tally = Tally()
+        while not stopped.is_set():
+            request = agent.HeartbeatRequest(request_id=f"beat-{next(numbers)}", agent_id="steady")
+            await tally.take(self._agents.Heartbeat(request, timeout=60))
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+        return tally
+
+    async def close(self) -> None:
+        """Hang up."""
+        for channel in self._channels:
+            await channel.close()
+
+
+async def overload(process: Target, seconds: float, times: float) -> dict[str, Any]:
+    """What can be done, ten times that, and how it is five seconds after."""
+    load = Load(process.address)
+    await load.callers(CALM_CALLERS, 1.0)
+    usual = await load.callers(CALM_CALLERS, min(5.0, seconds))
+    sustainable = usual.codes["OK"] / min(5.0, seconds)
+    stopped = asyncio.Event()
+    beating = asyncio.ensure_future(load.heartbeats(stopped))
+    flood = await load.at_rate(sustainable * times, seconds)
+    stopped.set()
+    beats = await beating
+    await asyncio.sleep(min(5.0, seconds))
+    after = await load.callers(CALM_CALLERS, 2.0)
+    await load.close()
+    return {
+        "sustainable_per_second": round(sustainable),
+        "offered_per_second": round(sum(flood.codes.values()) / seconds),
+        "goodput_of_sustainable": round(flood.codes["OK"] / seconds / sustainable, 2),
+        "codes": dict(flood.codes),
+        "refused_without_retry_info": flood.without_retry_info,
+        "heartbeats": dict(beats.codes),
+        "heartbeat_p99_ms": beats.p99_ms,
+        "p99_ms_before": usual.p99_ms,
+        "p99_ms_after": after.p99_ms,
+    }
+
+
+async def stalled_watchers(process: Target, amount: int) -> dict[str, Any]:
+    """Watchers that never read: what each costs the server, and that others are served meanwhile."""
+    async with open_channel(process.address) as channel:
+        here = clients(channel)
+        run = await here.submit(WISH)
+        before = process.resident_bytes
+        watching = [here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id)) for _ in range(amount)]
+        for _ in range(3):
+            await here.submit(WISH)
+            await asyncio.sleep(1.0)
+        cost = (process.resident_bytes - before) / amount
+        tally = Tally()
+        for _ in range(20):
+            await tally.take(here.runs.GetRun(pb.GetRunRequest(run_id=run.id), timeout=60))
+        for call in watching:
+            call.cancel()
+        return {"watchers": amount, "bytes_each": round(cost), "reads_meanwhile": dict(tally.codes)}
+
+
+def main() -> int:
+    """Measure, and say what does not hold."""
+    parser = argparse.ArgumentParser(prog="python -m tests.robustness.overload")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--times", type=float, default=10.0)
+    parser.add_argument("--watchers", type=int, default=5000)
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as data, target(Path(data), f"max_in_flight={MAX_IN_FLIGHT}") as process:
+        figures = asyncio.run(overload(process, wanted.seconds, wanted.times))
+        print(json.dumps(figures), flush=True)
+        watchers = asyncio.run(stalled_watchers(process, wanted.watchers))
+        print(json.dumps(watchers), flush=True)
+    return 0 if holds(figures, watchers) else 1
+
+
+def holds(figures: dict[str, Any], watchers: dict[str, Any]) -> bool:
+    """Whether the promises were kept."""
+    return (
+        figures["goodput_of_sustainable"] >= 0.8
+        and set(figures["codes"]) <= {"OK", "RESOURCE_EXHAUSTED"}
+        and figures["refused_without_retry_info"] == 0
+        and set(figures["heartbeats"]) == {"OK"}
+        and figures["p99_ms_after"] <= 2 * figures["p99_ms_before"] + 20
+        and watchers["bytes_each"] <= 256 * 1024
+        and set(watchers["reads_meanwhile"]) == {"OK"}
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""What is installed is locked, hashed, known by licence, and the lists are up to date."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+ACCEPTED = re.compile(
+    r"(MIT|MIT-0|MIT-CMU|Apache-2\.0|BSD-[23]-Clause|0BSD|ISC|PSF-2\.0|MPL-2\.0|LGPL-3\.0-only|PostgreSQL)"
+)
+"""Permissive ones, and weak copyleft of packages that are used as they are."""
+
+
+@pytest.fixture(scope="module")
+def supply() -> ModuleType:
+    """The script, as a module."""
+    found = importlib.util.spec_from_file_location("supply", ROOT / "deploy/supply.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules["supply"] = module
+    found.loader.exec_module(module)
+    return module
+
+
+def test_every_locked_package_has_hashes_and_stands_in_the_list_of_licences(supply: ModuleType) -> None:
+    listed = set(re.findall(r"^\| (\S+) \| (\S+) \|", (ROOT / "docs/licences.md").read_text(), re.MULTILINE))
+    packages = {package for lock in supply.LOCKS.values() for package in supply.locked(lock)}
+    assert all(package.hashes for package in packages)
+    assert {(package.name, package.version) for package in packages} == listed - {("package", "version")}
+
+
+def test_no_licence_in_the_list_forbids_our_use(supply: ModuleType) -> None:
+    rows = re.findall(r"^\| \S+ \| \S+ \| (?:run|build|develop) \| (.+?) \|$", supply.PAGE.read_text(), re.MULTILINE)
+    assert len(rows) > 50
+    parts = {part for row in rows for part in re.split(r" (?:AND|OR|WITH) |[()]", row) if part}
+    assert {part for part in parts if not ACCEPTED.fullmatch(part)} == set()
+
+
+def test_the_bill_of_materials_names_each_installed_package_with_version_licence_and_hashes(supply: ModuleType) -> None:
+    bill = json.loads(supply.sbom())
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    names = {(part["name"], part["version"]) for part in bill["components"]}
+    assert names == {(package.name, package.version) for package in supply.locked("requirements.lock")}
+    assert all(part["hashes"] and part["licenses"][0]["expression"] for part in bill["components"])
+
+
+def test_an_install_from_a_lock_refuses_a_package_whose_hash_is_another(tmp_path: Path) -> None:
+    (tmp_path / "evil-1.0.tar.gz").write_bytes(b"not what was locked")
+    lock = tmp_path / "requirements.lock"
+    lock.write_text(f"evil==1.0 --hash=sha256:{'0' * 64}\n")
+    options = [
+        "--no-index",
+        "--no-deps",
+        "--require-hashes",
+        "--disable-pip-version-check",
+        "--find-links",
+        str(tmp_path),
+    ]
+    command = [sys.executable, "-m", "pip", "download", *options, "-d", str(tmp_path / "out"), "-r", str(lock)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "DO NOT MATCH THE HASHES" in done.stderr
+
+
+def test_every_install_of_the_makefile_and_the_image_asks_for_hashes() -> None:
+    for name in ("Makefile", "deploy/Containerfile"):
+        for line in (ROOT / name).read_text().splitlines():
+            if re.search(r"-r \S*requirements\S*\.lock|-r requirements", line):
+                assert "--require-hashes" in line, (name, line)
