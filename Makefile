@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help setup run up test check bench clients faults proto lock docs screenshots trace-acceptance
+.PHONY: help setup run up test check bench clients faults simulate abuse overload proto lock sbom docs screenshots trace-acceptance
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -75,6 +75,19 @@ $(TRACE_VENV)/.stamp: tests/acceptance/requirements.txt
 	@$(PYTHON) -m venv $(TRACE_VENV)
 	@$(TRACE_VENV)/bin/pip install -q --disable-pip-version-check -r $<
 	@touch $@
+
+simulate: $(DEV_STAMP) ## live through many seeds of fake time, lost calls and deaths (SEEDS=100000 FIRST=0 JOBS=2)
+	@$(BIN)/python -m tests.robustness.simulation --seeds $(or $(SEEDS),100000) --first $(or $(FIRST),0) --jobs $(or $(JOBS),2)
+
+abuse: $(DEV_STAMP) ## send bad input to every field of every RPC, and through the gateway (REQUESTS=100000)
+	@$(BIN)/python -m tests.robustness.abuse --requests $(or $(REQUESTS),100000)
+
+overload: $(DEV_STAMP) ## ask for ten times what can be done, and let watchers stand still (SECONDS=60 WATCHERS=5000)
+	@$(BIN)/python -m tests.robustness.overload --seconds $(or $(SECONDS),60) --watchers $(or $(WATCHERS),5000)
+
+sbom: $(DEV_STAMP) ## list what is installed with us: docs/licences.md, and dist/sbom.cdx.json (CycloneDX)
+	@$(BIN)/python deploy/supply.py licences
+	@mkdir -p dist && $(BIN)/python deploy/supply.py sbom > dist/sbom.cdx.json
 
 setup: $(DEV_STAMP) ## virtual environment with everything, from the lock files
 
