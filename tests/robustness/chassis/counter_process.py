@@ -18,8 +18,8 @@ from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.clock import SystemClock
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import Service, serve_until_stopped
 from pointsman.services.chassis.logs import configure_logs
+from pointsman.services.chassis.service import Service, serve_until_stopped
 from tests.helpers.counter import SERVICE, Add, CounterServicer, build, counter_pb2
 
 
