@@ -6,6 +6,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from pointsman.api.handoff.v1.delivery_pb2 import Delivery
+from pointsman.api.orchestrator.v1.assignment_pb2 import (
+    ASSIGNMENT_STATE_LEASED,
+    ASSIGNMENT_STATE_OPEN,
+    Assignment,
+)
 from pointsman.api.orchestrator.v1.run_pb2 import (
     RUN_STATE_CANCELLED,
     RUN_STATE_COMPLETE,
@@ -19,6 +24,7 @@ from pointsman.cli.views import View, state_name
 from pointsman.client import Client
 
 TICK_SECONDS = 0.5
+LIVE = (ASSIGNMENT_STATE_OPEN, ASSIGNMENT_STATE_LEASED)
 TERMINAL = frozenset({RUN_STATE_COMPLETE, RUN_STATE_CANCELLED, RUN_STATE_FAILED})
 
 
@@ -50,13 +56,17 @@ async def _until_asked(client: Client, run_id: str, view: View) -> None:
     hinted = False
     while True:
         run = await client.runs.get(run_id)
-        view.run(run)
+        view.run(run, await _live(client, run_id) if view.shows_work else ())
         if run.HasField("question"):
             return
         if run.waiting_for.kind == WaitKind.WAIT_KIND_AGENT and run.waiting_for.who == "code" and not hinted:
             hinted = True
             await _hint(client)
         await asyncio.sleep(TICK_SECONDS)
+
+
+async def _live(client: Client, run_id: str) -> list[Assignment]:
+    return [item async for item in client.agents.assignments(run_id, LIVE)]
 
 
 async def _hint(client: Client) -> None:

@@ -1,6 +1,8 @@
 """How a run is shown while it goes on: alive on a terminal, plain lines in a pipe, events as JSON."""
 
 import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Protocol, Self
@@ -9,22 +11,27 @@ from google.protobuf.json_format import MessageToJson
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_LEASED, Assignment, Purpose
 from pointsman.api.orchestrator.v1.run_pb2 import Run, RunState, WaitKind
 from pointsman.cli.telling import told
 
 
 class View(AbstractContextManager["View"], Protocol):
-    """What follows a run."""
+    """What follows a run; `shows_work` when it wants to know who works on what."""
+
+    shows_work: bool
 
     def transition(self, transition: Transition) -> None:
         """Something happened."""
 
-    def run(self, run: Run) -> None:
-        """The run as it is now."""
+    def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:
+        """The run as it is now, and what is being worked on or waits for somebody."""
 
 
 class PlainView:
     """One line per thing worth telling."""
+
+    shows_work = False
 
     def __enter__(self) -> Self:
         return self
@@ -39,7 +46,7 @@ class PlainView:
         for line in told(transition):
             print(f"{transition.at.ToDatetime():%H:%M:%S}  {line.text}", flush=True)
 
-    def run(self, run: Run) -> None:
+    def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:
         """Lines are enough."""
 
 
@@ -53,6 +60,8 @@ class JsonView(PlainView):
 
 class LiveView:
     """Lines with colours above, and the state below, kept up to date."""
+
+    shows_work = True
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -77,11 +86,11 @@ class LiveView:
         for line in told(transition):
             self._console.print(Text(f"{transition.at.ToDatetime():%H:%M:%S}  {line.text}", style=line.style))
 
-    def run(self, run: Run) -> None:
-        """Show the state, the tasks, whom it waits for, what it spent."""
+    def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:
+        """Show the state, the tasks, their stages and agents, whom it waits for, what it spent."""
         from rich.text import Text
 
-        self._live.update(Text(status(run), style="bold"))
+        self._live.update(Text("\n".join((status(run), *working_lines(live))), style="bold"))
 
 
 def status(run: Run) -> str:
@@ -92,16 +101,32 @@ def status(run: Run) -> str:
         until = run.updated_at
     elapsed = until.ToDatetime() - run.created_at.ToDatetime()
     spent, budget = run.usage, run.budget
-    limits = (
-        f"assignments {spent.assignments}/{budget.assignments}, transitions {spent.transitions}/{budget.transitions}"
+    limits = [
+        f"assignments {spent.assignments}/{budget.assignments}",
+        f"transitions {spent.transitions}/{budget.transitions}",
+    ]
+    limits += [f"tokens {spent.tokens}/{budget.tokens or 'no limit'}"] if spent.tokens else []
+    limits += (
+        [f"cost {spent.cost_micros / 1e6:.2f}/{budget.cost_micros / 1e6 or 'no limit'}"] if spent.cost_micros else []
     )
-    lines = [f"{state_name(run)}  {int(elapsed.total_seconds())} s  {limits}"]
+    lines = [f"{state_name(run)}  {int(elapsed.total_seconds())} s  {', '.join(limits)}"]
     lines += [f"  {task.task_id} {task.status} (attempt {task.attempt}) {task.name[:80]}" for task in run.tasks]
     if run.HasField("waiting_for"):
         waiting = run.waiting_for
         kind = WaitKind.Name(waiting.kind).removeprefix("WAIT_KIND_").lower()
         lines.append(f"  waits for {kind}: {waiting.who} {waiting.action}")
     return "\n".join(lines)
+
+
+def working_lines(live: Sequence[Assignment]) -> Iterator[str]:
+    """Who works on what; stages of one task that go on side by side meet at a barrier."""
+    stages = Counter(item.task_id for item in live if item.stage)
+    for item in live:
+        what = " ".join(part for part in (item.task_id, item.stage or Purpose.Name(item.purpose)[8:].lower()) if part)
+        barrier = f", barrier of {stages[item.task_id]}" if item.stage and stages[item.task_id] > 1 else ""
+        held = item.state == ASSIGNMENT_STATE_LEASED
+        who = f"{item.agent_id} works on it (attempt {item.attempt})" if held else "waits for an agent"
+        yield f"  {what}: {who}{barrier}"
 
 
 def state_name(run: Run) -> str:

@@ -7,7 +7,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
-from pointsman.api.orchestrator.v1.assignment_pb2 import Assignment
+from pointsman.api.orchestrator.v1.assignment_pb2 import Assignment, AssignmentState
 from pointsman.client.calls import Calls, new_request_id
 
 WAIT_SECONDS = 20.0
@@ -55,8 +55,11 @@ class Agents:
             for agent in page.agents:
                 yield agent
 
-    async def assignments(self, run_id: str) -> AsyncIterator[Assignment]:
-        """A run's assignments, oldest first."""
-        async for page in self._calls.pages(self._stub.ListAssignments, pb.ListAssignmentsRequest(run_id=run_id)):
+    async def assignments(
+        self, run_id: str, states: Sequence[AssignmentState.ValueType] = ()
+    ) -> AsyncIterator[Assignment]:
+        """A run's assignments, oldest first; of the named states only, where some are named."""
+        request = pb.ListAssignmentsRequest(run_id=run_id, states=states)
+        async for page in self._calls.pages(self._stub.ListAssignments, request):
             for assignment in page.assignments:
                 yield assignment

@@ -26,9 +26,10 @@ from pointsman.services.orchestrator.domain.values import Budget
 from pointsman.services.orchestrator.domain.views import Given
 from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.peers import Peers
-from pointsman.services.orchestrator.store import OrchestratorStore, RunFilter
+from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.artifacts import Artifact
 from pointsman.services.orchestrator.store.exchange import NOTHING_GIVEN, Wanted, run_of
+from pointsman.services.orchestrator.store.listing import Listing, RunFilter
 from pointsman.services.orchestrator.wire import evidence, handoffs, leases, machine, mocking, runs
 
 JOURNAL_ROWS = 10_000
@@ -41,6 +42,7 @@ class OrchestratorServicer:
     def __init__(self, store: OrchestratorStore, peers: Peers, settings: OrchestratorSettings) -> None:
         self._store = store
         self._peers = peers
+        self._listing = Listing(store.store, runs.run)
         self._max_live_runs = settings.max_live_runs
         self._budget = Budget(
             settings.assignments, settings.transitions, settings.fan_out, wall_clock_seconds=settings.wall_clock_seconds
@@ -60,7 +62,7 @@ class OrchestratorServicer:
         command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))
         answer = await self._store.ledger.submit(replace(caller, traceparent=traceparent), command)
         view = await self._store.view(caller.project, answer.run_id)
-        return pb.SubmitResponse(routing=shown, run=runs.run(view))
+        return pb.SubmitResponse(routing=shown, run=runs.run(view), queued_epic_id=view.run.queued_epic_id)
 
     async def GetRun(self, request: pb.GetRunRequest, caller: Caller) -> pb.GetRunResponse:
         """A run as it is now."""
@@ -68,17 +70,11 @@ class OrchestratorServicer:
 
     async def ListRuns(self, request: pb.ListRunsRequest, caller: Caller) -> pb.ListRunsResponse:
         """Runs, newest first."""
-        size, key = page_size(request.page), page_key(request.page.page_token, 2) or (END_OF_TIME, "")
+        key = page_key(request.page.page_token, 2) or (END_OF_TIME, "")
         wanted, place = _run_filter(request, caller.project), (int(key[0]), str(key[1]))
-        views, newest = await self._store.store.database.read(
-            lambda connection: (
-                self._store.runs(connection, wanted, place, size),
-                self._store.newest_position(connection),
-            )
-        )
-        next_token = page_token(views[-1].created_at_us, views[-1].run.run_id) if len(views) == size else ""
-        shown = [runs.run(view) for view in views]
-        return pb.ListRunsResponse(runs=shown, next_page_token=next_token, newest_position=newest)
+        page = await self._listing.page(wanted, place, page_size(request.page))
+        next_token = page_token(*page.next_place) if page.next_place else ""
+        return pb.ListRunsResponse(runs=page.runs, next_page_token=next_token, newest_position=page.newest_position)
 
     async def ChangeRequirement(
         self, request: pb.ChangeRequirementRequest, caller: Caller

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,20 +21,31 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.services.chassis.codec import to_text
 from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.peer import open_channel
 from pointsman.services.chassis.server import Server
 from pointsman.services.chassis.service import start
 from pointsman.services.chassis.writer import Writer
+from pointsman.services.orchestrator.__main__ import MIGRATIONS
 from pointsman.services.orchestrator.config import OrchestratorSettings
+from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.store.listing import Listing, RunFilter
+from pointsman.services.orchestrator.wire.runs import run as show_run
 from tests.bench.load import load as load_chassis
 from tests.bench.load import server as chassis_server
 from tests.scenarios.planes import MOCKED, NOBODY, WISH, Plane, builder, clients
 from tests.scenarios.processes import processes
+from tests.unit.orchestrator.driver import Driver
 
 AT_ONCE = 64
 SLOTS = 16
 SECONDS = 5.0
+LISTED = 10_000
+KEPT_PAGES = 4
 numbers = count(1)
 
 
@@ -220,6 +232,36 @@ async def measure_agents(process: ServerProcess, agents: int, limit: int) -> dic
         return {"round_trips_per_second": done / (time.perf_counter() - started)}
 
 
+async def measure_listing() -> dict[str, float]:
+    """Pages of 1,000 out of 10,000 runs: the first read of a page, and the same page when nothing changed."""
+    run = Driver().submit(WISH).settle().work_until().run
+    with tempfile.TemporaryDirectory() as data:
+        database = Database(f"sqlite:///{data}/o.db", "orchestrator")
+        migrate(database, MIGRATIONS)
+        store = OrchestratorStore(database)
+        with database.writing.begin() as connection:
+            connection.execute(store.store.tables.entities.insert(), [_ended_run(run, n) for n in range(LISTED)])
+        listing, taken = Listing(store.store, show_run), []
+        for _ in range(2):
+            place: tuple[int, str] | None = (2**62, "")
+            started, pages = time.perf_counter(), 0
+            while place is not None and pages < KEPT_PAGES:
+                place = (await listing.page(RunFilter("local"), place, 1000)).next_place
+                pages += 1
+            taken.append((time.perf_counter() - started) / pages * 1000)
+        store.store.close()
+    return {"first_read_ms": taken[0], "unchanged_ms": taken[1]}
+
+
+def _ended_run(run: Run, number: int) -> dict[str, Any]:
+    return {
+        "entity_id": f"run_{number:08}", "kind": "run", "project": "local", "run_id": f"run_{number:08}",
+        "machine_version": 1, "version": 50, "status": str(run.status), "digest": "", "traceparent": "",
+        "created_at_us": number, "entered_at_us": number, "updated_at_us": number,
+        "body": to_text(replace(run, run_id=f"run_{number:08}")),
+    }  # fmt: skip
+
+
 def measure_chassis() -> float:
     """Durable commands of the bare chassis per second, on this machine, now."""
     with tempfile.TemporaryDirectory() as data, chassis_server("ours", f"sqlite:///{data}/c.db") as port:
@@ -233,6 +275,7 @@ def report(name: str, **figures: float) -> None:
 
 def main() -> None:
     """All figures of the orchestrator."""
+    report("list 1,000 of 10,000 runs", **asyncio.run(measure_listing()))
     with server("mocked") as process:
         report("mock runs, one process", **asyncio.run(measure_runs(process.address, process.tally)))
     with tempfile.TemporaryDirectory() as data, processes(Path(data), POINTSMAN_FULL_MOCK_MODE="1") as group:

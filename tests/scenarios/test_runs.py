@@ -216,6 +216,7 @@ async def test_the_kept_message_of_a_resumed_run_starts_by_itself_after_complete
         await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SUCCESS)
         second = await here.ended((await here.submit("Move src/a.py to src/b.py", resume=pb.RESUME_YES)).id)
         assert (second.state, second.epic_id) == (runs.RUN_STATE_COMPLETE, first.epic_id)
+        assert second.queued_epic_id not in ("", first.epic_id)
 
         async def completed() -> list[str]:
             request = pb.ListRunsRequest(states=[runs.RUN_STATE_COMPLETE])

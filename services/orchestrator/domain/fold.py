@@ -12,6 +12,8 @@ from pointsman.services.orchestrator.domain.values import Judgement, OpenRemark,
 from pointsman.services.orchestrator.domain.words import Call, Fact, Move, State, TaskStatus, WorkflowStatus
 
 KEPT_SETBACKS = 8
+_MOVES = {str(move): move for move in Move}
+_STATES = {str(state): state for state in State}
 
 
 def apply(state: RunState | None, event: Event, at: datetime) -> RunState:
@@ -41,10 +43,10 @@ def _forget_call(run: Run, data: Any) -> Run:
 
 
 def _moved(run: Run, event: Event, at: datetime) -> Run:
-    move, data = Move(event.name), event.data
-    run = run.change(status=State(event.target), since=at)
+    move, data = _MOVES[event.name], event.data
+    run.status, run.since = _STATES[event.target], at
     if move not in _WORK_GOES_ON:
-        run = run.change(question=None, held=())
+        run.question, run.held = None, ()
     if data.is_replan:
         run = run.change(replans=run.replans + 1)
     fold = _MOVE_FOLDS.get(move)

@@ -1,7 +1,6 @@
 """One command's way through the machine: it records events, and collects what has to be done outside."""
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -43,7 +42,7 @@ class Turn:
     """The run as it changes under one command; nothing of it happens unless all of it is committed."""
 
     def __init__(self, state: RunState, now: datetime, actions: dict[str, Action]) -> None:
-        self._state = RunState(copy(state.run), state.leases, state.present)
+        self._state = RunState(state.run.copy(), state.leases, state.present)
         self._actions = actions
         self.now = now
         self.events: list[Event] = []
@@ -63,7 +62,7 @@ class Turn:
 
     def decision(self, answer: Any) -> Decision:
         """What the command leads to."""
-        return Decision(self.events, answer, self.effects, self.timers, self.drop_effects)
+        return Decision(self.events, answer, self.effects, self.timers, self.drop_effects, self._state)
 
     def is_present(self, capability: Capability) -> bool:
         """Whether an agent with the capability is there."""

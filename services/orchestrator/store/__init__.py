@@ -1,29 +1,26 @@
 """Runs, assignments, documents, agents and artifacts: every table and transaction of the orchestrator."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, MetaData, bindparam, delete, func, select
 
-from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.journal import Journal
 from pointsman.services.chassis.ledger import Ledger
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.domain.decide import MACHINE
-from pointsman.services.orchestrator.domain.run import Run, RunState
+from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.values import Usage
 from pointsman.services.orchestrator.domain.views import RunView
-from pointsman.services.orchestrator.domain.words import Fact, State
+from pointsman.services.orchestrator.domain.words import Fact
 from pointsman.services.orchestrator.store.agents import Agents
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
 from pointsman.services.orchestrator.store.exchange import UNLIMITED, Exchange, Limits
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
 
-LIST_PAGE = 200
 TOLD = tuple(
     str(fact)
     for fact in (
@@ -32,24 +29,6 @@ TOLD = tuple(
     )
 )  # fmt: skip
 """The events that tell how the work on a task went."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunFilter:
-    """Which runs a list shows."""
-
-    project: str
-    states: frozenset[str] = frozenset()
-    labels: tuple[tuple[str, str], ...] = ()
-    session_id: str = ""
-    created_after_us: int = 0
-    created_before_us: int = 2**62
-
-    def admits(self, view: RunView) -> bool:
-        """Whether the run has the labels and the session."""
-        order = view.run.order
-        same_session = not self.session_id or order.session_id == self.session_id
-        return same_session and all(order.labels.get(key) == value for key, value in self.labels)
 
 
 class OrchestratorStore:
@@ -96,10 +75,6 @@ class OrchestratorStore:
         """What the journal says about the work on a run's tasks, in order."""
         return connection.execute(self._sql.history, {"entity_id": run_id}).all()
 
-    def newest_position(self, connection: Connection) -> int:
-        """The position of the store's newest transition."""
-        return int(connection.execute(self._sql.newest).scalar_one())
-
     async def rival(self, project: str, session_id: str) -> str:
         """A live run of the session, if there is one."""
         if not session_id:
@@ -108,32 +83,6 @@ class OrchestratorStore:
         return await self.store.database.read(
             lambda connection: connection.execute(self._sql.rival, parameters).scalar() or ""
         )
-
-    def runs(self, connection: Connection, wanted: RunFilter, after: tuple[int, str], limit: int) -> list[RunView]:
-        """Runs, newest first, from a place on."""
-        found: list[RunView] = []
-        before_us, before_id = after
-        while len(found) < limit:
-            rows = self._rows(connection, wanted, before_us, before_id)
-            for row in rows:
-                view = self._revive(row)
-                if wanted.admits(view):
-                    found.append(view)
-                before_us, before_id = row.created_at_us, row.entity_id
-            if len(rows) < LIST_PAGE:
-                break
-        return found[:limit]
-
-    def _rows(self, connection: Connection, wanted: RunFilter, before_us: int, before_id: str) -> Sequence[Any]:
-        parameters = {
-            "project": wanted.project, "before_us": min(before_us, wanted.created_before_us), "before_id": before_id,
-            "after_us": wanted.created_after_us, "states": sorted(wanted.states) or list(_ALL_STATES),
-        }  # fmt: skip
-        return connection.execute(self._sql.runs, parameters).all()
-
-    @staticmethod
-    def _revive(row: Any) -> RunView:
-        return RunView(from_text(row.body, Run), row.version, row.created_at_us, row.updated_at_us)
 
     def assignments(self, connection: Connection, project: str, run_id: str, after: str, limit: int) -> Sequence[Any]:
         """Assignments of a run, or of the project, by id."""
@@ -177,9 +126,6 @@ class OrchestratorStore:
         return connection.execute(self._sql.ended, {"before": before_us, "limit": limit}).all()
 
 
-_ALL_STATES = tuple(str(state) for state in State)
-
-
 class _Queries:
     """The reading statements, built once."""
 
@@ -197,14 +143,12 @@ class _Queries:
             .order_by(index.entity_id)
             .limit(1)
         )
-        self.runs = _runs_query(store)
         journal = store.tables.journal.c
         self.history = (
             select(journal.seq, journal.at_us, journal.event, journal.payload)
             .where(journal.entity_id == bindparam("entity_id"), journal.event.in_(TOLD))
             .order_by(journal.seq)
         )
-        self.newest = select(store.tables.head.c.position)
         by_id = (
             select(children.assignments)
             .where(assignments.project == bindparam("project"), assignments.assignment_id > bindparam("after"))
@@ -244,19 +188,3 @@ class _Queries:
             delete(table).where(table.c.entity_id == bindparam("of_entity"))
             for table in (*owned, tables.idempotency, tables.entities, children.index)
         ]
-
-
-def _runs_query(store: Store) -> Any:
-    table = store.tables.entities
-    place = (table.c.created_at_us < bindparam("before_us")) | (
-        (table.c.created_at_us == bindparam("before_us")) & (table.c.entity_id < bindparam("before_id"))
-    )
-    states: Any = bindparam("states", expanding=True)
-    return (
-        select(table)
-        .where(table.c.project == bindparam("project"), table.c.kind == MACHINE.kind, place)
-        .where(table.c.created_at_us >= bindparam("after_us"))
-        .where(table.c.status.in_(states))
-        .order_by(table.c.created_at_us.desc(), table.c.entity_id.desc())
-        .limit(LIST_PAGE)
-    )

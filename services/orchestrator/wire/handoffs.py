@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
-from google.protobuf.json_format import MessageToJson, Parse
+import msgspec
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.json_format import MessageToDict, Parse
 from google.protobuf.message import Message
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
@@ -27,13 +30,40 @@ from pointsman.services.orchestrator.domain.words import EvidenceKind, Severity,
 
 
 def document(message: Message) -> str:
-    """A message as the journal and the store keep it."""
-    return MessageToJson(message, indent=None, ensure_ascii=False)
+    """A message as the journal and the store keep it: its JSON form, written faster than the general way does."""
+    return msgspec.json.encode(_plain(message)).decode()
+
+
+def _plain(message: Message) -> Any:
+    if message.DESCRIPTOR.full_name.startswith("google.protobuf."):
+        return MessageToDict(message)
+    return {field.json_name: _value(field, value) for field, value in message.ListFields()}
+
+
+def _value(field: FieldDescriptor, value: Any) -> Any:
+    if field.is_repeated:
+        return [_single(field, item) for item in value]
+    return _single(field, value)
+
+
+def _single(field: FieldDescriptor, value: Any) -> Any:
+    if field.message_type is not None:
+        return _plain(value)
+    if field.enum_type is not None:
+        named = field.enum_type.values_by_number.get(value)
+        return named.name if named else value
+    return str(value) if field.cpp_type == FieldDescriptor.CPPTYPE_INT64 else value
 
 
 def revive(text: str, message: Any) -> Any:
     """A stored document as the message it was; an absent one is empty."""
     return Parse(text, message, ignore_unknown_fields=True) if text else message
+
+
+@lru_cache(maxsize=1024)
+def seen(text: str, kind: type[Message]) -> Any:
+    """The same for documents that are read again and again; whoever gets it does not change it."""
+    return revive(text, kind())
 
 
 def usage(message: Any) -> Usage:

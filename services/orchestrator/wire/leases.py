@@ -11,15 +11,15 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.services.chassis.clock import from_us
 from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.wire import timestamp
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.values import NOTHING_SPENT, Assignment, GivenCriterion, Usage
 from pointsman.services.orchestrator.domain.views import AgentRow, Given, Held
 from pointsman.services.orchestrator.domain.words import Capability, Purpose, TaskStatus
-from pointsman.services.orchestrator.wire.handoffs import revive
+from pointsman.services.orchestrator.wire.handoffs import revive, seen
 
 LOST_AFTER_US = 120_000_000
 
@@ -34,18 +34,18 @@ class Desk:
     @cached_property
     def plan(self) -> work.Plan:
         """The plan."""
-        plan: work.Plan = revive(self.documents.get("plan", ""), work.Plan())
+        plan: work.Plan = seen(self.documents.get("plan", ""), work.Plan)
         return plan
 
     @cached_property
     def research(self) -> list[handoff.ResearchReport]:
         """The usable reports."""
         names = sorted(name for name, body in self.documents.items() if name.startswith("research/") and body)
-        return [revive(self.documents[name], handoff.ResearchReport()) for name in names]
+        return [seen(self.documents[name], handoff.ResearchReport) for name in names]
 
     def coder_result(self, task_id: str) -> handoff.CoderResult:
         """What the coder of a task handed in."""
-        made: handoff.CoderResult = revive(self.documents.get(f"work/{task_id}", ""), handoff.CoderResult())
+        made: handoff.CoderResult = seen(self.documents.get(f"work/{task_id}", ""), handoff.CoderResult)
         return made
 
     def criteria(self, task_id: str) -> list[handoff.AcceptanceCriterion]:
@@ -69,7 +69,7 @@ class Desk:
                 rejections=[reason[:4000] for reason in task.rejections],
                 reflections=[said[:4000] for said in (*task.reflections, *task.setbacks)][-16:],
             ),
-            detail_design=revive(self.documents.get("design", ""), handoff.DetailDesign()),
+            detail_design=seen(self.documents.get("design", ""), handoff.DetailDesign),
             acceptance_criteria=planned.acceptance_criteria,
             research_bundle=self.research,
         )
@@ -85,9 +85,11 @@ def lease(held: Held, desk: Desk) -> agent.Lease:
     """A lease with its work."""
     item: Assignment = from_text(held.body, Assignment)
     message = agent.Lease(
-        assignment=assignment(held, item, desk.run), epoch=held.epoch, budget_left=_budget_left(desk.run)
+        assignment=assignment(held, item, desk.run),
+        epoch=held.epoch,
+        budget_left=_budget_left(desk.run),
+        expires_at=timestamp(held.lease_until_us),
     )
-    message.expires_at.FromDatetime(from_us(held.lease_until_us))
     _WORK[item.purpose](message, item, desk)
     return message
 
@@ -106,6 +108,8 @@ def assignment(held: Held, item: Assignment, run: Run) -> assignments.Assignment
         agent_id=held.agent_id,
         priority=held.priority,
         traceparent=held.traceparent,
+        deadline=timestamp(held.deadline_us),
+        created_at=timestamp(held.created_at_us),
     )
     if run.order.repository_id:
         message.repository.id = run.order.repository_id
@@ -114,8 +118,6 @@ def assignment(held: Held, item: Assignment, run: Run) -> assignments.Assignment
         message.base_bundle.CopyFrom(revive(run.accepted_bundle, handoff.ArtifactRef()))
     tried = run.assignments.get(held.assignment_id)
     message.earlier_failures.extend(tried.setbacks if tried else ())
-    message.deadline.FromDatetime(from_us(held.deadline_us))
-    message.created_at.FromDatetime(from_us(held.created_at_us))
     return message
 
 
@@ -137,7 +139,7 @@ def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage]
         state=state,
         usage=runs.Usage(assignments=spent.assignments, tokens=spent.tokens, cost_micros=spent.cost_micros),
     )
-    message.last_seen_at.FromDatetime(from_us(row.last_seen_us))
+    message.last_seen_at.CopyFrom(timestamp(row.last_seen_us))
     return message
 
 
@@ -157,8 +159,8 @@ def assignment_row(row: Any) -> assignments.Assignment:
         priority=row.priority,
         traceparent=row.traceparent,
     )
-    message.deadline.FromDatetime(from_us(row.deadline_us))
-    message.created_at.FromDatetime(from_us(row.created_at_us))
+    message.deadline.CopyFrom(timestamp(row.deadline_us))
+    message.created_at.CopyFrom(timestamp(row.created_at_us))
     return message
 
 

@@ -142,6 +142,7 @@ def run(view: RunView) -> runs.Run:
         intent=it.intent,
         session_id=it.order.session_id,
         epic_id=it.epic_id,
+        queued_epic_id=it.queued_epic_id,
         decision_id=it.order.routing.decision_id,
         confidence=it.effective_confidence,
         budget=_budget(it.budget),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.machine_pb2 import GetMachineResponse, MachineTransition
 from pointsman.api.orchestrator.v1.run_pb2 import (
     ANSWER_KIND_ACCEPT,
@@ -22,6 +23,7 @@ from pointsman.cli.audit import findings
 from pointsman.cli.following import exit_code, question_lines
 from pointsman.cli.run import _arguments, parse_budget
 from pointsman.cli.telling import told
+from pointsman.cli.views import working_lines
 from pointsman.cli.workers import profile_for
 from pointsman.services.chassis.codec import DIGESTED, chain
 
@@ -82,6 +84,20 @@ def test_a_budget_that_means_nothing_is_a_usage_error(given: str) -> None:
     with pytest.raises(SystemExit) as ended:
         parse_budget(given)
     assert ended.value.code == 2
+
+
+def test_the_live_view_says_who_works_on_which_stage_and_what_meets_at_a_barrier() -> None:
+    held: dict[str, Any] = {"state": assignments.ASSIGNMENT_STATE_LEASED, "attempt": 1, "purpose": assignments.PURPOSE_STAGE}
+    live = [
+        assignments.Assignment(task_id="T1", stage="REVIEW", agent_id="box-reviewer", **held),
+        assignments.Assignment(task_id="T1", stage="TEST", state=assignments.ASSIGNMENT_STATE_OPEN),
+        assignments.Assignment(purpose=assignments.PURPOSE_VERIFY, state=assignments.ASSIGNMENT_STATE_OPEN),
+    ]
+    assert list(working_lines(live)) == [
+        "  T1 REVIEW: box-reviewer works on it (attempt 1), barrier of 2",
+        "  T1 TEST: waits for an agent, barrier of 2",
+        "  verify: waits for an agent",
+    ]
 
 
 def test_a_proof_is_an_argument_list_without_a_shell() -> None:

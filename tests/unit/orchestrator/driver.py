@@ -113,6 +113,8 @@ class Driver:
             revived = Event(event.name, event.source, event.target, self._through_json(event))
             self.state = MACHINE.apply(self.state, revived, self.now)
             self.journal.append(revived)
+        if decision.events and self.state is not None:
+            assert decision.state.run == self.state.run, "what was folded while deciding is what the journal says"
         if decision.drop_effects:
             self.effects.clear()
             self.timers.clear()

@@ -92,9 +92,11 @@ class Yard:
         criterion = handoff.AcceptanceCriterion(id="K", statement="holds", verify_command=CHECK, required=True)
         return work.VerifyTask(task_id=task_id, acceptance_criteria=[criterion], coder_result=made)
 
-    async def verify(self, *tasks: work.VerifyTask) -> work.VerificationReport:
+    async def verify(
+        self, *tasks: work.VerifyTask, standing: tuple[handoff.AcceptanceCriterion, ...] = ()
+    ) -> work.VerificationReport:
         """The verifier's word on a wave."""
-        request = work.VerifyRequest(accepted_commit=self.base, tasks=tasks)
+        request = work.VerifyRequest(accepted_commit=self.base, tasks=tasks, standing_criteria=standing)
         return await self.verifier.verify(self.job(verify=request))
 
     def job(self, **given: Any) -> Job:
@@ -132,6 +134,34 @@ async def test_a_task_that_breaks_the_accepted_tree_is_left_out(yard: Yard) -> N
     assert report.tasks[0].claims[0].status == work.CLAIM_STATUS_UNSUPPORTED
     assert "ended with 0, but here it ended with exit code 1" in report.tasks[0].claims[0].detail
     assert not report.tasks[0].criteria[0].passed
+
+
+KEPT = handoff.AcceptanceCriterion(id="V1", statement="a is 1", verify_command=["grep", "-q", "1", "a"], required=True)
+
+
+async def test_a_task_that_breaks_what_held_before_is_left_out_and_nobody_has_to_claim_it_again(yard: Yard) -> None:
+    tasks = await yard.task("T1", {"a": "2\n"}), await yard.task("T2", {"b": "2\n"})
+    report = await yard.verify(*tasks, standing=(KEPT,))
+    assert [task.accepted for task in report.tasks] == [False, True]
+    assert {item.criterion_id: item.passed for item in report.tasks[0].criteria} == {"K": True, "V1": False}
+
+
+async def test_a_criterion_of_this_wave_stands_once_its_task_is_accepted(yard: Yard) -> None:
+    first, second = await yard.task("T1", {"b": "2\n"}), await yard.task("T2", {"a": "2\n"})
+    first.acceptance_criteria.append(KEPT)
+    first.coder_result.claims[0].criterion_ids.append("V1")
+    report = await yard.verify(first, second, standing=(KEPT,))
+    assert [task.accepted for task in report.tasks] == [True, False]
+    report = await yard.verify(second, first, standing=(KEPT,))
+    assert [task.accepted for task in report.tasks] == [True, False]
+
+
+async def test_what_the_verifier_ran_is_evidence_of_its_own(yard: Yard) -> None:
+    report = await yard.verify(await yard.task("T1", {"a": "2\n"}))
+    taken = report.tasks[0].criteria[0].evidence
+    assert (taken.kind, tuple(taken.command), taken.exit_code) == (handoff.EVIDENCE_KIND_COMMAND, CHECK, 0)
+    assert taken.tree_hash == report.tree_hash
+    assert taken.digest == hashlib.sha256(b"").hexdigest()
 
 
 async def test_a_conflict_rejects_the_later_task_and_names_the_files(yard: Yard) -> None:

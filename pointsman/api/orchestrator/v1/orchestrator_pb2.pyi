@@ -250,7 +250,7 @@ class SubmitResponse(_message.Message):
     RUN_FIELD_NUMBER: _builtins.int
     QUEUED_EPIC_ID_FIELD_NUMBER: _builtins.int
     queued_epic_id: _builtins.str
-    """With resume YES: the epic that keeps this message for later."""
+    """With resume YES: the epic that keeps this message for later, where it is stored already; Run.queued_epic_id has it as soon as it is."""
     @_builtins.property
     def routing(self) -> Global___Routing:
         """The decision."""

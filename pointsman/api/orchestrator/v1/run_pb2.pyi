@@ -683,6 +683,7 @@ class Run(_message.Message):
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
     EXECUTION_MODE_FIELD_NUMBER: _builtins.int
+    QUEUED_EPIC_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___RunState.ValueType
@@ -711,6 +712,8 @@ class Run(_message.Message):
     """The template its pipelines use."""
     execution_mode: Global___ExecutionMode.ValueType
     """When its work pauses for a person."""
+    queued_epic_id: _builtins.str
+    """When it resumed other work first: the epic that keeps its own message and starts by itself afterwards."""
     @_builtins.property
     def question(self) -> Global___Question:
         """The open question, if there is one."""
@@ -783,10 +786,11 @@ class Run(_message.Message):
         updated_at: _timestamp_pb2.Timestamp | None = ...,
         acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
         execution_mode: Global___ExecutionMode.ValueType = ...,
+        queued_epic_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "id", b"id", "intent", b"intent", "labels", b"labels", "question", b"question", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "id", b"id", "intent", b"intent", "labels", b"labels", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
