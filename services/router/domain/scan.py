@@ -99,7 +99,9 @@ def scan(shapes: PatternSet, references: References, text: str, source: str) -> 
         masked, found = _mask(masked, named), found + named
     for rule in matching:
         if rule in _SPOKEN:
-            spoken = [_spoken(rule, match) for match in shapes.expressions[rule].finditer(masked)]
+            expression = shapes.expressions[rule]
+            found_here = [expression.search(masked)] if rule == _CODE else expression.finditer(masked)
+            spoken = [_spoken(rule, match) for match in found_here if match is not None]
             masked, found = _mask(masked, spoken), found + spoken
     return Scan(_distinct(found) if found else (), masked, dotted, matching, source)
 
