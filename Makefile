@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help setup run up test check bench clients faults simulate abuse overload proto lock sbom docs screenshots trace-acceptance
+.PHONY: help setup run up test check bench clients image faults simulate abuse overload proto lock sbom docs screenshots trace-acceptance
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -88,6 +88,9 @@ overload: $(DEV_STAMP) ## ask for ten times what can be done, and let watchers s
 sbom: $(DEV_STAMP) ## list what is installed with us: docs/licences.md, and dist/sbom.cdx.json (CycloneDX)
 	@$(BIN)/python deploy/supply.py licences
 	@mkdir -p dist && $(BIN)/python deploy/supply.py sbom > dist/sbom.cdx.json
+
+image: $(DEV_STAMP) ## run the steps of the image's build without a container engine, and start what comes out as its user
+	@POINTSMAN_BUILD_IMAGE=1 $(BIN)/pytest -q tests/unit/deploy/test_image_build.py
 
 setup: $(DEV_STAMP) ## virtual environment with everything, from the lock files
 

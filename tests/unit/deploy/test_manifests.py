@@ -19,6 +19,7 @@ from pointsman.services.chassis.access import read_access
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings
 from pointsman.services.chassis.metrics import DECLARED, declared_names
 from pointsman.services.gateway.config import GatewaySettings
+from tests.unit.deploy import foreign
 from tests.unit.deploy.cluster import (
     COMPONENTS,
     KUBERNETES,
@@ -37,8 +38,6 @@ from tests.unit.deploy.cluster import (
 )
 
 KUBERNETES_VERSION = "1.34"
-FOREIGN_KINDS = {"Certificate", "Issuer", "PrometheusRule", "ScaledObject", "ServiceMonitor", "TriggerAuthentication"}
-"""Kinds that cert-manager, KEDA and the Prometheus operator bring; their schemas are not part of Kubernetes."""
 SERVED = {
     service.full_name
     for module in (router_pb2, workflow_pb2, pipeline_pb2, orchestrator_pb2, agent_pb2)
@@ -86,7 +85,9 @@ def environment_of(container: Manifest, manifests: tuple[Manifest, ...]) -> dict
 
 def test_every_manifest_keeps_the_schema_of_its_kind(manifests: tuple[Manifest, ...]) -> None:
     for manifest in manifests:
-        if manifest["kind"] not in FOREIGN_KINDS:
+        if foreign.is_foreign(manifest):
+            foreign.validate(manifest)
+        else:
             kubernetes_validate.validate(manifest, KUBERNETES_VERSION, strict=True)
 
 

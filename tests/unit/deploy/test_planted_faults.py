@@ -4,11 +4,13 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from kubernetes_validate import ValidationError  # type: ignore[import-untyped]
 
+from tests.unit.deploy import foreign
 from tests.unit.deploy import test_manifests as rules
-from tests.unit.deploy.cluster import Manifest, of_kind, pod_of, rendered
+from tests.unit.deploy.cluster import COMPONENTS, Manifest, of_kind, pod_of, rendered, rendered_with
 
 Rule = Callable[[tuple[Manifest, ...]], None]
 Fault = Callable[[Any], None]
@@ -75,6 +77,38 @@ def test_a_rule_finds_the_fault_planted_for_it(rule: Rule, fault: Fault) -> None
     fault(pod_of(of_kind(manifests, "Deployment")[-1]))
     with pytest.raises((AssertionError, ValidationError)):
         rule(manifests)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("Issuer", ("ca",), {}),
+        ("Certificate", ("issuerRef",), {"kind": "Issuer"}),
+        ("Certificate", ("renewbefore",), "240h"),
+        ("Certificate", ("duration",), "30 days"),
+        ("Certificate", ("usages",), ["server authentication"]),
+        ("ScaledObject", ("triggers", 0, "metadata", "targetQueryValue"), 4),
+        ("ScaledObject", ("maxReplicas",), 50),
+        ("TriggerAuthentication", ("secretTargetRef", 0, "secret"), "url"),
+        ("PrometheusRule", ("groups", 0, "rules", 0, "for"), "ten minutes"),
+        ("PrometheusRule", ("groups", 0, "rules", 0, "labels", "severity"), 1),
+        ("ServiceMonitor", ("endpoints", 0, "port"), 7462),
+    ],
+)
+def test_a_fault_in_a_kind_of_somebody_else_is_found(kind: str, path: tuple[str | int, ...], value: object) -> None:
+    (manifest, *_) = copy.deepcopy(of_kind(rendered_with("overlays/prod", COMPONENTS), kind))
+    foreign.validate(manifest)
+    part: Any = manifest["spec"]
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        foreign.validate(manifest)
+
+
+def test_every_foreign_schema_is_used() -> None:
+    everything = rendered_with("overlays/prod", COMPONENTS)
+    assert {(m["apiVersion"], m["kind"]) for m in everything if foreign.is_foreign(m)} == set(foreign.SPECS)
 
 
 def test_a_missing_policy_shows_as_a_missing_edge() -> None:
