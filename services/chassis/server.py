@@ -26,6 +26,8 @@ from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
 from pointsman.services.chassis.telemetry import current_request, current_traceparent
 
 STALL_SECONDS = 30.0
+MAX_PENDING = 4_000
+"""Calls that wait to be looked at: gRPC itself turns away more than these as CANCELLED, without a time; a thousand by default."""
 AGENT = "ROLE_AGENT"
 AGENTS_SHARE = 2
 """So many times as many calls of agents as of others are taken before they are turned away."""
@@ -311,6 +313,8 @@ def _options(settings: ServerSettings) -> list[tuple[str, int]]:
         ("grpc.max_metadata_size", settings.max_metadata_bytes),
         ("grpc.absolute_max_metadata_size", settings.max_metadata_bytes),
         ("grpc.so_reuseport", 0),
+        ("grpc.server.max_pending_requests", MAX_PENDING),
+        ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING),
         ("grpc.keepalive_time_ms", 60_000),
         ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),
