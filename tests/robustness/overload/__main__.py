@@ -37,6 +37,8 @@ class Tally:
     codes: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
     without_retry_info: int = 0
+    seen: dict[str, str] = field(default_factory=dict)
+    """The text of the first answer with each code."""
 
     @property
     def p99_ms(self) -> float:
@@ -51,6 +53,7 @@ class Tally:
             await call
         except grpc.aio.AioRpcError as error:
             self.codes[error.code().name] += 1
+            self.seen.setdefault(error.code().name, str(error.details()))
             if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
                 self.without_retry_info += refusal_from(error).retry_after_seconds is None
             return False
@@ -120,7 +123,8 @@ async def overload(process: Target, seconds: float, times: float) -> dict[str, A
     load = Load(process.address)
     await load.callers(CALM_CALLERS, 1.0)
     usual = await load.callers(CALM_CALLERS, min(5.0, seconds))
-    sustainable = usual.codes["OK"] / min(5.0, seconds)
+    full = await load.callers(MAX_IN_FLIGHT, min(5.0, seconds))
+    sustainable = full.codes["OK"] / min(5.0, seconds)
     stopped = asyncio.Event()
     beating = asyncio.ensure_future(load.heartbeats(stopped))
     flood = await load.at_rate(sustainable * times, seconds)
@@ -134,6 +138,7 @@ async def overload(process: Target, seconds: float, times: float) -> dict[str, A
         "offered_per_second": round(sum(flood.codes.values()) / seconds),
         "goodput_of_sustainable": round(flood.codes["OK"] / seconds / sustainable, 2),
         "codes": dict(flood.codes),
+        "seen": flood.seen,
         "refused_without_retry_info": flood.without_retry_info,
         "heartbeats": dict(beats.codes),
         "heartbeat_p99_ms": beats.p99_ms,
