@@ -103,7 +103,8 @@ def scan(shapes: PatternSet, references: References, text: str, source: str) -> 
             found_here = [expression.search(masked)] if rule == _CODE else expression.finditer(masked)
             spoken = [_spoken(rule, match) for match in found_here if match is not None]
             masked, found = _mask(masked, spoken), found + spoken
-    return Scan(_distinct(found) if found else (), masked, dotted, matching, source)
+    several = tuple(found) if len(found) < 2 else _distinct(found)
+    return _new(Scan, (several, masked, dotted, matching, source))
 
 
 def _spoken(rule: str, match: Any) -> Trigger:
@@ -116,6 +117,9 @@ def _spoken(rule: str, match: Any) -> Trigger:
 
 
 def _mask(text: str, spans: list[Trigger]) -> str:
+    if len(spans) == 1:
+        start, end = spans[0].start, spans[0].end
+        return f"{text[:start]}{MASK * (end - start)}{text[end:]}"
     pieces: list[str] = []
     position = 0
     for span in spans:
