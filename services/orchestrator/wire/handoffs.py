@@ -28,6 +28,8 @@ from pointsman.services.orchestrator.domain.values import (
 )
 from pointsman.services.orchestrator.domain.words import EvidenceKind, Severity, Verdict
 
+REMEMBERED_LENGTH = 64 * 1024
+
 
 def document(message: Message) -> str:
     """A message as the journal and the store keep it: its JSON form, written faster than the general way does."""
@@ -60,9 +62,13 @@ def revive(text: str, message: Any) -> Any:
     return Parse(text, message, ignore_unknown_fields=True) if text else message
 
 
-@lru_cache(maxsize=1024)
-def seen(text: str, kind: type[Message]) -> Any:
+def seen(text: str, kind: Any) -> Any:
     """The same for documents that are read again and again; whoever gets it does not change it."""
+    return _remembered(text, kind) if len(text) <= REMEMBERED_LENGTH else revive(text, kind())
+
+
+@lru_cache(maxsize=256)
+def _remembered(text: str, kind: Any) -> Any:
     return revive(text, kind())
 
 
