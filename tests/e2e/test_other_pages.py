@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
@@ -47,6 +47,26 @@ async def test_agents_are_shown_with_their_work_and_open_work_with_its_need(tmp_
         await expect(page.locator("#open-work")).to_contain_text("No work waits for an agent.")
         await row.locator("a").click()
         await expect(page.locator("#run-head .id").first).to_have_text(lease.assignment.run_id)
+
+
+async def test_agents_that_were_lost_say_since_when(tmp_path: Path, browser: Browser) -> None:
+    async with console(tmp_path, NOBODY) as here, viewed(browser) as view:
+        request = agent.PollRequest(request_id=here.plane.request_id(), agent_id="coder-8")
+        request.wanted.capabilities.append(assignments.CAPABILITY_CODE)
+        await here.plane.agents.Poll(request)
+
+        async def an_hour_later(route: Route) -> None:
+            body = await (await route.fetch()).json()
+            for one in body["agents"]:
+                one |= {"state": "AGENT_STATE_LOST", "last_seen_at": "2026-01-01T00:00:00Z"}
+            await route.fulfill(json=body)
+
+        page = await view.open(here, "/agents")
+        row = page.locator('[data-agent="coder-8"]')
+        await expect(row).to_contain_text("idle")
+        await page.route("**/ListAgents", an_hour_later)
+        await expect(row).to_contain_text("lost")
+        await expect(row.locator("td").last).to_contain_text(" d ago")
 
 
 async def test_the_router_marks_the_words_that_decided(tmp_path: Path, browser: Browser) -> None:
