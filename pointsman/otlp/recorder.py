@@ -16,7 +16,7 @@ from pointsman.otlp.noted import Noted
 from pointsman.otlp.sending import Sender, is_sampled, new_resource, new_sampler, new_sender
 from pointsman.otlp.span import request_of
 
-CPU_SHARE = 0.01
+CPU_SHARE = 0.005
 """How much of a core making and sending may take while there is other work."""
 CLOSE_SECONDS = 5.0
 log = logging.getLogger("pointsman.otlp")

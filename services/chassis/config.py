@@ -98,7 +98,7 @@ class TelemetrySettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="POINTSMAN_TELEMETRY_", frozen=True, extra="forbid")
 
     cpu_share: float = Field(
-        default=0.02, gt=0, le=1, description="How much of a core the export of transitions takes while there is work."
+        default=0.01, gt=0, le=1, description="How much of a core the export of transitions takes while there is work."
     )
     catch_up_seconds: float = Field(
         default=60.0, ge=0, description="How far behind it may fall before it takes what it needs."
