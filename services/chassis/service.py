@@ -97,11 +97,11 @@ async def serve_until_stopped(
     if not structlog.is_configured():
         configure_logs(as_json=not sys.stderr.isatty())
     running = await start(build, settings)
-    greet(running.address)
-    log.info("serving", address=running.address, services=[service.name for service in running.services])
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    greet(running.address)
+    log.info("serving", address=running.address, services=[service.name for service in running.services])
     await stopped.wait()
     log.info("draining")
     await running.stop()
