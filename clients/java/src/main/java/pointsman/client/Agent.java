@@ -9,7 +9,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.function.Consumer;
+import java.util.function.BiConsumer;
 import pointsman.api.orchestrator.v1.AgentOuterClass.CompleteRequest;
 import pointsman.api.orchestrator.v1.AgentOuterClass.Completion;
 import pointsman.api.orchestrator.v1.AgentOuterClass.CompletionOutcome;
@@ -38,11 +38,16 @@ public final class Agent implements Runnable {
     private final String id;
     private final List<Capability> capabilities;
     private final Work work;
-    private final Consumer<Completion> handedIn;
+    private final BiConsumer<Agent, Completion> handedIn;
     private final ExecutorService worker;
 
     /** An agent; {@code handedIn} sees what it has handed in. */
-    public Agent(Client client, String id, List<Capability> capabilities, Work work, Consumer<Completion> handedIn) {
+    public Agent(
+            Client client,
+            String id,
+            List<Capability> capabilities,
+            Work work,
+            BiConsumer<Agent, Completion> handedIn) {
         this.client = client;
         this.id = id;
         this.capabilities = capabilities;
@@ -92,7 +97,7 @@ public final class Agent implements Runnable {
             Optional<Completion> done = whileTheLeaseLives(working, lease);
             if (done.isPresent()) {
                 complete(done.get());
-                handedIn.accept(done.get());
+                handedIn.accept(this, done.get());
             }
         } catch (ExecutionException broken) {
             fail(lease, broken.getCause());
@@ -141,7 +146,11 @@ public final class Agent implements Runnable {
         var failure = pointsman.api.orchestrator.v1.AgentOuterClass.Failure.newBuilder()
                 .setLease(keyOf(lease))
                 .setError(error.substring(0, Math.min(error.length(), LONGEST_ERROR)));
-        var request = FailRequest.newBuilder().setRequestId(Client.newRequestId()).setAgentId(id).addFailures(failure).build();
+        var request = FailRequest.newBuilder()
+                .setRequestId(Client.newRequestId())
+                .setAgentId(id)
+                .addFailures(failure)
+                .build();
         client.agents(stub -> stub.fail(request));
     }
 }

@@ -89,8 +89,8 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Hands over every transition of a run, each once and in order, over broken connections, to the run's end or until {@code goesOn}
-     * says no.
+     * Hands over every transition of a run, each once and in order, over broken connections, to the run's end or until
+     * {@code goesOn} says no.
      */
     public void watch(String runId, long afterSeq, Predicate<Transition> goesOn) {
         Pause pause = new Pause();

@@ -50,8 +50,8 @@ public final class Conformance {
         same("the end of the run", run.getState().name(), scenario.end());
         int claims = deliveredClaims(runId);
         for (Scenario.Refusal wanted : scenario.refusals()) {
-            String request = wanted.request().toString().replace("${run_id}-submit", requestId).replace("${run_id}", runId);
-            refused(wanted, request);
+            String request = wanted.request().toString().replace("${run_id}-submit", requestId);
+            refused(wanted, request.replace("${run_id}", runId));
         }
         return new Shown(runId, run.getState().name(), seqs, claims);
     }
@@ -60,8 +60,7 @@ public final class Conformance {
     private void startAgent(Scenario.Part part) {
         List<Capability> capabilities = part.capabilities().stream().map(Capability::valueOf).toList();
         String id = part.name() + "-" + Client.newRequestId();
-        Agent again = new Agent(client, id, capabilities, new ExampleWork(), ignored -> {});
-        Agent agent = new Agent(client, id, capabilities, new ExampleWork(), completion -> handInAgain(again, completion));
+        Agent agent = new Agent(client, id, capabilities, new ExampleWork(), this::handInAgain);
         Thread thread = new Thread(agent, id);
         thread.setDaemon(true);
         thread.start();

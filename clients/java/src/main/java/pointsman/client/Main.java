@@ -10,7 +10,8 @@ import pointsman.api.orchestrator.v1.AssignmentOuterClass.Capability;
 
 /** Works as an agent, or plays the scenario that every client has to show. */
 public final class Main {
-    private static final String USAGE = "usage: pointsman-agent agent|conform [--server ADDRESS] [--project NAME] [--name NAME] [--scenario FILE]";
+    private static final String USAGE =
+            "usage: pointsman-agent agent|conform [--server ADDRESS] [--project NAME] [--name NAME] [--scenario FILE]";
 
     private Main() {}
 
@@ -38,7 +39,7 @@ public final class Main {
                 System.exit(0); // polls that wait for work need not end first
             }
             List<Capability> code = List.of(Capability.CAPABILITY_CODE);
-            new Agent(client, options.get("--name"), code, new ExampleWork(), ignored -> {}).run();
+            new Agent(client, options.get("--name"), code, new ExampleWork(), (agent, done) -> {}).run();
         }
     }
 }
