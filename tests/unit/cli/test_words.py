@@ -87,7 +87,11 @@ def test_a_budget_that_means_nothing_is_a_usage_error(given: str) -> None:
 
 
 def test_the_live_view_says_who_works_on_which_stage_and_what_meets_at_a_barrier() -> None:
-    held: dict[str, Any] = {"state": assignments.ASSIGNMENT_STATE_LEASED, "attempt": 1, "purpose": assignments.PURPOSE_STAGE}
+    held: dict[str, Any] = {
+        "state": assignments.ASSIGNMENT_STATE_LEASED,
+        "attempt": 1,
+        "purpose": assignments.PURPOSE_STAGE,
+    }
     live = [
         assignments.Assignment(task_id="T1", stage="REVIEW", agent_id="box-reviewer", **held),
         assignments.Assignment(task_id="T1", stage="TEST", state=assignments.ASSIGNMENT_STATE_OPEN),
