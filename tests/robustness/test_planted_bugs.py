@@ -193,6 +193,13 @@ def an_effect_that_comes_twice(forger: Forger) -> Planted:
     return {("orchestrator", "outbox", run_id, seq)}
 
 
+async def test_an_ended_run_may_still_have_to_tell_its_peers(sound: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(sound, data)
+    _effect(Forger(data), _completed_run(Forger(data)), 2, 2**60)
+    assert await _found(data) == set()
+
+
 def an_effect_that_was_forgotten(forger: Forger) -> Planted:
     run_id = _completed_run(forger)
     _effect(forger, run_id, 2, 1)
