@@ -41,13 +41,13 @@ class Impossible(Malformed):
         self.field = field
 
 
-def deserializer(message_class: type[Message]) -> Callable[[bytes], Message | Malformed]:
+def deserializer(message_class: Any) -> Callable[[bytes], Message | Malformed]:
     """A function that reads a request and never raises."""
     holds_times = _holds_times(message_class.DESCRIPTOR)
 
     def read(data: bytes) -> Message | Malformed:
         try:
-            message = message_class.FromString(data)
+            message: Message = message_class.FromString(data)
         except (DecodeError, RecursionError):
             return MALFORMED
         if b"\0" in data and (field := nul_field(message)):

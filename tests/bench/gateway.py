@@ -47,7 +47,7 @@ async def update(here: Console, page: Page) -> float:
     await page.evaluate("() => 1")
     await here.plane.runs.CancelRun(pb.CancelRunRequest(request_id=here.plane.request_id(), run_id=run.id))
     at_ms = float(await seen)
-    return at_ms - (await here.plane.get(run.id)).updated_at.ToMicroseconds() / 1000
+    return at_ms - float((await here.plane.get(run.id)).updated_at.ToMicroseconds()) / 1000
 
 
 def report(name: str, empty: Sequence[float], view: Sequence[float], updates: Sequence[float]) -> None:

@@ -183,7 +183,7 @@ async def test_a_transcript_is_found_in_the_users_home(
     (tmp_path / "agent-a1b2c3d4.jsonl").write_text(json.dumps(line) + "\n")
     await user.hook("user-prompt-submit")
     await user.hook("subagent-start")
-    named = {"agent_transcript_path": "~/agent-a1b2c3d4.jsonl", "last_assistant_message": None}
+    named: dict[str, Any] = {"agent_transcript_path": "~/agent-a1b2c3d4.jsonl", "last_assistant_message": None}
     said = await user.hook("subagent-stop", **named)
     assert said["systemMessage"].startswith("pointsman: DEV PASS, advanced")
 
