@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("startup", "chassis", "router", "workflow", "pipeline", "orchestrator", "telemetry", "gateway")
+NAMES = ("startup", "chassis", "router", "workflow", "pipeline", "orchestrator", "telemetry", "gateway", "sizing")
 
 
 def main(names: list[str]) -> None:
