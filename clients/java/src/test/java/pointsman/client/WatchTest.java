@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import pointsman.api.common.v1.Common.Transition;
 import pointsman.api.orchestrator.v1.Orchestrator.WatchRunRequest;
 import pointsman.api.orchestrator.v1.Orchestrator.WatchRunResponse;
@@ -37,6 +38,7 @@ class WatchTest {
     }
 
     @Test
+    @Timeout(60)
     void aBrokenWatchGoesOnWithoutGapOrRepeat() throws IOException {
         Fragile fragile = new Fragile();
         var server = InProcessServerBuilder.forName("fragile").addService(fragile).build().start();
