@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help setup run up test check bench clients image faults simulate abuse overload proto lock sbom docs screenshots trace-acceptance
+.PHONY: help run up test check bench pipeline-campaign faults clients trace-acceptance simulate abuse overload sbom image setup proto lock screenshots
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -56,7 +56,6 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines (BENCH="chassis" for one)
 	@$(BIN)/python -m tests.bench $(BENCH)
 
-.PHONY: pipeline-campaign
 pipeline-campaign: $(DEV_STAMP) ## read a million damaged transcripts, and race 10,000 barriers round their timeouts on both databases
 	@$(BIN)/python -m tests.bench.pipeline_fuzz $(or $(TRANSCRIPTS),1000000) $(or $(SEED),1)
 	@POINTSMAN_RACE_BARRIERS=$(or $(BARRIERS),10000) $(BIN)/pytest -q --timeout 3600 tests/contract/test_pipeline_races.py
