@@ -55,7 +55,10 @@ def _cut(text: str, limit_bytes: int) -> str:
 
 
 def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
-    """What a peer answered, as the refusal it was there; an outage without details becomes UNAVAILABLE."""
+    """What a peer answered, as the refusal it was there; an outage without details becomes UNAVAILABLE.
+
+    What the transport says of an outage stays here: it names addresses that are nobody else's business.
+    """
     status = status_pb2.Status()
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY and isinstance(value, bytes):
@@ -63,9 +66,13 @@ def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
     info, bad, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
     told = {kind.DESCRIPTOR.name for detail in status.details for kind in (info, bad, retry) if detail.Unpack(kind)}
     reason = Reason(info.reason) if info.reason in Reason.__members__ else _reason_of_code(error.code())
+    said = (error.details() or "")[:MAX_STATUS_TEXT]
+    if not info.reason and reason is Reason.UNAVAILABLE:
+        log.warning("peer_out_of_reach", code=error.code().name, details=said)
+        said = "a service that this one needs is out of reach; try again"
     return Refusal(
         reason,
-        (error.details() or "")[:MAX_STATUS_TEXT],
+        said,
         metadata=dict(info.metadata),
         violations=tuple(Violation(one.field, one.description) for one in bad.field_violations),
         retry_after_seconds=retry.retry_delay.ToTimedelta().total_seconds() if "RetryInfo" in told else None,
