@@ -273,7 +273,11 @@ def _refusal_for(error: Exception) -> Refusal:
 
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal) -> None:
-    status = status_of(refusal)
+    try:
+        status = status_of(refusal)
+    except Exception as error:  # noqa: BLE001 - a refusal that cannot be written must not reach the caller as it is
+        refusal = masked(error, new_nonce())
+        status = status_of(refusal)
     metadata = ((DETAILS_KEY, status.SerializeToString()),)
     await context.abort(GRPC_CODES[refusal.code], status.message, metadata)
 

@@ -14,6 +14,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.chassis.server import Server
 from pointsman.services.chassis.service import Service
 from tests.helpers.counter import SERVICE, build, counter_pb2
@@ -51,6 +52,13 @@ async def test_an_answer_that_cannot_be_written_is_masked(url: str) -> None:
             failure = await failure_of(call)
             assert (failure.code, failure.reason) == (grpc.StatusCode.INTERNAL, "INTERNAL")
             assert "secret" not in repr(failure)
+
+
+async def test_a_refusal_that_cannot_be_written_is_masked(url: str) -> None:
+    async with serving(url, [_with(url, _Mute())]) as served:
+        failure = await failure_of(served.stub.Add(an_add()))
+        assert (failure.code, failure.reason) == (grpc.StatusCode.INTERNAL, "INTERNAL")
+        assert "secret" not in repr(failure)
 
 
 async def test_what_is_not_offered_is_unimplemented(served: Served) -> None:
@@ -166,6 +174,14 @@ class _Wrong:
 
     async def Watch(self, _request: Any, _caller: Any) -> AsyncIterator[Any]:
         yield "secret answer"
+
+
+class _Mute:
+    """A servicer whose refusal holds what no text can."""
+
+    async def Add(self, _request: Any, _caller: Any) -> Any:
+        secret: Any = ["secret", object()]
+        raise Refusal(Reason.STATE_FORBIDS, "no", metadata=secret)
 
 
 def _with(url: str, servicer: object) -> Service:
