@@ -180,7 +180,7 @@ class _Mute:
     """A servicer whose refusal holds what no text can."""
 
     async def Add(self, _request: Any, _caller: Any) -> Any:
-        secret: Any = ["secret", object()]
+        secret: Any = {"secret": object()}
         raise Refusal(Reason.STATE_FORBIDS, "no", metadata=secret)
 
 
