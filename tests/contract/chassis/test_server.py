@@ -177,11 +177,11 @@ class _Wrong:
 
 
 class _Mute:
-    """A servicer whose refusal holds what no text can."""
+    """A servicer whose refusal holds what is no violation."""
 
     async def Add(self, _request: Any, _caller: Any) -> Any:
-        secret: Any = {"secret": object()}
-        raise Refusal(Reason.STATE_FORBIDS, "no", metadata=secret)
+        secret: Any = ("secret",)
+        raise Refusal(Reason.INVALID_FIELD, "no", violations=secret)
 
 
 def _with(url: str, servicer: object) -> Service:
