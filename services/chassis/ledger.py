@@ -174,9 +174,8 @@ class Ledger(Generic[State]):
             keys = packed(database, [item.caller.request_id for item in items])
             answers = self._find_answers.start(connection, {"values": keys})
             found = self._find_entities.start(connection, {"values": packed(database, sorted(commands))})
-            answered = {(row[0], row[1]): (row[2], row[3]) for row in answers.fetchall()}
-            rows = found.fetchall()
-        for row in map(_EntityRow._make, rows):
+        answered = {(row[0], row[1]): (row[2], row[3]) for row in answers.fetchall()}
+        for row in map(_EntityRow._make, found.fetchall()):
             batch.changes[row.entity_id] = self._revived(row, batch.now)
         self._outbox.load(connection, items)
         if self._children:

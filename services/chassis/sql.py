@@ -66,7 +66,10 @@ class Prepared:
 
 
 def pipelined(database: Database, connection: Connection) -> AbstractContextManager[Any]:
-    """Send statements without waiting for each answer, where the database is a round trip away."""
+    """Send statements without waiting for each answer, where the database is a round trip away.
+
+    Its end is one round trip for all of them: rows that are fetched before it cost another one.
+    """
     if not database.is_postgresql:
         return nullcontext()
     driver: Any = connection.connection.driver_connection

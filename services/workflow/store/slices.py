@@ -74,9 +74,9 @@ class Slices:
                 for statement, show, keys, more in self._questions(wanted)
                 if keys
             ]
-            for show, cursor in started:
-                for row in cursor.fetchall():
-                    show(states[row[1] if show is _show_details else row[10]], row)
+        for show, cursor in started:
+            for row in cursor.fetchall():
+                show(states[row[1] if show is _show_details else row[10]], row)
 
     def _questions(self, wanted: Mapping[str, Need]) -> Iterable[tuple[Prepared, Show, Wanted, dict[str, int]]]:
         whole = [(entity_id, "") for entity_id, need in wanted.items() if need.every_task]
