@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pointsman.cli.audit_agreement import Agreement
-from pointsman.services.orchestrator.domain.words import State
+from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.words import State, TaskStatus
 from pointsman.services.workflow.domain.states import WorkflowStatus
 from pointsman.services.workflow.domain.workflow import Header
 from tests.unit.orchestrator.driver import Driver
@@ -20,10 +21,24 @@ def test_a_failed_run_may_leave_a_workflow_that_is_completed_but_own_no_other(
     status: WorkflowStatus, agree: bool
 ) -> None:
     run = Driver().submit().settle().run.change(status=State.FAILED, tasks={}, epic_id="epic")
-    header = Header("epic", NOW, NOW, status=status, owner_run_id=run.run_id)
+    found = disagreements(run, Header("epic", NOW, NOW, status=status, owner_run_id=run.run_id))
+    assert found == ([] if agree else ["it is FAILED and still owns the workflow epic"])
+
+
+@pytest.mark.parametrize(("status", "agree"), [(State.CANCELLED, True), (State.FAILED, False)])
+def test_only_a_cancelled_run_may_leave_accepted_work_that_its_workflow_has_not_recorded(
+    status: State, agree: bool
+) -> None:
+    task: Any = SimpleNamespace(status=TaskStatus.ACCEPTED, attempt=1, pipeline_id="", pipeline_status=None)
+    run = Driver().submit().settle().run.change(status=status, tasks={"T1": task}, epic_id="epic")
+    found = disagreements(run, Header("epic", NOW, NOW, status=WorkflowStatus.PAUSED))
+    assert found == ([] if agree else ["T1 is accepted, but not done in the workflow epic"])
+
+
+def disagreements(run: Run, header: Header) -> list[str]:
+    """What the auditor says of a run and a workflow without tasks."""
     workflow = SimpleNamespace(header=header, book=SimpleNamespace(tasks={}))
     runs: Any = SimpleNamespace(runs={run.run_id: (run, 9, False)})
     workflows: Any = SimpleNamespace(workflows={"epic": workflow})
     pipelines: Any = SimpleNamespace(pipelines={})
-    found = [item.detail for item in Agreement(runs, workflows, pipelines, []).violations()]
-    assert found == ([] if agree else [f"it is FAILED and still owns the workflow {run.epic_id}"])
+    return [item.detail for item in Agreement(runs, workflows, pipelines, []).violations()]
