@@ -1,31 +1,76 @@
 """What pipelines promise: their table, barriers that resolve once, bounded retries, no forced stage passed off as one."""
 
 from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table, select
 
 from pointsman.services.chassis.audit import History, Violation
+from pointsman.services.chassis.codec import from_text
+from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.store import Store
 from pointsman.services.pipeline.domain import events as e
+from pointsman.services.pipeline.domain.dag import Node
 from pointsman.services.pipeline.domain.draft import barrier_timer
 from pointsman.services.pipeline.domain.machine import TRANSITIONS
-from pointsman.services.pipeline.domain.state import ACTIVE, READY, UNPROVEN, Pipeline
+from pointsman.services.pipeline.domain.state import ACTIVE, READY, UNPROVEN, Pipeline, Stage
 from pointsman.services.pipeline.domain.words import EventName, PipelineStatus
 
 
 class PipelineProof:
     """Proves pipelines one by one, and remembers them for the comparison with the other stores."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store) -> None:
+        tables = store.metadata.tables
+        self._shapes, self._stages, self._reports = tables["shapes"], tables["stages"], tables["reports"]
         self.pipelines: dict[str, tuple[Pipeline, int]] = {}
         """Each pipeline with its version."""
 
-    def __call__(self, _connection: Connection, history: History) -> Iterator[Violation]:
+    def __call__(self, connection: Connection, history: History) -> Iterator[Violation]:
         """Everything that is wrong with one pipeline."""
         self.pipelines[str(history.row.entity_id)] = (history.state, history.row.version)
         yield from _table(history)
         yield from _life(history)
         if history.row.status == PipelineStatus.ACTIVE:
             yield from _waits(history)
+        for detail in self._rows(connection, history.row.entity_id, history.state):
+            yield history.violation("fold", history.row.version, detail)
+
+    def _rows(self, connection: Connection, pipeline_id: str, pipeline: Pipeline) -> Iterator[str]:
+        """Where the rows beside the head are not what the journal folds to."""
+        shapes = _bodies(connection, self._shapes, "entity_id", pipeline_id)
+        if _read(shapes.get(pipeline_id), tuple[Node, ...]) != pipeline.graph.nodes:
+            yield "its shape is not the one it was started with"
+        kept = _bodies(connection, self._stages, "stage", pipeline_id)
+        for stage in sorted(kept.keys() | pipeline.stages.keys()):
+            if _read(kept.get(stage), Stage) != pipeline.stages.get(stage):
+                yield f"stage {stage} is not what its journal says"
+        yield from _reports(pipeline, _bodies(connection, self._reports, "sha256", pipeline_id))
+
+
+def _reports(pipeline: Pipeline, bodies: dict[str, str]) -> Iterator[str]:
+    for stage, known in pipeline.stages.items():
+        if known.report and known.report not in bodies:
+            yield f"the report of stage {stage} is gone"
+    for digest, body in bodies.items():
+        if sha256(body.encode()).hexdigest() != digest:
+            yield f"the report {digest} is not what its digest says"
+    if pipeline.head.cleaned and bodies:
+        yield "it was cleaned up, but reports are left"
+
+
+def _bodies(connection: Connection, table: Table, key: str, pipeline_id: str) -> dict[str, str]:
+    wanted = select(table.c[key], table.c.body).where(table.c.entity_id == pipeline_id)
+    return {row[0]: row[1] for row in connection.execute(wanted)}
+
+
+def _read(body: str | None, expected: Any) -> Any:
+    """A row's value; nothing where there is none, or none that can be read."""
+    try:
+        return None if body is None else from_text(body, expected)
+    except Refusal:
+        return None
 
 
 def _table(history: History) -> Iterator[Violation]:

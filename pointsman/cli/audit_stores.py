@@ -84,9 +84,10 @@ def _find(services: Mapping[str, Service]) -> dict[str, Found]:
 def _proofs(services: Mapping[str, Service]) -> tuple[dict[str, dict[str, Proof]], Agreement | None]:
     """What each context promises beside the chassis; and what all of them promise, if all are there."""
     proofs: dict[str, dict[str, Proof]] = {}
-    pipelines = PipelineProof()
-    proofs["pipeline"] = {"pipeline": pipelines}
     stores = {name: service.store for name, service in services.items() if service.store is not None}
+    if "pipeline" in stores:
+        pipelines = PipelineProof(stores["pipeline"])
+        proofs["pipeline"] = {"pipeline": pipelines}
     if "workflow" in stores:
         workflows = WorkflowProof(stores["workflow"])
         proofs["workflow"] = {"workflow": workflows}

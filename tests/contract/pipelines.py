@@ -14,6 +14,7 @@ from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc, state_pb2
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2 as rt
+from pointsman.cli.audit_pipelines import PipelineProof
 from pointsman.services.chassis.audit import Auditor
 from pointsman.services.chassis.clock import Clock, from_us
 from pointsman.services.chassis.codec import from_text
@@ -99,10 +100,9 @@ async def served(database_url: str, clock: Clock | None = None) -> AsyncIterator
     try:
         async with grpc.aio.insecure_channel(running.address) as channel:
             yield Client(pipeline_pb2_grpc.PipelineServiceStub(channel), servicer.pipelines)
-        auditor = Auditor(servicer.pipelines.store)
-        assert (
-            await servicer.pipelines.store.database.read(lambda connection: list(auditor.violations(connection))) == []
-        )
+        store = servicer.pipelines.store
+        auditor = Auditor(store, {"pipeline": PipelineProof(store)})
+        assert await store.database.read(lambda connection: list(auditor.violations(connection))) == []
     finally:
         await running.stop()
 

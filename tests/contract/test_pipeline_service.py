@@ -118,6 +118,17 @@ async def test_reports_are_read_only_by_the_stage_they_are_addressed_to(database
         await client.check(pipeline_id)
 
 
+async def test_of_two_that_failed_the_only_report_stands_under_its_stage_too(database_url: str) -> None:
+    async with served(database_url) as client:
+        pipeline_id = (await client.start()).pipeline_id
+        await client.complete(pipeline_id, "DEV#1")
+        await client.complete(pipeline_id, "REVIEW#1", FAIL)
+        (dev,) = (await client.complete(pipeline_id, "TEST#1", FAIL, report="H-1: red")).next
+        assert list(dev.context_handles) == ["context:MERGED"]
+        request = rq.GetContextRequest(pipeline_id=pipeline_id, handle="context:MERGED", delegation_id="DEV#2")
+        assert (await client.stub.GetContext(request)).body == "# TEST\n\nH-1: red"
+
+
 async def test_an_own_dag_is_taken_or_refused_naming_the_node(database_url: str) -> None:
     async with served(database_url) as client:
         nodes = [
@@ -304,6 +315,18 @@ async def test_a_repeated_clean_up_answers_what_it_answered_first_and_cleans_not
         other = rq.CleanUpRequest(request_id=request.request_id, older_than=Duration(seconds=1))
         async with refused("REQUEST_ID_REUSED", grpc.StatusCode.ALREADY_EXISTS):
             await client.stub.CleanUp(other)
+
+
+async def test_an_ended_pipeline_keeps_no_report_that_comes_too_late(database_url: str) -> None:
+    async with served(database_url) as client:
+        pipeline_id = (await client.start("fix")).pipeline_id
+        await client.complete(pipeline_id, "DEV#1")
+        await client.stub.CleanUp(rq.CleanUpRequest(request_id=new(), older_than=Duration()))
+        async with refused("STATE_FORBIDS", PRECONDITION):
+            await client.complete(pipeline_id, "DEV#1", report="too late")
+        put = rq.PutContextRequest(request_id=new(), pipeline_id=pipeline_id, delegation_id="DEV#1", body="too late")
+        async with refused("STATE_FORBIDS", PRECONDITION):
+            await client.stub.PutContext(put)
 
 
 async def test_ended_pipelines_are_cleaned_by_a_timer(database_url: str) -> None:

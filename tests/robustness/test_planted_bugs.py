@@ -57,7 +57,7 @@ async def _pipelines(control: Plane) -> None:
             item = waiting.pop(0)
             done = pipeline_pb2.CompleteStageRequest(
                 request_id=f"{name}-{number}", pipeline_id=name, delegation_id=item.delegation_id, agent_id="agent",
-                route=route, auto_delegate=AUTO,
+                route=route, auto_delegate=AUTO, report=f"What {item.stage} found.",
             )  # fmt: skip
             waiting += (await control.pipeline.CompleteStage(done)).next
 
@@ -222,6 +222,8 @@ def a_retry_too_many(forger: Forger) -> Planted:
             node["max_retries"] = 0
 
     forger.payload("pipeline", RETRIED, "PIPELINE_STARTED", allow_none)
+    shape = "UPDATE shapes SET body = replace(body, '\"max_retries\":3', '\"max_retries\":0') WHERE entity_id = ?"
+    forger.sql("pipeline", shape, RETRIED)
     return {("pipeline", "retries", RETRIED, forger.seq("pipeline", RETRIED, "STAGE_RETRY"))}
 
 
@@ -241,6 +243,40 @@ def a_forced_stage_that_passes(forger: Forger) -> Planted:
 def a_barrier_without_a_timer(forger: Forger) -> Planted:
     forger.sql("pipeline", "DELETE FROM timers WHERE entity_id = ?", WAITING)
     return {("pipeline", "waiting", WAITING, forger.version("pipeline", WAITING))}
+
+
+def _not_its_fold(forger: Forger, statement: str) -> Planted:
+    forger.sql("pipeline", statement, RETRIED)
+    return {("pipeline", "fold", RETRIED, forger.version("pipeline", RETRIED))}
+
+
+def a_stage_row_that_was_edited(forger: Forger) -> Planted:
+    passed = "replace(body, '\"retries\":1', '\"retries\":0')"
+    return _not_its_fold(forger, f"UPDATE stages SET body = {passed} WHERE entity_id = ?")
+
+
+def a_stage_row_that_is_gone(forger: Forger) -> Planted:
+    return _not_its_fold(forger, "DELETE FROM stages WHERE entity_id = ? AND stage = 'TEST'")
+
+
+def a_stage_row_that_cannot_be_read(forger: Forger) -> Planted:
+    return _not_its_fold(forger, "UPDATE stages SET body = '[]' WHERE entity_id = ? AND stage = 'DEV'")
+
+
+def a_stage_that_nobody_planned(forger: Forger) -> Planted:
+    return _not_its_fold(forger, "INSERT INTO stages VALUES (?, 'QA', '{}')")
+
+
+def a_shape_that_was_edited(forger: Forger) -> Planted:
+    return _not_its_fold(forger, "UPDATE shapes SET body = replace(body, 'post-dev', 'later') WHERE entity_id = ?")
+
+
+def a_report_that_was_edited(forger: Forger) -> Planted:
+    return _not_its_fold(forger, "UPDATE reports SET body = 'All is well.' WHERE entity_id = ? AND body LIKE '%TEST%'")
+
+
+def a_report_that_is_gone(forger: Forger) -> Planted:
+    return _not_its_fold(forger, "DELETE FROM reports WHERE entity_id = ? AND body LIKE '%TEST%'")
 
 
 def a_task_before_its_dependency(forger: Forger) -> Planted:
@@ -317,9 +353,11 @@ PLANTED: tuple[Callable[[Forger], Planted], ...] = (
     a_move_outside_the_table, an_acceptance_without_evidence, an_acceptance_without_work, a_run_that_waits_for_nobody,
     an_effect_that_nobody_asked_for, an_effect_that_comes_twice, an_effect_that_was_forgotten,
     a_barrier_that_was_not_open, a_member_that_counts_twice, a_retry_too_many, a_forced_stage_that_passes,
-    a_barrier_without_a_timer, a_task_before_its_dependency, a_plan_completed_with_work_left,
-    a_task_row_that_was_edited, a_workflow_that_is_gone, a_workflow_that_is_not_done, a_pipeline_that_says_otherwise,
-    a_pipeline_that_goes_on, a_pipeline_in_another_trace, spans_without_a_root,
+    a_barrier_without_a_timer, a_stage_row_that_was_edited, a_stage_row_that_is_gone, a_stage_row_that_cannot_be_read,
+    a_stage_that_nobody_planned, a_shape_that_was_edited, a_report_that_was_edited, a_report_that_is_gone,
+    a_task_before_its_dependency, a_plan_completed_with_work_left, a_task_row_that_was_edited, a_workflow_that_is_gone,
+    a_workflow_that_is_not_done, a_pipeline_that_says_otherwise, a_pipeline_that_goes_on, a_pipeline_in_another_trace,
+    spans_without_a_root,
 )  # fmt: skip
 
 

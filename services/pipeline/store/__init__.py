@@ -19,7 +19,8 @@ from pointsman.services.chassis.retention import answered, forget_run, remember
 from pointsman.services.chassis.sql import insert_or_ignore
 from pointsman.services.chassis.store import Store
 from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.context import KIND, addressed_reports
+from pointsman.services.pipeline.domain.context import KIND, addressed_reports, context_handle
+from pointsman.services.pipeline.domain.dag import MERGED
 from pointsman.services.pipeline.domain.draft import CLEAN_UP_TIMER
 from pointsman.services.pipeline.domain.machine import MACHINE
 from pointsman.services.pipeline.domain.state import Head, Report
@@ -49,7 +50,7 @@ class PipelineStore:
         return await self.ledger.submit(caller, command)
 
     async def keep_report(self, caller: Caller, pipeline_id: str, body: str) -> c.NewReport:
-        """Store a report's body under its digest, before the command that attaches it to a stage."""
+        """Store a report's body under its digest, before the command that attaches it; an ended pipeline takes none."""
         data = body.encode()
         report = c.NewReport(sha256(data).hexdigest(), len(data))
         row = {
@@ -60,9 +61,11 @@ class PipelineStore:
         }
 
         def job(connection: Connection) -> Refusal | None:
-            if not self._is_here(connection, caller.project, pipeline_id):
+            status = self._status(connection, caller.project, pipeline_id)
+            if status is None:
                 return not_found(KIND, pipeline_id)
-            connection.execute(insert_or_ignore(self.store.database, self._own.reports), row)
+            if status in LIVE:
+                connection.execute(insert_or_ignore(self.store.database, self._own.reports), row)
             return None
 
         refused = await self.store.perform(job)
@@ -158,11 +161,12 @@ class PipelineStore:
         """Remove the ended pipelines of a run with everything about them."""
         return await forget_run(self.store, caller, run_id, lambda row: row.status in MACHINE.terminal)
 
-    def _is_here(self, connection: Connection, project: str, pipeline_id: str) -> bool:
+    def _status(self, connection: Connection, project: str, pipeline_id: str) -> str | None:
+        """Where a pipeline is until this transaction ends, if the project has it."""
         entities = self.store.tables.entities
-        found = select(entities.c.kind, entities.c.project).where(entities.c.entity_id == pipeline_id)
-        row = connection.execute(found).first()
-        return row is not None and (row.kind, row.project) == (KIND, project)
+        mine = (entities.c.entity_id == pipeline_id, entities.c.kind == KIND, entities.c.project == project)
+        status: str | None = connection.execute(select(entities.c.status).where(*mine).with_for_update()).scalar()
+        return status
 
     def _get(self, connection: Connection, project: str, pipeline_id: str) -> Stored:
         """All of it as of one moment: head, stages and version are rows of different tables."""
@@ -184,7 +188,7 @@ class PipelineStore:
         bodies = {row[0]: row[1] for row in connection.execute(found)}
         if not bodies:
             raise not_found("context", handle)
-        if len(reports) == 1:
+        if handle != context_handle(MERGED):
             return str(bodies[digests[0]])
         parts = [f"# {report.stage}\n\n{bodies[report.sha256]}" for report in reports if report.sha256 in bodies]
         return "\n\n".join(parts)[:MAX_MERGED_CHARACTERS]
