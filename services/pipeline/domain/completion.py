@@ -22,7 +22,7 @@ from pointsman.services.pipeline.domain.draft import (
 from pointsman.services.pipeline.domain.marker import choose
 from pointsman.services.pipeline.domain.retries import StopDecision, StopReason, should_stop
 from pointsman.services.pipeline.domain.route import EffectiveRoute, Position, Warned, effective_route, enforce
-from pointsman.services.pipeline.domain.state import ACTIVE, FAILED, PENDING, Pipeline, Report, Return, risks
+from pointsman.services.pipeline.domain.state import ACTIVE, FAILED, PENDING, TIMED_OUT, Pipeline, Report, Return, risks
 from pointsman.services.pipeline.domain.words import (
     QUALITY,
     SEVERITY_RANK,
@@ -42,7 +42,8 @@ CRASH_LIMIT = 3
 
 def complete_stage(state: Pipeline, command: c.CompleteStage, now: datetime) -> Decision:
     """Take a result: parse, repair, enforce, remember, and go where it leads."""
-    stage, number = check_delegation(state, command.entity_id, command.delegation_id, command.agent_id)
+    late = _came_too_late(state, command.delegation_id)
+    stage, number = check_delegation(state, command.entity_id, command.delegation_id, command.agent_id, ended=late)
     draft = Draft(state, command.entity_id, now)
     if state.mark(stage) != ACTIVE or state.stages[stage].delegations != number:
         return _ignore(draft, stage, number, command)
@@ -62,9 +63,18 @@ def complete_stage(state: Pipeline, command: c.CompleteStage, now: datetime) -> 
     return draft.decision(answer)
 
 
-def check_delegation(state: Pipeline, pipeline_id: str, delegation_id: str, agent_id: str) -> tuple[str, int]:
-    """The stage and number of a delegation that was handed out, if it is the agent's own."""
-    require_live(state, pipeline_id)
+def _came_too_late(state: Pipeline, delegation_id: str) -> bool:
+    """Whether the stage's barrier has not waited for it; the pipeline may have ended without it."""
+    stage = split_delegation_id(delegation_id)[0]
+    return stage in state.graph and state.mark(stage) == TIMED_OUT
+
+
+def check_delegation(
+    state: Pipeline, pipeline_id: str, delegation_id: str, agent_id: str, *, ended: bool = False
+) -> tuple[str, int]:
+    """The stage and number of a delegation that was handed out, if it is the agent's own; of an ended pipeline if asked."""
+    if not ended:
+        require_live(state, pipeline_id)
     stage, number = split_delegation_id(delegation_id)
     if stage not in state.graph or not 1 <= number <= state.stages[stage].delegations:
         status = state.status_of(stage) if stage in state.graph else "UNKNOWN"

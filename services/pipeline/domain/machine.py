@@ -42,7 +42,7 @@ TRANSITIONS: Mapping[EventName, frozenset[tuple[str, str]]] = {
     EventName.BARRIER_RESOLVED: _STAY,
     EventName.BARRIER_TIMED_OUT: _EITHER - {(_ACTIVE, _ESCALATED)},
     EventName.AGENT_CRASH: _STAY,
-    EventName.COMPLETION_IGNORED: _STAY,
+    EventName.COMPLETION_IGNORED: frozenset((status, status) for status in PipelineStatus),
     EventName.PIPELINE_COMPLETED: frozenset(
         {(_ACTIVE, PipelineStatus.COMPLETED), (_ACTIVE, PipelineStatus.COMPLETED_WITH_FAILURES)}
     ),
@@ -50,7 +50,7 @@ TRANSITIONS: Mapping[EventName, frozenset[tuple[str, str]]] = {
     EventName.PIPELINE_CANCELLED: frozenset((status, PipelineStatus.CANCELLED) for status in LIVE),
     EventName.PIPELINE_CLEANED: frozenset((status, status) for status in _ENDED),
 }
-"""Every transition there is; nothing leaves an ended state but to stay there, cleaned."""
+"""Every transition there is; nothing leaves an ended state but to stay there, cleaned or told too late."""
 
 MACHINE: Machine[Pipeline] = Machine(
     kind=KIND,

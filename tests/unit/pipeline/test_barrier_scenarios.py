@@ -133,6 +133,20 @@ def test_a_late_result_is_recorded_and_ignored() -> None:
     assert drive.pipeline.head == before
 
 
+def test_a_result_that_comes_after_the_end_is_recorded_and_ignored_if_the_barrier_did_not_wait_for_it() -> None:
+    drive = at_barrier()
+    drive.complete("TEST")
+    assert drive.fire("barrier:post-dev").status is PipelineStatus.COMPLETED_WITH_FAILURES
+    before = drive.pipeline.copy().head
+    answer = drive.complete("REVIEW", said("FAIL"))
+    assert (answer.disposition, answer.status) == (Disposition.IGNORED, PipelineStatus.COMPLETED_WITH_FAILURES)
+    assert drive.last(EventName.COMPLETION_IGNORED).stage == "REVIEW"
+    assert drive.pipeline.head == before
+    for stage, agent in (("TEST", "agent"), ("REVIEW", "thief")):
+        with pytest.raises(Refusal):
+            drive.do(c.CompleteStage("p", f"{stage}#1", agent, "seed", said()))
+
+
 def test_a_timer_of_a_resolved_or_older_barrier_does_nothing() -> None:
     drive = at_barrier()
     old = drive.timers["barrier:post-dev"]
