@@ -29,6 +29,7 @@ from pointsman.services.pipeline.domain.words import StageKind
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Drive a task through its stages.")
 
+MAX_TRANSCRIPT_BYTES = 1_048_576
 Answer = TypeVar("Answer")
 Stub = pipeline_pb2_grpc.PipelineServiceStub
 AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON.")]
@@ -67,6 +68,15 @@ def _dict(message: Any) -> dict[str, Any]:
 def _read(name: str) -> str:
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     return data.decode(errors="replace")
+
+
+def _transcript(name: str) -> str:
+    """The end of a transcript, from the beginning of a line, as far as a request takes it: no NUL, a mebibyte."""
+    data = _read(name).replace("\0", "\ufffd").encode()
+    if len(data) > MAX_TRANSCRIPT_BYTES:
+        data = data[-MAX_TRANSCRIPT_BYTES:]
+        data = data[data.find(b"\n") + 1 :]
+    return data.decode(errors="ignore")
 
 
 @app.command()
@@ -193,7 +203,7 @@ def complete(  # noqa: PLR0913, PLR0917 - the options of the command
     if report:
         request.report = _read(report)
     if transcript:
-        request.transcript = _read(transcript)
+        request.transcript = _transcript(transcript)
     elif verdict:
         request.route.verdict = _enum(rt.Verdict, "VERDICT", verdict)
         request.route.severity = _enum(rt.Severity, "SEVERITY", severity or "UNSPECIFIED")

@@ -64,6 +64,19 @@ async def test_a_pipeline_is_driven_drawn_and_followed(shell: Shell, tmp_path: P
     assert "p1" in await shell.run("list")
 
 
+@pytest.mark.parametrize(
+    "before",
+    ["x" * 3_000_000, "\0\n", "語" * 600_000, "\ud800"],
+    ids=["too long", "NUL", "too many bytes", "half a character"],
+)
+async def test_of_a_transcript_that_no_request_takes_the_end_is_sent(shell: Shell, tmp_path: Path, before: str) -> None:
+    await shell.run("start", "fix", "--id", "p1", "--agent", "me")
+    (tmp_path / "out.txt").write_bytes(f"{before}\n{MARKER}".encode(errors="surrogatepass"))
+    said = await shell.run("complete", "p1", "DEV#1", "--transcript", str(tmp_path / "out.txt"), "--agent", "me")
+    assert said.startswith("REPEATED")
+    assert "DEV#2" in said
+
+
 async def test_parse_and_templates_need_no_control_plane() -> None:
     shell = Shell("127.0.0.1:1")
     route = json.loads(await shell.run("parse", "-", stdin=MARKER))
