@@ -69,6 +69,26 @@ class _Queues:
     timers: dict[str, set[str]] = field(default_factory=dict)
 
 
+class _Statements:
+    """What an audit reads of every store."""
+
+    def __init__(self, store: Store) -> None:
+        tables = store.tables
+        entities, journal, known = tables.entities, tables.journal, select(tables.entities.c.entity_id)
+        self.entities = (
+            select(entities).where(entities.c.entity_id > bindparam("after")).order_by(entities.c.entity_id).limit(PAGE)
+        )
+        self.outbox = select(tables.outbox)
+        self.timers = select(tables.timers.c.entity_id, tables.timers.c.name)
+        self.orphans = {
+            table.name: select(table.c.entity_id).where(table.c.entity_id.not_in(known)).distinct()
+            for table in (journal, tables.outbox, tables.timers)
+        }
+        position = journal.c.position
+        self.positions = select(func.count(), func.count(position.distinct()), func.max(position))
+        self.head = select(tables.head.c.position)
+
+
 class Auditor:
     """Reads one store; it never writes."""
 
@@ -77,10 +97,7 @@ class Auditor:
         self._proofs = proofs or {}
         self._ledgers: dict[str, Ledger[Any]] = {ledger.machine.kind: ledger for ledger in store.ledgers}
         self._journal = Journal(store)
-        entities = store.tables.entities
-        self._entities = (
-            select(entities).where(entities.c.entity_id > bindparam("after")).order_by(entities.c.entity_id).limit(PAGE)
-        )
+        self._sql = _Statements(store)
 
     def violations(self, connection: Connection, only: str = "") -> Iterator[Violation]:
         """Everything that is wrong, with one entity or with all of them."""
@@ -93,15 +110,15 @@ class Auditor:
 
     def _rows(self, connection: Connection) -> Iterator[Any]:
         after = ""
-        while rows := connection.execute(self._entities, {"after": after}).all():
+        while rows := connection.execute(self._sql.entities, {"after": after}).all():
             yield from rows
             after = rows[-1].entity_id
 
     def _queues(self, connection: Connection) -> _Queues:
-        queues, tables = _Queues(), self._store.tables
-        for row in connection.execute(select(tables.outbox)).mappings():
+        queues = _Queues()
+        for row in connection.execute(self._sql.outbox).mappings():
             queues.effects.setdefault(row["entity_id"], []).append(pending_effect(row))
-        for entity_id, name in connection.execute(select(tables.timers.c.entity_id, tables.timers.c.name)):
+        for entity_id, name in connection.execute(self._sql.timers):
             queues.timers.setdefault(entity_id, set()).add(name)
         return queues
 
@@ -177,15 +194,10 @@ class Auditor:
             yield Violation("fold", row.entity_id, row.version, "the stored state is not the fold of the journal")
 
     def _leftovers(self, connection: Connection) -> Iterator[Violation]:
-        tables = self._store.tables
-        known = select(tables.entities.c.entity_id)
-        for table in (tables.journal, tables.outbox, tables.timers):
-            orphans = select(table.c.entity_id).where(table.c.entity_id.not_in(known)).distinct()
+        for table, orphans in self._sql.orphans.items():
             for (entity_id,) in connection.execute(orphans):
-                yield Violation("orphan", entity_id, 0, f"{table.name} has rows of an entity that is not there")
-        positions = connection.execute(
-            select(func.count(), func.count(tables.journal.c.position.distinct()), func.max(tables.journal.c.position))
-        ).one()
-        head = connection.execute(select(tables.head.c.position)).scalar_one()
+                yield Violation("orphan", entity_id, 0, f"{table} has rows of an entity that is not there")
+        positions = connection.execute(self._sql.positions).one()
+        head = connection.execute(self._sql.head).scalar_one()
         if positions[0] != positions[1] or (positions[2] or 0) > head:
             yield Violation("position", "", 0, "positions are not unique, or lie beyond the head")

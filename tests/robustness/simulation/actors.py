@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -17,7 +16,10 @@ from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
 from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
 from pointsman.services.orchestrator.domain.mocking import MockOutcome
 from pointsman.testing.answers import answer
+from tests.robustness.simulation.direct import Direct
 from tests.robustness.simulation.processes import LEASE_SECONDS, World
+from tests.robustness.simulation.scope import Scope
+from tests.robustness.simulation.told import Told
 
 WISH = "Fix the failing test in src/parser.py and add a regression test"
 ENDED = (runs.RUN_STATE_COMPLETE, runs.RUN_STATE_CANCELLED, runs.RUN_STATE_FAILED)
@@ -34,26 +36,15 @@ MOODS = (
     MockOutcome.NO_EVIDENCE, MockOutcome.MALFORMED, MockOutcome.FORGED_VERDICT,
 )  # fmt: skip
 MAX_ANSWERS = 12
-
-
-@dataclass(slots=True)
-class Told:
-    """What the actors were told, and will hold the services to."""
-
-    acknowledged: list[tuple[str, str]] = field(default_factory=list)
-    """Request ids of mutations that were answered, with the run they were for."""
-    runs: dict[str, str] = field(default_factory=dict)
-    """The run that each Submit was answered with, by its request id."""
-    taken: list[tuple[str, int, str]] = field(default_factory=list)
-    """Results that were accepted: assignment, epoch, agent."""
-    refused: int = 0
+CUT_SECONDS = 10.0
 
 
 class Actors:
     """Everybody outside, each with a channel of their own."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, scope: Scope) -> None:
         self.told = Told()
+        self._scope = scope
         self.moody = world.chance.random.random() < 0.6
         self.slowness = world.chance.random.choice((0.05, 0.1, 0.6))
         self._chance = world.chance
@@ -61,6 +52,7 @@ class Actors:
         wire: Any = world.wire("orchestrator")
         self._runs: Any = OrchestratorServiceStub(wire)
         self._agents: Any = AgentServiceStub(wire)
+        self._world = world
         self._questions: dict[str, int] = {}
         self._busy = 0
         self.over = False
@@ -196,15 +188,33 @@ class Actors:
             if outcome.accepted:
                 self.told.taken.append((item.lease.assignment_id, item.lease.epoch, name))
 
+    async def cut_short(self) -> None:
+        """Submit, and have had enough at some moment."""
+        await self.submit()
+        await asyncio.sleep(self._chance.random.random() * CUT_SECONDS)
+        for run_id in self.told.runs.values():
+            cancel = pb.CancelRunRequest(request_id=self.new_key(), run_id=run_id, reason="enough")
+            if await self.insist(self._runs.CancelRun, cancel, tries=40) is not None:
+                self.told.acknowledged.append((cancel.request_id, run_id))
+
     async def _once(self, act: Callable[[], Awaitable[None]]) -> None:
         await act()
         self._busy -= 1
+        if self._scope is Scope.DIRECT:
+            self.at_rest = self._busy == 0
 
     @property
     def all(self) -> Sequence[Coroutine[Any, Any, None]]:
         """What everybody does; as many of each as chance will have it."""
         draw = self._chance.random
-        once = [self.submit] * draw.choice((1, 1, 1, 1, 1, 2, 3)) + [self.meddle] * draw.choice((0, 0, 0, 1))
+        once: list[Callable[[], Awaitable[None]]] = [self.submit] * draw.choice((1, 1, 1, 1, 1, 2, 3))
+        once += [self.meddle] * draw.choice((0, 0, 0, 1))
+        if self._scope is not Scope.WHOLE:
+            once = (
+                [self.cut_short] if self._scope is Scope.CUT else list(Direct(self, self._world.wire, self._chance).all)
+            )
         self._busy = len(once)
+        if self._scope is Scope.DIRECT:
+            return [*map(self._once, once)]
         agents = [self.work_as(number) for number in range(draw.choice((2, 3, 4)))]
         return [*map(self._once, once), self.person(), *agents]

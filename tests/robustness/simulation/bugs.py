@@ -11,7 +11,7 @@ from pointsman.services.orchestrator.domain import decide, fold, handin
 from pointsman.services.orchestrator.domain.turn import Turn
 from pointsman.services.orchestrator.domain.words import Call
 from pointsman.services.orchestrator.loops import Engine
-from pointsman.services.orchestrator.store.exchange import _Statements
+from pointsman.services.orchestrator.store import exchange
 
 
 def _replace(owner: Any, name: str, other: Any) -> None:
@@ -86,7 +86,8 @@ def fold_something_else() -> None:
 
 def keep_lost_leases() -> None:
     """A lease that ran out is nobody else's."""
-    _replace(_Statements, "ran_out", lambda _self, _connection, _kind: [])
+    statements = vars(exchange).get("Queue") or vars(exchange)["_Statements"]
+    _replace(statements, "ran_out", lambda _self, _connection, _kind: [])
 
 
 def sweep_never() -> None:

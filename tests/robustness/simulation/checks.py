@@ -2,20 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from sqlalchemy import select
 
-from pointsman.cli.audit_stores import _find
+from pointsman.cli.audit_stores import _audit, _proofs, _traced
 from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.service import Service
 from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Run
 from pointsman.services.orchestrator.domain.words import TERMINAL
-from tests.robustness.simulation.actors import Told
 from tests.robustness.simulation.processes import Stores
+from tests.robustness.simulation.told import Told
 
 ENDED = frozenset(map(str, TERMINAL))
+LIVE_PIPELINES = frozenset({"ACTIVE", "ESCALATED"})
 
 
 class Checks:
@@ -27,18 +29,29 @@ class Checks:
 
     def violations(self, told: Told) -> list[str]:
         """Every promise that does not hold."""
-        found = [f"{name}: {v}" for name, audited in _find(self._services).items() for v in audited.violations]
+        found = list(self._audited())
         found += self._rest(self._runs())
         found += self._acknowledged(told)
         found += self._assignments(told)
+        found += self._direct(told)
         return found
 
-    def _rows(self, store: Store, statement: Any) -> list[Any]:
-        return store.database.read_now(lambda connection: list(connection.execute(statement)))
+    def _audited(self) -> Iterator[str]:
+        """As `pointsman audit --all` does it, but for stores that were not written to at all."""
+        proofs, agreement = _proofs(self._services)
+        assert agreement is not None
+        for name, store in self._stores.written.items():
+            yield from (f"{name}: {violation}" for violation in _audit(store, proofs.get(name, {})).violations)
+            agreement.traced.extend(_traced(store))
+        yield from (f"together: {violation}" for violation in agreement.violations())
+
+    def rows(self, store: Store, name: str) -> list[Any]:
+        """All rows of a table."""
+        return store.database.read_now(lambda connection: list(connection.execute(_all_of(store, name))))
 
     def _runs(self) -> dict[str, Run]:
         store = self._stores.orchestrator.store
-        rows = self._rows(store, select(store.tables.entities))
+        rows = self.rows(store, "entities")
         return {row.entity_id: from_text(row.body, Run) for row in rows}
 
     def _rest(self, runs: dict[str, Run]) -> Iterator[str]:
@@ -46,21 +59,19 @@ class Checks:
         for run in runs.values():
             if not run.ended:
                 yield f"{run.run_id} is stuck in {run.status}: calls {run.calls}, assignments {list(run.assignments)}"
-        for name, store in self._stores.all.items():
-            for row in self._rows(store, select(store.tables.outbox)):
+        for name, store in self._stores.written.items():
+            for row in self.rows(store, "outbox"):
                 yield f"{name}: effect {row.entity_id}:{row.seq}:{row.number} {row.kind} pending: {row.last_error}"
 
     def _acknowledged(self, told: Told) -> Iterator[str]:
         """What was acknowledged is there, once."""
         store = self._stores.orchestrator.store
-        kept = store.tables.idempotency.c
-        answers = Counter(row.request_id for row in self._rows(store, select(kept.request_id)))
+        answers = Counter(row.request_id for row in self.rows(store, "idempotency"))
         for request_id, run_id in told.acknowledged:
             if answers[request_id] != 1:
                 yield f"{request_id} of {run_id} was acknowledged, and is kept {answers[request_id]} times"
-        journal = store.tables.journal.c
-        first = select(journal.entity_id, journal.payload).where(journal.seq == 1, journal.actor == "local")
-        begun = Counter(row.payload.partition('"intent":')[2].partition(",")[0] for row in self._rows(store, first))
+        first = [row for row in self.rows(store, "journal") if row.seq == 1 and row.actor == "local"]
+        begun = Counter(row.payload.partition('"intent":')[2].partition(",")[0] for row in first)
         for intent, times in begun.items():
             if times > 1:
                 yield f"the message {intent} was submitted once, and became {times} runs"
@@ -68,7 +79,7 @@ class Checks:
     def _assignments(self, told: Told) -> Iterator[str]:
         """One live lease at most, results taken once and only under the newest epoch, no more attempts than allowed."""
         children = self._stores.orchestrator.children
-        rows = {row.assignment_id: row for row in self._rows(children._store, select(children.assignments))}
+        rows = {row.assignment_id: row for row in self.rows(children._store, children.assignments.name)}
         runs = self._runs()
         for row in rows.values():
             if row.attempt > MAX_ATTEMPTS:
@@ -82,3 +93,24 @@ class Checks:
             row = rows[assignment_id]
             if (row.epoch, row.agent_id) != (epoch, name):
                 yield f"{assignment_id} was taken from {name} under {epoch}, but is {row.agent_id}'s under {row.epoch}"
+
+    def _direct(self, told: Told) -> Iterator[str]:
+        """What the other services have answered is kept once; no task is handed out twice; every pipeline has ended."""
+        answers: Counter[tuple[str, str]] = Counter()
+        for name, store in self._stores.written.items():
+            answers.update((name, row.request_id) for row in self.rows(store, "idempotency"))
+        for context, request_id in told.kept:
+            if answers[context, request_id] != 1:
+                yield f"{context}: {request_id} was answered, and is kept {answers[context, request_id]} times"
+        for (task_id, attempt), times in Counter(told.claimed).items():
+            if times > 1:
+                yield f"attempt {attempt} of {task_id} was handed out {times} times"
+        pipelines = self._stores.pipeline.store
+        for row in self.rows(pipelines, "entities"):
+            if row.kind == "pipeline" and not row.run_id and row.status in LIVE_PIPELINES:
+                yield f"{row.entity_id} is {row.status}, but somebody has ended it"
+
+
+@cache
+def _all_of(store: Store, name: str) -> Any:
+    return select(store.metadata.tables[name])

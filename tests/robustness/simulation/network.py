@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import grpc
@@ -27,6 +28,15 @@ class Method:
 
     name: str
     behaviour: Handler
+    shape: "Shape"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What its descriptor says of an RPC."""
+
+    name: str
+    behaviour: str
     read: Callable[[bytes], Any]
     has_request_id: bool
 
@@ -42,12 +52,8 @@ class Door:
 
     def offer(self, service: ServiceDescriptor, servicer: object) -> None:
         """Serve every unary RPC of a service."""
-        for method in service.methods:
-            if not method.server_streaming and not method.client_streaming:
-                name = f"/{service.full_name}/{method.name}"
-                read = deserializer(GetMessageClass(method.input_type))
-                has_request_id = "request_id" in method.input_type.fields_by_name
-                self._methods[name] = Method(name, getattr(servicer, method.name), read, has_request_id)
+        for shape in _shapes(service):
+            self._methods[shape.name] = Method(shape.name, getattr(servicer, shape.behaviour), shape)
 
     def answer(self, name: str, data: bytes, metadata: Any) -> "asyncio.Task[bytes]":
         """Start to serve a call in the process's own context."""
@@ -68,12 +74,27 @@ class Door:
         return sent
 
 
+@cache
+def _shapes(service: ServiceDescriptor) -> tuple[Shape, ...]:
+    """The unary RPCs of a service."""
+    return tuple(
+        Shape(
+            f"/{service.full_name}/{method.name}",
+            method.name,
+            deserializer(GetMessageClass(method.input_type)),
+            "request_id" in method.input_type.fields_by_name,
+        )
+        for method in service.methods
+        if not method.server_streaming and not method.client_streaming
+    )
+
+
 def _admitted(method: Method, data: bytes, metadata: Any) -> tuple[Any, Caller]:
     """The valid request and its caller, as the chassis' server makes them."""
-    request = validate(method.read(data), method.name)
+    request = validate(method.shape.read(data), method.name)
     project, traceparent = terms_of(metadata)
     caller = Caller("local", project, traceparent=traceparent)
-    if not method.has_request_id:
+    if not method.shape.has_request_id:
         return request, caller
     body = method.name.encode() + request.SerializeToString(deterministic=True)
     fingerprint = hashlib.blake2b(body, digest_size=16).hexdigest()

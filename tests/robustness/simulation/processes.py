@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context, copy_context
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 from google.protobuf.descriptor import ServiceDescriptor
 
@@ -12,6 +14,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2, orchestrator_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
+from pointsman.services.chassis import audit, delivery
 from pointsman.services.chassis.delivery import DeliveryPolicy, TimerRunner
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.store import Store
@@ -20,7 +23,7 @@ from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.loops import Engine
 from pointsman.services.orchestrator.peers import Channels, Peers
 from pointsman.services.orchestrator.servicer import AgentServicer, OrchestratorServicer
-from pointsman.services.orchestrator.store import OrchestratorStore, exchange
+from pointsman.services.orchestrator.store import OrchestratorStore, exchange, listing
 from pointsman.services.pipeline import __main__ as pipeline_main
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.loops import PipelineTimers
@@ -35,13 +38,21 @@ from pointsman.services.workflow.config import WorkflowSettings
 from pointsman.services.workflow.servicer import WorkflowServicer
 from pointsman.services.workflow.store import WorkflowStore
 from tests.robustness.simulation.network import Door, Wire
-from tests.robustness.simulation.storage import MemoryDatabase, SimWriter, arm, empty, fresh_hub
+from tests.robustness.simulation.storage import MemoryDatabase, SimWriter, arm, fresh_hub
 from tests.robustness.simulation.world import HERE, Chance, SimClock
 
 LEASE_SECONDS = 20.0
 POLL_SECONDS = 10.0
 SETTINGS = OrchestratorSettings(lease_seconds=LEASE_SECONDS, sweep_seconds=POLL_SECONDS)
+PLAIN = (list, dict, set, tuple, int, float, str, type(None))
+OURS = "pointsman.services."
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
+OTHERS = RouterSettings(), WorkflowSettings(), PipelineSettings()
+STATEMENTS = (
+    (delivery, "_EffectStatements"), (delivery, "_TimerStatements"), (audit, "Journal"), (audit, "_Statements"),
+    (listing, "_rows_query"),
+)  # fmt: skip
+"""What only builds statements for a store: the same for every process that is started on it."""
 
 
 class Stores:
@@ -58,13 +69,21 @@ class Stores:
         self.pipeline = PipelineStore(databases["pipeline"])
         self.orchestrator = OrchestratorStore(databases["orchestrator"], LEASE_SECONDS)
         exchange.SAFETY_SECONDS = POLL_SECONDS
+        for module, name in STATEMENTS:
+            vars(module)[name] = cache(vars(module)[name])
         for store in self.all.values():
             store.writer.close()
+        self.memories = {name: Memory(getattr(self, name)) for name in CONTEXTS}
 
     @property
     def all(self) -> dict[str, Store]:
         """Each context's store."""
         return {name: getattr(self, name).store for name in CONTEXTS}
+
+    @property
+    def written(self) -> dict[str, Store]:
+        """The stores in which anything has happened."""
+        return {name: store for name, store in self.all.items() if cast("MemoryDatabase", store.database).is_written}
 
     def reset(self, chance: Chance) -> None:
         """No rows, and the time of the beginning."""
@@ -72,7 +91,28 @@ class Stores:
         for store in self.all.values():
             assert isinstance(store.database, MemoryDatabase)
             store.database.chance = chance
-            empty(store)
+            store.database.empty(store.metadata.tables, store.tables.head.name)
+
+
+class Memory:
+    """What the parts of a service know beside their rows; a process that starts knows none of it."""
+
+    def __init__(self, root: object) -> None:
+        self._fresh: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        seen, waiting = {id(root)}, [root]
+        while waiting:
+            part = vars(waiting.pop())
+            self._fresh.append((part, {name: copy(value) for name, value in part.items() if isinstance(value, PLAIN)}))
+            inner = [
+                value for value in part.values() if type(value).__module__.startswith(OURS) and id(value) not in seen
+            ]
+            waiting += [value for value in inner if hasattr(value, "__dict__")]
+            seen.update(map(id, inner))
+
+    def forget(self) -> None:
+        """Be as when everything was built."""
+        for part, fresh in self._fresh:
+            part.update({name: copy(value) for name, value in fresh.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +140,7 @@ class Process:
     async def start(self) -> None:
         """Take over what the process before has left, and serve."""
         store = self._store
-        store._deliver = None
+        self._world.stores.memories[self.name].forget()
         self.writer = SimWriter(store, self._world.chance)
         store.writer = self.writer
         store.hub = fresh_hub(self.writer)
@@ -109,7 +149,8 @@ class Process:
 
     async def _boot(self) -> None:
         self._store.start()
-        await self._store.take_over()
+        if self._store is self._world.stores.written.get(self.name):
+            await self._store.take_over()
         parts = self._build()
         self.door = Door(self.context, self._world.bugs)
         for descriptor, servicer in parts.servicers:
@@ -149,6 +190,8 @@ class World:
         self.loop = stores.clock.loop
         self.loop.set_task_factory(self._task)
         self.bugs: list[str] = []
+        self.rising: dict[asyncio.Task[None], None] = {}
+        """Who starts a process again."""
         builders = {"router": self._router, "workflow": self._workflow, "pipeline": self._pipeline}
         builders["orchestrator"] = self._orchestrator
         self.processes = {name: Process(name, store, builders[name], self) for name, store in stores.all.items()}
@@ -171,7 +214,9 @@ class World:
         process.writer.end()
         for task in list(process.tasks):
             task.cancel()
-        self.loop.create_task(self._again(process, list(process.tasks)), context=Context())
+        rising = self.loop.create_task(self._again(process, list(process.tasks)), context=Context())
+        self.rising[rising] = None
+        rising.add_done_callback(self.rising.pop)
 
     async def _again(self, process: Process, tasks: Sequence["asyncio.Task[Any]"]) -> None:
         if tasks:
@@ -190,24 +235,21 @@ class World:
         return task
 
     def _router(self) -> Parts:
-        servicer = RouterServicer(self.stores.router, RouterSettings())
+        servicer = RouterServicer(self.stores.router, OTHERS[0])
         return Parts([(router_pb2.DESCRIPTOR.services_by_name["RouterService"], servicer)])
 
     def _workflow(self) -> Parts:
-        servicer = WorkflowServicer(self.stores.workflow, WorkflowSettings())
+        servicer = WorkflowServicer(self.stores.workflow, OTHERS[1])
         return Parts([(workflow_pb2.DESCRIPTOR.services_by_name["WorkflowService"], servicer)])
 
     def _pipeline(self) -> Parts:
         store = self.stores.pipeline
         timers = TimerRunner(store.store, PipelineTimers(store).fire, POLL_SECONDS)
-        servicer = PipelineServicer(store, PipelineSettings())
+        servicer = PipelineServicer(store, OTHERS[2])
         return Parts([(pipeline_pb2.DESCRIPTOR.services_by_name["PipelineService"], servicer)], [timers.run])
 
     def _orchestrator(self) -> Parts:
         store = self.stores.orchestrator
-        store.exchange._waiting, store.exchange._matching, store.exchange._wanted = [], None, False
-        store.exchange._looked_back_us = 0
-        store.agents._known, store.agents._cached = {}, (0, {})
         wires: Any = [self.wire(name) for name in ("router", "workflow", "pipeline")]
         peers = Peers(Channels(*wires))
         engine = Engine(store, peers, SETTINGS)

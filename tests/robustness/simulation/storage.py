@@ -2,10 +2,12 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.event import listen
+from sqlalchemy.pool import StaticPool
 
 from pointsman.services.chassis import crash, metrics
 from pointsman.services.chassis.crash import CrashPoint
@@ -13,6 +15,7 @@ from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.watch import ANY, Hub
 from pointsman.services.chassis.writer import BatchHandler, Writer, _Ticket
+from tests.robustness.simulation.session import Session
 from tests.robustness.simulation.world import Chance, SimClock
 
 Result = TypeVar("Result")
@@ -47,27 +50,49 @@ class Fuse:
 
 
 class MemoryDatabase(Database):
-    """A store's database in memory; reading takes a moment, and may find it away."""
+    """A store's database in memory; reading takes a moment.
+
+    There is one connection: nothing is read while a batch is written, and what a process had not committed when it died
+    is rolled back, as its file would be.
+    """
 
     def __init__(self, name: str, clock: SimClock) -> None:
-        url = f"sqlite:///file:{name}?mode=memory&cache=shared&uri=true"
-        super().__init__(url, name, clock)
+        self._driver = sqlite3.connect(":memory:", isolation_level=None, cached_statements=512)
+        super().__init__("sqlite:///:memory:", name, clock)
         self.chance: Chance | None = None
-        self._keeper = self.writing.connect()
-        self._reader = self.reading.connect()
+        self.session: Any = Session(self._driver)
+        self._changes = 0
+
+    def _sqlite(self, pragmas: tuple[str, ...], *, writes: bool) -> Engine:
+        """Only migrations write through this."""
+        engine = create_engine("sqlite://", creator=lambda: self._driver, poolclass=StaticPool)
+        listen(engine, "begin", lambda _connection: self._driver.execute("BEGIN IMMEDIATE"))
+        return engine
 
     async def read(self, query: Callable[[Connection], Result]) -> Result:
         """Answer a little later, as it is then."""
         assert self.chance is not None
         await asyncio.sleep(self.chance.moment() if self.chance.happens(0.2) else 0)
-        return self._read(query)
+        return query(self.session)
 
     def _read(self, query: Callable[[Connection], Result]) -> Result:
-        """One connection for all: nobody writes while somebody reads."""
-        try:
-            return query(self._reader)
-        finally:
-            self._reader.rollback()
+        return query(self.session)
+
+    def empty(self, tables: Iterable[str], head: str) -> None:
+        """Forget every row, but not the tables."""
+        script = "".join(f"DELETE FROM {name};" for name in tables if name != head)
+        self._driver.executescript(f"BEGIN;{script}UPDATE {head} SET position = 0;COMMIT;")
+        self._changes = self._driver.total_changes
+
+    @property
+    def effects_wait(self) -> bool:
+        """Whether anything is in the outbox."""
+        return self._driver.execute("SELECT 1 FROM outbox LIMIT 1").fetchone() is not None
+
+    @property
+    def is_written(self) -> bool:
+        """Whether any row was written since it was empty."""
+        return self._driver.total_changes > self._changes
 
 
 class _Never:
@@ -86,8 +111,9 @@ class SimWriter(Writer):
     """The chassis' writer without its thread: batches are as large, and commits as late, as chance will have it."""
 
     def __init__(self, store: Store, chance: Chance) -> None:
+        assert isinstance(store.database, MemoryDatabase)
         self._database = store.database
-        self._connection = None
+        self._connection = store.database.session
         self._closed = _Never()  # type: ignore[assignment]
         self._took = metrics.commit_seconds.labels(store.database.schema)
         self._size = metrics.batch_size.labels(store.database.schema)
@@ -131,10 +157,12 @@ class SimWriter(Writer):
         if self._chance.happens(self._chance.outages):
             raise sqlite3.OperationalError("committed, but nobody was told")
 
+    def _drop_connection(self) -> None:
+        """There is one, and what fails in a transaction was rolled back."""
+
     def end(self) -> None:
         """What was not committed is gone."""
         self._tickets.clear()
-        self._drop_connection()
 
 
 class OrderedHub(Hub):
@@ -180,13 +208,3 @@ def fresh_hub(writer: Writer) -> OrderedHub:
 def arm(chance: Chance, die: Callable[[], None]) -> None:
     """Let the named crash points kill in this seed."""
     crash._fuse = Fuse(chance, die)  # type: ignore[assignment]
-
-
-def empty(store: Store) -> None:
-    """Forget every row, but not the tables."""
-    head = store.tables.head.name
-    names = [name for name in store.metadata.tables if name != head]
-    script = "".join(f"DELETE FROM {name};" for name in names) + f"UPDATE {head} SET position = 0;"
-    with store.database.writing.connect() as connection:
-        driver: Any = connection.connection.driver_connection
-        driver.executescript(f"BEGIN;{script}COMMIT;")

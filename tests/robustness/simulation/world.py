@@ -1,6 +1,7 @@
 """Time and chance of a simulation: both follow from the seed alone."""
 
 import asyncio
+import heapq
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,19 +25,30 @@ class SimLoop(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self._selector = self
         self._clock_resolution = 1e-6
 
     def time(self) -> float:
         """Seconds since the simulation began."""
         return self.now
 
-    def select(self, timeout: float | None) -> list[Any]:
-        """Let the time pass."""
-        if timeout is None:
-            raise StandstillError
-        self.now += timeout
-        return []
+    def _run_once(self) -> None:
+        """One round of what is ready; as asyncio's own, without what a loop with sockets needs."""
+        ready, scheduled = self._ready, self._scheduled  # type: ignore[attr-defined]
+        while scheduled and scheduled[0]._cancelled:
+            heapq.heappop(scheduled)._scheduled = False
+        if not ready:
+            if not scheduled:
+                raise StandstillError
+            self.now = max(self.now, scheduled[0]._when)
+        end = self.now + self._clock_resolution
+        while scheduled and scheduled[0]._when < end:
+            handle = heapq.heappop(scheduled)
+            handle._scheduled = False
+            ready.append(handle)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
 
     def _process_events(self, event_list: list[Any]) -> None:
         """There are none."""
