@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
@@ -12,14 +13,18 @@ from prometheus_client import REGISTRY
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.pipeline.v1 import state_pb2 as sp
 from pointsman.api.router.v1 import decision_pb2
-from pointsman.services.chassis import metrics
+from pointsman.api.workflow.v1 import tasks_pb2
+from pointsman.services.chassis import metrics, spans
 from pointsman.services.chassis.housekeeping import measure_store
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
 from tests.contract.orchestrators import caller, orchestrator, researching, take
 from tests.contract.pipelines import FAIL, served
 from tests.contract.routers import served as router_served
+from tests.contract.workflows import served as workflow_served
+from tests.contract.workflows import task
 from tests.helpers.clock import FakeClock
+from tests.helpers.collector import collector
 from tests.helpers.counter import Add
 from tests.helpers.counters import a_caller, held, opened, running
 from tests.helpers.eventually import eventually
@@ -170,6 +175,65 @@ async def test_dwell_commit_and_call_times_are_taken(url: str) -> None:
         counted("pointsman_state_dwell_seconds_count", **labels),
     ):
         await researching(store, "run_a")
+
+
+async def test_a_timer_that_nobody_fires_shows_how_late_it_is(url: str) -> None:
+    clock = FakeClock()
+    async with opened(url, clock) as counters:
+        await counters.ledger.submit(a_caller(), Add("c1", 1, ring_after_seconds=10))
+        await counters.store.database.read(lambda connection: measure_store(connection, counters.store))
+        assert value("pointsman_timers_late_seconds", store="counter") == 0
+        clock.advance(seconds=25)
+        await counters.store.database.read(lambda connection: measure_store(connection, counters.store))
+        assert value("pointsman_timers_late_seconds", store="counter") == 15
+
+
+async def test_a_task_that_is_tried_again_counts_as_a_retry_also_when_it_is_settled_with_others(url: str) -> None:
+    async with workflow_served(url) as client:
+        await client.run("w1", task("T1"), task("T2"), task("T3"))
+        assert await client.take("w1", 3) == ["T1", "T2", "T3"]
+        named: dict[str, Any] = {"workflow_id": "w1", "task_id": "T1"}
+        await client.stub.FailTask(tasks_pb2.FailTaskRequest(request_id="fail", reason="cannot", **named))
+        async with counted("pointsman_retries_total", what="task"):
+            await client.stub.RetryTask(tasks_pb2.RetryTaskRequest(request_id="retry", **named))
+        rejected = [tasks_pb2.RejectedTask(task_id=name, reason="not good enough", retry=True) for name in ("T2", "T3")]
+        settled = tasks_pb2.SettleTasksRequest(request_id="settle", workflow_id="w1", rejected=rejected)
+        async with counted("pointsman_retries_total", 2, what="task"):
+            await client.stub.SettleTasks(settled)
+
+
+async def test_spans_of_transitions_count_when_they_have_arrived_and_those_that_have_not_show_their_age(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spans, "RETRY_SECONDS", 0.05)
+    clock = FakeClock()
+    async with collector() as kept:
+        kept.refuse = 1_000_000
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
+        async with router_served(url, clock) as client:
+            sent = value("pointsman_spans_sent_total", store="router")
+            for _ in range(3):
+                await client.classify("Fix the failing test in src/parser.py")
+            clock.advance(seconds=90)
+            await eventually(lambda: _is(value("pointsman_span_lag_seconds", store="router") == 90), 30)
+            assert value("pointsman_spans_sent_total", store="router") == sent
+            kept.refuse = 0
+            await eventually(lambda: _is(value("pointsman_spans_sent_total", store="router") == sent + 3), 30)
+            await eventually(lambda: _is(value("pointsman_span_lag_seconds", store="router") == 0), 30)
+
+
+@pytest.mark.parametrize(("room", "refused", "dropped"), [("1", 0, 5), ("2048", 1_000_000, 6)])
+async def test_spans_of_calls_and_commits_that_do_not_fit_or_are_not_taken_count_as_dropped(
+    url: str, monkeypatch: pytest.MonkeyPatch, room: str, refused: int, dropped: int
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", room)
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "60000")
+    async with collector() as kept:
+        kept.refuse = refused
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
+        async with counted("pointsman_spans_dropped_total", dropped), router_served(url) as client:
+            for _ in range(3):
+                await client.classify("Fix the failing test in src/parser.py")
 
 
 def test_every_number_has_a_name_a_unit_and_one_sentence() -> None:
