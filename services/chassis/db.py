@@ -79,7 +79,9 @@ class Database:
         if writes:
             Path(str(self.url.database)).parent.mkdir(parents=True, exist_ok=True)
         pool: dict[str, Any] = {"poolclass": NullPool} if writes else {"poolclass": QueuePool, "pool_size": READERS}
-        engine = create_engine(self.url, connect_args={"check_same_thread": False, "timeout": 10}, **pool)
+        engine = create_engine(
+            self.url, connect_args={"check_same_thread": False, "timeout": 10, "cached_statements": 512}, **pool
+        )
 
         @event.listens_for(engine, "connect")
         def _prepare(connection: sqlite3.Connection, _record: object) -> None:

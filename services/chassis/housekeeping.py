@@ -40,7 +40,14 @@ def housekeeping(name: str, store: Store) -> Sequence[tuple[str, Work]]:
             await store.database.read(lambda connection: measure_store(connection, store))
             await asyncio.sleep(MEASURE_SECONDS)
 
-    return (("clock", keep_clock), ("forget_answers", forget_answers), ("measure", measure), *_span_loops(name, store))
+    news = (("news", store.send_news),) if store.herald is not None else ()
+    return (
+        *news,
+        ("clock", keep_clock),
+        ("forget_answers", forget_answers),
+        ("measure", measure),
+        *_span_loops(name, store),
+    )
 
 
 async def forget_old_answers(store: Store) -> int:

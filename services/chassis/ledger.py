@@ -54,6 +54,8 @@ class Change(Generic[State]):
     entered_at_us: int
     """When it came into the state it is in."""
     at: datetime
+    joined_run: bool = False
+    """Whether this batch has given it a run, or another one."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
     """The events of this batch, in order: what the children have to follow."""
@@ -256,8 +258,9 @@ class Ledger(Generic[State]):
                 change.entered_at_us = at_us
             payload = to_text(event.data)
             run_id = self.machine.run_id(change.state)
-            if run_id != owner and caller.traceparent:
-                change.traceparent = caller.traceparent
+            if run_id != owner:
+                change.joined_run = True
+                change.traceparent = caller.traceparent or change.traceparent
             row = {
                 "entity_id": change.entity_id, "seq": change.version, "kind": self.machine.kind,
                 "project": change.project, "run_id": run_id, "machine_version": self.machine.version, "at_us": at_us,
@@ -280,23 +283,23 @@ class Ledger(Generic[State]):
             if batch.journal_rows:
                 self._statements.write_journal(connection, batch.journal_rows, list(batch.changes))
                 reach(CrashPoint.JOURNAL_WRITTEN)
-            moved = self._statements.write_entities(connection, rows)
+            were_as_loaded = self._statements.write_entities(connection, rows)
             reach(CrashPoint.ENTITIES_WRITTEN)
             self._outbox.write(connection)
             reach(CrashPoint.OUTBOX_WRITTEN)
             if batch.answer_rows:
                 self._statements.insert_answer.run(connection, batch.answer_rows)
             reach(CrashPoint.ANSWERS_WRITTEN)
-        if moved is not None and moved.rowcount != sum(row["of_version"] > 0 for row in rows):
+        if not were_as_loaded():
             raise LostRaceError
 
     def _entity_row(self, change: Change[State], now_us: int) -> dict[str, Any]:
         state = change.state
         assert state is not None
         return {
-            "of_entity": change.entity_id, "of_version": change.loaded_version, "kind": self.machine.kind,
+            "entity_id": change.entity_id, "of_version": change.loaded_version, "kind": self.machine.kind,
             "project": change.project, "run_id": self.machine.run_id(state), "machine_version": self.machine.version,
-            "version": change.version, "status": self.machine.status(state), "digest": change.digest,
+            "joined_run": change.joined_run, "version": change.version, "status": self.machine.status(state), "digest": change.digest,
             "traceparent": change.traceparent, "created_at_us": change.created_at_us,
             "entered_at_us": change.entered_at_us, "updated_at_us": now_us, "body": to_text(self.body_of(state)),
         }  # fmt: skip

@@ -1,11 +1,13 @@
-"""Many rows with one statement: executemany on SQLite, one JSON parameter on PostgreSQL.
+"""Many rows with one statement: rows of parameters on SQLite, one JSON parameter on PostgreSQL.
 
-PostgreSQL unpacks the parameter itself, so that a batch is one message however many rows it has.
+PostgreSQL unpacks the parameter itself, so that a batch is one message however many rows it has. SQLite's driver lets
+go of the interpreter for every step, and may have to wait for it again: a step for many rows is worth many steps.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, Integer, Table, Text, bindparam, column, func, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -14,8 +16,16 @@ from pointsman.services.chassis.codec import to_text
 from pointsman.services.chassis.db import Database
 
 ROWS = "rows"
+CHUNKS = (64, 32, 16, 8, 4, 2, 1)
+"""How many rows a statement on SQLite takes: few texts, each compiled once, for any number of rows."""
 Computed = Mapping[str, Callable[[Callable[[str], Any]], Any]]
 """Columns whose value is an expression over the row's other values, which it gets by name."""
+
+
+class Written(NamedTuple):
+    """How many rows a statement has touched."""
+
+    rowcount: int
 
 
 class _Rows:
@@ -32,31 +42,80 @@ class _Rows:
         cursor: Any = connection.connection.driver_connection.cursor()  # type: ignore[union-attr]
         if self._as_json:
             cursor.execute(self._text, {ROWS: to_text(rows)})
-        elif len(self._names) == 1:
-            cursor.executemany(self._text, [(row[self._names[0]],) for row in rows])
         else:
-            cursor.executemany(self._text, list(map(itemgetter(*self._names), rows)))
+            cursor.executemany(self._text, _tuples(self._names, rows))
         return cursor
 
 
-def insert_rows(database: Database, table: Table, computed: Computed | None = None) -> _Rows:
+class _Inserts:
+    """An INSERT on SQLite, of as many rows at once as there are."""
+
+    def __init__(self, database: Database, statement: Callable[[Any], Any], row: Callable[[int], Any]) -> None:
+        self._database = database
+        self._statement = statement
+        self._row = row
+        self._texts: dict[int, str] = {}
+        self._names = [name.rpartition("_")[0] for name in self._compiled(1).positiontup]
+
+    def _compiled(self, count: int) -> Any:
+        values = [self._row(number) for number in range(count)]
+        return self._statement(values).compile(dialect=self._database.writing.dialect)
+
+    def _text(self, count: int) -> str:
+        if count not in self._texts:
+            self._texts[count] = str(self._compiled(count))
+        return self._texts[count]
+
+    def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Written:
+        """Execute it for all rows."""
+        cursor: Any = connection.connection.driver_connection.cursor()  # type: ignore[union-attr]
+        tuples, touched = _tuples(self._names, rows), 0
+        for begin, end in _chunks(len(tuples)):
+            cursor.execute(self._text(end - begin), list(chain.from_iterable(tuples[begin:end])))
+            touched += cursor.rowcount
+        return Written(touched)
+
+
+def _chunks(count: int) -> Iterator[tuple[int, int]]:
+    begin = 0
+    for size in CHUNKS:
+        while count - begin >= size:
+            yield begin, begin + size
+            begin += size
+
+
+def _tuples(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    if len(names) == 1:
+        return [(row[names[0]],) for row in rows]
+    return list(map(itemgetter(*names), rows))
+
+
+def insert_rows(database: Database, table: Table, computed: Computed | None = None) -> "_Rows | _Inserts":
     """Insert rows given by column name."""
-    values = _values(database, table, computed or {})
     if not database.is_postgresql:
-        return _Rows(database, table.insert().values(values))
+        return _Inserts(database, table.insert().values, lambda number: _numbered(table, computed or {}, number))
+    values = _values(database, table, computed or {})
     return _Rows(database, table.insert().from_select(list(values), select(*values.values())))
 
 
-def upsert_rows(database: Database, table: Table, key: Sequence[str]) -> _Rows:
-    """Insert rows, or replace the ones that have their key."""
+def upsert_rows(
+    database: Database, table: Table, key: Sequence[str], changed: Sequence[str] = (), newer: str = ""
+) -> _Rows | _Inserts:
+    """Insert rows, or change the ones that have their key: in all columns or those named, if `newer` is, where named."""
+
+    def changing(statement: Any) -> Any:
+        names = changed or [name for name in table.c.keys() if name not in key]  # noqa: SIM118
+        where = table.c[newer] < statement.excluded[newer] if newer else None
+        values = {name: statement.excluded[name] for name in names}
+        return statement.on_conflict_do_update(index_elements=list(key), set_=values, where=where)
+
+    if not database.is_postgresql:
+        insert = sqlite.insert(table)
+        return _Inserts(
+            database, lambda rows: changing(insert.values(rows)), lambda number: _numbered(table, {}, number)
+        )
     values = _values(database, table, {})
-    statement: Any
-    if database.is_postgresql:
-        statement = postgresql.insert(table).from_select(list(values), select(*values.values()))
-    else:
-        statement = sqlite.insert(table).values(values)
-    changed = {name: statement.excluded[name] for name in values if name not in key}
-    return _Rows(database, statement.on_conflict_do_update(index_elements=list(key), set_=changed))
+    return _Rows(database, changing(postgresql.insert(table).from_select(list(values), select(*values.values()))))
 
 
 def update_rows(database: Database, table: Table, key: Mapping[str, str], changed: Sequence[str]) -> _Rows:
@@ -70,6 +129,16 @@ def delete_rows(database: Database, table: Table, key: Mapping[str, str]) -> _Ro
     """Delete the rows whose key columns equal the row's values of the names given for them."""
     value = _reader(database, table, list(key.values()), dict(zip(key.values(), key, strict=True)))
     return _Rows(database, table.delete().where(*[table.c[name] == value(given) for name, given in key.items()]))
+
+
+def _numbered(table: Table, computed: Computed, number: int) -> dict[str, Any]:
+    """The values of the row with that number, each a parameter of its own."""
+
+    def value(name: str) -> Any:
+        return bindparam(f"{name}_{number}")
+
+    plain = {name: value(name) for name in table.c.keys() if name not in computed}  # noqa: SIM118
+    return plain | {name: make(value) for name, make in computed.items()}
 
 
 def _values(database: Database, table: Table, computed: Computed) -> dict[str, Any]:

@@ -184,36 +184,53 @@ class Server:
         return _stopping() if self._draining else None
 
     def _stream(self, method: _Method) -> Callable[..., Any]:
+        took = metrics.CallTimes(method.name)
+
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             task = asyncio.current_task()
             assert task is not None
             self._streams.add(task)
+            begun, code = time.monotonic(), "CANCELLED"
             try:
                 caller = self._admit(method, request, context)
                 await _send_all(method, request, caller, context)
+                code = "OK"
             except asyncio.CancelledError:
                 if not self._draining:
                     raise
+                code = _stopping().code
                 await _abort(context, _stopping())
             except Exception as error:  # noqa: BLE001 - as for unary calls
-                await _abort(context, _refusal_for(error))
+                refusal = _refusal_for(error)
+                code = refusal.code
+                await _abort(context, refusal)
             finally:
                 self._streams.discard(task)
+                took.observe(code, time.monotonic() - begun)
 
         return handle
 
     def _upload(self, method: _Method) -> Callable[..., Any]:
+        took = metrics.CallTimes(method.name)
+
         async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             task = asyncio.current_task()
             self._uploads.add(task)
+            begun, code = time.monotonic(), "CANCELLED"
             try:
                 caller = self._admit(method, None, context)
                 async with asyncio.timeout(self._settings.deadline_cap_seconds):
-                    return method.write(await method.behaviour(_valid(requests), caller))
+                    answer = method.write(await method.behaviour(_valid(requests), caller))
+                code = "OK"
             except Exception as error:  # noqa: BLE001 - as for unary calls
-                await _abort(context, _refusal_for(error))
+                refusal = _refusal_for(error)
+                code = refusal.code
+                await _abort(context, refusal)
+            else:
+                return answer
             finally:
                 self._uploads.discard(task)
+                took.observe(code, time.monotonic() - begun)
 
         return handle
 

@@ -1,18 +1,19 @@
 """The statements that write a batch: the journal behind its head, the entities, the answers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, select
 
-from pointsman.services.chassis.rows import insert_rows, update_rows
+from pointsman.services.chassis.rows import insert_rows, update_rows, upsert_rows
 from pointsman.services.chassis.sql import Prepared
 from pointsman.services.chassis.store import Store
-from pointsman.services.chassis.watch import channel, pack
 
 _UPDATED = (
     "run_id", "machine_version", "version", "status", "digest", "traceparent", "entered_at_us", "updated_at_us", "body",
 )  # fmt: skip
+Answered = Callable[[], bool]
+"""Whether all rows were found as they had been loaded; to be asked once the statements are answered."""
 
 
 class Statements:
@@ -20,7 +21,6 @@ class Statements:
 
     def __init__(self, store: Store) -> None:
         tables = store.tables
-        entities = tables.entities
         self._store = store
         head = tables.head
         self._insert_journal = insert_rows(
@@ -29,10 +29,7 @@ class Statements:
             {"position": lambda value: select(head.c.position - value("behind")).scalar_subquery()},
         )
         self._move_head = Prepared(store.database, head.update().values(position=head.c.position + bindparam("count")))
-        self._notify = Prepared(store.database, select(func.pg_notify(bindparam("channel"), bindparam("news"))))
-        self._insert_entity = insert_rows(store.database, entities)
-        loaded = {"entity_id": "of_entity", "version": "of_version"}
-        self._update_entity = update_rows(store.database, entities, loaded, _UPDATED)
+        self._write_entities = _on_postgresql(store) if store.database.is_postgresql else _in_file(store)
         self.insert_answer = insert_rows(store.database, tables.idempotency)
 
     def write_journal(self, connection: Connection, rows: list[dict[str, Any]], names: Sequence[str]) -> None:
@@ -44,13 +41,45 @@ class Statements:
         for behind, row in enumerate(reversed(rows)):
             row["behind"] = behind
         self._insert_journal.run(connection, rows)
-        if self._store.database.is_postgresql:
-            self._notify.start(connection, {"channel": channel(self._store.database), "news": pack(names)})
+        if self._store.herald is not None:
+            self._store.herald.tell(connection, names)
 
-    def write_entities(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> Any:
-        """Insert the new ones, move the others on from the version that was loaded; the cursor that moved them."""
-        new = [{**row, "entity_id": row["of_entity"]} for row in rows if row["of_version"] == 0]
+    def write_entities(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> Answered:
+        """Insert the new ones, and move the others on from the version that was loaded."""
+        return self._write_entities(connection, rows)
+
+
+def _in_file(store: Store) -> Callable[[Connection, Sequence[dict[str, Any]]], Answered]:
+    """A file is locked before it is read, so nobody can have moved an entity since: one statement for new and old.
+
+    SQLite writes an index anew for each of its columns that a statement names, changed or not: the run has its own.
+    """
+    key, without_run = ("entity_id",), [name for name in _UPDATED if name != "run_id"]
+    write_entity = upsert_rows(store.database, store.tables.entities, key, without_run, "version")
+    write_joined = upsert_rows(store.database, store.tables.entities, key, _UPDATED, "version")
+
+    def write(connection: Connection, rows: Sequence[dict[str, Any]]) -> Answered:
+        joined = [row for row in rows if row["joined_run"]]
+        others = [row for row in rows if not row["joined_run"]] if joined else rows
+        written = write_entity.run(connection, others).rowcount
+        written += write_joined.run(connection, joined).rowcount if joined else 0
+        return lambda: written == len(rows)
+
+    return write
+
+
+def _on_postgresql(store: Store) -> Callable[[Connection, Sequence[dict[str, Any]]], Answered]:
+    entities = store.tables.entities
+    insert_entity = insert_rows(store.database, entities)
+    loaded = {"entity_id": "entity_id", "version": "of_version"}
+    update_entity = update_rows(store.database, entities, loaded, _UPDATED)
+
+    def write(connection: Connection, rows: Sequence[dict[str, Any]]) -> Answered:
+        new = [row for row in rows if row["of_version"] == 0]
         moved = [row for row in rows if row["of_version"] > 0]
         if new:
-            self._insert_entity.run(connection, new)
-        return self._update_entity.run(connection, moved) if moved else None
+            insert_entity.run(connection, new)
+        updated = update_entity.run(connection, moved) if moved else None
+        return lambda: updated is None or updated.rowcount == len(moved)
+
+    return write

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, MetaData, String, and_, column, or_, select, 
 
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.herald import GATHER_SECONDS, Herald
 from pointsman.services.chassis.ids import new_id
 from pointsman.services.chassis.machine import Machine
 from pointsman.services.chassis.tables import chassis_tables
@@ -32,6 +33,9 @@ class Store:
         self.owner = new_id("proc", database.clock.now())
         self.writer = Writer(database)
         self.hub = Hub(self.writer.post)
+        self.herald = Herald(database) if database.is_postgresql else None
+        """Tells other replicas; a file has none."""
+        self._held_back = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._deliver: Callable[[Sequence[Any]], None] | None = None
         self.ledgers: list[Any] = []
@@ -89,8 +93,8 @@ class Store:
         """Hear of commits from now on; call it on the event loop that serves."""
         self.hub.bind()
         self.database.synchronise_clock()
-        if self.database.is_postgresql:
-            self._listener = Listener(self.database, self.hub, self.owner)
+        if self.herald is not None:
+            self._listener = Listener(self.database, self.hub, self.owner, self.herald.backend)
 
     @property
     def machines(self) -> list[Machine[Any]]:
@@ -112,6 +116,16 @@ class Store:
     def announce(self, names: set[str]) -> None:
         """Tell this process's watchers and loops that something was committed."""
         self.hub.announce(names)
+        if self.herald is not None and self.herald.holds_back:
+            self.hub.call(self._held_back.set)
+
+    async def send_news(self) -> None:
+        """A loop: send other replicas what was held back, unless a commit has taken it along."""
+        while self.herald is not None:
+            await self._held_back.wait()
+            self._held_back.clear()
+            await asyncio.sleep(GATHER_SECONDS)
+            await self.perform(self.herald.send)
 
 
 class _Jobs:

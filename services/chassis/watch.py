@@ -51,6 +51,11 @@ class Hub:
         if self._loop is not None and self._waiting:
             self._post(self._loop, partial(self._wake, tuple(names)))
 
+    def call(self, callback: Callable[[], None]) -> None:
+        """Call back on the event loop that serves; from any thread."""
+        if self._loop is not None:
+            self._post(self._loop, callback)
+
     def _wake(self, names: tuple[str, ...]) -> None:
         for name in (*names, ANY):
             for event in self._waiting.get(name, ()):
@@ -64,8 +69,9 @@ class Hub:
 class Listener:
     """A thread that turns the notifications of other replicas into wakes of the hub."""
 
-    def __init__(self, database: Database, hub: Hub, owner: str) -> None:
+    def __init__(self, database: Database, hub: Hub, owner: str, own_backend: Callable[[], int]) -> None:
         self._database = database
+        self._own_backend = own_backend
         self._hub = hub
         self._owner = owner
         self._stopping = threading.Event()
@@ -93,7 +99,8 @@ class Listener:
             self._hub.announce([ANY])
             while not self._stopping.is_set():
                 for notification in connection.notifies(timeout=POLL_SECONDS):
-                    self._hub.announce(unpack(notification.payload))
+                    if notification.pid != self._own_backend():
+                        self._hub.announce(unpack(notification.payload))
 
 
 def channel(database: Database) -> str:

@@ -1,6 +1,7 @@
 """Watching a journal: without gap or repeat across reconnects, restarts and replicas, at the reader's pace."""
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pointsman.services.chassis.journal import PAGE_ROWS
 from pointsman.services.chassis.watch import ANY, MAX_PAYLOAD_BYTES, Listener, channel, pack, unpack
 from tests.helpers.counter import Add, counter_pb2
 from tests.helpers.counter_server import Served, an_add, failure_of, serving
-from tests.helpers.counters import a_caller, in_one_batch, opened
+from tests.helpers.counters import a_caller, in_one_batch, opened, rows_of
 from tests.helpers.eventually import eventually
 
 
@@ -61,6 +62,38 @@ async def test_a_commit_on_one_replica_is_seen_on_another_within_a_second(databa
             async with asyncio.timeout(1):
                 assert (await stream.read()).seq == number + 1
         stream.cancel()
+
+
+async def test_a_burst_on_one_replica_is_a_few_pieces_of_news_to_another(database_url: str) -> None:
+    if not database_url.startswith("postgresql"):
+        return
+    async with serving(database_url) as one, opened(database_url, listens=True) as two:
+        heard = _overheard(two.store.hub)
+        await eventually(lambda: _true(ANY in heard))
+        for number in range(40):
+            await one.stub.Add(an_add(f"r{number}", counter_id=f"c{number}"))
+        await eventually(lambda: _true({f"c{number}" for number in range(40)} <= set(heard)))
+        assert len(await rows_of(two, "journal")) == 40
+        assert one.store.herald is not None
+        assert not one.store.herald.holds_back
+
+
+async def test_what_a_replica_has_said_itself_is_no_news_to_it(database_url: str) -> None:
+    if not database_url.startswith("postgresql"):
+        return
+    async with opened(database_url, listens=True) as counters:
+        heard = _overheard(counters.store.hub)
+        await eventually(lambda: _true(ANY in heard))
+        await counters.ledger.submit(a_caller(), Add("c1", 1))
+        run = text(f"SELECT pg_notify('{channel(counters.store.database)}', '[\"other\"]')")
+
+        def notify(connection: Connection) -> None:
+            connection.execute(run)
+            connection.commit()
+
+        await counters.store.database.read(notify)
+        await eventually(lambda: _true("other" in heard))
+        assert heard.count("c1") == 1
 
 
 async def test_200_watchers_of_one_entity_see_everything_and_leave_nothing_behind(database_url: str) -> None:
@@ -138,6 +171,20 @@ def test_too_many_names_for_one_notification_wake_everybody() -> None:
     assert unpack(pack(few)) == ["a", "b"]
     assert unpack(pack(many)) == [ANY]
     assert len(pack(["x" * 100] * 60).encode()) <= MAX_PAYLOAD_BYTES
+
+
+def _overheard(hub: watch.Hub) -> list[str]:
+    """The names of whatever the hub announces from now on."""
+    heard: list[str] = []
+    announce = hub.announce
+
+    def overhear(names: Iterable[str]) -> None:
+        known = list(names)
+        heard.extend(known)
+        announce(known)
+
+    hub.announce = overhear  # type: ignore[method-assign]
+    return heard
 
 
 def _fatten(connection: Connection) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -143,3 +144,54 @@ class _Moving:
 
     def save(self, _connection: Connection, _changes: Any) -> None:
         """Nothing of its own."""
+
+
+@pytest.mark.parametrize("size", [1, 3, 63, 64, 65, 200])
+async def test_a_batch_of_any_size_is_written_whole(database_url: str, size: int) -> None:
+    async with opened(database_url) as counters:
+        for _ in range(2):
+            added = [counters.ledger.submit(a_caller(), Add(f"c{n}", 1, (f"t{n}",))) for n in range(size)]
+            answers = await in_one_batch(counters.store, [*added, counters.ledger.submit(a_caller(), Add("c0", 1))])
+            assert len(answers) == size + 1
+        await assert_sound(counters)
+        counts = {table: len(await rows_of(counters, table)) for table in ("entities", "journal", "outbox")}
+        assert counts == {"entities": size, "journal": 2 * (size + 1), "outbox": 2 * size}
+
+
+async def test_an_entity_that_comes_to_a_run_later_is_found_by_it(database_url: str) -> None:
+    async with opened(database_url) as counters:
+        joining = replace(MACHINE, run_id=lambda counter: f"run-{counter.value}" if counter.value > 1 else "")
+        ledger = Ledger(counters.store, joining)
+        for value in range(1, 4):
+            await in_one_batch(counters.store, [ledger.submit(a_caller(), Add(name, 1)) for name in ("c1", "c2")])
+            runs = {row["entity_id"]: row["run_id"] for row in await rows_of(counters, "entities")}
+            assert runs == dict.fromkeys(("c1", "c2"), f"run-{value}" if value > 1 else "")
+
+
+async def test_a_crowd_that_was_answered_together_is_waited_for(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "GAP_SECONDS", 30.0)
+    monkeypatch.setattr(writer, "PATIENCE_SECONDS", 30.0)
+    async with opened(database_url) as counters:
+        noting = _Noting("")
+        crowd = writer.CROWD
+        await in_one_batch(counters.store, [counters.store.writer.write(noting, n) for n in range(crowd)])
+        early = [asyncio.create_task(counters.store.writer.write(noting, n)) for n in range(crowd - 1)]
+        await asyncio.sleep(0.05)
+        assert noting.done == crowd
+        await counters.store.writer.write(noting, "the last")
+        await asyncio.gather(*early)
+        assert noting.done == 2 * crowd
+
+
+async def test_few_do_not_wait_for_each_other(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "GAP_SECONDS", 30.0)
+    monkeypatch.setattr(writer, "PATIENCE_SECONDS", 30.0)
+    async with opened(database_url) as counters:
+        noting = _Noting("")
+        few = writer.CROWD - 1
+        await in_one_batch(counters.store, [counters.store.writer.write(noting, n) for n in range(few)])
+        async with asyncio.timeout(5):
+            await counters.store.writer.write(noting, "alone")
+        assert noting.done == few + 1
