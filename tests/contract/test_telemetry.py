@@ -1,12 +1,16 @@
 """What leaves a service as spans, by the standard variables: calls and commits below their transitions, nothing else."""
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import grpc
 import pytest
+from prometheus_client import REGISTRY
 
-from pointsman.api.orchestrator.v1 import agent_pb2, assignment_pb2
+from pointsman.api.handoff.v1 import handoff_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, assignment_pb2
 from pointsman.api.router.v1 import decision_pb2, log_pb2
 from pointsman.otlp import exports_spans, protocol
 from pointsman.otlp.names import ATTRIBUTES
@@ -16,6 +20,7 @@ from pointsman.worker.spans import DONE, GIVEN_UP, WorkSpans
 from tests.contract.routers import served
 from tests.helpers.collector import Collector, collector, http_collector, values_of
 from tests.helpers.eventually import eventually
+from tests.scenarios.planes import NOBODY, plane
 
 OUTER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 UNSAMPLED = f"{OUTER[:-2]}00"
@@ -79,6 +84,37 @@ async def test_a_call_without_a_trace_hangs_below_the_transition_it_led_to(
     made = by_name["decision DECISION_MADE"]
     assert made.parent_span_id == b""
     assert by_name["Classify"].parent_span_id == by_name["COMMIT router"].parent_span_id == made.span_id
+
+
+async def test_an_upload_and_a_stream_are_spans_and_numbers_like_any_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = b"hello"
+    ref = handoff_pb2.ArtifactRef(sha256=hashlib.sha256(body).hexdigest(), size_bytes=5, media_type="x/y")
+    parts = [artifact_pb2.PutRequest(start=artifact_pb2.PutStart(artifact=ref)), artifact_pb2.PutRequest(chunk=body)]
+    metadata = (("traceparent", OUTER),)
+    service = "/pointsman.api.orchestrator.v1.ArtifactService"
+    before = {
+        key: _calls(f"{service}/{key[0]}", key[1]) for key in (("Put", "OK"), ("Get", "OK"), ("Get", "NOT_FOUND"))
+    }
+    async with collector() as kept:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
+        async with plane(tmp_path, NOBODY) as here:
+            await here.artifacts.Put(iter(parts), metadata=metadata)
+            asked = artifact_pb2.GetRequest(sha256=ref.sha256)
+            assert [part.chunk async for part in here.artifacts.Get(asked, metadata=metadata)] == [body]
+            missing = artifact_pb2.GetRequest(sha256="0" * 64)
+            with pytest.raises(grpc.aio.AioRpcError):
+                _ = [part async for part in here.artifacts.Get(missing, metadata=metadata)]
+            await eventually(lambda: _count(kept, 3), 30)
+    found = [(span.name.split("/")[-1], values_of(span)["rpc.response.status_code"]) for span in kept.spans]
+    assert sorted(found) == sorted(before)
+    assert {span.parent_span_id.hex() for span in kept.spans} == {OUTER[36:52]}
+    assert all(_calls(f"{service}/{name}", code) == count + 1 for (name, code), count in before.items())
+
+
+def _calls(method: str, code: str) -> float:
+    return REGISTRY.get_sample_value("pointsman_rpc_seconds_count", {"method": method, "code": code}) or 0.0
 
 
 @pytest.mark.parametrize(("sampler", "traceparent"), [("always_off", OUTER), ("parentbased_always_on", UNSAMPLED)])
