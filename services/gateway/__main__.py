@@ -135,7 +135,9 @@ def _bound(settings: GatewaySettings) -> socket.socket:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends at once (TCP_NODELAY) only on sockets that name their protocol; else an answer's body waits 40 ms
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))

@@ -1,10 +1,14 @@
 """The contract over HTTP: every RPC, the same words, never a 500."""
 
+import asyncio
 import base64
 import hashlib
+import http.client
 import json
 import re
+import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from pointsman.services.chassis.config import PeerSettings
@@ -49,6 +53,25 @@ async def test_every_read_answers_to_every_odd_query_without_a_bug(tmp_path: Pat
                 assert answer.status in (200, 400, 404), (path, query, answer)
         assert (await web.send("HEAD", f"{ORCHESTRATOR}/WatchChanges")).status == 200
         assert (await web.send("PUT", f"{ORCHESTRATOR}/GetRun", b"{}", JSON)).status == 405
+
+
+async def test_an_answer_on_a_kept_connection_does_not_wait_for_the_callers_receipt(tmp_path: Path) -> None:
+    """Head and body leave in two writes: without TCP_NODELAY the second one waits 40 ms for the receipt of the first."""
+    async with gateway(tmp_path, NOBODY) as web:
+        seconds = await asyncio.to_thread(_seconds_on_one_connection, web.port, 15)
+    assert median(seconds[1:]) < 0.03, seconds
+
+
+def _seconds_on_one_connection(port: int, count: int) -> list[float]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    seconds = []
+    for _ in range(count):
+        begun = time.monotonic()
+        connection.request("POST", f"{ORCHESTRATOR}/GetRun", b"{", JSON)
+        connection.getresponse().read()
+        seconds.append(time.monotonic() - begun)
+    connection.close()
+    return seconds
 
 
 async def test_malformed_bodies_are_refused(tmp_path: Path) -> None:
