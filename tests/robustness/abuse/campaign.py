@@ -3,10 +3,12 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random  # noqa: TID251 - a campaign can be repeated from its seed
+from threading import Lock
 from typing import Any
 
 import grpc
@@ -23,6 +25,7 @@ from tests.robustness.abuse.target import Target
 from tests.scenarios.planes import WISH, clients
 
 LANES = 8
+HTTP_LANES = 4
 PATIENCE_SECONDS = 30.0
 STREAM_SECONDS = 0.3
 FORBIDDEN = frozenset({"INTERNAL", "UNKNOWN", "DATA_LOSS", "CANCELLED"})
@@ -76,9 +79,8 @@ def shots(random: Random, known: Known) -> Iterator[Shot]:
             if not path or random.random() < 0.1:
                 yield Shot(method, noise(base, random), "noise")
                 continue
-            found = list(traps(path, random))
-            for trap in random.sample(found, min(len(found), 3)):
-                other = random.choice(list(traps(random.choice(paths(method.fields)), random))) if number else b""
+            for trap in traps(path, random, 3):
+                other = traps(random.choice(paths(method.fields)), random, 1)[0] if number else b""
                 yield Shot(method, base + trap + other, f"{name} {trap[:40]!r} of {len(trap)}")
 
 
@@ -90,6 +92,7 @@ class Campaign:
         self._random = Random(seed)
         self._documented = documented()
         self.findings = Findings()
+        self._counting = Lock()
 
     async def over_grpc(self, count: int) -> None:
         """Send all of it; send what was refused again, and see that nothing has changed by it."""
@@ -141,16 +144,22 @@ class Campaign:
             seen = now
 
     def over_http(self, count: int) -> None:
-        """The same through the gateway."""
+        """The same through the gateway, over a few connections."""
         known = Known({"workflow_id": "plan-1", "pipeline_id": "pipe-1", "task_id": "T1", "stage": "DEV"})
-        browser = http.Browser(self._target.http_port)
         source = http.requests(self._random, known)
-        for sent in (next(source) for _ in range(count)):
+        batches = [[next(source) for _ in range(count // HTTP_LANES)] for _ in range(HTTP_LANES)]
+        with ThreadPoolExecutor(HTTP_LANES) as threads:
+            list(threads.map(self._browse, batches))
+
+    def _browse(self, batch: Sequence[http.Sent]) -> None:
+        browser = http.Browser(self._target.http_port)
+        for sent in batch:
             status, body = browser.send(sent)
-            self.findings.statuses[status] += 1
-            if status not in http.ALLOWED:
-                text = f"{sent.verb} {sent.path} {sent.headers} {(sent.body or b'')[:200]!r}: {status} {body[:300]!r}"
-                self.findings.problems.append(text)
+            with self._counting:
+                self.findings.statuses[status] += 1
+                if status not in http.ALLOWED:
+                    asked = f"{sent.verb} {sent.path} {sent.headers} {(sent.body or b'')[:200]!r}"
+                    self.findings.problems.append(f"{asked}: {status} {body[:300]!r}")
         browser.close()
 
 

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from random import Random  # noqa: TID251 - a campaign can be repeated from its seed
 from typing import Any
 
@@ -128,10 +128,17 @@ def _paths(descriptor: Descriptor, above: Path, depth: int) -> Iterator[Path]:
             yield from _paths(field.message_type, path, depth - 1)
 
 
-def traps(path: Path, random: Random) -> Iterator[bytes]:
-    """What can be wrong with one field, each as bytes that go behind a valid request."""
-    for raw in (*_wrong_types(path[-1]), *_wrong_values(path[-1], random)):
-        yield wrapped(path[:-1], raw)
+def traps(path: Path, random: Random, most: int) -> list[bytes]:
+    """Some of what can be wrong with one field, each as bytes that go behind a valid request."""
+    found = _wrong(path[-1])
+    chosen = random.sample(found, min(len(found), most))
+    return [wrapped(path[:-1], raw) for raw in chosen]
+
+
+@lru_cache(128)
+def _wrong(field: FieldDescriptor) -> list[bytes]:
+    """Everything; for a field with huge texts many megabytes, which are not made anew for each request."""
+    return [*_wrong_types(field), *_wrong_values(field, Random(field.full_name))]
 
 
 def wrapped(above: Sequence[FieldDescriptor], raw: bytes) -> bytes:
