@@ -76,7 +76,9 @@ class Agreement:
                 yield f"{task_id} is accepted, but not done in the workflow {run.epic_id}"
         if not run.ended or run.status is State.COMPLETE:
             return
-        if header.owner_run_id == run.run_id and header.status is not WorkflowStatus.COMPLETED:
+        if header.status is WorkflowStatus.COMPLETED:
+            return
+        if header.owner_run_id == run.run_id:
             yield f"it is {run.status} and still owns the workflow {run.epic_id}"
         if not keeps_epic(run) and header.run_id == run.run_id and not header.cancelled:
             yield f"it is {run.status}, its workflow {run.epic_id} goes on ({header.status})"

@@ -25,6 +25,15 @@ def test_a_failed_run_may_leave_a_workflow_that_is_completed_but_own_no_other(
     assert found == ([] if agree else ["it is FAILED and still owns the workflow epic"])
 
 
+@pytest.mark.parametrize(("status", "agree"), [(WorkflowStatus.COMPLETED, True), (WorkflowStatus.PAUSED, False)])
+def test_a_run_cancelled_after_its_last_task_may_leave_a_completed_workflow_but_none_that_goes_on(
+    status: WorkflowStatus, agree: bool
+) -> None:
+    run = Driver().submit().settle().run.change(status=State.CANCELLED, tasks={}, epic_id="epic")
+    found = disagreements(run, Header("epic", NOW, NOW, status=status, run_id=run.run_id))
+    assert found == ([] if agree else [f"it is CANCELLED, its workflow epic goes on ({status})"])
+
+
 @pytest.mark.parametrize(("status", "agree"), [(State.CANCELLED, True), (State.FAILED, False)])
 def test_only_a_cancelled_run_may_leave_accepted_work_that_its_workflow_has_not_recorded(
     status: State, agree: bool
