@@ -3,9 +3,10 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from random import Random  # noqa: TID251 - a campaign can be repeated from its seed
 from threading import Lock
@@ -32,6 +33,8 @@ FORBIDDEN = frozenset({"INTERNAL", "UNKNOWN", "DATA_LOSS", "CANCELLED"})
 GENERIC = frozenset({"MALFORMED_MESSAGE", "INVALID_FIELD", "OVERLOADED", "REQUEST_ID_REUSED", "UNIMPLEMENTED"})
 SEEN_ALIKE = 5
 MOST_AGAIN = 5000
+PARTS = 20
+"""So many batches: who keeps all that was refused keeps gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +103,16 @@ class Campaign:
         source = shots(self._random, known)
         async with open_channel(self._target.address) as channel:
             sender = _Sender(channel, self.findings, self._documented)
-            warm = await self._send(sender, [next(source) for _ in range(count // 10)])
-            before = self._target.resident_bytes
-            refused = warm
-            for _ in range(9):
-                refused += await self._send(sender, [next(source) for _ in range(count // 10)])
+            again: list[Shot] = []
+            before, most = 0, min(MOST_AGAIN, max(100, count // 4)) // PARTS
+            for part in range(PARTS):
+                refused = await self._send(sender, islice(source, count // PARTS))
+                again += self._random.sample(refused, min(len(refused), most))
+                before = before or (self._target.resident_bytes if part + 1 == PARTS // 10 else 0)
             self.findings.grown_bytes = self._target.resident_bytes - before
-            await self._again(sender, refused)
+            await self._again(sender, again)
 
-    async def _send(self, sender: "_Sender", batch: list[Shot]) -> list[Shot]:
+    async def _send(self, sender: "_Sender", batch: Iterable[Shot]) -> list[Shot]:
         """Those that were refused."""
         waiting = iter(batch)
         refused: list[Shot] = []
@@ -119,9 +123,8 @@ class Campaign:
         await asyncio.gather(*(lane() for _ in range(LANES)))
         return refused
 
-    async def _again(self, sender: "_Sender", refused: list[Shot]) -> None:
+    async def _again(self, sender: "_Sender", sample: list[Shot]) -> None:
         """What was refused is refused again, and leaves no trace."""
-        sample = self._random.sample(refused, min(len(refused), MOST_AGAIN, max(100, len(refused) // 4)))
         while True:
             await self._settled()
             before = self._target.content()
