@@ -92,7 +92,8 @@ async def _rate(call: Callable[[], Awaitable[int]]) -> float:
     async def caller(until: float) -> None:
         nonlocal done
         while time.monotonic() < until:
-            done += await call()
+            made = await call()
+            done += made
 
     await call()
     begun = time.monotonic()
