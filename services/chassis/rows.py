@@ -50,20 +50,16 @@ class _Rows:
 class _Inserts:
     """An INSERT on SQLite, of as many rows at once as there are."""
 
-    def __init__(self, database: Database, statement: Callable[[Any], Any], row: Callable[[int], Any]) -> None:
-        self._database = database
-        self._statement = statement
-        self._row = row
+    def __init__(self, database: Database, statement: Any) -> None:
+        compiled = statement.compile(dialect=database.writing.dialect)
+        self._names = compiled.positiontup
+        self._before, self._row, self._after = _around_values(str(compiled))
         self._texts: dict[int, str] = {}
-        self._names = [name.rpartition("_")[0] for name in self._compiled(1).positiontup]
-
-    def _compiled(self, count: int) -> Any:
-        values = [self._row(number) for number in range(count)]
-        return self._statement(values).compile(dialect=self._database.writing.dialect)
 
     def _text(self, count: int) -> str:
+        """The statement for so many rows; SQLAlchemy would compile the same, in a thousand times the time."""
         if count not in self._texts:
-            self._texts[count] = str(self._compiled(count))
+            self._texts[count] = self._before + ", ".join([self._row] * count) + self._after
         return self._texts[count]
 
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Written:
@@ -74,6 +70,17 @@ class _Inserts:
             cursor.execute(self._text(end - begin), list(chain.from_iterable(tuples[begin:end])))
             touched += cursor.rowcount
         return Written(touched)
+
+
+def _around_values(text: str) -> tuple[str, str, str]:
+    """What stands before the row of values in an INSERT, that row with its brackets, and what stands after it."""
+    begin = text.index(" VALUES (") + len(" VALUES ")
+    depth = 0
+    for place in range(begin, len(text)):
+        depth += (text[place] == "(") - (text[place] == ")")
+        if depth == 0:
+            return text[:begin], text[begin : place + 1], text[place + 1 :]
+    raise ValueError(f"no row of values in: {text}")
 
 
 def _chunks(count: int) -> Iterator[tuple[int, int]]:
@@ -90,11 +97,11 @@ def _tuples(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[tup
     return list(map(itemgetter(*names), rows))
 
 
-def insert_rows(database: Database, table: Table, computed: Computed | None = None) -> "_Rows | _Inserts":
+def insert_rows(database: Database, table: Table, computed: Computed | None = None) -> _Rows | _Inserts:
     """Insert rows given by column name."""
-    if not database.is_postgresql:
-        return _Inserts(database, table.insert().values, lambda number: _numbered(table, computed or {}, number))
     values = _values(database, table, computed or {})
+    if not database.is_postgresql:
+        return _Inserts(database, table.insert().values(values))
     return _Rows(database, table.insert().from_select(list(values), select(*values.values())))
 
 
@@ -109,12 +116,9 @@ def upsert_rows(
         values = {name: statement.excluded[name] for name in names}
         return statement.on_conflict_do_update(index_elements=list(key), set_=values, where=where)
 
-    if not database.is_postgresql:
-        insert = sqlite.insert(table)
-        return _Inserts(
-            database, lambda rows: changing(insert.values(rows)), lambda number: _numbered(table, {}, number)
-        )
     values = _values(database, table, {})
+    if not database.is_postgresql:
+        return _Inserts(database, changing(sqlite.insert(table).values(values)))
     return _Rows(database, changing(postgresql.insert(table).from_select(list(values), select(*values.values()))))
 
 
@@ -129,16 +133,6 @@ def delete_rows(database: Database, table: Table, key: Mapping[str, str]) -> _Ro
     """Delete the rows whose key columns equal the row's values of the names given for them."""
     value = _reader(database, table, list(key.values()), dict(zip(key.values(), key, strict=True)))
     return _Rows(database, table.delete().where(*[table.c[name] == value(given) for name, given in key.items()]))
-
-
-def _numbered(table: Table, computed: Computed, number: int) -> dict[str, Any]:
-    """The values of the row with that number, each a parameter of its own."""
-
-    def value(name: str) -> Any:
-        return bindparam(f"{name}_{number}")
-
-    plain = {name: value(name) for name in table.c.keys() if name not in computed}  # noqa: SIM118
-    return plain | {name: make(value) for name, make in computed.items()}
 
 
 def _values(database: Database, table: Table, computed: Computed) -> dict[str, Any]:
