@@ -4,12 +4,13 @@ import hashlib
 import re
 
 FINGERPRINT_LETTERS = 50
+_BETWEEN = re.compile(r"[\W_]+")
 _NUMBER = re.compile(r"\d+")
 
 
 def canonical_text(text: str) -> str:
     """Letters and digits of any script in one case, everything else as one blank."""
-    return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())
+    return _BETWEEN.sub(" ", text.casefold()).strip()
 
 
 def task_id(text: str) -> str:
