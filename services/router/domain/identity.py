@@ -4,13 +4,13 @@ import hashlib
 import re
 
 FINGERPRINT_LETTERS = 50
-_BETWEEN = re.compile(r"[\W_]+")
+_WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+")
 
 
 def canonical_text(text: str) -> str:
     """Letters and digits of any script in one case, everything else as one blank."""
-    return _BETWEEN.sub(" ", text.casefold()).strip()
+    return " ".join(_WORD.findall(text.casefold()))
 
 
 def task_id(text: str) -> str:
