@@ -3,20 +3,20 @@
 import itertools
 import operator
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 from pointsman.services.router.domain import debate as debating
 from pointsman.services.router.domain.document import OwnRule, RuleEffect
-from pointsman.services.router.domain.english import belongs_to_talk, is_command_line, read_english
+from pointsman.services.router.domain.english import act_of, belongs_to_talk, is_command_line, read_english
 from pointsman.services.router.domain.languages import (
     Reading,
     detect_language,
     read_language,
 )
-from pointsman.services.router.domain.lexicon import FOREIGN, KEYWORD, MASK
+from pointsman.services.router.domain.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
 from pointsman.services.router.domain.rulebook import RuleBook
-from pointsman.services.router.domain.scan import Scan, scan
+from pointsman.services.router.domain.scan import Message, Shapes, refer
 from pointsman.services.router.domain.sentence import ACTIVE, Act, Sentence, sentences_of
 from pointsman.services.router.domain.values import (
     Bypass,
@@ -40,12 +40,14 @@ _ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWL
 _ACTION, _SWARM, _PLANNING, _NO_DEBATE = Mode.ACTION, RouteTarget.SWARM_ORCHESTRATOR, Debate.PLANNING, Debate.NONE
 _STRONG, _WEAK, _NO_STAKES = Confidence.STRONG, Confidence.WEAK, Stakes.NONE
 _USER_OVERRIDE, _READ_ONLY, _ALREADY_DEBATED = Bypass.USER_OVERRIDE, Bypass.READ_ONLY, Bypass.ALREADY_DEBATED
-_REDIRECTION = "shape.redirection"
-_IS_KEYWORD, _FOREIGN = KEYWORD.__and__, FOREIGN.__and__
-_seen = operator.attrgetter("seen")
-_start, _rule = operator.attrgetter("start"), operator.attrgetter("rule")
+_SYSTEM, _REDIRECTION = "system.marker", "shape.redirection"
+_IS_KEYWORD = KEYWORD.__and__
+_ZEROS = itertools.repeat(0)
+_start = operator.attrgetter("start")
 _new = tuple.__new__
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_Weighed: TypeAlias = tuple[Debate, Stakes, Bypass | None, tuple[DebateReason, ...]]
+_CALM: _Weighed = (_NO_DEBATE, _NO_STAKES, None, ())
 
 
 def classify(
@@ -53,28 +55,42 @@ def classify(
 ) -> Classification:
     """Decide one message."""
     lower = text.lower()
-    if not lower.isascii():
+    ascii_only = lower.isascii()
+    if not ascii_only:
         lower = lower_case(text)
-    found = scan(book.shapes, book.references, lower, text)
-    if system_generated or "system.marker" in found.shapes:
-        return _answer(book, "system.marker")
-    parts = sentences_of(found.masked)
+    shapes = book.shapes.matching(lower)
+    if system_generated or _SYSTEM in shapes.names:
+        return _answer(book, _SYSTEM)
+    return _classify_users(book, Message(text, lower, shapes.names, already_debated), shapes, ascii_only)
+
+
+def _classify_users(book: RuleBook, message: Message, shapes: Shapes, ascii_only: bool) -> Classification:
+    """Decide what somebody wrote, and no program."""
+    if shapes.referring:
+        refer(book.shapes.patterns, book.references, message, shapes.named)
+    parts = sentences_of(message.masked, shapes.marks)
     if not parts:
         return _answer(book, _ACKNOWLEDGEMENT)
-    first = parts[0][0]
-    if first in book.fast_path.expressions and (command := book.fast_path.matching(lower.strip())):
-        return _fast_path(book, lower, command[0])
-    lexicon = book.english.lexicon
-    sentences = [Sentence(lexicon, parts[0], found)]
-    if len(parts) > 1:
-        sentences += [Sentence(lexicon, words, found) for words in parts[1:]]
-    own = _own_matches(book, lower) if book.own else ()
-    message = _new(_Message, (book, lower, found, own, already_debated))
-    if not lower.isascii() or any(map(_FOREIGN, map(_seen, sentences))):
-        language = detect_language(book.languages, lower, {word for words in parts for word in words})
-        if language and not (first in book.english.commands and is_command_line(book.english, parts[0])):
-            return _classify_foreign(message, read_language(language, found.masked))
-    return _classify_english(message, sentences)
+    if parts[0][0] in book.trivial and (command := book.fast_path.matching(message.lower.strip())):
+        return _fast_path(book, message.lower, min(command))
+    if book.own:
+        message.own = _own_matches(book, message.lower)
+    sentences = [Sentence(words, list(map(book.flags_of, words, _ZEROS)), message) for words in parts]
+    if message.seen & FOREIGN or not ascii_only:
+        reading = _foreign_reading(book, message, sentences)
+        if reading is not None:
+            return _classify_foreign(book, message, reading)
+    return _classify_english(book, message, sentences)
+
+
+def _foreign_reading(book: RuleBook, message: Message, sentences: list[Sentence]) -> Reading | None:
+    """What a message does that is not in English."""
+    words = {word for sentence in sentences for word in sentence.words}
+    language = detect_language(book.languages, message.lower, words)
+    first = sentences[0].words
+    if language is None or (first[0] in book.english.commands and is_command_line(book.english, first)):
+        return None
+    return read_language(language, message.masked)
 
 
 def _own_matches(book: RuleBook, lower: str) -> tuple[tuple[OwnRule, Any], ...]:
@@ -89,177 +105,180 @@ def lower_case(text: str) -> str:
     return _SURROGATE.sub("\ufffd", lower).replace("’", "'")
 
 
-class _Message(NamedTuple):
-    """One message on its way through the procedure."""
-
-    book: RuleBook
-    lower: str
-    scan: Scan
-    own: tuple[tuple[OwnRule, Any], ...]
-    already_debated: bool
-
-    def own_with(self, effect: RuleEffect) -> str:
-        """The first own rule of this effect that matches."""
-        return next((f"own.{rule.id}" for rule, _ in self.own if rule.effect is effect), "")
-
-
-def _classify_english(message: _Message, sentences: list[Sentence]) -> Classification:
-    book = message.book
-    found = message.scan
+def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence]) -> Classification:
     english = book.english
+    commands = False
     for sentence in sentences:
         read_english(english, sentence)
-    act = sentences[0].act
-    active = act in ACTIVE
-    if len(sentences) > 1 or (found.shapes and not active):
-        act, active = _english_rule(message, sentences)
-    name: str = act
-    if found.references or message.own:
-        name, active = _mode_rule(message, name, active)
-    if not active:
-        return _answer(book, name)
-    triggers = _triggers(message, _english_keywords(message, sentences))
-    reads = debating.only_reads(book.debate, sentences) and _REDIRECTION not in found.shapes
-    reasons = {} if reads else debating.planning_triggers(book.debate, english, sentences)
-    if found.shapes and not reads:
-        _add_patterns(message, reasons)
-    return _act(message, name, triggers, reads, reasons)
+        commands = commands or sentence.act is _COMMAND
+    name: str
+    if message.references:
+        name = message.references[0].rule
+    else:
+        name, active = _english_rule(book, message, sentences)
+        if message.own:
+            name, active = _mode_rule(message, name, active)
+        if not active:
+            return _answer(book, name)
+    triggers = _triggers(message, _english_keywords(book, message, sentences))
+    shapes = message.shapes
+    reads = debating.only_reads(book.debate, english, sentences) and _REDIRECTION not in shapes
+    reasons: dict[PlanningTrigger, str] = {}
+    if not reads and (commands or message.seen & WEIGHTY):
+        reasons = debating.planning_triggers(book.debate, english, sentences)
+    if shapes and not reads and not shapes.isdisjoint(book.debated):
+        _add_patterns(book, message, reasons)
+    return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
 
 
-def _add_patterns(message: _Message, found: dict[PlanningTrigger, str]) -> None:
+def _add_patterns(book: RuleBook, message: Message, found: dict[PlanningTrigger, str]) -> None:
     """Reasons to debate that are expressions over the text: SQL, command lines, wildcards."""
-    book = message.book
-    for name in message.scan.shapes:
-        if name in book.debated:
-            found.setdefault(book.debated[name], book.shapes.expressions[name].search(message.lower).group().strip())
+    for name, trigger in book.debated.items():
+        if name in message.shapes and (span := book.shapes.patterns.first(name, message.lower)):
+            found.setdefault(trigger, message.lower[slice(*span)].strip())
 
 
-def _classify_foreign(message: _Message, reading: Reading) -> Classification:
+def _classify_foreign(book: RuleBook, message: Message, reading: Reading) -> Classification:
     name, active = _mode_rule(message, reading.rule, reading.active)
     if not active:
-        return _answer(message.book, name)
+        return _answer(book, name)
     triggers = _triggers(message, _foreign_keywords(message, reading))
     reads = debating.foreign_only_reads(reading)
-    found = {} if reads else debating.foreign_triggers(reading)
-    return _act(message, name, triggers, reads, found)
+    reasons = {} if reads else debating.foreign_triggers(reading)
+    return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
 
 
-def _mode_rule(message: _Message, spoken: str, active: bool) -> tuple[str, bool]:
+def _mode_rule(message: Message, spoken: str, active: bool) -> tuple[str, bool]:
     """References first, then what the project's own rules say, then what the message does."""
-    if message.scan.references:
-        return message.scan.references[0].rule, True
+    if message.references:
+        return message.references[0].rule, True
     if message.own:
-        if name := message.own_with(RuleEffect.REFERENCE):
+        if name := _own_with(message, RuleEffect.REFERENCE):
             return name, True
-        if name := message.own_with(RuleEffect.ANSWER):
+        if name := _own_with(message, RuleEffect.ANSWER):
             return name, False
-        if not active and not spoken.endswith("question") and (name := message.own_with(RuleEffect.ACTION)):
+        if not active and not spoken.endswith("question") and (name := _own_with(message, RuleEffect.ACTION)):
             return name, True
     return spoken, active
 
 
-def _english_rule(message: _Message, sentences: list[Sentence]) -> tuple[Act, bool]:
+def _own_with(message: Message, effect: RuleEffect) -> str:
+    """The first own rule of this effect that matches."""
+    return next((f"own.{rule.id}" for rule, _ in message.own if rule.effect is effect), "")
+
+
+def _english_rule(book: RuleBook, message: Message, sentences: list[Sentence]) -> tuple[Act, bool]:
     """One operation is enough; without any, a question or the first sentence says what kind of talk it is."""
-    talk = sentences[0].act
+    talk = sentences[0].act or act_of(book.english, sentences[0])
+    if talk in ACTIVE:
+        return talk, True
+    if len(sentences) == 1 and not message.shapes:
+        return talk, False
     asked = requested = False
     for sentence in sentences:
-        act = sentence.act
+        act = act_of(book.english, sentence)
         if act in ACTIVE and not (requested and belongs_to_talk(sentence)):
             return act, True
         if act is _QUESTION:
             talk = _QUESTION
         requested = requested or act is _REQUEST
         asked = asked or act is _QUESTION
-    if not (asked or requested) and "shape.error_name" in message.scan.shapes:
+    if not (asked or requested) and "shape.error_name" in message.shapes:
         return _FAULT, True
     return talk, False
 
 
-def _english_keywords(message: _Message, sentences: list[Sentence]) -> Iterable[Trigger]:
+def _english_keywords(book: RuleBook, message: Message, sentences: list[Sentence]) -> dict[str, Trigger]:
     """Each distinct keyword by its stem, as it first stands."""
     found: dict[str, Trigger] = {}
-    text = message.scan.masked
-    keywords = message.book.english.lexicon.keywords
+    text = message.masked + " "
+    keywords = book.english.lexicon.keywords
     for sentence in sentences:
         words = sentence.words
-        if sentence.seen & KEYWORD and (sentence.act is not _STATEMENT or len(sentences) == 1):
+        if sentence.seen & KEYWORD and (len(sentences) == 1 or act_of(book.english, sentence) is not _STATEMENT):
             for word in itertools.compress(words, map(_IS_KEYWORD, sentence.flags)):
                 stem, kind, rule = keywords[word]
                 if stem not in found:
                     found[stem] = _keyword(text, word, kind, rule)
-        for order in sentence.orders:
-            verb = order.verb
-            if order.work and verb not in found and verb not in keywords:
-                found[verb] = _keyword(text, words[order.at], _KEYWORD, _ORDER)
+        for verb, _, at, work in sentence.orders:
+            if work and verb not in found and verb not in keywords:
+                found[verb] = _keyword(text, words[at], _KEYWORD, _ORDER)
         if sentence.act is _COMMAND and words[0] not in found:
             found[words[0]] = _keyword(text, words[0], _KEYWORD, _COMMAND)
-    return found.values()
+    return found
 
 
 def _keyword(text: str, word: str, kind: TriggerKind, rule: str) -> Trigger:
-    """A word of the text where it first stands as a word, or at least as a part."""
+    """A word of a text that ends with a blank: where it first stands as a word, or at least as a part."""
     start = first = text.find(word)
     length = len(word)
     while start >= 0:
-        if not (text[start - 1 : start].isalnum() or text[start + length : start + length + 1].isalnum()):
+        if not (text[start - 1].isalnum() or text[start + length].isalnum()):
             return _new(Trigger, (kind, word, rule, start, start + length))
         start = text.find(word, start + 1)
     return Trigger(kind, word, rule, max(0, first), max(0, first) + length)
 
 
-def _foreign_keywords(message: _Message, reading: Reading) -> Iterable[Trigger]:
+def _foreign_keywords(message: Message, reading: Reading) -> dict[str, Trigger]:
     found: dict[str, Trigger] = {}
-    text = message.scan.masked
+    text = message.masked + " "
+    classes = reading.language.classes
     for name in ("do", "make", "read"):
         if name in reading.hits:
-            for match in reading.language.classes.expressions[name].finditer(reading.text):
-                start, end = match.span()
+            for start, end in classes.spans(name, reading.text):
                 word = text[start:end].strip(" ,.;:!?\n\t'\"()-")
-                if word not in found:
+                if word and word not in found:
                     found[word] = _keyword(text, word, _KEYWORD, f"{reading.language.code}.{name}")
-    return found.values()
+    return found
 
 
-def _triggers(message: _Message, keywords: Iterable[Trigger]) -> tuple[Trigger, ...]:
+def _triggers(message: Message, keywords: dict[str, Trigger]) -> tuple[Trigger, ...]:
     """References, keywords and own rules, in the order of their places."""
-    if not (message.own or message.scan.references):
-        return tuple(sorted(keywords, key=_start))
-    words = [trigger for trigger in keywords if not trigger.name.startswith(MASK)]  # a reference counts as itself
-    return tuple(sorted([*words, *message.scan.references, *_own_triggers(message)], key=_start))
+    if message.references or message.own:  # a reference counts as itself
+        words = [trigger for trigger in keywords.values() if not trigger.name.startswith(MASK)]
+        return tuple(sorted([*words, *message.references, *_own_triggers(message)], key=_start))
+    if len(keywords) < 2:
+        return tuple(keywords.values())
+    return tuple(sorted(keywords.values(), key=_start))
 
 
-def _own_triggers(message: _Message) -> Iterator[Trigger]:
+def _own_triggers(message: Message) -> Iterator[Trigger]:
     for own, match in message.own:
         if own.effect in (RuleEffect.ACTION, RuleEffect.REFERENCE):
             yield Trigger(TriggerKind.OWN_RULE, own.id, f"own.{own.id}", match.start(), match.end())
 
 
-def _act(
-    message: _Message, rule: str, triggers: tuple[Trigger, ...], reads: bool, found: dict[PlanningTrigger, str]
-) -> Classification:
-    strong = len(triggers) >= STRONG_AT
-    if strong and found:
-        found.pop(PlanningTrigger.AMBIGUOUS_SCOPE, None)
-    bypass = _bypass(message, reads)
-    reasons: tuple[DebateReason, ...] = ()
-    stakes = _NO_STAKES
-    if found or message.own:
-        reasons = debating.reasons_for(found, message.lower) + _own_reasons(message)
-        stakes = _stakes(message, found)
-    rules = [rule, *map(_rule, triggers), *map(_rule, reasons)]
+def _act(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], weighed: _Weighed) -> Classification:
+    debate, stakes, bypass, reasons = weighed
+    rules = {rule: None}
+    for trigger in triggers:
+        rules[trigger.rule] = None
+    for reason in reasons:
+        rules[reason.rule] = None
     if bypass is not None:
-        rules.append(_BYPASS_RULES[bypass])
-    confidence = _STRONG if strong else _WEAK
+        rules[_BYPASS_RULES[bypass]] = None
+    confidence = _STRONG if len(triggers) >= STRONG_AT else _WEAK
+    told = (_ACTION, confidence, triggers, _SWARM, False, debate, stakes, bypass, reasons, tuple(rules), book.version)
+    return _new(Classification, told)
+
+
+def _weigh(book: RuleBook, message: Message, triggers: int, reads: bool, found: dict[PlanningTrigger, str]) -> _Weighed:
+    """Whether to debate, what is at stake, what bypasses the debate, and why."""
+    bypass = _bypass(message, reads)
+    if triggers >= STRONG_AT and found:
+        found.pop(PlanningTrigger.AMBIGUOUS_SCOPE, None)
+    if not (found or message.own):
+        return _CALM if bypass is None else (_NO_DEBATE, _NO_STAKES, bypass, ())
+    reasons = debating.reasons_for(found, message.lower) + _own_reasons(message)
     debate = _PLANNING if reasons and bypass is None else _NO_DEBATE
-    told = (_ACTION, confidence, triggers, _SWARM, False, debate, stakes, bypass, reasons, tuple(dict.fromkeys(rules)))
-    return _new(Classification, (*told, message.book.version))
+    return debate, _stakes(book, message, found), bypass, reasons
 
 
 _BYPASS_RULES = {bypass: f"bypass.{bypass}" for bypass in Bypass}
 _OWN_STAKES = {RuleEffect.HIGH_STAKES: Stakes.HIGH, RuleEffect.MEDIUM_STAKES: Stakes.MEDIUM}
 
 
-def _own_reasons(message: _Message) -> tuple[DebateReason, ...]:
+def _own_reasons(message: Message) -> tuple[DebateReason, ...]:
     return tuple(
         DebateReason(PlanningTrigger.OWN_RULE, f"own.{rule.id}", match.start(), match.end())
         for rule, match in message.own
@@ -267,17 +286,17 @@ def _own_reasons(message: _Message) -> tuple[DebateReason, ...]:
     )
 
 
-def _stakes(message: _Message, found: dict[PlanningTrigger, str]) -> Stakes:
+def _stakes(book: RuleBook, message: Message, found: dict[PlanningTrigger, str]) -> Stakes:
     """The highest of all that apply."""
-    table = message.book.debate.stakes
+    table = book.debate.stakes
     all_stakes = {table[trigger] for trigger in found}
     all_stakes |= {_OWN_STAKES[rule.effect] for rule, _ in message.own if rule.effect in _OWN_STAKES}
     return next((stakes for stakes in (Stakes.HIGH, Stakes.MEDIUM) if stakes in all_stakes), Stakes.NONE)
 
 
-def _bypass(message: _Message, reads: bool) -> Bypass | None:
+def _bypass(message: Message, reads: bool) -> Bypass | None:
     """In order of precedence; a trivial command never comes here."""
-    if "override.user" in message.scan.shapes:
+    if "override.user" in message.shapes:
         return _USER_OVERRIDE
     if reads:
         return _READ_ONLY

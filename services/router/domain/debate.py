@@ -5,17 +5,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pointsman.services.router.domain.document import DebateRule
+from pointsman.services.router.domain.english import act_of
 from pointsman.services.router.domain.languages import Reading
 from pointsman.services.router.domain.lexicon import (
     ASK,
     BULK,
     CHANGE,
     DATA,
+    KEY,
     KEY_OWNER,
-    KEYS,
     MAKE,
     PRODUCTION,
     READ,
+    RISKY,
     SECURITY,
     SURFACE,
     TELL,
@@ -25,7 +27,16 @@ from pointsman.services.router.domain.lexicon import (
     VERB,
     WEIGHTY,
 )
-from pointsman.services.router.domain.sentence import ACTIVE, Act, English, Order, Sentence, senses_of
+from pointsman.services.router.domain.sentence import (
+    ACTIVE,
+    PLACE,
+    WORKS,
+    Act,
+    English,
+    Order,
+    Sentence,
+    senses_of,
+)
 from pointsman.services.router.domain.values import DebateReason, PlanningTrigger, Stakes
 
 _DESTRUCTIVE, _DEPLOYMENT, _SECURITY, _BULK, _AMBIGUOUS_SCOPE, _OWN_RULE = _ALL = tuple(PlanningTrigger)
@@ -38,6 +49,10 @@ _CHANGING = CHANGE | TOOL
 _ACTING = CHANGE | MAKE | READ
 _LOOKING = READ | TELL | ASK
 _WRITING = CHANGE | MAKE
+_SECRET = SECURITY | KEY
+_IS_SECRET = _SECRET.__and__
+_OBJECTS = SECURITY | KEY | VAGUE
+_IS_VAGUE = VAGUE.__and__
 _EDGES = frozenset(
     {"from", "in", "of", "to", "with", "by", "under", "on", "for", "at", "into", "when", "if", "that", "which"}
 )
@@ -89,12 +104,13 @@ def planning_triggers(
     for sentence in sentences:
         act = sentence.act
         if sentence.seen & WEIGHTY:
+            act = act_of(english, sentence)
             senses = senses_of(english, sentence)
             if sentence.orders:
                 _weigh_orders(rules, sentence, found)
             if act is _WISH:
                 _weigh_wish(rules, sentence, found)
-            if act in _IMPLIED_WORK:
+            if act in _IMPLIED_WORK and sentence.meaning & _SECRET:
                 _note(found, _SECURITY, _security_word(sentence.words, senses))
         if act is _COMMAND and sentence.words[0] in rules.destructive_commands:
             _note(found, _DESTRUCTIVE, sentence.words[0])
@@ -105,9 +121,15 @@ _IMPLIED_WORK = frozenset({Act.FAULT, Act.WISH, Act.CODE})
 
 
 def _weigh_orders(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
-    ends = (*[order.at for order in sentence.orders[1:]], len(sentence.words))
-    for order, end in zip(sentence.orders, ends, strict=True):
-        if order.work and not is_reading(order):
+    orders, end = sentence.orders, len(sentence.words)
+    if len(orders) == 1:
+        order = orders[0]
+        if order[WORKS] and not is_reading(order):
+            _weigh(rules, sentence, order, end, found)
+        return
+    ends = (*[order[PLACE] for order in orders[1:]], end)
+    for order, end in zip(orders, ends, strict=True):
+        if order[WORKS] and not is_reading(order):
             _weigh(rules, sentence, order, end, found)
 
 
@@ -115,7 +137,7 @@ def _weigh_wish(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrig
     """What somebody wants done is weighed like an order."""
     verbs = [at for at, flag in enumerate(sentence.flags) if flag & _CHANGING][:MAX_WISHED]
     for at, end in itertools.pairwise((*verbs, len(sentence.words))):
-        _weigh(rules, sentence, Order(sentence.words[at], sentence.flags[at] & VERB, at, work=True), end, found)
+        _weigh(rules, sentence, (sentence.words[at], sentence.flags[at] & VERB, at, True), end, found)
 
 
 def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str) -> None:
@@ -124,21 +146,35 @@ def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str
 
 
 def _weigh(rules: DebateRules, sentence: Sentence, order: Order, end: int, found: dict[PlanningTrigger, str]) -> None:
-    """Look at an order's verb and at the words up to the next order."""
-    verb = sentence.words[order.at]
-    words, senses = sentence.words[order.at + 1 : end], (sentence.senses or [])[order.at + 1 : end]
+    """Look at an order's verb and at the words up to the next order, for what any word of the sentence can mean."""
+    verb, flags, at, _ = order
+    meaning, senses = sentence.meaning, sentence.senses or []
+    if senses[at] & RISKY:
+        _weigh_verb(rules, sentence, order, end, found)
+    if meaning & BULK and flags & _CHANGING and not flags & MAKE:
+        _note(found, _BULK, _bulk_word(sentence, at + 1, end))
+    if meaning & _OBJECTS:
+        words, senses = sentence.words[at + 1 : end], senses[at + 1 : end]
+        if meaning & _SECRET:
+            _note(found, _SECURITY, _security_word(words, senses, verb))
+        if meaning & VAGUE:
+            _note(found, _AMBIGUOUS_SCOPE, next(itertools.compress(words, map(_IS_VAGUE, senses)), ""))
+
+
+def _weigh_verb(
+    rules: DebateRules, sentence: Sentence, order: Order, end: int, found: dict[PlanningTrigger, str]
+) -> None:
+    """Whether the verb destroys what stands behind it, or brings it to others."""
+    verb, _, at, _ = order
+    words, senses = sentence.words[at + 1 : end], (sentence.senses or [])[at + 1 : end]
     pointed = sentence.meaning if words and words[0] in _POINTING else 0
-    if order.verb in rules.destructive and (pointed & DATA or _destroys_data(rules, words, senses, order)):
-        _note(found, _DESTRUCTIVE, verb)
-    if order.verb in rules.deployment or (order.verb in rules.pushes and _reaches_production(words, senses)):
-        _note(found, _DEPLOYMENT, verb)
-    _note(found, _SECURITY, _security_word(words, senses, order.verb))
-    if order.flags & _CHANGING and not order.flags & MAKE:
-        _note(found, _BULK, _bulk_word(sentence, order.at + 1, end))
-    _note(found, _AMBIGUOUS_SCOPE, next((word for word, sense in zip(words, senses, strict=True) if sense & VAGUE), ""))
+    if verb in rules.destructive and (pointed & DATA or _destroys_data(rules, words, senses, verb)):
+        _note(found, _DESTRUCTIVE, sentence.words[at])
+    if verb in rules.deployment or (verb in rules.pushes and _reaches_production(words, senses)):
+        _note(found, _DEPLOYMENT, sentence.words[at])
 
 
-def _destroys_data(rules: DebateRules, words: list[str], senses: list[int], order: Order) -> bool:
+def _destroys_data(rules: DebateRules, words: list[str], senses: list[int], verb: str) -> bool:
     """The object, up to the first preposition, is data; some verbs need no more than any object that is no label."""
     seen = 0
     for at, word in enumerate(words):
@@ -147,7 +183,7 @@ def _destroys_data(rules: DebateRules, words: list[str], senses: list[int], orde
         seen |= senses[at]
         if seen & DATA:
             return True
-    return order.verb in rules.any_object and not seen & SURFACE and bool(words)
+    return verb in rules.any_object and not seen & SURFACE and bool(words)
 
 
 def _reaches_production(words: list[str], senses: list[int]) -> bool:
@@ -157,19 +193,15 @@ def _reaches_production(words: list[str], senses: list[int]) -> bool:
 
 
 def _security_word(words: list[str], senses: list[int], verb: str = "") -> str:
-    for at, word in enumerate(words):
-        if senses[at] & SECURITY:
-            return word
-        if word in KEYS and (verb in ("rotate", "revoke") or (at and senses[at - 1] & KEY_OWNER)):
-            return word
+    for at in itertools.compress(range(len(words)), map(_IS_SECRET, senses)):
+        if senses[at] & SECURITY or verb in ("rotate", "revoke") or (at and senses[at - 1] & KEY_OWNER):
+            return words[at]
     return ""
 
 
 def _bulk_word(sentence: Sentence, start: int, end: int) -> str:
     """A word of quantity that governs what is changed: before any subordinate clause, and not of time."""
     senses = sentence.senses or []
-    if not sentence.meaning & BULK:
-        return ""
     words, flags = sentence.words, sentence.flags
     for at in range(start, end):
         word, within = words[at], at + 1 < end
@@ -182,21 +214,23 @@ def _bulk_word(sentence: Sentence, start: int, end: int) -> str:
 
 def is_reading(order: Order) -> bool:
     """The order only looks."""
-    if order.verb in _HARMLESS:
-        return True
-    return bool(order.flags & _LOOKING) and not order.flags & _WRITING
+    verb, flags, _, _ = order
+    return bool(flags & _LOOKING and not flags & _WRITING) or verb in _HARMLESS
 
 
-def only_reads(rules: DebateRules, sentences: list[Sentence]) -> bool:
+def only_reads(rules: DebateRules, english: English, sentences: list[Sentence]) -> bool:
     """The whole message only looks: every order, every command, and nothing else that asks for work."""
     for sentence in sentences:
-        if sentence.orders:
-            for order in sentence.orders:
-                if not is_reading(order):
-                    return False
-        elif sentence.act in ACTIVE and not (sentence.act is _COMMAND and _command_reads(rules, sentence)):
-            return False
-    return True
+        for verb, flags, _, _ in sentence.orders:
+            if (flags & _WRITING or not flags & _LOOKING) and verb not in _HARMLESS:
+                return False
+    return all(sentence.orders or _asks_for_no_work(rules, english, sentence) for sentence in sentences)
+
+
+def _asks_for_no_work(rules: DebateRules, english: English, sentence: Sentence) -> bool:
+    """Of a sentence without orders: it is talk, or a command that only reads."""
+    act = act_of(english, sentence)
+    return act not in ACTIVE or (act is _COMMAND and _command_reads(rules, sentence))
 
 
 def _command_reads(rules: DebateRules, sentence: Sentence) -> bool:
@@ -243,8 +277,7 @@ def foreign_only_reads(reading: Reading) -> bool:
 def reasons_for(found: Mapping[PlanningTrigger, str], text: str) -> tuple[DebateReason, ...]:
     """The reasons with their places in the text, in the order of the table."""
     reasons = []
-    for trigger in _ALL:
-        if trigger in found:
-            start = max(0, text.find(found[trigger]))
-            reasons.append(DebateReason(trigger, _CHECKED[trigger], start, start + len(found[trigger])))
+    for trigger in found if len(found) < 2 else filter(found.__contains__, _ALL):
+        start = max(0, text.find(found[trigger]))
+        reasons.append(DebateReason(trigger, _CHECKED[trigger], start, start + len(found[trigger])))
     return tuple(reasons)

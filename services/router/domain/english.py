@@ -25,7 +25,7 @@ from pointsman.services.router.domain.lexicon import (
     WORK,
 )
 from pointsman.services.router.domain.orders import orders_in, requests_in
-from pointsman.services.router.domain.sentence import Act, English, Order, Sentence
+from pointsman.services.router.domain.sentence import WORKS, Act, English, Order, Sentence
 from pointsman.services.router.domain.statements import statement
 
 _AUXILIARIES = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
@@ -45,11 +45,11 @@ _ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWL
 
 
 def read_english(english: English, sentence: Sentence) -> None:
-    """Find out what a sentence does."""
+    """Find out what a sentence does; whether a statement is more than that can wait until it matters."""
     words, flags = sentence.words, sentence.flags
     first = flags[0]
     start = 0
-    if not first or first & _PASSED_OVER or ")" in words:
+    if not first or first & _PASSED_OVER or (len(words) > 2 and words[1] == ")"):
         start = _skip_leads(words, flags)
         if start == len(words):
             approving = sentence.seen & APPROVAL and words[-1] != "?"
@@ -65,9 +65,16 @@ def read_english(english: English, sentence: Sentence) -> None:
         orders = orders_in(english, sentence, start)
         if orders:
             sentence.orders = orders
-            sentence.act = _ORDER if orders[0].work else _act_of(orders)
-        else:
-            sentence.act = statement(english, sentence, start)
+            sentence.act = _ORDER if orders[0][WORKS] else _act_of(orders)
+        sentence.start = start
+
+
+def act_of(english: English, sentence: Sentence) -> Act:
+    """What a sentence does that has been read."""
+    act = sentence.act
+    if act is None:
+        act = sentence.act = statement(english, sentence, sentence.start)
+    return act
 
 
 def _skip_leads(words: list[str], flags: list[int]) -> int:
@@ -116,7 +123,7 @@ def _read_question(english: English, sentence: Sentence, start: int) -> None:
 def _act_of(orders: Sequence[Order]) -> Act:
     """One order of work is enough."""
     for order in orders:
-        if order.work:
+        if order[WORKS]:
             return _ORDER
     return _REQUEST
 
@@ -140,7 +147,7 @@ def _is_question(sentence: Sentence, start: int) -> bool:
 
 
 def belongs_to_talk(sentence: Sentence) -> bool:
-    """How the answer to a request before should look: output yes or no, it should have three lines."""
+    """Of a sentence whose act is known: how the answer to a request before should look: output yes or no, it should have three lines."""
     if sentence.seen & WORK or sentence.act in (_COMMAND, _CODE):
         return False
-    return all(order.flags & ASK for order in sentence.orders)
+    return all(flags & ASK for _, flags, _, _ in sentence.orders)

@@ -166,7 +166,7 @@ def _script(text: str) -> str | None:
 def read_language(language: Language, text: str) -> Reading:
     """Decide by the first row whose condition holds."""
     folded = plain(text) if language.script == "latin" else text
-    hits = frozenset(language.classes.matching(folded))
+    hits = language.classes.matching(folded)
     if OPENER in hits and _asks_once(folded):
         hits -= {"polite"}
     elif STARTER in hits and _QUESTION_MARK.search(folded) is None:

@@ -59,6 +59,7 @@ class Sense(IntFlag):
     TEXTUAL = 1 << 10
     LINGUAL = 1 << 11
     HARD_FAULT = 1 << 12
+    KEY = 1 << 13
 
 
 # Flags as plain numbers: combining the members of an enum costs more than all the rest of a look-up.
@@ -68,17 +69,17 @@ FAULT, QUESTION, WH, SUBJECT = (int(Word[name]) for name in ("FAULT", "QUESTION"
 DETERMINER, COPULA, LEAD, APPROVAL = (int(Word[name]) for name in ("DETERMINER", "COPULA", "LEAD", "APPROVAL"))
 THIRD, FILLER, GERUND, FUNCTION = (int(Word[name]) for name in ("THIRD", "FILLER", "GERUND", "FUNCTION"))
 CLAUSE, REQUEST, NEGATION, NOUNLIKE = (int(Word[name]) for name in ("CLAUSE", "REQUEST", "NEGATION", "NOUNLIKE"))
-KEYWORD, WEIGHTY, FOREIGN = (int(Word[name]) for name in ("KEYWORD", "WEIGHTY", "FOREIGN"))
+KEYWORD, WEIGHTY, FOREIGN, KNOWN = (int(Word[name]) for name in ("KEYWORD", "WEIGHTY", "FOREIGN", "KNOWN"))
 DATA, SURFACE, SECURITY, KEY_OWNER = (int(Sense[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
 BULK, VAGUE, TIME, PRODUCTION = (int(Sense[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
 GIVEN, TEXTUAL, LINGUAL = (int(Sense[name]) for name in ("GIVEN", "TEXTUAL", "LINGUAL"))
-HARD_FAULT = int(Sense.HARD_FAULT)
+HARD_FAULT, RISKY, KEY = int(Sense.HARD_FAULT), int(Sense.RISKY), int(Sense.KEY)
 VERB = int(Word.TOOL | Word.CHANGE | Word.MAKE | Word.READ | Word.ASK | Word.TELL)
-KEYS = ("key", "keys")
+_KEYS = ("key", "keys")
 MASK = "\x01"
 """Stands for each letter of a reference once it has been found."""
 _LONGEST_MASK = 256
-_WEIGHTY = int(Sense.SECURITY | Sense.BULK | Sense.VAGUE | Sense.RISKY)
+_WEIGHTY = int(Sense.SECURITY | Sense.BULK | Sense.VAGUE | Sense.RISKY | Sense.KEY)
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -118,15 +119,22 @@ def build_lexicon(english: EnglishRules, risky: Iterable[str], foreign: Iterable
     _mark(flags, english.faults.split(), Word.FAULT)
     base = _mark_verbs(flags, english)
     _mark(senses, (form for verb in risky for form in _present(verb, english)), Sense.RISKY)
+    _mark(senses, _KEYS, Sense.KEY)
     keywords = _keywords(english)
     _mark(flags, keywords, Word.KEYWORD)
     _mark(flags, senses, Word.KNOWN)
     _mark(flags, [word for word in foreign if word not in flags], Word.FOREIGN)
-    _mark(flags, [word for word, sense in senses.items() if sense & _WEIGHTY] + list(KEYS), Word.WEIGHTY)
+    _mark(flags, [word for word, sense in senses.items() if sense & _WEIGHTY], Word.WEIGHTY)
     masks = [MASK * length for length in range(1, _LONGEST_MASK)]
     _mark(flags, masks, Word.WORK | Word.STRONG_WORK)
     _mark(senses, masks, Sense.DATA)
-    return Lexicon(flags, senses, base, keywords)
+    return Lexicon(_shared(flags), _shared(senses), base, keywords)
+
+
+def _shared(marked: dict[str, int]) -> dict[str, int]:
+    """The same with each number kept once: a few hundred stay in the processor's cache, thousands do not."""
+    numbers: dict[int, int] = {}
+    return {word: numbers.setdefault(number, number) for word, number in marked.items()}
 
 
 def _check_classes(rule: str, given: Mapping[str, str], known: Iterable[str]) -> None:

@@ -22,6 +22,7 @@ KNOWN_THINGS = words_of("the it this that them these those sure all every my our
 _ABILITIES = frozenset({"option", "ability", "possibility", "way", "means", "setting"})
 _NOUN = WORK | PROSE
 _DECIDED = TOOL | TELL
+_IS_WEAK_PROSE = WEAK_PROSE.__and__
 _DOING = TOOL | CHANGE
 
 
@@ -70,7 +71,7 @@ def _invents(words: list[str], at: int) -> bool:
 
 def _texts(sentence: Sentence) -> int:
     if sentence.texts < 0:
-        sentence.texts = sum(flag & WEAK_PROSE > 0 for flag in sentence.flags)
+        sentence.texts = sum(map(_IS_WEAK_PROSE, sentence.flags)) // WEAK_PROSE
     return sentence.texts
 
 

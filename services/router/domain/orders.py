@@ -32,7 +32,7 @@ from pointsman.services.router.domain.lexicon import (
     words_of,
 )
 from pointsman.services.router.domain.objects import KNOWN_THINGS, is_work
-from pointsman.services.router.domain.sentence import English, Order, Sentence, hits_in
+from pointsman.services.router.domain.sentence import PLACE, WORKS, English, Order, Sentence, hits_in
 
 _OBJECTS = words_of("the a an my our your its their this these those all every each both it them")
 _PARTNERS = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
@@ -72,9 +72,6 @@ _BEFORE_A_NOUN_OR_ITS_VERB = SUBJECT | DETERMINER | QUESTION | FUNCTION | CLAUSE
 _NOUN_SIGNS = COPULA | FAULT | WORK
 
 
-_new = tuple.__new__  # a tuple's constructor with names is a function in Python, and most sentences have an order
-
-
 class Place(StrEnum):
     """Where an order may stand; the later, the plainer it has to be."""
 
@@ -94,7 +91,7 @@ def requests_in(english: English, sentence: Sentence, start: int) -> list[Order]
     if words[start] in ("how", "what") and words[start + 1 : start + 2] == ["about"]:
         spoken_to = words[start + 2 : start + 3] in (["we"], ["you"], ["i"])
         order = _order_at(english, sentence, start + 2 + spoken_to, _REQUESTED)
-        return [order] if order is not None and order.work else []
+        return [order] if order is not None and order[WORKS] else []
     flags = sentence.flags
     if words[start] == "mind" and start + 1 < len(words) and flags[start + 1] & GERUND:
         return [_make_order(english, sentence, start + 1)]
@@ -106,7 +103,7 @@ def requests_in(english: English, sentence: Sentence, start: int) -> list[Order]
     asked = (_request_at(english, sentence, start, at) for at in range(len(flags) - 1) if flags[at] & REQUEST)
     found = [order for order in asked if order is not None]
     if found and sentence.seen & CLAUSE:
-        found += _later_orders(english, sentence, found[-1].at + 1)
+        found += _later_orders(english, sentence, found[-1][PLACE] + 1)
     return found
 
 
@@ -124,9 +121,9 @@ def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Or
     able = 3 if words[at + 2 : at + 5] == ["be", "able", "to"] else 0
     verb = _skip_fillers(sentence, at + 2 + able)
     if words[verb - 1] == "try" and words[verb] in KNOWN_THINGS | _ANY_THINGS:
-        return Order("try", CHANGE, verb - 1, work=True)
+        return "try", CHANGE, verb - 1, True
     order = _order_at(english, sentence, verb, _REQUESTED)
-    return None if order is not None and words[at + 1] == "we" and not order.work else order
+    return None if order is not None and words[at + 1] == "we" and not order[WORKS] else order
 
 
 def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
@@ -154,9 +151,9 @@ def orders_in(english: English, sentence: Sentence, start: int) -> Sequence[Orde
         first = _order_at(english, sentence, start, _FIRST)
     if first is None:
         return _orders_after_statement(english, sentence, start)
-    if not seen & CLAUSE or sentence.words[first.at] in _HYPOTHESES:
+    if not seen & CLAUSE or sentence.words[first[PLACE]] in _HYPOTHESES:
         return (first,)
-    return [first, *_later_orders(english, sentence, first.at + 1)]
+    return [first, *_later_orders(english, sentence, first[PLACE] + 1)]
 
 
 def _orders_after_statement(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
@@ -165,18 +162,18 @@ def _orders_after_statement(english: English, sentence: Sentence, start: int) ->
     if words[start] in ("you", "your"):
         first = _order_at(english, sentence, _skip_fillers(sentence, _after_duty(words)), _FIRST)
         if first is not None:
-            return [first, *_later_orders(english, sentence, first.at + 1)]
+            return [first, *_later_orders(english, sentence, first[PLACE] + 1)]
     if words[start] in _CONDITIONS:
         first = _order_behind_condition(english, sentence, start)
         if first is not None:
-            return [first, *_later_orders(english, sentence, first.at + 1)]
+            return [first, *_later_orders(english, sentence, first[PLACE] + 1)]
     if not sentence.seen & CLAUSE:
         return ()
     later = _later_orders(english, sentence, start)
     if not later or "plan" in hits_in(english, sentence):
         return ()
     firm = [order for order in later if _is_firm(order, sentence)]
-    return firm or (later if words[0] in _CONDITIONS and not any(order.work for order in later) else ())
+    return firm or (later if words[0] in _CONDITIONS and not any(order[WORKS] for order in later) else ())
 
 
 def _order_behind_condition(english: English, sentence: Sentence, start: int) -> Order | None:
@@ -187,7 +184,7 @@ def _order_behind_condition(english: English, sentence: Sentence, start: int) ->
             before = flags[at - 1]
             if not before & _BEFORE_A_NOUN_OR_ITS_VERB and words[at - 1] != "not":
                 order = _plain_order(english, sentence, at)
-                return order if order is not None and order.work else None
+                return order if order is not None and order[WORKS] else None
     return None
 
 
@@ -207,27 +204,33 @@ def _later_orders(english: English, sentence: Sentence, start: int) -> list[Orde
     flags = sentence.flags
     for at in itertools.compress(range(start, len(flags) - 1), map(CLAUSE.__and__, flags[start:])):
         flag = flags[at + 1]
-        if not flag & CLAUSE and (flag & _MAY_ORDER or not flag):
+        if (flag & _MAY_ORDER and not flag & CLAUSE) or (not flag and _may_be_passed(sentence.words[at + 1])):
             order = _order_at(english, sentence, at + 1, _LATER)
-            if order is not None and not (found and found[-1].at == order.at):
+            if order is not None and not (found and found[-1][PLACE] == order[PLACE]):
                 found.append(order)
     return found
 
 
+def _may_be_passed(word: str) -> bool:
+    """An unknown word at the beginning of a clause leads to an order only if it is passed over, or is let's."""
+    return word[-2:] == "ly" or not word[0].isalnum() or word == "let's"
+
+
 def _is_firm(order: Order, sentence: Sentence) -> bool:
     """After a statement only a clear imperative counts: please before it, an object after it, a condition before its comma."""
-    if not order.work:
+    _, verb, at, work = order
+    if not work:
         return False
-    before = sentence.words[order.at - 1]
-    after = sentence.flags[order.at + 1] if order.at + 1 < len(sentence.words) else 0
+    before = sentence.words[at - 1]
+    after = sentence.flags[at + 1] if at + 1 < len(sentence.words) else 0
     if before in ("please", "then", "so", "also", "now") or after & _OBJECT_START:
         return True
     if before == ":":
-        return order.at > 2 and not sentence.flags[0] & WORK
+        return at > 2 and not sentence.flags[0] & WORK
     if before != "," or after & (COPULA | CLAUSE):
         return False
-    follows = sentence.words[order.at + 1] if order.at + 1 < len(sentence.words) else ""
-    return sentence.words[0] in _CONDITIONS or (bool(order.flags & _DOING) and follows in _MANNERS)
+    follows = sentence.words[at + 1] if at + 1 < len(sentence.words) else ""
+    return sentence.words[0] in _CONDITIONS or (bool(verb & _DOING) and follows in _MANNERS)
 
 
 def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
@@ -241,7 +244,7 @@ def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Or
     if flags[at] & VERB:
         return _plain_order(english, sentence, at)
     if at < last and words[at] == "let's":
-        return _order_at(english, sentence, at + 1, _FIRST) or Order(words[at + 1], CHANGE, at + 1, work=True)
+        return _order_at(english, sentence, at + 1, _FIRST) or (words[at + 1], CHANGE, at + 1, True)
     return None if place is _LATER else _unusual_order(english, sentence, at, place)
 
 
@@ -261,7 +264,7 @@ def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
             return None
     elif at and words[at - 1] in _PRAISES:
         return None
-    return _new(Order, (verb, flag & VERB, at, is_work(english, sentence, at, flag)))
+    return verb, flag & VERB, at, is_work(english, sentence, at, flag)
 
 
 def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
@@ -275,7 +278,7 @@ def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) 
     if following in _PARTICLES and at + 2 < len(words):
         following = words[at + 2]
     if flag == 0 and _looks_like_verb(words[at], following) and "declined" not in hits_in(english, sentence):
-        return Order(words[at], CHANGE, at, is_work(english, sentence, at, CHANGE))
+        return words[at], CHANGE, at, is_work(english, sentence, at, CHANGE)
     return None
 
 
@@ -357,4 +360,4 @@ def _looks_like_verb(word: str, following: str) -> bool:
 def _make_order(english: English, sentence: Sentence, at: int) -> Order:
     verb = english.lexicon.base.get(sentence.words[at], sentence.words[at])
     flag = english.lexicon.flags.get(verb, 0) & VERB
-    return Order(verb, flag, at, is_work(english, sentence, at, flag))
+    return verb, flag, at, is_work(english, sentence, at, flag)

@@ -1,7 +1,7 @@
 """A rule file, compiled: everything that a decision looks up."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from pointsman.services.router.domain.document import OwnRule, RuleDocument, Rul
 from pointsman.services.router.domain.languages import Languages, build_languages, latin_stopwords
 from pointsman.services.router.domain.lexicon import build_lexicon
 from pointsman.services.router.domain.references import References, build_references
-from pointsman.services.router.domain.scan import PatternSet, compile_pattern, pattern_set
+from pointsman.services.router.domain.scan import PatternSet, ShapeSet, compile_pattern, pattern_set, shape_set
 from pointsman.services.router.domain.sentence import English
 from pointsman.services.router.domain.values import Classification, PlanningTrigger
 
@@ -21,7 +21,7 @@ class RuleBook:
 
     document: RuleDocument
     version: str
-    shapes: PatternSet
+    shapes: ShapeSet
     """The expressions over the whole text, of the debate too."""
     debated: Mapping[str, PlanningTrigger]
     """What those of the debate stand for."""
@@ -30,6 +30,10 @@ class RuleBook:
     languages: Languages
     fast_path: PatternSet
     debate: debating.DebateRules
+    trivial: Mapping[str, Any]
+    """The first words of trivial commands."""
+    flags_of: Callable[[str, int], int]
+    """What an English word can be."""
     answers: dict[str, Classification]
     """The decision of each rule that says talk, made once."""
     own: tuple[tuple[OwnRule, Any], ...] = ()
@@ -41,7 +45,8 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
     lexicon = build_lexicon(english, debating.risky_verbs(document.debate), latin_stopwords(document.languages))
     commands = " ".join(english.commands[name] for name in ("read", "write", "destructive"))
     debated = {f"debate.{name}": rule.pattern for name, rule in document.debate.items() if rule.pattern}
-    shapes = pattern_set({name: rule.pattern for name, rule in document.patterns.items()} | debated)
+    shapes = shape_set({name: rule.pattern for name, rule in document.patterns.items()} | debated)
+    fast_path = pattern_set(document.fast_path)
     return RuleBook(
         document=document,
         version=document.version,
@@ -52,14 +57,16 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
             lexicon=lexicon,
             stopwords=frozenset(english.stopwords.split()),
             phrases=pattern_set(english.phrases),
-            shapes=shapes,
+            shapes=shapes.patterns,
             commands=frozenset(commands.split()),
             launchers=frozenset(english.commands["launcher"].split()),
             launcher_verbs=frozenset(english.commands["launcher_verb"].split()),
             brands=frozenset(english.brands.split()),
         ),
         languages=build_languages(document.languages, frozenset(english.stopwords.split()), lexicon),
-        fast_path=pattern_set(document.fast_path),
+        fast_path=fast_path,
+        trivial=fast_path.expressions,
+        flags_of=lexicon.flags.get,
         debate=debating.build_debate(document.debate, english.commands),
         answers={},
     )

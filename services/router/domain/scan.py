@@ -1,13 +1,13 @@
 """What stands in a text whatever its language: references to files, web and code, shapes of code, marks of programs."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import re2
 
-from pointsman.services.router.domain.document import RuleProblem
+from pointsman.services.router.domain.document import OwnRule, RuleProblem
 from pointsman.services.router.domain.lexicon import MASK
 from pointsman.services.router.domain.references import References, find_references
 from pointsman.services.router.domain.values import Trigger, TriggerKind
@@ -21,8 +21,19 @@ _SPOKEN = {
     "reference.at_hand": TriggerKind.CODE_INDICATOR,
 }
 _SET_MEMORY_BYTES = 64 << 20
+_MOST_COMBINATIONS = 4096
 _FENCE_MARK = re.compile(r"```|~~~")
-_INNER_DOT = re.compile(r"\.[^\s.]")
+# What the steps behind the one pass over the text need to know: whether it has anything for them.
+BREAK, COMMA, ASKS, APOSTROPHE, MARK = 1, 2, 4, 8, 16
+MARKS = ':!;()"`/=[]{}<>|&…“”—–。，？！、：«»‘'
+_NAMED = "step.named"
+_STEPS = {
+    "step.break": (r"\. |\n|[?!;] |\x02", BREAK),
+    "step.comma": (",", COMMA),
+    "step.asks": (r"\?", ASKS),
+    "step.apostrophe": ("'", APOSTROPHE),
+    "step.mark": (f"[{re.escape(MARKS)}]", MARK),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +42,30 @@ class PatternSet:
 
     names: tuple[str, ...]
     expressions: Mapping[str, Any]
-    together: Any
+    match: Callable[[bytes], Sequence[int]]
+    known: dict[tuple[int, ...], frozenset[str]] = field(default_factory=dict)
+    """The names of each combination of expressions that was met; it does not grow with the texts."""
 
-    def matching(self, text: str) -> list[str]:
+    def matching(self, text: str) -> frozenset[str]:
         """The names of the expressions that match somewhere in the text."""
-        hits = self.together.Match(text.encode())
-        if hits is None:
-            return []
-        names = self.names
-        return [names[hit] for hit in hits]
+        hits = tuple(self.match(text.encode()))
+        names = self.known.get(hits)
+        if names is None:
+            names = frozenset(self.names[hit] for hit in hits)
+            if len(self.known) < _MOST_COMBINATIONS:
+                self.known[hits] = names
+        return names
+
+    def spans(self, name: str, text: str) -> Iterator[tuple[int, int]]:
+        """Where one expression matches."""
+        # Where every letter is one byte, places need no conversion, which costs more than the search.
+        searched = text.encode() if text.isascii() else text
+        return (match.span() for match in self.expressions[name].finditer(searched))
+
+    def first(self, name: str, text: str) -> tuple[int, int] | None:
+        """Where one expression first matches, if it does."""
+        match = self.expressions[name].search(text.encode() if text.isascii() else text)
+        return None if match is None else match.span()
 
 
 def pattern_set(patterns: Mapping[str, str]) -> PatternSet:
@@ -52,7 +78,13 @@ def pattern_set(patterns: Mapping[str, str]) -> PatternSet:
         compiled[name] = compile_pattern(name, pattern)
         together.Add(pattern)
     together.Compile()
-    return PatternSet(tuple(patterns), compiled, together)
+    return PatternSet(tuple(patterns), compiled, _match_of(together))
+
+
+def _match_of(together: Any) -> Callable[[bytes], Sequence[int]]:
+    """How to match a set: without the layer that takes text too, where there is one, for it takes as long as the match."""
+    inner: Any = getattr(together, "_set", None)
+    return getattr(inner, "Match", None) or (lambda text: together.Match(text) or ())
 
 
 def compile_pattern(name: str, pattern: str) -> Any:
@@ -69,51 +101,96 @@ def compile_pattern(name: str, pattern: str) -> Any:
     return expression
 
 
-_new = tuple.__new__  # a tuple's constructor with names is a function in Python, and decisions are made of tuples
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """The expressions over the whole text that match it, and the steps that reading it needs."""
+
+    names: frozenset[str]
+    marks: int
+    named: bool
+    """A word may be a reference by its form."""
+    referring: bool
 
 
-class Scan(NamedTuple):
-    """The references of a text, the text with them masked, whether a dotted name of code is there, and its shapes."""
+@dataclass(frozen=True, slots=True)
+class ShapeSet:
+    """The rules' expressions over the whole text, tried in one pass together with what the next steps need."""
 
-    references: tuple[Trigger, ...]
-    masked: str
-    dotted: bool
-    shapes: list[str]
-    """The expressions over the whole text that match it."""
-    source: str
-    """The text as it was written."""
+    patterns: PatternSet
+    match: Callable[[bytes], Sequence[int]]
+    known: dict[tuple[int, ...], Shapes] = field(default_factory=dict)
+
+    def matching(self, text: str) -> Shapes:
+        """What one pass over the text finds."""
+        hits = tuple(self.match(text.encode()))
+        return self.known.get(hits) or self._learn(hits)
+
+    def _learn(self, hits: tuple[int, ...]) -> Shapes:
+        names = [self.patterns.names[hit] for hit in hits]
+        spoken = frozenset(name for name in names if not name.startswith("step."))
+        marks = sum(mark for step, (_, mark) in _STEPS.items() if step in names)
+        named = _NAMED in names or _FENCE in names
+        shapes = Shapes(spoken, marks, named, named or any(name in names for name in _SPOKEN))
+        if len(self.known) < _MOST_COMBINATIONS:
+            self.known[hits] = shapes
+        return shapes
 
 
-def scan(shapes: PatternSet, references: References, text: str, source: str) -> Scan:
+def shape_set(patterns: Mapping[str, str]) -> ShapeSet:
+    """Compile the rules' expressions and those of the steps."""
+    steps = {name: pattern for name, (pattern, _) in _STEPS.items()}
+    together = pattern_set({**patterns, **steps, _NAMED: r"[/\\]|\.[^\s.]"})
+    return ShapeSet(together, together.match)
+
+
+class Message:
+    """One message on its way through the procedure: its text, the references in it, the text with them masked."""
+
+    __slots__ = ("already_debated", "dotted", "lower", "masked", "own", "references", "seen", "shapes", "source")
+
+    def __init__(self, source: str, lower: str, shapes: frozenset[str], already_debated: bool) -> None:
+        self.source = source
+        self.lower = self.masked = lower
+        self.shapes = shapes
+        self.already_debated = already_debated
+        self.references: tuple[Trigger, ...] = ()
+        self.seen = 0
+        """What all its words together can be."""
+        self.dotted = False
+        """Whether a dotted name of some code is there."""
+        self.own: tuple[tuple[OwnRule, Any], ...] = ()
+        """The project's own rules that match, with where they do."""
+
+
+def refer(patterns: PatternSet, references: References, message: Message, named: bool) -> None:
     """Look for every reference; what one covers is not looked at again."""
-    matching = shapes.matching(text)
-    if not (matching or "/" in text or "\\" in text or ("." in text and _INNER_DOT.search(text) is not None)):
-        return _new(Scan, ((), text, False, matching, source))
+    matching, masked = message.shapes, message.lower
     found: list[Trigger] = []
-    masked = text
-    if _FENCE in matching:
-        found = [Trigger(TriggerKind.CODE_BLOCK, "code block", _FENCE, *span) for span in _fences(text)]
-        masked = _mask(text, found)
-    named, dotted = find_references(references, masked)
     if named:
-        masked, found = _mask(masked, named), found + named
-    for rule in matching:
-        if rule in _SPOKEN:
-            expression = shapes.expressions[rule]
-            found_here = [expression.search(masked)] if rule == _CODE else expression.finditer(masked)
-            spoken = [_spoken(rule, match) for match in found_here if match is not None]
-            masked, found = _mask(masked, spoken), found + spoken
-    several = tuple(found) if len(found) < 2 else _distinct(found)
-    return _new(Scan, (several, masked, dotted, matching, source))
+        if _FENCE in matching:
+            found = [Trigger(TriggerKind.CODE_BLOCK, "code block", _FENCE, *span) for span in _fences(masked)]
+            masked = _mask(masked, found)
+        files, message.dotted = find_references(references, masked)
+        if files:
+            masked, found = _mask(masked, files), found + files
+    if matching:
+        for rule in _SPOKEN:
+            if rule in matching:
+                spoken = list(_spoken(patterns, rule, masked))
+                masked, found = _mask(masked, spoken), found + spoken
+    message.masked = masked
+    message.references = tuple(found) if len(found) < 2 else _distinct(found)
 
 
-def _spoken(rule: str, match: Any) -> Trigger:
-    """What is referred to by words, called by the last one: the codebase, the makefile."""
+def _spoken(patterns: PatternSet, rule: str, text: str) -> Iterator[Trigger]:
+    """What is referred to by words, called by the last one: the codebase, the makefile. Of code the first is enough."""
     if rule == _CODE:
-        return Trigger(TriggerKind.CODE_BLOCK, "code", rule, match.start(), match.end())
-    name = match.group().replace("code base", "codebase").rsplit(" ", 1)[-1]
-    start = match.end() - len(name) if rule == _FILE_NAME else match.start()
-    return Trigger(_SPOKEN[rule], name, rule, start, match.end())
+        if (code := patterns.first(rule, text)) is not None:
+            yield Trigger(TriggerKind.CODE_BLOCK, "code", rule, *code)
+        return
+    for first, end in patterns.spans(rule, text):
+        name = text[first:end].replace("code base", "codebase").rsplit(" ", 1)[-1]
+        yield Trigger(_SPOKEN[rule], name, rule, end - len(name) if rule == _FILE_NAME else first, end)
 
 
 def _mask(text: str, spans: list[Trigger]) -> str:

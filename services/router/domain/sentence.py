@@ -1,21 +1,28 @@
 """An English sentence while it is read: its words, what each can be, and what the sentence turns out to do."""
 
-import functools
 import itertools
-import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, TypeAlias
 
-from pointsman.services.router.domain.lexicon import Lexicon
-from pointsman.services.router.domain.scan import PatternSet, Scan
+from pointsman.services.router.domain.lexicon import KNOWN, Lexicon
+from pointsman.services.router.domain.scan import (
+    APOSTROPHE,
+    ASKS,
+    BREAK,
+    COMMA,
+    MARK,
+    MARKS,
+    Message,
+    PatternSet,
+)
 
 _BREAK = "\x02"
 NAMES_CODE = "names_code"
 IDENTIFIER = "shape.identifier"
-_MARKS = re.compile("([" + re.escape(',:?!;()"`/=[]{}<>|&…“”—–。，？！、：«»‘') + "])")
+_MARKS = re.compile(f"([,?{re.escape(MARKS)}])")
 _ZEROS = itertools.repeat(0)
 
 
@@ -38,40 +45,57 @@ class Act(StrEnum):
 
 ACTIVE = frozenset({Act.ORDER, Act.APPROVAL, Act.COMMAND, Act.WISH, Act.FAULT, Act.CODE})
 
+PLACE: Final = 2
+WORKS: Final = 3
+Order: TypeAlias = tuple[str, int, int, bool]
+"""One thing that a sentence says to do: the verb's base form, what it can be, where it stands, whether it is work.
 
-class Order(NamedTuple):
-    """One thing that a sentence says to do: the verb's base form, what it can be, and where it stands."""
-
-    verb: str
-    flags: int
-    at: int
-    work: bool
+A plain tuple, because one with names costs five times as much, and most sentences have an order.
+"""
 
 
 class Sentence:
-    """A sentence while it is read: its words, what each can be, the phrases in it, and what it does.
+    """A sentence while it is read: its words, what each can be, and what it does."""
 
-    What most sentences never need stands in the class: it costs nothing until it is set.
-    """
+    __slots__ = (
+        "act",
+        "first_noun",
+        "flags",
+        "hits",
+        "meaning",
+        "message",
+        "orders",
+        "seen",
+        "senses",
+        "start",
+        "texts",
+        "words",
+    )
 
-    act: Act = Act.STATEMENT
-    orders: Sequence[Order] = ()
-    hits: frozenset[str] | None = None
-    """The phrases in it, once somebody has looked for them."""
-    first_noun: int = 0
-    """The first noun that is work or prose, once somebody has looked for it."""
-    texts: int = -1
-    """How many words stand for text in general, once somebody has counted them."""
-    senses: list[int] | None = None
-    """What else its words can mean, once somebody has asked."""
-    meaning: int = 0
-    """All of that together."""
-
-    def __init__(self, lexicon: Lexicon, words: list[str], scan: Scan) -> None:
+    def __init__(self, words: list[str], flags: list[int], message: Message) -> None:
         self.words = words
-        self.flags = flags = list(map(lexicon.flags.get, words, _ZEROS))
-        self.seen = functools.reduce(operator.or_, flags)
-        self.scan = scan
+        self.flags = flags
+        self.message = message
+        seen = 0
+        for flag in flags:
+            seen |= flag
+        self.seen = seen
+        message.seen |= seen
+        self.act: Act | None = None
+        """What it does; a statement is looked into when somebody asks."""
+        self.start = 0
+        """Where its words begin, behind short acknowledgements."""
+        self.orders: Sequence[Order] = ()
+        self.hits: frozenset[str] | None = None
+        """The phrases in it, once somebody has looked for them."""
+        self.first_noun = 0
+        """The first noun that is work or prose, once somebody has looked for it."""
+        self.texts = -1
+        """How many words stand for text in general, once somebody has counted them."""
+        self.senses: list[int] | None = None
+        """What else its words can mean, once somebody has asked."""
+        self.meaning = 0
+        """All of that together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,35 +113,50 @@ class English:
     """Names of products that are written like names of code."""
 
 
-def sentences_of(text: str) -> list[list[str]]:
+def sentences_of(text: str, marks: int) -> list[list[str]]:
     """The words and marks of each sentence of a lower-case text; a dot inside a word stays there."""
     spaced = text.rstrip().rstrip(".! ")
-    if ". " in spaced or "\n" in spaced:
-        spaced = spaced.replace(". ", " \x02 ").replace("\n", " \x02 ")
-    if "? " in spaced or "! " in spaced or "; " in spaced:
-        spaced = spaced.replace("? ", "? \x02 ").replace("! ", " \x02 ").replace("; ", " \x02 ")
-    pieces = _MARKS.split(spaced)
-    if len(pieces) > 1:
-        spaced = " ".join(pieces)
-    if "'" in spaced:
-        spaced = f"{spaced} ".replace(" '", " ' ").replace("' ", " ' ")
-    if _BREAK in spaced:
-        return [words for part in spaced.split(_BREAK) if (words := part.split())]
+    if marks:
+        if marks & BREAK:
+            spaced = spaced.replace(". ", " \x02 ").replace("\n", " \x02 ")
+            spaced = spaced.replace("? ", "? \x02 ").replace("! ", " \x02 ").replace("; ", " \x02 ")
+        spaced = _space_marks(spaced, marks)
+        if marks & BREAK:
+            return [words for part in spaced.split(_BREAK) if (words := part.split())]
     words = spaced.split()
     return [words] if words else []
+
+
+def _space_marks(text: str, marks: int) -> str:
+    """Every mark as a word of its own."""
+    if marks & MARK:
+        text = " ".join(_MARKS.split(text))
+    else:
+        if marks & COMMA:
+            text = text.replace(",", " , ")
+        if marks & ASKS:
+            text = text.replace("?", " ? ")
+    if marks & APOSTROPHE:
+        text = f"{text} ".replace(" '", " ' ").replace("' ", " ' ")
+    return text
 
 
 def senses_of(english: English, sentence: Sentence) -> list[int]:
     """What else the words of a sentence can mean; few sentences need that."""
     if sentence.senses is None:
         senses = list(map(english.lexicon.senses.get, sentence.words, _ZEROS))
-        sentence.senses, sentence.meaning = senses, functools.reduce(operator.or_, senses, 0)
+        meaning = 0
+        for sense in senses:
+            meaning |= sense
+        sentence.senses, sentence.meaning = senses, meaning
         return senses
     return sentence.senses
 
 
 def means(english: English, sentence: Sentence, sense: int) -> bool:
     """Whether any word of a sentence can mean this."""
+    if not sentence.seen & KNOWN:
+        return False
     senses_of(english, sentence)
     return bool(sentence.meaning & sense)
 
@@ -126,14 +165,13 @@ def hits_in(english: English, sentence: Sentence) -> frozenset[str]:
     """The phrases in a sentence; most sentences are understood without looking for any."""
     if sentence.hits is None:
         found = english.phrases.matching(" ".join(sentence.words))
-        if names_code(english, sentence.scan):
-            found.append(NAMES_CODE)
-        sentence.hits = frozenset(found)
+        sentence.hits = found | {NAMES_CODE} if names_code(english, sentence.message) else found
+        return sentence.hits
     return sentence.hits
 
 
-def names_code(english: English, scan: Scan) -> bool:
+def names_code(english: English, message: Message) -> bool:
     """Whether a message names some code outside its references."""
-    if scan.dotted or IDENTIFIER not in scan.shapes:
-        return scan.dotted
-    return not scan.references or english.shapes.expressions[IDENTIFIER].search(scan.masked) is not None
+    if message.dotted or IDENTIFIER not in message.shapes:
+        return message.dotted
+    return not message.references or english.shapes.first(IDENTIFIER, message.masked) is not None

@@ -1,5 +1,6 @@
 """What an English sentence does that neither asks nor orders: approve, wish, report a fault, name code, or just talk."""
 
+import itertools
 import re
 
 from pointsman.services.router.domain.lexicon import (
@@ -26,6 +27,7 @@ from pointsman.services.router.domain.sentence import NAMES_CODE, Act, English, 
 
 _PERSONAL = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
 _MODALS = frozenset({"should", "could", "must"})
+_SUGGESTING = frozenset({*_MODALS, "to"}).__contains__
 _DUTIES = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
 _FINITE = words_of("is are was were be been am has have had will would i we he she they you i'm it's that's")
 _POINTERS = frozenset({"the", "this", "our", "that", "these", "those"})
@@ -34,6 +36,7 @@ _LIMITS = frozenset({"only", "without", "except", "rather"})
 _DOING = CHANGE | TOOL | MAKE
 _NOUN = WORK | PROSE
 _NO_OBJECT = FUNCTION | COPULA | CLAUSE
+_HUMP = re.compile("[a-z0-9][A-Z]")
 _CAMEL = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
 _ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWLEDGEMENT, _STATEMENT = Act
 
@@ -76,10 +79,10 @@ def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> A
 def _suggests(sentence: Sentence) -> bool:
     """We should validate …, it could cache …, the page needs to show …: somebody is to do some work, not the writer alone."""
     words, flags = sentence.words, sentence.flags
-    if words[0] == "i" or (_MODALS.isdisjoint(words) and _DUTIES.isdisjoint(words)):
+    if words[0] == "i":
         return False
-    for at, word in enumerate(words[:-1]):
-        if (word in _MODALS or (word == "to" and at and words[at - 1] in _DUTIES)) and at:
+    for at in itertools.compress(range(len(words) - 1), map(_SUGGESTING, words)):
+        if at and (words[at] != "to" or words[at - 1] in _DUTIES):
             following = at + 1
             while following < len(words) - 1 and (
                 words[following] in ("also", "just", "really") or words[following].endswith("ly")
@@ -104,16 +107,18 @@ def _names_code(english: English, sentence: Sentence, hits: frozenset[str]) -> b
     """By an identifier, by a part of what is at hand (the blue button in the header), or in words of no known language."""
     if "topic" in hits:
         return False
-    if NAMES_CODE in hits or _has_compound_name(english, sentence.scan.source):
+    if NAMES_CODE in hits or _has_compound_name(english, sentence.message.source):
         return True
     if not sentence.seen & WORK:
         return False
-    foreign = not sentence.scan.masked.isascii() and english.stopwords.isdisjoint(sentence.words)
+    foreign = not sentence.message.masked.isascii() and english.stopwords.isdisjoint(sentence.words)
     return foreign or _is_part_at_hand(sentence)
 
 
 def _has_compound_name(english: English, source: str) -> bool:
     """A name like DatePicker or getUser that is not the name of some product."""
+    if _HUMP.search(source) is None:  # few texts have one, and the full expression takes five times as long
+        return False
     return any(match.group().lower() not in english.brands for match in _CAMEL.finditer(source))
 
 

@@ -152,7 +152,7 @@ def test_hard_routing_has_the_name_of_the_specification_too(name: str, monkeypat
 
 
 def test_every_expression_is_found_by_the_pass_over_all_of_them() -> None:
-    shapes = standard_rule_book().shapes
+    shapes = standard_rule_book().shapes.patterns
     for text in (json.loads(line)["text"].lower() for file in SAMPLES for line in file.read_text("utf-8").splitlines()):
         alone = {name for name, expression in shapes.expressions.items() if expression.search(text) is not None}
         assert set(shapes.matching(text)) == alone, text
