@@ -85,8 +85,9 @@ def _leases(history: History, ledger: _Ledger) -> Iterator[Violation]:
             ledger.held.add(data.assignment.assignment_id)
         elif isinstance(data, facts.AssignmentRetried):
             yield from _tried(history, ledger, step.seq, data)
-        elif isinstance(data, facts.AssignmentEnded):
-            yield from _ended(history, ledger, step.seq, data)
+        ended = data.ended if isinstance(data, facts.Researched) else data
+        if isinstance(ended, facts.AssignmentEnded):
+            yield from _ended(history, ledger, step.seq, ended)
 
 
 def _offered(history: History, ledger: _Ledger, seq: int, item: Assignment) -> Iterator[Violation]:

@@ -23,12 +23,11 @@ from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.mocking import MockPolicy
 from pointsman.services.orchestrator.domain.values import Budget
-from pointsman.services.orchestrator.domain.views import Given
 from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.artifacts import Artifact
-from pointsman.services.orchestrator.store.exchange import NOTHING_GIVEN, Wanted, run_of
+from pointsman.services.orchestrator.store.exchange import Waiter, Wanted, run_of
 from pointsman.services.orchestrator.store.listing import Listing, RunFilter
 from pointsman.services.orchestrator.wire import evidence, handoffs, leases, machine, mocking, runs
 
@@ -165,8 +164,9 @@ class AgentServicer:
 
     async def Poll(self, request: agent.PollRequest, caller: Caller) -> agent.PollResponse:
         """Lease work, waiting for it if there is none."""
-        given = await self._take(request.agent_id, request.wanted, caller, request.wait.ToTimedelta().total_seconds())
-        return agent.PollResponse(leases=leases.all_of(given))
+        wait_seconds = request.wait.ToTimedelta().total_seconds()
+        waiter = await self._enter(request.agent_id, request.wanted, caller, wait_seconds)
+        return agent.PollResponse(leases=leases.all_of(await waiter.future))
 
     async def Heartbeat(self, request: agent.HeartbeatRequest, caller: Caller) -> agent.HeartbeatResponse:
         """Extend leases."""
@@ -180,15 +180,19 @@ class AgentServicer:
         return message
 
     async def Complete(self, request: agent.CompleteRequest, caller: Caller) -> agent.CompleteResponse:
-        """Take results, and lease what comes next."""
-        handing_in = asyncio.gather(
-            *(self._complete(request.agent_id, completion, caller) for completion in request.completions)
-        )
-        given = NOTHING_GIVEN
-        if request.HasField("next"):
-            wait_seconds = request.wait.ToTimedelta().total_seconds()
-            given = await self._take(request.agent_id, request.next, caller, wait_seconds)
-        outcomes = await handing_in
+        """Take results, and lease what comes next; whoever has a result refused is told at once."""
+        if not request.HasField("next"):
+            return agent.CompleteResponse(outcomes=await self._complete(request, caller))
+        handing_in = asyncio.create_task(self._complete(request, caller))
+        wait_seconds = request.wait.ToTimedelta().total_seconds()
+        waiter = await self._enter(request.agent_id, request.next, caller, wait_seconds)
+        try:
+            outcomes = await handing_in
+            if not all(outcome.accepted for outcome in outcomes):
+                self._store.exchange.hurry(waiter)
+            given = await waiter.future
+        finally:
+            waiter.future.cancel()
         return agent.CompleteResponse(outcomes=outcomes, leases=leases.all_of(given))
 
     async def Fail(self, request: agent.FailRequest, caller: Caller) -> agent.FailResponse:
@@ -208,7 +212,8 @@ class AgentServicer:
                 self._store.usage_by_agent(connection, caller.project),
             )
         )
-        shown = [leases.agent_row(row, working, usage, now_us) for row in rows]
+        lost_us = now_us - self._store.agents.present_us
+        shown = [leases.agent_row(row, working, usage, lost_us) for row in rows]
         return agent.ListAgentsResponse(
             agents=shown, next_page_token=page_token(rows[-1].agent_id) if len(rows) == size else ""
         )
@@ -228,25 +233,39 @@ class AgentServicer:
             assignments=shown, next_page_token=page_token(rows[-1].assignment_id) if len(rows) == size else ""
         )
 
-    async def _take(self, agent_id: str, wanted: agent.Wanted, caller: Caller, wait_seconds: float) -> Given:
-        capabilities = frozenset(
-            Capability(assignments.Capability.Name(c).removeprefix("CAPABILITY_")) for c in wanted.capabilities
-        )
-        await self._store.agents.heard_of(caller.project, agent_id, capabilities, frozenset(wanted.repository_ids))
+    async def _enter(self, agent_id: str, wanted: agent.Wanted, caller: Caller, wait_seconds: float) -> Waiter:
+        capabilities = frozenset(_CAPABILITIES[number] for number in wanted.capabilities)
+        repository_ids = frozenset(wanted.repository_ids)
+        await self._store.agents.heard_of(caller.project, agent_id, capabilities, repository_ids)
         key = f"{caller.project}/{agent_id}/{caller.request_id}"
         poll_id = hashlib.sha256(key.encode()).hexdigest()
-        asked = Wanted(
-            caller.project, agent_id, poll_id, capabilities, frozenset(wanted.repository_ids), max(1, wanted.max_leases)
-        )
-        return await self._store.exchange.take(asked, wait_seconds)
+        asked = Wanted(caller.project, agent_id, poll_id, capabilities, repository_ids, max(1, wanted.max_leases))
+        return self._store.exchange.enter(asked, wait_seconds)
 
-    async def _complete(self, agent_id: str, item: agent.Completion, caller: Caller) -> agent.CompletionOutcome:
-        assignment_id = item.lease.assignment_id
-        command = commands.CompleteAssignment(
-            run_of(assignment_id), assignment_id, item.lease.epoch, agent_id,
-            handoffs.result(agent_id, item), handoffs.usage(item.usage),
-        )  # fmt: skip
-        return await self._hand_in(command, caller)
+    async def _complete(self, request: agent.CompleteRequest, caller: Caller) -> list[agent.CompletionOutcome]:
+        """What became of each result; those for the same run are handed in together."""
+        by_run: dict[str, dict[str, commands.CompleteAssignment]] = {}
+        for item in request.completions:
+            command = _completion(request.agent_id, item)
+            by_run.setdefault(command.entity_id, {}).setdefault(command.assignment_id, command)
+        groups = [self._hand_in_group(tuple(group.values()), caller) for group in by_run.values()]
+        found = [await groups[0]] if len(groups) == 1 else await asyncio.gather(*groups)
+        outcomes = {outcome.assignment_id: outcome for group in found for outcome in group}
+        return [outcomes[item.lease.assignment_id] for item in request.completions]
+
+    async def _hand_in_group(
+        self, group: tuple[commands.CompleteAssignment, ...], caller: Caller
+    ) -> list[agent.CompletionOutcome]:
+        """What became of results for one run."""
+        if len(group) == 1:
+            return [await self._hand_in(group[0], caller)]
+        run_id = group[0].entity_id
+        try:
+            answer = await self._store.ledger.submit(_own(caller, run_id), commands.CompleteAssignments(run_id, group))
+        except Refusal as refusal:
+            return [leases.refused(item.assignment_id, refusal) for item in group]
+        pairs = zip(group, answer.outcomes, strict=True)
+        return [leases.outcome(item.assignment_id, outcome) for item, outcome in pairs]
 
     async def _fail(self, agent_id: str, item: agent.Failure, caller: Caller) -> agent.CompletionOutcome:
         assignment_id = item.lease.assignment_id
@@ -259,9 +278,8 @@ class AgentServicer:
     async def _hand_in(
         self, command: commands.CompleteAssignment | commands.FailAssignment, caller: Caller
     ) -> agent.CompletionOutcome:
-        own = replace(caller, request_id=f"{caller.request_id}/{command.assignment_id}")
         try:
-            answer = await self._store.ledger.submit(own, command)
+            answer = await self._store.ledger.submit(_own(caller, command.assignment_id), command)
         except Refusal as refusal:
             return leases.refused(command.assignment_id, refusal)
         return leases.outcome(command.assignment_id, answer)
@@ -324,6 +342,27 @@ class MockServicer:
         """Change how a mock behaves."""
         self._policy.set(mocking.roles(request.role), mocking.outcome(request.outcome))
         return mock.SetMockPolicyResponse(policies=mocking.policies(self._policy))
+
+
+_CAPABILITIES = {
+    number: Capability(name.removeprefix("CAPABILITY_"))
+    for name, number in assignments.Capability.items()
+    if number != assignments.CAPABILITY_UNSPECIFIED
+}
+
+
+def _completion(agent_id: str, item: agent.Completion) -> commands.CompleteAssignment:
+    assignment_id = item.lease.assignment_id
+    return commands.CompleteAssignment(
+        run_of(assignment_id), assignment_id, item.lease.epoch, agent_id,
+        handoffs.result(agent_id, item), handoffs.usage(item.usage),
+    )  # fmt: skip
+
+
+def _own(caller: Caller, part: str) -> Caller:
+    """The caller, for one part of what it asks: each part has an answer of its own."""
+    request_id = f"{caller.request_id}/{part}"
+    return Caller(caller.principal, caller.project, caller.roles, caller.traceparent, request_id, caller.fingerprint)
 
 
 def run_id_for(project: str, request_id: str) -> str:

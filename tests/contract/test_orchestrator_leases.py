@@ -135,6 +135,16 @@ async def test_work_in_a_repository_goes_only_to_agents_that_have_it(database_ur
         assert len(await take(store, "agent", repository_ids=["r1", "r2"])) == 1
 
 
+async def test_work_that_does_not_fit_an_agent_never_stands_between_it_and_work_that_does(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a", 40, repository_id="r1", research_expected=40)
+        await researching(store, "run_b", repository_id="r2", priority=9)
+        both = await asyncio.gather(
+            take(store, "theirs", repository_ids=["r1"]), take(store, "ours", repository_ids=["r2"])
+        )
+        assert [held[0].run_id for held in both] == ["run_a", "run_b"]
+
+
 async def test_the_most_urgent_run_is_served_first(database_url: str) -> None:
     async with orchestrator(database_url) as store:
         for run_id, priority in (("run_a", 5), ("run_b", 0), ("run_c", 3)):

@@ -301,6 +301,14 @@ class CompleteAssignment:
 
 
 @dataclass(frozen=True, slots=True)
+class CompleteAssignments:
+    """An agent hands in several results for one run in one call."""
+
+    entity_id: str
+    items: tuple[CompleteAssignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FailAssignment:
     """An agent gives an assignment up."""
 
@@ -337,6 +345,15 @@ class HandIn:
     accepted: bool
     field: str = ""
     problem: str = ""
+    refusal: str = ""
+    """Why one of several was refused, where the others may have been taken; a single one is refused as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandIns:
+    """What became of several results, in their order."""
+
+    outcomes: tuple[HandIn, ...]
 
 
 ANSWERS: Mapping[type, type] = {
@@ -356,6 +373,7 @@ ANSWERS: Mapping[type, type] = {
     CallDone: Ack,
     CallRefused: Ack,
     CompleteAssignment: HandIn,
+    CompleteAssignments: HandIns,
     FailAssignment: HandIn,
     ExpireAssignment: Ack,
 }

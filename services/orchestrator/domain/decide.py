@@ -19,7 +19,7 @@ from pointsman.services.orchestrator.domain import (
 )
 from pointsman.services.orchestrator.domain.commands import ANSWERS, Ack
 from pointsman.services.orchestrator.domain.fold import apply
-from pointsman.services.orchestrator.domain.handin import complete, expire, fail, lease_lost, leased
+from pointsman.services.orchestrator.domain.handin import expire, hand_in, hand_in_all
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.table import ROWS, VERSION
 from pointsman.services.orchestrator.domain.turn import WALL_CLOCK, Action, Turn
@@ -51,7 +51,9 @@ def decide(state: RunState | None, command: Any, now: datetime) -> Decision:
         raise not_found("run", command.entity_id)
     turn = Turn(state, now, ACTIONS)
     if isinstance(command, commands.CompleteAssignment | commands.FailAssignment):
-        return turn.decision(_hand_in(turn, command))
+        return turn.decision(hand_in(turn, command))
+    if isinstance(command, commands.CompleteAssignments):
+        return turn.decision(hand_in_all(turn, command))
     _HANDLERS[type(command)](turn, command)
     return turn.decision(_ack(turn))
 
@@ -74,29 +76,10 @@ def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> 
     return turn.decision(_ack(turn))
 
 
-def _hand_in(turn: Turn, command: commands.CompleteAssignment | commands.FailAssignment) -> commands.HandIn:
-    if turn.run.ended:
-        raise lease_lost(command.assignment_id, "the run has ended")
-    leased(turn, command)
-    if _over_limit(turn):
-        return commands.HandIn(accepted=True)
-    if isinstance(command, commands.CompleteAssignment):
-        return complete(turn, command)
-    return fail(turn, command)
-
-
-def _over_limit(turn: Turn) -> bool:
-    """The transition limit ends a run that goes in circles."""
-    if turn.run.spent.transitions < turn.run.budget.transitions:
-        return False
-    turn.move(Move.FATAL_ERROR, f"the limit of {turn.run.budget.transitions} transitions is reached")
-    return True
-
-
 def _peer_answer(turn: Turn, command: Any) -> None:
     """An answer to a call that the run still waits for; any other is out of date and changes nothing."""
     call = turn.run.calls.get(command.call_id)
-    if call is None or turn.run.ended or _over_limit(turn):
+    if call is None or turn.run.ended or turn.stops_at_limit():
         return
     if isinstance(command, commands.CallRefused):
         turn.note(facts.CallEnded(command.call_id, command.reason[:500]))

@@ -128,6 +128,16 @@ class Researched:
     usable: bool
     confidence: float
     document: str
+    assignment_id: str = ""
+    """The assignment that the report ends; journals of before this field end it by an event of its own."""
+    usage: Usage = NOTHING_SPENT
+
+    @property
+    def ended(self) -> "AssignmentEnded | None":
+        """The end of the assignment that the report was for."""
+        if not self.assignment_id:
+            return None
+        return AssignmentEnded(self.assignment_id, AssignmentEnd.DONE, self.agent_id, usage=self.usage)
 
 
 @dataclass(frozen=True, slots=True)

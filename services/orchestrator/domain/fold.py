@@ -148,6 +148,8 @@ def _feedback_settled(run: Run, data: facts.FeedbackSettled) -> Run:
 
 
 def _researched(run: Run, data: facts.Researched) -> Run:
+    if data.ended is not None:
+        run = _assignment_ended(run, data.ended)
     slot = replace(run.slots[data.slot], settled=True, usable=data.usable, confidence=data.confidence)
     return run.change(slots={**run.slots, data.slot: slot})
 

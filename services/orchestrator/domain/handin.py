@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pointsman.services.chassis.refusals import Reason, Refusal
@@ -9,11 +10,13 @@ from pointsman.services.orchestrator.domain import acceptance, execution, facts,
 from pointsman.services.orchestrator.domain.commands import (
     AnswersResult,
     CompleteAssignment,
+    CompleteAssignments,
     DebateResult,
     DesignResult,
     ExpireAssignment,
     FailAssignment,
     HandIn,
+    HandIns,
     MalformedResult,
     PlanResult,
     ResearchResult,
@@ -27,6 +30,7 @@ from pointsman.services.orchestrator.domain.turn import Turn, last_word
 from pointsman.services.orchestrator.domain.values import Assignment, Lease, Usage
 from pointsman.services.orchestrator.domain.words import AssignmentEnd, Capability, Purpose, Verdict
 
+TAKEN = HandIn(accepted=True)
 EXPECTED: Mapping[Purpose, tuple[type, str]] = {
     Purpose.PLAN: (PlanResult, "plan"),
     Purpose.PATCH: (PlanResult, "plan"),
@@ -40,26 +44,84 @@ EXPECTED: Mapping[Purpose, tuple[type, str]] = {
 }
 
 
-def complete(turn: Turn, command: CompleteAssignment) -> HandIn:
+def hand_in(turn: Turn, command: CompleteAssignment | FailAssignment) -> HandIn:
+    """Take one result, or that an agent gives up."""
+    assignment, lease = _leased(turn, command)
+    if turn.stops_at_limit():
+        return TAKEN
+    if isinstance(command, FailAssignment):
+        return _fail(turn, assignment, lease, command)
+    outcome = _complete(turn, assignment, lease, command)
+    if outcome.accepted and assignment.purpose is Purpose.RESEARCH:
+        research.reported(turn, (assignment.slot,))
+    return outcome
+
+
+def hand_in_all(turn: Turn, command: CompleteAssignments) -> HandIns:
+    """Take several results, each with an outcome of its own.
+
+    Reports that come together pass through the machine together, behind whatever else comes with them: what that
+    leads to, such as a slot that is lost, is no news to them then.
+    """
+    outcomes: dict[str, HandIn] = {}
+    for item in command.items:
+        if not _is_report(turn, item):
+            outcomes[item.assignment_id] = _unless_refused(hand_in, turn, item)
+    slots: list[str] = []
+    for item in command.items:
+        if item.assignment_id not in outcomes:
+            outcomes[item.assignment_id] = _unless_refused(partial(_take_report, slots), turn, item)
+    if slots and not turn.run.ended:
+        research.reported(turn, slots)
+    return HandIns(tuple(outcomes[item.assignment_id] for item in command.items))
+
+
+def _unless_refused(take: Callable[[Turn, CompleteAssignment], HandIn], turn: Turn, item: CompleteAssignment) -> HandIn:
+    try:
+        return take(turn, item)
+    except Refusal as refusal:
+        return HandIn(accepted=False, problem=refusal.message, refusal=str(refusal.reason))
+
+
+def _is_report(turn: Turn, item: CompleteAssignment) -> bool:
+    """Whether it is a report that is waited for; one that does not fit is a failed attempt like any other."""
+    assignment = turn.run.assignments.get(item.assignment_id)
+    return assignment is not None and _problem(turn, assignment, item.result) is None and _asks_report(assignment)
+
+
+def _asks_report(assignment: Assignment) -> bool:
+    return assignment.purpose is Purpose.RESEARCH
+
+
+def _take_report(slots: list[str], turn: Turn, item: CompleteAssignment) -> HandIn:
+    assignment, lease = _leased(turn, item)
+    if turn.stops_at_limit():
+        return TAKEN
+    slots.append(assignment.slot)
+    return _complete(turn, assignment, lease, item)
+
+
+def _complete(turn: Turn, assignment: Assignment, lease: Lease, command: CompleteAssignment) -> HandIn:
     """Take a result; one that does not fit counts as a failed attempt, and says which field."""
-    assignment, lease = leased(turn, command)
     problem = _problem(turn, assignment, command.result)
     if problem is not None:
         error = f"{problem.field}: {problem.problem}"
         _fail_attempt(turn, assignment, lease, error, command.usage)
         return HandIn(accepted=False, field=problem.field, problem=problem.problem)
+    if _asks_report(assignment):
+        research.report(turn, assignment, command)
+        return TAKEN
     turn.end_assignment(assignment.assignment_id, AssignmentEnd.DONE, agent_id=command.agent_id, usage=command.usage)
     _TAKEN[assignment.purpose](turn, assignment, command.agent_id, command.result)
-    return HandIn(accepted=True)
+    return TAKEN
 
 
-def fail(turn: Turn, command: FailAssignment) -> HandIn:
+def _fail(turn: Turn, assignment: Assignment, lease: Lease, command: FailAssignment) -> HandIn:
     """An agent gives up: another attempt, or the end of it."""
-    assignment, lease = leased(turn, command)
     if command.permanent:
         lease = Lease(lease.agent_id, lease.epoch, MAX_ATTEMPTS, leased=True)
     _fail_attempt(turn, assignment, lease, command.error, command.usage)
-    return HandIn(accepted=True)
+    return TAKEN
 
 
 def expire(turn: Turn, command: ExpireAssignment) -> None:
@@ -70,8 +132,10 @@ def expire(turn: Turn, command: ExpireAssignment) -> None:
         _fail_attempt(turn, assignment, exhausted, "the lease ran out", Usage())
 
 
-def leased(turn: Turn, command: CompleteAssignment | FailAssignment) -> tuple[Assignment, Lease]:
+def _leased(turn: Turn, command: CompleteAssignment | FailAssignment) -> tuple[Assignment, Lease]:
     """The assignment and its lease, if it is the one who hands in that holds it."""
+    if turn.run.ended:
+        raise lease_lost(command.assignment_id, "the run has ended")
     assignment = turn.run.assignments.get(command.assignment_id)
     lease: Lease | None = turn.leases.get(command.assignment_id)
     if assignment is None or lease is None or not lease.leased:
@@ -146,7 +210,6 @@ _TAKEN: Mapping[Purpose, Callable[[Turn, Assignment, str, Any], None]] = {
     Purpose.PATCH: lambda turn, _assignment, _agent, result: planning.planned(turn, result),
     Purpose.DEBATE: lambda turn, _assignment, _agent, result: planning.remarked(turn, result),
     Purpose.PLAN_ANSWER: lambda turn, _assignment, _agent, result: planning.answered_remarks(turn, result),
-    Purpose.RESEARCH: research.researched,
     Purpose.DESIGN: lambda turn, _assignment, _agent, result: research.designed(turn, result),
     Purpose.STAGE: execution.stage_done,
     Purpose.REVIEW: lambda turn, assignment, _agent, result: acceptance.reviewed(turn, assignment, result),

@@ -1,7 +1,9 @@
 """OBSERVE to DETAIL_DESIGN: what has to be found out, by whom, whether it is enough, and the design."""
 
+from collections.abc import Sequence
+
 from pointsman.services.orchestrator.domain import builtin, facts
-from pointsman.services.orchestrator.domain.commands import DesignResult, ResearchResult
+from pointsman.services.orchestrator.domain.commands import CompleteAssignment, DesignResult, ResearchResult
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_REPLANS, Run
 from pointsman.services.orchestrator.domain.turn import Turn, because, last_word
 from pointsman.services.orchestrator.domain.values import Assignment
@@ -51,11 +53,21 @@ def _open_slots(run: Run) -> list[str]:
     return [key for key, slot in run.slots.items() if not slot.settled]
 
 
-def researched(turn: Turn, assignment: Assignment, agent_id: str, result: ResearchResult) -> None:
-    """A report came in."""
-    slot, confidence = assignment.slot, result.confidence
-    turn.note(facts.Researched(slot, agent_id, usable=True, confidence=confidence, document=result.document))
-    turn.move(Move.RESULT_ARRIVED, slot)
+def report(turn: Turn, assignment: Assignment, command: CompleteAssignment) -> None:
+    """Keep a report: one event says all of it, also that its assignment has ended."""
+    result = command.result
+    assert isinstance(result, ResearchResult)
+    turn.note(
+        facts.Researched(
+            assignment.slot, command.agent_id, usable=True, confidence=result.confidence, document=result.document,
+            assignment_id=assignment.assignment_id, usage=command.usage,
+        )
+    )  # fmt: skip
+
+
+def reported(turn: Turn, slots: Sequence[str]) -> None:
+    """Look at the reports that came together."""
+    turn.move(Move.RESULT_ARRIVED, ",".join(slots))
 
 
 def slot_lost(turn: Turn, assignment: Assignment) -> None:

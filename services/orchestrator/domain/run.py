@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from pointsman.services.orchestrator.domain.values import (
@@ -121,10 +122,7 @@ class Run:
 
     def copy(self) -> "Run":
         """Another run with the same fields."""
-        made = object.__new__(Run)
-        for name in _FIELDS:
-            setattr(made, name, getattr(self, name))
-        return made
+        return Run(*_fields_of(self))
 
     def change(self, **fields: Any) -> "Run":
         """The run itself, with these fields set."""
@@ -138,7 +136,7 @@ class Run:
         return self
 
 
-_FIELDS = tuple(Run.__slots__)
+_fields_of = attrgetter(*Run.__slots__)
 
 
 @dataclass(slots=True)

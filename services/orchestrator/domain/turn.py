@@ -122,6 +122,13 @@ class Turn:
         }
         return ", ".join(name for name, reached in limits.items() if reached)
 
+    def stops_at_limit(self) -> bool:
+        """The transition limit ends a run that goes in circles; whether it has."""
+        if self.run.spent.transitions < self.run.budget.transitions:
+            return False
+        self.move(Move.FATAL_ERROR, f"the limit of {self.run.budget.transitions} transitions is reached")
+        return True
+
     @property
     def deadline(self) -> datetime:
         """When the run's time is over."""

@@ -40,7 +40,8 @@ class Agents:
 
     def __init__(self, store: Store, metadata: MetaData, present_seconds: float) -> None:
         self._store = store
-        self._present_us = int(present_seconds * 1_000_000)
+        self.present_us = int(present_seconds * 1_000_000)
+        """How long an agent counts as there after it was heard of."""
         self.table = tables.agents(metadata)
         self._write = upsert(
             store.database, self.table, ("project", "agent_id"), ("capabilities", "last_seen_us", "repositories")
@@ -89,7 +90,7 @@ class Agents:
         if read_us and 0 <= now_us - read_us < CACHE_US:
             return cached
         found: dict[str, set[Present]] = {}
-        for row in connection.execute(self._present, {"oldest_us": now_us - self._present_us}):
+        for row in connection.execute(self._present, {"oldest_us": now_us - self.present_us}):
             can = frozenset(Capability(name) for name in row.capabilities.split(",") if name)
             found.setdefault(row.project, set()).add(Present(can, frozenset(row.repositories.split("\n"))))
         self._cached = (now_us, {project: tuple(agents) for project, agents in found.items()})

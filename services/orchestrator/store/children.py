@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, MetaData, bindparam, select
 
 from pointsman.services.chassis.clock import to_us
@@ -16,12 +17,14 @@ from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.telemetry import step_traceparent
 from pointsman.services.orchestrator.domain import facts
-from pointsman.services.orchestrator.domain.run import Run, RunState
+from pointsman.services.orchestrator.domain.commands import CompleteAssignments
+from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.values import Lease
 from pointsman.services.orchestrator.domain.words import TERMINAL, AssignmentEnd, Fact, State
 from pointsman.services.orchestrator.store import tables
 from pointsman.services.orchestrator.store.agents import Present
 from pointsman.services.orchestrator.store.artifacts import Artifacts
+from pointsman.services.orchestrator.store.bodies import Bodies
 
 ASSIGNMENTS = "#assignments"
 OPEN = "OPEN"
@@ -31,7 +34,7 @@ LEASED = "LEASED"
 class RunChildren:
     """Assignments, documents and the index of runs."""
 
-    body_type: type = Run
+    body_type: type = msgspec.Raw
 
     def __init__(
         self, store: Store, metadata: MetaData, present: Callable[[Connection], dict[str, tuple[Present, ...]]]
@@ -39,6 +42,7 @@ class RunChildren:
         self._store = store
         self._present = present
         self.artifacts = Artifacts(store, metadata)
+        self.bodies = Bodies()
         self.index = tables.run_index(metadata)
         self.assignments = tables.assignments(metadata)
         self.documents = tables.documents(metadata)
@@ -72,19 +76,19 @@ class RunChildren:
             .values(status=str(AssignmentEnd.CANCELLED))
         )
 
-    def body(self, state: RunState) -> Run:
+    def body(self, state: RunState) -> msgspec.Raw:
         """The run itself is the body."""
-        return state.run
+        return self.bodies.written(state.run)
 
-    def state(self, body: Run) -> RunState:
+    def state(self, body: msgspec.Raw) -> RunState:
         """A run without leases."""
-        return RunState(body)
+        return RunState(self.bodies.run(body))
 
     def load(
         self, connection: Connection, states: Mapping[str, RunState], commands: Mapping[str, Sequence[Any]]
     ) -> None:
         """The leases that the commands name, and which agents are there."""
-        names = [c.assignment_id for group in commands.values() for c in group if hasattr(c, "assignment_id")]
+        names = [name for group in commands.values() for command in group for name in _named(command)]
         if names:
             wanted = {"values": packed(self._store.database, names), "runs": packed(self._store.database, list(states))}
             for run_id, assignment_id, agent_id, epoch, attempt, status in self._find_leases.fetch(connection, wanted):
@@ -125,6 +129,13 @@ class RunChildren:
                 connection.execute(rare, rows)
         if written.assigned or written.reopened:
             self._store.announce({ASSIGNMENTS})
+
+
+def _named(command: Any) -> Sequence[str]:
+    """The assignments that a command is about."""
+    if isinstance(command, CompleteAssignments):
+        return [item.assignment_id for item in command.items]
+    return (command.assignment_id,) if hasattr(command, "assignment_id") else ()
 
 
 class _Rows:
@@ -181,6 +192,12 @@ class _Rows:
         """Out of the queue."""
         self._close(change, data.assignment_id, str(data.end), data)
 
+    def report(self, change: Change[RunState], data: facts.Researched) -> None:
+        """A report, and the end of the assignment that it was for."""
+        self.document(f"research/{data.slot}", change, data.document)
+        if data.ended is not None:
+            self.closed_assignment(change, data.ended)
+
     def _close(self, change: Change[RunState], assignment_id: str, status: str, data: Any) -> None:
         key = {"of_entity": change.entity_id, "of_assignment": assignment_id}
         self.closed.append({**key, "status": status})
@@ -207,7 +224,7 @@ _FOLLOW: Mapping[str, Callable[[_Rows, Change[RunState], Any], None]] = {
     str(Fact.ASSIGNMENT_ENDED): _Rows.closed_assignment,
     str(Fact.PLANNED): lambda rows, change, data: rows.document("plan", change, data.plan.document),
     str(Fact.RESUMED): lambda rows, change, data: rows.document("plan", change, data.plan.document),
-    str(Fact.RESEARCHED): lambda rows, change, data: rows.document(f"research/{data.slot}", change, data.document),
+    str(Fact.RESEARCHED): _Rows.report,
     str(Fact.DESIGNED): lambda rows, change, data: rows.document("design", change, data.document),
     str(Fact.WORK_HANDED_IN): lambda rows, change, data: rows.document(
         f"work/{data.task_id}", change, data.work.document

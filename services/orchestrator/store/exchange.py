@@ -1,31 +1,29 @@
 """Where agents and assignments meet: one matching for all who wait, leases with a fencing epoch."""
 
 import asyncio
-from collections import namedtuple
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
 import structlog
-from sqlalchemy import Connection, Table, bindparam, func, literal_column, or_, select
+from sqlalchemy import Connection
 
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.clock import to_us
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.rows import update_rows
-from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import FAR_SECONDS, Store
-from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Run
 from pointsman.services.orchestrator.domain.views import Given, Held
 from pointsman.services.orchestrator.domain.words import Capability, Purpose
-from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, OPEN, RunChildren
+from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
+from pointsman.services.orchestrator.store.queue import Kind, Queue
 
 SAFETY_SECONDS = 1.0
-SCAN_FACTOR = 4
+SCANS = (1, 8, 64, 512)
+"""How many times as much as is wanted is looked at: just that, and more only where some of it fits nobody."""
 LOOK_BACK_US = 200_000
 NOTHING_GIVEN = Given()
-EXHAUSTED = ("entity_id", "assignment_id", "epoch", "project", "traceparent", "capability")
+NO_REPOSITORY = frozenset({""})
 
 log = structlog.get_logger()
 
@@ -54,7 +52,7 @@ UNLIMITED = Limits()
 
 
 @dataclass(slots=True, eq=False)
-class _Waiter:
+class Waiter:
     """An agent that waits, and what it has been given."""
 
     wanted: Wanted
@@ -63,12 +61,16 @@ class _Waiter:
     given: list[Held] = field(default_factory=list)
     bundle: Given = NOTHING_GIVEN
 
+    @property
+    def is_served(self) -> bool:
+        """Whether it has as much as it wanted."""
+        return len(self.given) >= self.wanted.limit
+
     def fits(self, row: Any) -> bool:
         """Whether the assignment is for this agent."""
         wanted = self.wanted
         return (
-            len(self.given) < wanted.limit
-            and row.project == wanted.project
+            row.project == wanted.project
             and row.capability in wanted.capabilities
             and row.excluded_agent != wanted.agent_id
             and (not row.repository_id or row.repository_id in wanted.repository_ids)
@@ -83,18 +85,32 @@ class Exchange:
         self._lease_us = int(lease_seconds * 1_000_000)
         self._limits = limits
         self._looked_back_us = 0
-        self._waiting: list[_Waiter] = []
-        self._matching: asyncio.Task[None] | None = None
-        self._wanted = False
-        self._sql = _Statements(store, children)
+        self._waiting: list[Waiter] = []
+        self._changing = threading.Lock()
+        self._matching: _Match | None = None
+        """The pass that was asked for and has not begun."""
+        self._passes: set[asyncio.Task[None]] = set()
+        self._bodies = children.bodies
+        self._sql = Queue(store, children)
 
     async def take(self, wanted: Wanted, wait_seconds: float) -> Given:
         """Leases for an agent: at once if there is work, else as soon as some comes, at most after the wait."""
+        return await self.enter(wanted, wait_seconds).future
+
+    def enter(self, wanted: Wanted, wait_seconds: float) -> Waiter:
+        """Begin to wait; whoever goes away before the end cancels the future."""
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(wanted, loop.create_future(), loop.time() + wait_seconds)
-        self._waiting.append(waiter)
+        waiter = Waiter(wanted, loop.create_future(), loop.time() + wait_seconds)
+        with self._changing:
+            self._waiting.append(waiter)
         self._match_soon()
-        return await waiter.future
+        return waiter
+
+    def hurry(self, waiter: Waiter) -> None:
+        """Let it wait no longer: it is answered with what there is."""
+        if not waiter.future.done():
+            waiter.deadline = asyncio.get_running_loop().time()
+            self._match_soon()
 
     async def run(self) -> None:
         """The loop: match whenever there is news and every now and then, and send away whose wait is over."""
@@ -102,47 +118,51 @@ class Exchange:
             while True:
                 await _news_or(news, self._patience())
                 news.clear()
-                self._match_soon()
+                if self._waiting:
+                    self._match_soon()
 
     def _match_soon(self) -> None:
-        """Match in the next turn of the event loop, so that it joins the commit of whatever was handed in just now."""
-        self._wanted = True
-        if self._matching is None or self._matching.done():
-            self._matching = asyncio.get_running_loop().create_task(self._match_while_wanted())
+        """Match in the next turn of the event loop, so that it joins the commit of whatever was handed in just now.
 
-    async def _match_while_wanted(self) -> None:
-        while self._wanted:
-            self._wanted = False
-            self._waiting = [waiter for waiter in self._waiting if not waiter.future.done()]
-            if not self._waiting:
-                return
-            try:
-                await self._match()
-            except Exception as error:  # noqa: BLE001 - whoever waits is kept, and the next pass tries again
-                log.error("matching_failed", error=repr(error)[:300])
-                return
+        Those who come before the pass begins take part in it: the writing thread looks who waits only then.
+        """
+        if self._matching is None:
+            self._matching = _Match(self)
+            task = asyncio.get_running_loop().create_task(self._match(self._matching))
+            self._passes.add(task)
+            task.add_done_callback(self._passes.discard)
 
     def _patience(self) -> float:
         """How long until somebody's wait is over, or it is time to look anyway."""
         now = asyncio.get_running_loop().time()
-        soonest = min((waiter.deadline - now for waiter in self._waiting), default=SAFETY_SECONDS)
+        with self._changing:
+            soonest = min((waiter.deadline - now for waiter in self._waiting), default=SAFETY_SECONDS)
         return max(0.005, min(soonest, SAFETY_SECONDS))
 
-    async def _match(self) -> None:
+    async def _match(self, match: "_Match") -> None:
         """One pass for everybody who waits; each takes part in at least one."""
-        waiting, self._waiting = self._waiting, []
         try:
-            await self._store.perform(lambda connection: self._lease(connection, waiting))
-        except BaseException:
-            self._waiting = [*waiting, *self._waiting]
-            raise
-        now = asyncio.get_running_loop().time()
-        for waiter in waiting:
-            if (waiter.given or waiter.deadline <= now) and not waiter.future.done():
-                waiter.future.set_result(waiter.bundle)
-        self._waiting = [*(waiter for waiter in waiting if not waiter.future.done()), *self._waiting]
+            await self._store.perform(match)
+        except Exception as error:  # noqa: BLE001 - whoever waits is kept, and the next pass tries again
+            self._matching = None if self._matching is match else self._matching
+            log.error("matching_failed", error=repr(error)[:300])
+        else:
+            now = asyncio.get_running_loop().time()
+            for waiter in match.waiting:
+                if (waiter.given or waiter.deadline <= now) and not waiter.future.done():
+                    waiter.future.set_result(waiter.bundle)
+        with self._changing:
+            self._waiting[:0] = [waiter for waiter in match.waiting if not waiter.future.done()]
 
-    def _lease(self, connection: Connection, waiting: Sequence[_Waiter]) -> None:
+    def gather(self, match: "_Match") -> list[Waiter]:
+        """Everybody who waits now; whoever comes later asks for another pass. In the writing thread."""
+        with self._changing:
+            self._matching = None if self._matching is match else self._matching
+            waiting, self._waiting = self._waiting, []
+        return [waiter for waiter in waiting if not waiter.future.done()]
+
+    def lease(self, connection: Connection, waiting: Sequence[Waiter]) -> None:
+        """Give those who wait what there is. In the writing thread."""
         now_us = to_us(self._store.database.clock.now())
         for waiter in waiting:
             waiter.given.clear()
@@ -153,64 +173,83 @@ class Exchange:
             self._offer(connection, hungry, now_us)
         self._bundle(connection, [waiter for waiter in waiting if waiter.given])
 
-    def _bundle(self, connection: Connection, served: Sequence[_Waiter]) -> None:
+    def _bundle(self, connection: Connection, served: Sequence[Waiter]) -> None:
         """Put to each agent's leases the runs they belong to, and what was handed in for those."""
         run_ids = sorted({held.run_id for waiter in served for held in waiter.given})
         if not run_ids:
             return
-        runs = {run_id: from_text(body, Run) for run_id, body in self._sql.bodies(connection, run_ids)}
+        runs = {run_id: self._bodies.run(body) for run_id, body in self._sql.bodies(connection, run_ids)}
         reading = sorted({held.run_id for w in served for held in w.given if _needs_documents(held)})
-        documents: dict[str, dict[str, str]] = {run_id: {} for run_id in run_ids}
+        documents: dict[str, dict[str, str]] = {run_id: {} for run_id in reading}
         for run_id, name, body in self._sql.documents(connection, reading) if reading else ():
             documents[run_id][name] = body
         for waiter in served:
             waiter.bundle = Given(tuple(waiter.given), runs, documents)
 
-    def _repeat(self, connection: Connection, waiting: Sequence[_Waiter]) -> None:
+    def _repeat(self, connection: Connection, waiting: Sequence[Waiter]) -> None:
         """A poll that was asked before gets the leases it was given, while they live."""
         by_poll = {waiter.wanted.poll_id: waiter for waiter in waiting}
         for row in self._sql.given(connection, list(by_poll)):
             by_poll[row.poll_id].given.append(_held(row, row.agent_id, row.epoch, row.attempt, row.lease_until_us))
 
-    def _offer(self, connection: Connection, waiting: Sequence[_Waiter], now_us: int) -> None:
+    def _offer(self, connection: Connection, waiting: Sequence[Waiter], now_us: int) -> None:
+        """Look at as much as is wanted; at more, where there is more and somebody went away with less than it wanted."""
+        over = self._over(now_us) if abs(now_us - self._looked_back_us) >= LOOK_BACK_US else None
+        if over is not None:
+            self._looked_back_us = now_us
         leases: list[dict[str, Any]] = []
-        for row in self._admitted(connection, self._available(connection, waiting, now_us)):
-            waiter = next((waiter for waiter in waiting if waiter.fits(row)), None)
-            if waiter is None:
-                continue
-            until_us = now_us + self._lease_us
-            if row.status == LEASED:
-                metrics.lease_expiries.labels(row.capability).inc()
-            waiter.given.append(_held(row, waiter.wanted.agent_id, row.epoch + 1, row.attempt + 1, until_us))
-            leases.append(
-                {
-                    "of_entity": row.entity_id, "of_assignment": row.assignment_id, "of_epoch": row.epoch,
-                    "status": LEASED, "agent_id": waiter.wanted.agent_id, "epoch": row.epoch + 1,
-                    "attempt": row.attempt + 1, "lease_until_us": until_us, "poll_id": waiter.wanted.poll_id,
-                }
-            )  # fmt: skip
+        for scan in SCANS:
+            rows, is_all = self._available(connection, waiting, scan, over)
+            leases = self._hand_out(self._admitted(connection, rows), waiting, now_us)
+            if is_all or all(waiter.is_served for waiter in waiting):
+                break
         if leases:
             self._sql.lease.run(connection, leases)
 
-    def _available(self, connection: Connection, waiting: Sequence[_Waiter], now_us: int) -> Sequence[Any]:
-        """What is open, and now and then what ran out, for each kind of work that is waited for; urgent first."""
-        wanted: dict[tuple[str, str], int] = {}
+    def _hand_out(self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int) -> list[dict[str, Any]]:
+        """Each assignment to the first that it fits; how its row changes."""
         for waiter in waiting:
-            for capability in waiter.wanted.capabilities:
-                key = (waiter.wanted.project, str(capability))
-                wanted[key] = wanted.get(key, 0) + waiter.wanted.limit
-        look_back = abs(now_us - self._looked_back_us) >= LOOK_BACK_US
-        if look_back:
-            self._looked_back_us = now_us
+            waiter.given.clear()
+        leases: list[dict[str, Any]] = []
+        hungry, until_us = list(waiting), now_us + self._lease_us
+        for row in rows:
+            taker = next((waiter for waiter in hungry if waiter.fits(row)), None)
+            if taker is None:
+                continue
+            if row.status == LEASED:
+                metrics.lease_expiries.labels(row.capability).inc()
+            taker.given.append(_held(row, taker.wanted.agent_id, row.epoch + 1, row.attempt + 1, until_us))
+            leases.append(
+                {
+                    "of_entity": row.entity_id, "of_assignment": row.assignment_id, "of_epoch": row.epoch,
+                    "status": LEASED, "agent_id": taker.wanted.agent_id, "epoch": row.epoch + 1,
+                    "attempt": row.attempt + 1, "lease_until_us": until_us, "poll_id": taker.wanted.poll_id,
+                }
+            )  # fmt: skip
+            if taker.is_served:
+                hungry.remove(taker)
+                if not hungry:
+                    break
+        return leases
+
+    def _available(
+        self, connection: Connection, waiting: Sequence[Waiter], scan: int, over: dict[str, int] | None
+    ) -> tuple[Sequence[Any], bool]:
+        """What is open, and what ran out, for each kind of work that is waited for, urgent first; whether it is all."""
+        kinds = _kinds(waiting)
         rows: list[Any] = []
-        for (project, name), limit in wanted.items():
-            kind = {"project": project, "capability": name, "limit": SCAN_FACTOR * limit, "offset": 0}
-            rows += self._sql.open(connection, kind)
-            if look_back:
-                rows += self._sql.ran_out(connection, {**kind, **self._over(now_us)})
-        if len(wanted) > 1 or look_back:
+        is_all = True
+        for (project, capability), (limit, repositories) in kinds.items():
+            kind = Kind(project, capability, scan * limit, repositories)
+            pages = [self._sql.open(connection, kind)]
+            if over is not None:
+                pages.append(self._sql.ran_out(connection, kind, over))
+            is_all = is_all and all(len(page) < kind.limit for page in pages)
+            for page in pages:
+                rows += page
+        if len(kinds) > 1 or over is not None:
             rows.sort(key=lambda row: (row.priority, row.created_at_us, row.assignment_id))
-        return rows
+        return rows, is_all
 
     def _admitted(self, connection: Connection, rows: Sequence[Any]) -> Sequence[Any]:
         """The offers in turn from each project, no more than may be worked on at the same time."""
@@ -247,93 +286,32 @@ class Exchange:
         return {"now_us": now_us, "far_us": now_us + max(10 * self._lease_us, FAR_SECONDS * 1_000_000)}
 
 
-class _Statements:
-    """The queue's statements, built once."""
+class _Match:
+    """One pass, as a write of its own that the writing thread joins with others; done again for the same agents."""
 
-    def __init__(self, store: Store, children: RunChildren) -> None:
-        table = children.assignments
-        database, columns = store.database, table.c
-        self._database = database
-        self._row = _row_maker(table)
-        of_kind = (
-            select(table)
-            .where(columns.project == bindparam("project"), columns.capability == bindparam("capability"))
-            .order_by(columns.priority, columns.created_at_us)
-            .limit(bindparam("limit"))
-            .offset(bindparam("offset"))
-        )
-        is_open: Any = of_kind.where(columns.status == literal_column(f"'{OPEN}'"))
-        until_us = columns.lease_until_us
-        is_over = or_(until_us < bindparam("now_us"), until_us > bindparam("far_us"))
-        has_run_out: Any = of_kind.where(
-            columns.status == literal_column(f"'{LEASED}'"),
-            is_over,
-            columns.attempt < literal_column(str(MAX_ATTEMPTS)),
-        )
-        if database.is_postgresql:
-            is_open, has_run_out = (query.with_for_update(skip_locked=True) for query in (is_open, has_run_out))
-        self._open = Prepared(database, is_open)
-        self._ran_out = Prepared(database, has_run_out)
-        self._given = Prepared(
-            database,
-            select(table).where(
-                among(database, columns.poll_id, "polls"), columns.status == literal_column(f"'{LEASED}'")
-            ),
-        )
-        key = {"entity_id": "of_entity", "assignment_id": "of_assignment", "epoch": "of_epoch"}
-        changed = ("status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id")
-        self.lease = update_rows(database, table, key, changed)
-        mine = (columns.entity_id == bindparam("of_entity")) & (columns.assignment_id == bindparam("of_assignment"))
-        self.renew = (
-            table.update()
-            .where(
-                mine,
-                columns.epoch == bindparam("of_epoch"),
-                columns.agent_id == bindparam("of_agent"),
-                columns.status == LEASED,
-            )
-            .values(lease_until_us=bindparam("new_until"))
-        )
-        self.busy = (
-            select(columns.project, func.count().label("held"))
-            .where(columns.status == LEASED)
-            .group_by(columns.project)
-        )
-        self.exhausted = (
-            select(*(columns[name] for name in EXHAUSTED))
-            .where(columns.status == LEASED, is_over)
-            .where(columns.attempt >= MAX_ATTEMPTS)
-            .limit(bindparam("limit"))
-        )
-        self._bodies = _bodies_of(store)
-        self._documents = _documents_of(store, children)
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._has_begun = False
+        self.waiting: list[Waiter] = []
 
-    def bodies(self, connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
-        """The runs' bodies."""
-        return self._bodies.fetch(connection, {"values": packed(self._database, run_ids)})
-
-    def documents(self, connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
-        """The runs' documents."""
-        return self._documents.fetch(connection, {"values": packed(self._database, run_ids)})
-
-    def open(self, connection: Connection, kind: dict[str, Any]) -> list[Any]:
-        """Open work of one kind, the most urgent first."""
-        return list(map(self._row, self._open.fetch(connection, kind)))
-
-    def ran_out(self, connection: Connection, kind: dict[str, Any]) -> list[Any]:
-        """Work of one kind whose lease ran out and that may be tried again."""
-        return list(map(self._row, self._ran_out.fetch(connection, kind)))
-
-    def given(self, connection: Connection, polls: list[str]) -> list[Any]:
-        """Live leases that these polls were given."""
-        return list(map(self._row, self._given.fetch(connection, {"polls": packed(self._database, polls)})))
+    def __call__(self, connection: Connection) -> None:
+        """Match."""
+        if not self._has_begun:
+            self._has_begun = True
+            self.waiting = self._exchange.gather(self)
+        if self.waiting:
+            self._exchange.lease(connection, self.waiting)
 
 
-def _row_maker(table: Table) -> Callable[[Any], Any]:
-    """What makes a driver's tuple a row with names."""
-    shape: Any = namedtuple("AssignmentRow", table.c.keys())  # type: ignore[misc]
-    maker: Callable[[Any], Any] = shape._make
-    return maker
+def _kinds(waiting: Sequence[Waiter]) -> dict[tuple[str, str], tuple[int, frozenset[str]]]:
+    """How much of each kind of work is waited for, and in which repositories, beside what needs none."""
+    kinds: dict[tuple[str, str], tuple[int, frozenset[str]]] = {}
+    for waiter in waiting:
+        wanted = waiter.wanted
+        for capability in wanted.capabilities:
+            limit, repositories = kinds.get((wanted.project, str(capability)), (0, NO_REPOSITORY))
+            kinds[wanted.project, str(capability)] = (limit + wanted.limit, repositories | wanted.repository_ids)
+    return kinds
 
 
 def _in_turn(queues: list[list[Any]]) -> list[Any]:
@@ -365,15 +343,3 @@ async def _news_or(news: asyncio.Event, seconds: float) -> None:
             await news.wait()
     except TimeoutError:
         return
-
-
-def _bodies_of(store: Store) -> Prepared:
-    entities = store.tables.entities.c
-    wanted = select(entities.entity_id, entities.body).where(among(store.database, entities.entity_id))
-    return Prepared(store.database, wanted)
-
-
-def _documents_of(store: Store, children: RunChildren) -> Prepared:
-    documents = children.documents.c
-    columns = (documents.entity_id, documents.name, documents.body)
-    return Prepared(store.database, select(*columns).where(among(store.database, documents.entity_id)))

@@ -21,8 +21,6 @@ from pointsman.services.orchestrator.domain.views import AgentRow, Given, Held
 from pointsman.services.orchestrator.domain.words import Capability, Purpose, TaskStatus
 from pointsman.services.orchestrator.wire.handoffs import revive, seen
 
-LOST_AFTER_US = 120_000_000
-
 
 @dataclass(frozen=True)
 class Desk:
@@ -126,10 +124,9 @@ def capability(value: Capability) -> assignments.Capability.ValueType:
     return assignments.Capability.Value(f"CAPABILITY_{value}")
 
 
-def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage], now_us: int) -> agent.Agent:
-    """An agent and how it is."""
-    idle = now_us - row.last_seen_us < LOST_AFTER_US
-    state = agent.AGENT_STATE_IDLE if idle else agent.AGENT_STATE_LOST
+def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage], lost_us: int) -> agent.Agent:
+    """An agent and how it is; one that was not heard of since then is lost, unless it holds a lease."""
+    state = agent.AGENT_STATE_IDLE if row.last_seen_us > lost_us else agent.AGENT_STATE_LOST
     if row.agent_id in working:
         state = agent.AGENT_STATE_WORKING
     spent = usage.get(row.agent_id, NOTHING_SPENT)
@@ -168,6 +165,8 @@ def outcome(assignment_id: str, answer: commands.HandIn) -> agent.CompletionOutc
     """What became of a result."""
     if answer.accepted:
         return agent.CompletionOutcome(assignment_id=assignment_id, accepted=True)
+    if answer.refusal:
+        return _refused(assignment_id, answer.refusal, answer.problem)
     return agent.CompletionOutcome(
         assignment_id=assignment_id,
         reason=common.ERROR_REASON_INVALID_FIELD,
@@ -178,8 +177,12 @@ def outcome(assignment_id: str, answer: commands.HandIn) -> agent.CompletionOutc
 
 def refused(assignment_id: str, refusal: Refusal) -> agent.CompletionOutcome:
     """Why a result was not taken."""
-    reason = common.ErrorReason.Value(f"ERROR_REASON_{refusal.reason}")
-    return agent.CompletionOutcome(assignment_id=assignment_id, reason=reason, message=refusal.message)
+    return _refused(assignment_id, str(refusal.reason), refusal.message)
+
+
+def _refused(assignment_id: str, reason: str, message: str) -> agent.CompletionOutcome:
+    number = common.ErrorReason.Value(f"ERROR_REASON_{reason}")
+    return agent.CompletionOutcome(assignment_id=assignment_id, reason=number, message=message)
 
 
 def _budget_left(run: Run) -> runs.Budget:

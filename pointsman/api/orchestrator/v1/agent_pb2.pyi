@@ -460,7 +460,7 @@ class CompleteRequest(_message.Message):
     @_builtins.property
     def wait(self) -> _duration_pb2.Duration:
         """How long to wait for the next assignments; at most 55 s. The results are taken at once, whatever the wait, but their outcomes come with this answer:
-        0 answers at once with what is ready. Whoever has to know its outcomes soon leaves it 0 and polls; an answer that was lost is had again with the same request_id.
+        0 answers at once with what is ready, and a result that is not taken ends the wait. Whoever has to know its outcomes soon leaves it 0 and polls; an answer that was lost is had again with the same request_id.
         """
 
     def __init__(

@@ -83,10 +83,10 @@ function assignment(one, at, now, open, found) {
     const span = { name, kind: "work", start: at, end: now };
     open.set(made.assignment_id, span);
     found.push(span);
-  } else if (one.event === "assignment_ended") {
-    const data = parsed(one.payload_json);
-    const span = open.get(data.assignment_id);
-    if (span) Object.assign(span, { end: at, kind: data.end === "DONE" ? "work" : "lost", by: data.agent_id });
+  } else if (one.event === "assignment_ended" || one.event === "researched") {
+    const { assignment_id: id, end = "DONE", agent_id: by } = parsed(one.payload_json);
+    const span = open.get(id);
+    if (span) Object.assign(span, { end: at, kind: end === "DONE" ? "work" : "lost", by });
   }
 }
 

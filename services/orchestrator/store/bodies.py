@@ -1,0 +1,44 @@
+"""Runs as they stand in their rows; one that was written or read just now need not be read again."""
+
+import threading
+
+import msgspec
+
+from pointsman.services.chassis.codec import from_text
+from pointsman.services.orchestrator.domain.run import Run
+
+REMEMBERED = 512
+REMEMBERED_BYTES = 32 * 1024
+_encoder = msgspec.json.Encoder()
+
+
+class Bodies:
+    """Runs by their text: the same text is the same run, whoever wrote it. Nobody changes a run that was loaded."""
+
+    def __init__(self) -> None:
+        self._runs: dict[bytes, Run] = {}
+        self._changing = threading.Lock()
+
+    def written(self, run: Run) -> msgspec.Raw:
+        """The text of a run."""
+        text = _encoder.encode(run)
+        self._remember(text, run)
+        return msgspec.Raw(text)
+
+    def run(self, text: str | msgspec.Raw) -> Run:
+        """The run of a text."""
+        key = text.encode() if isinstance(text, str) else bytes(text)
+        known = self._runs.get(key)
+        if known is None:
+            known = from_text(key.decode(), Run)
+            self._remember(key, known)
+        return known
+
+    def _remember(self, text: bytes, run: Run) -> None:
+        """Keep the newest ones; long ones are not worth their room."""
+        if len(text) > REMEMBERED_BYTES:
+            return
+        with self._changing:
+            self._runs[text] = run
+            if len(self._runs) > REMEMBERED:
+                del self._runs[next(iter(self._runs))]

@@ -1,0 +1,128 @@
+"""The statements of the queue of assignments, built once."""
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Table, bindparam, func, literal_column, or_, select
+
+from pointsman.services.chassis.rows import update_rows
+from pointsman.services.chassis.sql import Prepared, among, packed
+from pointsman.services.chassis.store import Store
+from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
+from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChildren
+
+EXHAUSTED = ("entity_id", "assignment_id", "epoch", "project", "traceparent", "capability")
+
+
+class Kind(NamedTuple):
+    """Work of one kind, as much of it as is looked at."""
+
+    project: str
+    capability: str
+    limit: int
+    repositories: frozenset[str]
+
+
+class Queue:
+    """What is read and written of assignments that wait or are worked on."""
+
+    def __init__(self, store: Store, children: RunChildren) -> None:
+        table = children.assignments
+        database, columns = store.database, table.c
+        self._database = database
+        self._row = _row_maker(table)
+        of_kind = (
+            select(table)
+            .where(columns.project == bindparam("project"), columns.capability == bindparam("capability"))
+            .where(among(database, columns.repository_id, "repositories"))
+            .order_by(columns.priority, columns.created_at_us)
+            .limit(bindparam("limit"))
+        )
+        is_open: Any = of_kind.where(columns.status == literal_column(f"'{OPEN}'"))
+        until_us = columns.lease_until_us
+        is_over = or_(until_us < bindparam("now_us"), until_us > bindparam("far_us"))
+        has_run_out: Any = of_kind.where(
+            columns.status == literal_column(f"'{LEASED}'"),
+            is_over,
+            columns.attempt < literal_column(str(MAX_ATTEMPTS)),
+        )
+        if database.is_postgresql:
+            is_open, has_run_out = (query.with_for_update(skip_locked=True) for query in (is_open, has_run_out))
+        self._open = Prepared(database, is_open)
+        self._ran_out = Prepared(database, has_run_out)
+        self._given = Prepared(
+            database,
+            select(table).where(
+                among(database, columns.poll_id, "polls"), columns.status == literal_column(f"'{LEASED}'")
+            ),
+        )
+        key = {"entity_id": "of_entity", "assignment_id": "of_assignment", "epoch": "of_epoch"}
+        changed = ("status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id")
+        self.lease = update_rows(database, table, key, changed)
+        mine = (columns.entity_id == bindparam("of_entity")) & (columns.assignment_id == bindparam("of_assignment"))
+        self.renew = (
+            table.update()
+            .where(
+                mine,
+                columns.epoch == bindparam("of_epoch"),
+                columns.agent_id == bindparam("of_agent"),
+                columns.status == LEASED,
+            )
+            .values(lease_until_us=bindparam("new_until"))
+        )
+        self.busy = (
+            select(columns.project, func.count().label("held"))
+            .where(columns.status == LEASED)
+            .group_by(columns.project)
+        )
+        self.exhausted = (
+            select(*(columns[name] for name in EXHAUSTED))
+            .where(columns.status == LEASED, is_over)
+            .where(columns.attempt >= MAX_ATTEMPTS)
+            .limit(bindparam("limit"))
+        )
+        self._bodies = _bodies_of(store)
+        self._documents = _documents_of(store, children)
+
+    def bodies(self, connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
+        """The runs' bodies."""
+        return self._bodies.fetch(connection, {"values": packed(self._database, run_ids)})
+
+    def documents(self, connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
+        """The runs' documents."""
+        return self._documents.fetch(connection, {"values": packed(self._database, run_ids)})
+
+    def open(self, connection: Connection, kind: Kind) -> list[Any]:
+        """Open work of one kind, the most urgent first."""
+        return list(map(self._row, self._open.fetch(connection, self._bound(kind))))
+
+    def ran_out(self, connection: Connection, kind: Kind, over: dict[str, int]) -> list[Any]:
+        """Work of one kind whose lease ran out and that may be tried again."""
+        return list(map(self._row, self._ran_out.fetch(connection, {**self._bound(kind), **over})))
+
+    def _bound(self, kind: Kind) -> dict[str, Any]:
+        return {**kind._asdict(), "repositories": packed(self._database, sorted(kind.repositories))}
+
+    def given(self, connection: Connection, polls: list[str]) -> list[Any]:
+        """Live leases that these polls were given."""
+        return list(map(self._row, self._given.fetch(connection, {"polls": packed(self._database, polls)})))
+
+
+def _row_maker(table: Table) -> Callable[[Any], Any]:
+    """What makes a driver's tuple a row with names."""
+    shape: Any = namedtuple("AssignmentRow", table.c.keys())  # type: ignore[misc]
+    maker: Callable[[Any], Any] = shape._make
+    return maker
+
+
+def _bodies_of(store: Store) -> Prepared:
+    entities = store.tables.entities.c
+    wanted = select(entities.entity_id, entities.body).where(among(store.database, entities.entity_id))
+    return Prepared(store.database, wanted)
+
+
+def _documents_of(store: Store, children: RunChildren) -> Prepared:
+    documents = children.documents.c
+    columns = (documents.entity_id, documents.name, documents.body)
+    return Prepared(store.database, select(*columns).where(among(store.database, documents.entity_id)))
