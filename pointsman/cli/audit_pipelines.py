@@ -14,7 +14,7 @@ from pointsman.services.pipeline.domain import events as e
 from pointsman.services.pipeline.domain.dag import Node
 from pointsman.services.pipeline.domain.draft import barrier_timer
 from pointsman.services.pipeline.domain.machine import TRANSITIONS
-from pointsman.services.pipeline.domain.state import ACTIVE, READY, UNPROVEN, Pipeline, Stage
+from pointsman.services.pipeline.domain.state import ACTIVE, READY, UNPROVEN, UNTOUCHED, Pipeline, Stage
 from pointsman.services.pipeline.domain.words import EventName, PipelineStatus
 
 
@@ -44,7 +44,8 @@ class PipelineProof:
             yield "its shape is not the one it was started with"
         kept = _bodies(connection, self._stages, "stage", pipeline_id)
         for stage in sorted(kept.keys() | pipeline.stages.keys()):
-            if _read(kept.get(stage), Stage) != pipeline.stages.get(stage):
+            row = _read(kept[stage], Stage) if stage in kept else UNTOUCHED
+            if row != pipeline.stages.get(stage):
                 yield f"stage {stage} is not what its journal says"
         yield from _reports(pipeline, _bodies(connection, self._reports, "sha256", pipeline_id))
 

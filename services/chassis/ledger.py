@@ -15,6 +15,7 @@ from pointsman.services.chassis.codec import DIGESTED, chain, from_text, to_text
 from pointsman.services.chassis.crash import CrashPoint, reach
 from pointsman.services.chassis.machine import Command, Decision, Event, Machine
 from pointsman.services.chassis.outbox import Delivery, OutboxWriter
+from pointsman.services.chassis.recent import Recent
 from pointsman.services.chassis.refusals import Reason, Refusal, not_found
 from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
 from pointsman.services.chassis.statements import Statements
@@ -56,6 +57,8 @@ class Change(Generic[State]):
     at: datetime
     joined_run: bool = False
     """Whether this batch has given it a run, or another one."""
+    is_carried: bool = False
+    """Whether the last decision has carried the state, which is nobody else's then and does not change any more."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
     """The events of this batch, in order: what the children have to follow."""
@@ -111,6 +114,7 @@ class Ledger(Generic[State]):
         self._find_one = select(*_entity_columns(store)).where(entities.c.entity_id == bindparam("entity_id"))
         self._statements = Statements(store)
         self._batch: _Batch[State] | None = None
+        self._recent: Recent[State] = Recent()
 
     async def submit(self, caller: Caller, command: Command, acknowledges: Delivery | None = None) -> Any:
         """Decide the command and commit what it leads to; the answer, the first one if it was asked before."""
@@ -154,8 +158,11 @@ class Ledger(Generic[State]):
         self._outbox.committed()
 
     def _observe(self, batch: "_Batch[State]", commands: int) -> None:
-        """Let the context count what its events mean, and note the commit's span."""
+        """Let the context count what its events mean, remember where they led, and note the commit's span."""
         moved = [change for change in batch.changes.values() if change.rows]
+        for change in moved:
+            if change.is_carried and change.state is not None:
+                self._recent.keep(change.entity_id, change.digest, change.state)
         if self._measure is not None:
             for change in moved:
                 for event in change.events:
@@ -186,7 +193,9 @@ class Ledger(Generic[State]):
         return answered
 
     def _revived(self, row: "_EntityRow", now: datetime) -> Change[State]:
-        state = self._revive(row) if row.kind == self.machine.kind else None
+        state = self._recent.find(row.entity_id, row.digest)
+        if state is None and row.kind == self.machine.kind:
+            state = self._revive(row)
         return Change(
             row.entity_id, row.project, state, row.version, row.digest, row.version, row.traceparent, row.created_at_us,
             row.entered_at_us, now,
@@ -249,6 +258,7 @@ class Ledger(Generic[State]):
 
     def _fold(self, batch: "_Batch[State]", change: Change[State], caller: Caller, decision: Decision) -> None:
         at_us, folded = batch.now_us, decision.state
+        change.is_carried = folded is not None
         for event in decision.events:
             owner = self.machine.run_id(change.state) if change.state is not None else ""
             change.state = self.machine.apply(change.state, event, batch.now) if folded is None else folded

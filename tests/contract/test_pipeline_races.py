@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy import Connection, select
 
+from pointsman.cli.audit_pipelines import PipelineProof
+from pointsman.services.chassis.audit import Auditor
 from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.db import Database
@@ -21,7 +23,8 @@ from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import Node, build_graph
 from pointsman.services.pipeline.domain.marker import Reported
 from pointsman.services.pipeline.domain.state import Head, Settings
-from pointsman.services.pipeline.domain.words import EventName, RouteSource, StageKind
+from pointsman.services.pipeline.domain.templates import template_graph
+from pointsman.services.pipeline.domain.words import Disposition, EventName, PipelineStatus, RouteSource, StageKind
 from pointsman.services.pipeline.loops import PipelineTimers
 from pointsman.services.pipeline.store import PipelineStore
 from tests.helpers.clock import FakeClock
@@ -31,6 +34,7 @@ AT_ONCE = 64
 MEMBERS = ("REVIEW", "TEST", "QA")
 TIMEOUT_SECONDS = 60.0
 PASS = (Reported(RouteSource.TYPED, "PASS", "NEXT"),)
+FAIL = (Reported(RouteSource.TYPED, "FAIL", "DEV", "LOW"),)
 GRAPH = build_graph(
     [
         *(Node(name, StageKind[name], barrier="all", next=("DOCS",)) for name in MEMBERS),
@@ -97,6 +101,31 @@ def tally(connection: Connection, store: PipelineStore) -> tuple[dict[str, int],
         if counts is not None:
             counts[entity_id] = counts.get(entity_id, 0) + 1
     return resolved, timed_out
+
+
+async def test_a_replica_does_not_go_by_what_it_remembers_when_another_has_moved_the_pipeline(
+    database_url: str,
+) -> None:
+    clock = FakeClock()
+    async with replicas(database_url, clock) as first, replicas(database_url, clock) as second:
+        one, other = first[0], second[0]
+        start = c.StartPipeline("p", Settings(), template_graph("quick-dev"), "seed", {}, c.AutoDelegate("agent"))
+
+        async def complete(store: PipelineStore, stage: str, said: tuple[Reported, ...]) -> c.CompletionAnswer:
+            number = (await store.get("local", "p")).pipeline.stages[stage].delegations
+            command = c.CompleteStage("p", f"{stage}#{number}", "agent", "seed", said, auto=c.AutoDelegate("agent"))
+            answer: c.CompletionAnswer = await store.submit(caller(), command)
+            return answer
+
+        await one.submit(caller(), start)
+        await complete(one, "DEV", PASS)
+        await complete(other, "REVIEW", FAIL)
+        assert (await complete(one, "TEST", PASS)).disposition is Disposition.RETURNED
+        await complete(other, "DEV", PASS)
+        await complete(one, "REVIEW", PASS)
+        assert (await complete(other, "TEST", PASS)).status is PipelineStatus.COMPLETED
+        auditor = Auditor(one.store, {"pipeline": PipelineProof(one.store)})
+        assert await one.store.database.read(lambda connection: list(auditor.violations(connection))) == []
 
 
 async def test_every_barrier_is_resolved_once_around_its_timeout(database_url: str) -> None:

@@ -22,10 +22,10 @@ from pointsman.services.pipeline.domain.state import (
     SKIPPED_AFTER_FAIL,
     TIMED_OUT,
     UNPROVEN,
+    UNTOUCHED,
     Head,
     OpenBarrier,
     Pipeline,
-    Stage,
 )
 from pointsman.services.pipeline.domain.words import EventName, PipelineStatus, RouteSource, Severity, Verdict
 
@@ -47,11 +47,10 @@ def _started(data: e.PipelineStarted, at: datetime) -> Pipeline:
     graph = shared_graph(data.nodes)
     count = len(data.nodes)
     head = Head(data.settings, graph.digest, marks=PENDING * count, reported="0" * count, created_at=at)
-    stages = {
-        node.stage: Stage(reflection=data.reflections.get(node.stage, ()), returned=data.returned.get(node.stage))
-        for node in data.nodes
-    }
-    pipeline = Pipeline(head, graph, stages)
+    pipeline = Pipeline(head, graph, dict.fromkeys(graph.index, UNTOUCHED))
+    for stage in data.reflections.keys() | data.returned.keys():
+        rounds, returned = data.reflections.get(stage, ()), data.returned.get(stage)
+        pipeline.change_stage(stage, reflection=rounds, returned=returned)
     pipeline.put_marks(data.ready, READY)
     return pipeline
 

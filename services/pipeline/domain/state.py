@@ -86,6 +86,10 @@ class Stage:
     returned: Return | None = None
 
 
+UNTOUCHED = Stage()
+"""A stage to which nothing has happened yet; it has no row of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenBarrier:
     """A barrier that waits: its number in this pipeline, and until when."""

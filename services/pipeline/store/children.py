@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, and_, delete, select
@@ -14,7 +14,7 @@ from pointsman.services.chassis.rows import upsert_rows
 from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.pipeline.domain.dag import Graph, Node
 from pointsman.services.pipeline.domain.machine import stages_seen_by
-from pointsman.services.pipeline.domain.state import Head, Pipeline, Stage
+from pointsman.services.pipeline.domain.state import UNTOUCHED, Head, Pipeline, Stage
 from pointsman.services.pipeline.domain.words import EventName
 from pointsman.services.pipeline.store.tables import PipelineTables
 
@@ -61,19 +61,22 @@ class PipelineChildren:
         whole: dict[str, Pipeline] = {}
         names: set[str] = set()
         for pipeline_id, pipeline in states.items():
-            seen = [stages_seen_by(pipeline.graph, command) for command in commands[pipeline_id]]
-            known = [stages for stages in seen if stages is not None]
-            (some if len(known) == len(seen) else whole)[pipeline_id] = pipeline
-            names.update(*known)
-        if some and names:
-            self._load_stages(connection, self._find_some, some, {"stages": packed(self._database, sorted(names))})
+            pipeline.loaded = dict(pipeline.stages)
+            missing = _missing(pipeline, commands[pipeline_id])
+            if missing is None:
+                whole[pipeline_id] = pipeline
+            elif missing:
+                some[pipeline_id] = pipeline
+                names |= missing
+        if some:
+            self._load_stages(connection, some, names)
         if whole:
-            self._load_stages(connection, self._find_all, whole, {})
+            self._load_stages(connection, whole, None)
 
     def load_whole(self, connection: Connection, pipeline_id: str, pipeline: Pipeline) -> None:
         """Give a pipeline its DAG and all its stages, for reading."""
         self._load_graphs(connection, {pipeline_id: pipeline})
-        self._load_stages(connection, self._find_all, {pipeline_id: pipeline}, {})
+        self._load_stages(connection, {pipeline_id: pipeline}, None)
 
     def save(self, connection: Connection, changes: Sequence[Change[Pipeline]]) -> None:
         """Write new shapes, changed stages, and drop the reports of what was cleaned up."""
@@ -89,7 +92,7 @@ class PipelineChildren:
             stages += [
                 {"entity_id": change.entity_id, "stage": name, "body": to_text(stage)}
                 for name, stage in pipeline.stages.items()
-                if pipeline.loaded.get(name) is not stage
+                if pipeline.loaded.get(name, UNTOUCHED) is not stage
             ]
             if any(event.name == EventName.PIPELINE_CLEANED for event in change.events):
                 cleaned.append(change.entity_id)
@@ -130,13 +133,31 @@ class PipelineChildren:
             while len(self._graphs) > REMEMBERED_GRAPHS:
                 self._graphs.popitem(last=False)
 
-    def _load_stages(
-        self, connection: Connection, find: Prepared, pipelines: Mapping[str, Pipeline], more: Mapping[str, Any]
-    ) -> None:
-        rows: Iterable[tuple[str, str, str]] = find.fetch(
-            connection, {"entities": packed(self._database, sorted(pipelines)), **more}
-        )
+    def _load_stages(self, connection: Connection, pipelines: Mapping[str, Pipeline], names: set[str] | None) -> None:
+        """Load the stages of these names, or all of them, where they are not known; one without a row is untouched."""
+        entities = packed(self._database, sorted(pipelines))
+        if names is None:
+            rows = self._find_all.fetch(connection, {"entities": entities})
+        else:
+            stages = packed(self._database, sorted(names))
+            rows = self._find_some.fetch(connection, {"entities": entities, "stages": stages})
+        bodies: dict[str, dict[str, str]] = {}
         for pipeline_id, name, body in rows:
-            stage = from_text(body, Stage)
-            pipelines[pipeline_id].stages[name] = stage
-            pipelines[pipeline_id].loaded[name] = stage
+            bodies.setdefault(pipeline_id, {})[name] = body
+        for pipeline_id, pipeline in pipelines.items():
+            known = bodies.get(pipeline_id, {})
+            wanted = pipeline.graph.index.keys() if names is None else names & pipeline.graph.index.keys()
+            for name in wanted - pipeline.stages.keys():
+                stage = from_text(known[name], Stage) if name in known else UNTOUCHED
+                pipeline.stages[name] = pipeline.loaded[name] = stage
+
+
+def _missing(pipeline: Pipeline, commands: Sequence[Any]) -> set[str] | None:
+    """The stages that commands see and that nobody has loaded yet; None means all of them."""
+    seen: set[str] = set()
+    for command in commands:
+        stages = stages_seen_by(pipeline.graph, command)
+        if stages is None:
+            return None if len(pipeline.stages) < len(pipeline.graph.nodes) else set()
+        seen |= stages
+    return seen - pipeline.stages.keys()
