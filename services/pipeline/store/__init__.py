@@ -120,7 +120,8 @@ class PipelineStore:
         before = await self._first_answer(caller, None)
         if before is not None:
             return before
-        ended_before = self.store.database.clock.now() - timedelta(seconds=older_than_seconds)
+        now = self.store.database.clock.now()
+        ended_before = now - timedelta(seconds=min(older_than_seconds, now.timestamp()))
         found = await self._ended(caller.project, ended_before)
         for pipeline_id in found:
             step = replace(caller, request_id=f"{ENGINE_REQUESTS}clean-up:{caller.request_id}:{pipeline_id}")
