@@ -20,6 +20,7 @@ from pointsman.services.chassis.access import Access, Needed, needed_by, server_
 from pointsman.services.chassis.auth import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, status_of
+from pointsman.services.chassis.front import URGENT, Front, Place, overloaded
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.chassis.ingress import Malformed, deserializer, terms_of, validate
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
@@ -71,8 +72,14 @@ class Server:
 
     def add(self, descriptor: ServiceDescriptor, servicer: object) -> None:
         """Serve every RPC of a service; those that the servicer lacks answer UNIMPLEMENTED."""
-        handlers = {method.name: self._handler(descriptor, method, servicer) for method in descriptor.methods}
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(descriptor.full_name, handlers),))
+        methods = {method.name: method for method in descriptor.methods}
+        handlers = {name: self._handler(descriptor, method, servicer) for name, method in methods.items()}
+        rooms = {name: Place(handlers[name], *self._room_for(method)) for name, method in methods.items()}
+        front = Front({f"/{descriptor.full_name}/{name}": place for name, place in rooms.items()})
+        self._server.add_generic_rpc_handlers((front,))
+        self._server.add_registered_method_handlers(
+            descriptor.full_name, {name: handler for name, handler in handlers.items() if name in URGENT}
+        )
         self._names.append(descriptor.full_name)
 
     def listen(self) -> int:
@@ -239,12 +246,7 @@ class Server:
         if self._draining:
             raise _stopping()
         if len(method.beside) > method.limit:
-            raise Refusal(
-                Reason.OVERLOADED,
-                "too many calls at once; try again",
-                metadata={"limit": str(method.limit)},
-                retry_after_seconds=0.5,
-            )
+            raise overloaded(method.limit)
         metadata = context.invocation_metadata()
         project, traceparent = terms_of(metadata)
         current_traceparent.set(traceparent)

@@ -36,6 +36,11 @@ class Target:
         self.http_port: int = told["http"]
 
     @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
+    @property
     def is_alive(self) -> bool:
         """Whether it is still there."""
         return self._process.poll() is None

@@ -10,23 +10,23 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import grpc
 
-from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.router.v1 import decision_pb2
 from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
 from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.peer import open_channel
 from tests.robustness.abuse.target import Target, target
+from tests.robustness.overload.heartbeats import beating
 from tests.scenarios.planes import WISH, clients
 
 MAX_IN_FLIGHT = 64
 CALM_CALLERS = 16
 CHANNELS = 4
-HEARTBEAT_SECONDS = 0.25
 numbers = count(1)
 
 
@@ -63,13 +63,12 @@ class Tally:
 
 
 class Load:
-    """New work (routing decisions, each a durable command) and the heartbeats of agents."""
+    """New work: routing decisions, each a durable command."""
 
     def __init__(self, address: str) -> None:
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
         self._channels = [grpc.aio.insecure_channel(address, options=options) for _ in range(CHANNELS)]
         self._stubs: list[Any] = [RouterServiceStub(channel) for channel in self._channels]
-        self._agents: Any = clients(self._channels[0]).agents
 
     def decide(self) -> Any:
         """One piece of new work."""
@@ -103,15 +102,6 @@ class Load:
         await asyncio.gather(*tasks)
         return tally
 
-    async def heartbeats(self, stopped: asyncio.Event) -> Tally:
-        """An agent that says now and then that it is alive."""
-        tally = Tally()
-        while not stopped.is_set():
-            request = agent.HeartbeatRequest(request_id=f"beat-{next(numbers)}", agent_id="steady")
-            await tally.take(self._agents.Heartbeat(request, timeout=60))
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-        return tally
-
     async def close(self) -> None:
         """Hang up."""
         for channel in self._channels:
@@ -125,11 +115,9 @@ async def overload(process: Target, seconds: float, times: float) -> dict[str, A
     usual = await load.callers(CALM_CALLERS, min(5.0, seconds))
     full = await load.callers(MAX_IN_FLIGHT, min(5.0, seconds))
     sustainable = full.codes["OK"] / min(5.0, seconds)
-    stopped = asyncio.Event()
-    beating = asyncio.ensure_future(load.heartbeats(stopped))
-    flood = await load.at_rate(sustainable * times, seconds)
-    stopped.set()
-    beats = await beating
+    with beating(process.address) as fared:
+        flood = await load.at_rate(sustainable * times, seconds)
+        beats = await asyncio.to_thread(fared)
     await asyncio.sleep(min(5.0, seconds))
     after = await load.callers(CALM_CALLERS, 2.0)
     await load.close()
@@ -140,8 +128,9 @@ async def overload(process: Target, seconds: float, times: float) -> dict[str, A
         "codes": dict(flood.codes),
         "seen": flood.seen,
         "refused_without_retry_info": flood.without_retry_info,
-        "heartbeats": dict(beats.codes),
-        "heartbeat_p99_ms": beats.p99_ms,
+        "heartbeats": beats["codes"],
+        "heartbeat_p50_ms": round(median(beats["seconds"]) * 1000, 1),
+        "heartbeat_worst_ms": round(beats["seconds"][-1] * 1000, 1),
         "p99_ms_before": usual.p99_ms,
         "p99_ms_after": after.p99_ms,
     }
