@@ -39,12 +39,17 @@ class Recorder:
         self._thread = threading.Thread(target=self._work, name="spans", daemon=True)
         self._thread.start()
 
-    def note(self, noted: Noted) -> None:
-        """Keep it for the next sending; from any thread, never waits."""
+    def has_room(self) -> bool:
+        """Whether one more is kept; the one that need not be made for that counts as dropped."""
         if len(self._noted) < self._limit:
+            return True
+        self._dropped += 1
+        return False
+
+    def note(self, noted: Noted) -> None:
+        """Keep it for the next sending, if there is room; from any thread, never waits."""
+        if self.has_room():
             self._noted.append(noted)
-        else:
-            self._dropped += 1
 
     def close(self) -> None:
         """Send what is there, once, and stop; a collector that does not answer is not waited for long."""

@@ -20,7 +20,7 @@ from pointsman.services.chassis.refusals import Reason, Refusal, not_found
 from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
 from pointsman.services.chassis.statements import Statements
 from pointsman.services.chassis.store import Store
-from pointsman.services.chassis.telemetry import current_traceparent, new_traceparent, step_traceparent
+from pointsman.services.chassis.telemetry import current_step, new_traceparent
 from pointsman.services.chassis.tracing import Commit, tracing
 from pointsman.services.chassis.writer import LostRaceError
 
@@ -35,8 +35,8 @@ class Submission:
     command: Command
     caller: Caller
     acknowledges: Delivery | None = None
-    step: str = ""
-    """The trace context of the transition it led to, where spans are exported."""
+    step: tuple[str, str, int] | None = None
+    """The transition it led to, where spans are exported: its trace, its entity, its seq."""
 
 
 @dataclass(slots=True)
@@ -64,8 +64,8 @@ class Change(Generic[State]):
     """The events of this batch, in order: what the children have to follow."""
     trace: str = ""
     """The trace of its last transition: what never ends has no trace to itself and is found in its caller's."""
-    step: str = ""
-    """The trace context of its last transition, where spans are exported."""
+    step: tuple[str, str, int] | None = None
+    """Its last transition, where spans are exported."""
 
     @property
     def is_new(self) -> bool:
@@ -120,8 +120,8 @@ class Ledger(Generic[State]):
         """Decide the command and commit what it leads to; the answer, the first one if it was asked before."""
         item = Submission(command, caller, acknowledges)
         answer = await self.store.writer.write(self, item)
-        if item.step and not current_traceparent.get():
-            current_traceparent.set(item.step)
+        if item.step is not None:
+            current_step.set(item.step)
         return answer
 
     def load(self, connection: Connection, project: str, entity_id: str) -> State:
@@ -167,11 +167,11 @@ class Ledger(Generic[State]):
             for change in moved:
                 for event in change.events:
                     self._measure(event)
-        if tracing.is_on:
+        if tracing.has_room():
             database = self.store.database
             system, end_us = "postgresql" if database.is_postgresql else "sqlite", to_us(database.clock.now())
             commit = Commit(database.schema, system, commands, len(batch.journal_rows), batch.now_us, end_us)
-            tracing.committed(commit, [one.step for one in moved if one.step])
+            tracing.committed(commit, [one.step for one in moved if one.step is not None])
 
     def _load(self, connection: Connection, batch: "_Batch[State]", items: Sequence[Submission]) -> "_Answered":
         """The batch's entities into memory; which of its requests were answered before, and how."""
@@ -250,7 +250,7 @@ class Ledger(Generic[State]):
         batch.changes[entity_id] = change
         self._fold(batch, change, caller, decision)
         if tracing.is_on and decision.events:
-            item.step = change.step = step_traceparent(change.trace, entity_id, change.version)
+            item.step = change.step = (change.trace, entity_id, change.version)
         batch.answers[_key(item)] = (caller.fingerprint, decision.answer)
         batch.answer_rows.append(_answer_row(item, decision.answer, batch.now_us))
         self._outbox.collect(batch.now_us, change, decision, item)

@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 
 from pointsman.redaction import redact
-from pointsman.services.chassis.telemetry import current_request, current_traceparent
+from pointsman.services.chassis.telemetry import current_request, place_now
 
 OTHERS = ("opentelemetry", "pointsman.otlp")
 """Libraries that log by themselves what an operator has to see."""
@@ -40,7 +40,7 @@ def configure_logs(*, as_json: bool, level: str = "INFO") -> None:
 
 def add_context(_logger: object, _method: str, entry: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Say in which trace and for which run this happens."""
-    traceparent = current_traceparent.get()
+    traceparent = place_now()
     if traceparent:
         entry.setdefault("trace_id", traceparent[3:35])
         entry.setdefault("span_id", traceparent[36:52])

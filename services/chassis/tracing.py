@@ -6,7 +6,7 @@ from secrets import token_hex
 from typing import NamedTuple, Protocol
 
 from pointsman.otlp.noted import Kind, Noted, now_ns
-from pointsman.services.chassis.telemetry import current_traceparent
+from pointsman.services.chassis.telemetry import is_traced, place_now, step_traceparent
 
 MAX_LINKS = 31
 FAULTS = frozenset({"INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN"})
@@ -15,6 +15,9 @@ FAULTS = frozenset({"INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENT
 
 class Recorder(Protocol):
     """Keeps spans and sends them, without making anybody wait."""
+
+    def has_room(self) -> bool:
+        """Whether it keeps one more; the one that is not noted for that counts as dropped."""
 
     def note(self, noted: Noted) -> None:
         """Keep it for the next sending."""
@@ -62,18 +65,23 @@ class Tracing:
         """An id that no other process has, without asking the system for chance each time."""
         return f"{self._prefix}{next(self._numbers) & 0xFFFFFFFF:08x}"
 
+    def has_room(self) -> bool:
+        """Whether one more span is kept just now: what is dropped need not be put together first."""
+        return self._recorder is not None and self._recorder.has_room()
+
     def call_served(self, method: str, code: str, seconds: float) -> None:
         """A call was answered here: below what its caller named, else below the transition that it led to."""
-        self._call(current_traceparent.get(), _service_of(method), method, (code, seconds), is_server=True)
+        if is_traced() and self.has_room():
+            self._call(place_now(), _service_of(method), method, (code, seconds), is_server=True)
 
     def call_made(self, traceparent: str, service: str, method: str, ended: tuple[str, float]) -> None:
         """A call was made from here: below the transition that asked for it."""
-        self._call(traceparent, service, method, ended, is_server=False)
+        if traceparent and self.has_room():
+            self._call(traceparent, service, method, ended, is_server=False)
 
     def _call(self, traceparent: str, service: str, method: str, ended: tuple[str, float], *, is_server: bool) -> None:
         """Calls that belong to no trace have no span; pointsman_rpc_seconds counts them all."""
-        if not traceparent or self._recorder is None:
-            return
+        assert self._recorder is not None
         code, seconds = ended
         end_ns = now_ns()
         name = method.removeprefix("/")
@@ -87,11 +95,11 @@ class Tracing:
             Noted(service, name, kind, traceparent, self._new_span_id(), begin_ns, end_ns, attributes, failed)
         )
 
-    def committed(self, commit: Commit, steps: Sequence[str]) -> None:
+    def committed(self, commit: Commit, steps: Sequence[tuple[str, str, int]]) -> None:
         """A batch is durable: below the first transition it wrote, linked with those of the other entities."""
         if self._recorder is None or not steps:
             return
-        first, *others = steps[: MAX_LINKS + 1]
+        first, *others = [step_traceparent(*step) for step in steps[: MAX_LINKS + 1]]
         attributes: dict[str, str | int] = {
             "db.system.name": commit.system,
             "db.namespace": commit.store,
