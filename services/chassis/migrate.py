@@ -1,19 +1,17 @@
 """Brings a store's tables up to date: forward only, and safe when several replicas start at once."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, column, inspect, select, table, text
 from sqlalchemy.schema import CreateSchema
 
 from pointsman.services.chassis.db import Database
 
 CHASSIS_MIGRATIONS = Path(__file__).parent / "migrations"
 ADVISORY_LOCK = 0x706F696E74
+REVISION = re.compile(r"^(down_)?revision\b[^=\n]*= *[\"'](\w+)[\"']", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +51,8 @@ def migration_states(database: Database, context_migrations: Path | None) -> lis
 
 
 def _state(connection: Connection, line: str, folder: Path) -> MigrationState:
-    current = _current(connection, line)
-    return MigrationState(line, current, _newest(line, folder), _is_ahead(current, _config(line, folder)))
+    current, known = _current(connection, line), _revisions(folder)
+    return MigrationState(line, current, known[-1], current is not None and current not in known)
 
 
 def _lines(context_migrations: Path | None) -> list[tuple[str, Path]]:
@@ -76,37 +74,37 @@ def _lock(connection: Connection) -> None:
 
 
 def _upgrade(connection: Connection, line: str, folder: Path) -> None:
-    config = _config(line, folder)
-    if _is_ahead(_current(connection, line), config):
-        return
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    """Whoever is ahead has only added something: this version serves on beside it."""
+    if not _state(connection, line, folder).is_current:
+        from pointsman.services.chassis.upgrade import upgrade  # noqa: PLC0415 - slow to import
 
-
-def _is_ahead(current: str | None, config: Config) -> bool:
-    """Whether a newer version has migrated already: migrations only add, so this one serves on beside it."""
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    return current is not None and current not in known
+        upgrade(connection, folder, _version_table(line))
 
 
 def _current(connection: Connection, line: str) -> str | None:
-    return MigrationContext.configure(connection, opts={"version_table": _version_table(line)}).get_current_revision()
+    name = _version_table(line)
+    if not inspect(connection).has_table(name):
+        return None
+    found: str | None = connection.execute(select(table(name, column("version_num")).c.version_num)).scalar()
+    return found
 
 
-def _newest(line: str, folder: Path) -> str:
-    head = ScriptDirectory.from_config(_config(line, folder)).get_current_head()
-    if head is None:
-        raise RuntimeError(f"no migrations below {folder}")
-    return head
+def _revisions(folder: Path) -> list[str]:
+    """The revisions of a line, oldest first: each names the one it comes after."""
+    texts = [path.read_text() for path in (folder / "versions").glob("*.py")]
+    after = {before: revision for revision, before in map(_named, texts)}
+    found: list[str] = []
+    while (following := after.get(found[-1] if found else "")) is not None:
+        found.append(following)
+    if not found or len(found) != len(texts):
+        raise RuntimeError(f"no single line of migrations below {folder}")
+    return found
 
 
-def _config(line: str, folder: Path) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(CHASSIS_MIGRATIONS))
-    config.set_main_option("path_separator", "newline")
-    config.set_main_option("version_locations", str(folder / "versions"))
-    config.attributes["version_table"] = _version_table(line)
-    return config
+def _named(script: str) -> tuple[str, str]:
+    """A migration's revision, and the one before it, if any."""
+    names = dict(REVISION.findall(script))
+    return names[""], names.get("down_", "")
 
 
 def _version_table(line: str) -> str:
