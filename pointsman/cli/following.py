@@ -1,9 +1,11 @@
 """Following a run to its end, or to a question that only a person can answer; and what is said then."""
 
 import asyncio
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from pointsman.api.handoff.v1.delivery_pb2 import Delivery
 from pointsman.api.orchestrator.v1.assignment_pb2 import (
@@ -95,7 +97,7 @@ def question_lines(run: Run) -> Iterator[str]:
         yield f"  {subject}"
     for kind in question.takes:
         name = AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower()
-        yield f"  pointsman answer {run.id} {name}"
+        yield f"  {program()} answer {run.id} {name}"
 
 
 def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
@@ -110,4 +112,13 @@ def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
         yield f"  commit  {delivery.accepted_commit}"
     if run.traceparent:
         yield f"  trace   {run.traceparent.split('-')[1]}"
-    yield f"next: pointsman show {run.id} · trace {run.id} · audit {run.id} · deliver {run.id}"
+    yield f"next: {program()} show {run.id} · trace {run.id} · audit {run.id} · deliver {run.id}"
+
+
+def program() -> str:
+    """How this program is called from here: by its name or, where that is not on the path, by its place."""
+    beside = Path(sys.executable).with_name("pointsman")
+    if shutil.which("pointsman") is not None or not beside.exists():
+        return "pointsman"
+    here = Path.cwd()
+    return str(beside.relative_to(here) if beside.is_relative_to(here) else beside)

@@ -1,6 +1,8 @@
 """What commands say and understand, without a control plane."""
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     Run,
 )
 from pointsman.cli.audit import findings
-from pointsman.cli.following import exit_code, question_lines
+from pointsman.cli.following import exit_code, program, question_lines
 from pointsman.cli.run import _arguments, parse_budget
 from pointsman.cli.telling import told
 from pointsman.cli.views import working_lines
@@ -132,8 +134,8 @@ def test_a_question_is_shown_with_the_commands_that_answer_it() -> None:
         question=Question(text="Is it accepted?", takes=[ANSWER_KIND_ACCEPT, ANSWER_KIND_REJECT], subjects=["T1"]),
     )
     lines = list(question_lines(run))
-    assert "  pointsman answer r1 accept" in lines
-    assert "  pointsman answer r1 reject" in lines
+    assert f"  {program()} answer r1 accept" in lines
+    assert f"  {program()} answer r1 reject" in lines
 
 
 def test_a_rejection_is_told_with_its_reason() -> None:
@@ -143,3 +145,17 @@ def test_a_rejection_is_told_with_its_reason() -> None:
 
 def test_most_facts_are_not_worth_telling() -> None:
     assert list(told(row(3, "peer_called", "A", "A", call_id="c1"))) == []
+
+
+def test_the_program_is_called_as_it_can_be_called_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / ".venv" / "bin"
+    place.mkdir(parents=True)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(place / "python"))
+    assert program() == "pointsman"
+    (place / "pointsman").touch(mode=0o755)
+    assert program() == str(place / "pointsman")
+    monkeypatch.chdir(tmp_path)
+    assert program() == ".venv/bin/pointsman"
+    monkeypatch.setenv("PATH", str(place))
+    assert program() == "pointsman"
