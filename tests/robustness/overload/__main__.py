@@ -27,6 +27,8 @@ from tests.scenarios.planes import WISH, clients
 MAX_IN_FLIGHT = 64
 CALM_CALLERS = 16
 CHANNELS = 4
+CROWD = 250
+"""So many watchers come at once; the next ones when the server has begun to send to these."""
 numbers = count(1)
 
 
@@ -142,7 +144,12 @@ async def stalled_watchers(process: Target, amount: int) -> dict[str, Any]:
         here = clients(channel)
         run = await here.submit(WISH)
         before = process.resident_bytes
-        watching = [here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id)) for _ in range(amount)]
+        watching: list[Any] = []
+        while len(watching) < amount:
+            crowd = min(CROWD, amount - len(watching))
+            coming = [here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id)) for _ in range(crowd)]
+            await asyncio.gather(*(call.initial_metadata() for call in coming))
+            watching += coming
         for _ in range(3):
             await here.submit(WISH)
             await asyncio.sleep(1.0)
