@@ -86,6 +86,8 @@ class LanguageRules:
     prose: str
     thanks: str
     declined: str
+    solved: str
+    turn: str
     approval: str
     fault: str
     wish: str

@@ -143,7 +143,7 @@ def _is_question(sentence: Sentence, start: int) -> bool:
         return not flag & VERB
     if first not in _AUXILIARIES or len(words) < start + 3 or (start and sentence.flags[start - 1] & SUBJECT):
         return False
-    return not following & _NO_SUBJECT
+    return words[start + 1] != "be" and not following & _NO_SUBJECT  # would be nice if …: it is left out
 
 
 def belongs_to_talk(sentence: Sentence) -> bool:

@@ -17,7 +17,7 @@ OPENER = "opener"
 STARTER = "starter"
 """A verb of doing at the very beginning: what follows is no question, unless it is marked as one."""
 _QUESTION_MARK = re.compile("[?？¿]")
-_SPOKEN = frozenset({"do", "make", "tell", "fault", "thanks", "polite"})
+_SPOKEN = frozenset({"do", "make", "tell", "fault", "thanks", "polite", "approval"})
 """Classes of which one has to match, where a single short word is all that speaks for a language."""
 _LETTERS = {
     "han": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+"),
@@ -139,9 +139,12 @@ def detect_language(languages: Languages, text: str, words: set[str]) -> Languag
         return None
     scores = [len(telling & language.stopwords) for language in languages.latin]
     best = max(scores)
-    if best <= len(words & languages.english):
-        return None
-    candidates = [language for language, score in zip(languages.latin, scores, strict=True) if score == best]
+    english = words & languages.english
+    candidates = [
+        language
+        for language, score in zip(languages.latin, scores, strict=True)
+        if score == best > len(english - language.stopwords)
+    ]
     if text.isascii() and len(telling) == 1 and len(min(telling)) < _TELLING_LETTERS:
         candidates = [language for language in candidates if not _SPOKEN.isdisjoint(language.classes.matching(text))]
     return _most_alike(candidates, plain(text)) if len(candidates) > 1 else next(iter(candidates), None)
@@ -203,6 +206,7 @@ def _first_row(hits: frozenset[str], prose: bool) -> str:
     asking = "question" in hits and "polite" not in hits
     rows = (
         ("declined", "declined" in hits and not hits & {"question", "fault", "wish"}),
+        ("declined", "solved" in hits and not hits & {"question", "wish", "turn"}),
         ("approval", "approval" in hits and not asking),
         ("fault", "fault" in hits and not asking and not prose),
         ("question", asking),

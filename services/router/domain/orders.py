@@ -59,6 +59,8 @@ _NOUNS_OF = frozenset(
         "default",
     }
 )
+_NEGATIONS = frozenset({"don't", "dont", "not", "never"})
+_PLEAS = frozenset({"please", "pls", "plz"})
 _PARTICLES = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
 _VERB_ENDINGS = ("ize", "ise", "ify")
 _OBJECT_START = DETERMINER | WORK
@@ -119,11 +121,18 @@ def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Or
     if words[at + 1] not in _PARTNERS or not _opens_clause(sentence, start, at):
         return None
     able = 3 if words[at + 2 : at + 5] == ["be", "able", "to"] else 0
-    verb = _skip_fillers(sentence, at + 2 + able)
+    order = _asked_order(english, sentence, _skip_fillers(sentence, at + 2 + able))
+    return None if order is not None and words[at + 1] == "we" and not order[WORKS] else order
+
+
+def _asked_order(english: English, sentence: Sentence, verb: int) -> Order | None:
+    """What somebody is asked to do: try it, have a (quick) look, or what the verb says."""
+    words = sentence.words
     if words[verb - 1] == "try" and words[verb] in KNOWN_THINGS | _ANY_THINGS:
         return "try", CHANGE, verb - 1, True
-    order = _order_at(english, sentence, verb, _REQUESTED)
-    return None if order is not None and words[at + 1] == "we" and not order[WORKS] else order
+    if words[verb + 1 : verb + 2] == ["a"] and "look" in words[verb + 2 : verb + 4]:
+        return _make_order(english, sentence, words.index("look", verb))
+    return _order_at(english, sentence, verb, _REQUESTED)
 
 
 def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
@@ -192,7 +201,7 @@ def _after_duty(words: list[str]) -> int:
     """Where the verb stands in: you need to …, your task is to …, you must …; past the end without a duty."""
     for at, word in enumerate(words[:-1]):
         if word == "to" and at and words[at - 1] in ("need", "is", "have", "tasked", "want"):
-            return at + 1
+            return len(words) if at > 1 and words[at - 2] in _NEGATIONS else at + 1
         if word in ("must", "should") and at:
             return at + 1
     return len(words)
@@ -277,7 +286,12 @@ def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) 
         return _make_order(english, sentence, at)
     if following in _PARTICLES and at + 2 < len(words):
         following = words[at + 2]
-    if flag == 0 and _looks_like_verb(words[at], following) and "declined" not in hits_in(english, sentence):
+    asked = at and words[at - 1] in _PLEAS
+    if (
+        flag == 0
+        and _looks_like_verb(words[at], "it" if asked else following)
+        and "declined" not in hits_in(english, sentence)
+    ):
         return words[at], CHANGE, at, is_work(english, sentence, at, CHANGE)
     return None
 

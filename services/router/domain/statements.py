@@ -29,8 +29,12 @@ _PERSONAL = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're"
 _MODALS = frozenset({"should", "could", "must"})
 _SUGGESTING = frozenset({*_MODALS, "to"}).__contains__
 _DUTIES = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
-_FINITE = words_of("is are was were be been am has have had will would i we he she they you i'm it's that's")
+_FEELINGS = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores", "hopes", "believes"})
+_FINITE = _FEELINGS | words_of(
+    "is are was were be been am has have had will would i we he she they you i'm it's that's"
+)
 _POINTERS = frozenset({"the", "this", "our", "that", "these", "those"})
+_DENIALS = frozenset({"no", "nope", "nah"})
 _OPTIONS = frozenset("123456789abcde")
 _LIMITS = frozenset({"only", "without", "except", "rather"})
 _DOING = CHANGE | TOOL | MAKE
@@ -123,9 +127,10 @@ def _has_compound_name(english: English, source: str) -> bool:
 
 
 def _is_part_at_hand(sentence: Sentence) -> bool:
-    """A phrase without a verb that points at a part of the work."""
+    """A phrase without a verb that points at a part of the work, also to correct: no, the other button."""
     words, flags = sentence.words, sentence.flags
-    if flags[0] & LEAD or not _FINITE.isdisjoint(words):
+    corrects = words[0] in _DENIALS and words[1:2] == [","]
+    if (flags[0] & LEAD and not corrects) or not _FINITE.isdisjoint(words):
         return False
     return any(
         word in _POINTERS and any(flag & WORK for flag in flags[at + 1 : at + 4]) for at, word in enumerate(words[:-1])
@@ -135,6 +140,8 @@ def _is_part_at_hand(sentence: Sentence) -> bool:
 def _is_behaviour(sentence: Sentence, hits: frozenset[str]) -> bool:
     """Some part of the work does something, or something is done to it: said without need, that is a complaint."""
     flags = sentence.flags
+    if not _FEELINGS.isdisjoint(sentence.words):
+        return False
     if sentence.words[0] == "the" and "circumstance" in hits:
         return len(flags) > 2 and bool(flags[1] & WORK and flags[2] & THIRD)
     if flags[0] & (SUBJECT | THIRD | FUNCTION):

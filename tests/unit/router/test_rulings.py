@@ -211,3 +211,69 @@ def test_bulk_words_count_when_they_govern_what_is_changed() -> None:
 def test_what_is_named_or_complained_about_in_other_ways_is_heard(text: str, mode: Mode, rule: str) -> None:
     found = decide(text)
     assert (found.mode, found.rules[0]) == (mode, rule)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "teile diese Klasse in zwei Dateien auf",
+        "lagere den Zugriff in ein eigenes Modul aus",
+        "sépare cette classe en deux fichiers",
+        "regroupe les constantes dans un module",
+        "divide este módulo en dos archivos",
+        "separe esta classe em dois arquivos",
+        "dividi questa classe in due file",
+        "раздели этот класс на два файла",
+        "이 클래스를 두 파일로 나눠줘",
+        "将校验逻辑抽取到单独的函数里",
+        "共通処理を関数に切り出してください",
+    ],
+)
+def test_orders_to_restructure_are_heard_in_every_language_also_with_separable_verbs(text: str) -> None:
+    assert decide(text).mode is ACTION
+
+
+@pytest.mark.parametrize(
+    ("text", "turned"),
+    [
+        ("Ich habe den Fehler gestern behoben", "Ich habe den Fehler gestern behoben, aber er ist wieder da"),
+        ("j'ai déjà corrigé le problème hier", "j'ai déjà corrigé le problème mais l'erreur revient"),
+        ("ya arreglé el error", "ya arreglé el error pero sigue sin funcionar"),
+        ("já corrigi o erro", "já corrigi o erro mas ainda não funciona"),
+        ("ho già risolto il problema", "ho già risolto il problema ma l'errore torna ancora"),
+        ("я уже исправил ошибку", "я уже исправил ошибку, но она снова есть"),
+        ("이미 버그를 고쳤어요", "이미 버그를 고쳤지만 아직 오류가 발생합니다"),
+        ("这个错误已经修好了", "这个错误已经修好了，但是还是报错"),
+        ("バグは昨日もう直しました", "バグは昨日もう直しましたが、まだエラーが出ます"),
+    ],
+)
+def test_a_fault_that_the_writer_has_repaired_asks_for_nothing_unless_it_is_still_there(text: str, turned: str) -> None:
+    assert (decide(text).mode, decide(turned).mode) == (ANSWER, ACTION)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("would be really handy if the report had totals", "order.wish"),
+        ("less space between the rows", "order.wish"),
+        ("no mail is sent when an order is cancelled", "order.fault_report"),
+        ("please dig deeper", "order.verb"),
+        ("no, the other button", "order.names_code"),
+        ("could you have a quick look at the failing pipeline?", "order.verb"),
+        ("have another go at it", "order.approval"),
+        ("what is wrong with my code: foo bar", "reference.at_hand"),
+        ("ja, genau so", "de.approval"),
+    ],
+)
+def test_wishes_corrections_and_what_does_not_happen_are_heard_without_a_listed_verb(text: str, rule: str) -> None:
+    assert (decide(text).mode, decide(text).rules[0]) == (ACTION, rule)
+
+
+@pytest.mark.parametrize("text", ["you don't have to fix that", "my boss likes the new dashboard"])
+def test_what_nobody_has_to_do_and_what_somebody_likes_is_talk(text: str) -> None:
+    assert decide(text).mode is ANSWER
+
+
+def test_code_is_translated_by_work_and_prose_by_an_answer() -> None:
+    assert decide("translate this function to Rust").mode is ACTION
+    assert decide("translate this sentence into French").mode is ANSWER
