@@ -6,9 +6,11 @@ import pytest
 
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.store import children
 from pointsman.services.orchestrator.store.exchange import Limits
 from tests.contract.orchestrators import caller, orchestrator, report, researching, take
 from tests.helpers.clock import FakeClock
+from tests.helpers.counters import held
 
 POLLERS = 64
 ASSIGNMENTS = 5000
@@ -183,3 +185,24 @@ async def test_projects_are_served_in_turn_within_the_overall_limit(database_url
         taken = await asyncio.gather(*(take(store, "agent", 9, project=project) for project in ("a", "b")))
         assert sum(len(held) for held in taken) == 4
         assert {len(held) for held in taken} in ({2}, {4, 0})
+
+
+async def test_a_poll_that_is_over_while_the_database_stands_still_is_not_looked_at_all_the_time(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with orchestrator(database_url) as store:
+        looks: list[float] = []
+        patience = store.exchange._patience
+
+        def counted() -> float:
+            looks.append(patience())
+            return looks[-1]
+
+        monkeypatch.setattr(store.exchange, "_patience", counted)
+        async with held(store.store):
+            over = asyncio.create_task(take(store, "agent", wait_seconds=0.01))
+            await asyncio.sleep(0.05)
+            store.store.announce({children.ASSIGNMENTS})
+            await asyncio.sleep(0.6)
+            assert 0 < len(looks) < 20, "it was looked at two hundred times a second"
+        assert await over == []

@@ -18,6 +18,7 @@ from pointsman.services.orchestrator.domain.words import Capability, Purpose
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
 from pointsman.services.orchestrator.store.queue import Kind, Queue
 
+LEAST_SECONDS, ASKED_SECONDS = 0.005, 0.1
 SAFETY_SECONDS = 1.0
 SCANS = (1, 8, 64, 512)
 """How many times as much as is wanted is looked at: just that, and more only where some of it fits nobody."""
@@ -133,11 +134,12 @@ class Exchange:
             task.add_done_callback(self._passes.discard)
 
     def _patience(self) -> float:
-        """How long until somebody's wait is over, or it is time to look anyway."""
+        """How long until somebody's wait is over, or it is time to look anyway; no hurry while a pass is asked for."""
         now = asyncio.get_running_loop().time()
+        least = LEAST_SECONDS if self._matching is None else ASKED_SECONDS
         with self._changing:
             soonest = min((waiter.deadline - now for waiter in self._waiting), default=SAFETY_SECONDS)
-        return max(0.005, min(soonest, SAFETY_SECONDS))
+        return max(least, min(soonest, SAFETY_SECONDS))
 
     async def _match(self, match: "_Match") -> None:
         """One pass for everybody who waits; each takes part in at least one."""
