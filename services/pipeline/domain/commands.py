@@ -1,7 +1,8 @@
 """What can be asked of a pipeline, and what each answer holds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from pointsman.services.pipeline.domain.context import Delegation
 from pointsman.services.pipeline.domain.dag import Graph
@@ -13,36 +14,32 @@ from pointsman.services.pipeline.domain.state import Settings
 from pointsman.services.pipeline.domain.words import Disposition, PipelineStatus, RiskKind
 
 
-@dataclass(frozen=True, slots=True)
-class AutoDelegate:
+class AutoDelegate(msgspec.Struct, frozen=True):
     """Delegate what becomes ready in the same step: to the agent named for the stage, else to the one."""
 
     agent_id: str
-    agents: dict[str, str] = field(default_factory=dict)
+    agents: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class StartPipeline:
+class StartPipeline(msgspec.Struct, frozen=True):
     """Begin a pipeline."""
 
     entity_id: str
     settings: Settings
     graph: Graph
     nonce_seed: str
-    reflections: dict[str, str] = field(default_factory=dict)
+    reflections: dict[str, str] = msgspec.field(default_factory=dict)
     auto: AutoDelegate | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPipeline:
+class ImportPipeline(msgspec.Struct, frozen=True):
     """Go on with a pipeline from a state file."""
 
     entity_id: str
     imported: PipelineImported
 
 
-@dataclass(frozen=True, slots=True)
-class DelegateStage:
+class DelegateStage(msgspec.Struct, frozen=True):
     """Give a stage to an agent."""
 
     entity_id: str
@@ -52,16 +49,14 @@ class DelegateStage:
     replace: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NewReport:
+class NewReport(msgspec.Struct, frozen=True):
     """A report whose body is stored already."""
 
     sha256: str
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CompleteStage:
+class CompleteStage(msgspec.Struct, frozen=True):
     """Take the result of a delegation: what the agent may have said, the last first."""
 
     entity_id: str
@@ -73,8 +68,7 @@ class CompleteStage:
     auto: AutoDelegate | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PutContext:
+class PutContext(msgspec.Struct, frozen=True):
     """Attach a report to an active delegation."""
 
     entity_id: str
@@ -83,8 +77,7 @@ class PutContext:
     report: NewReport
 
 
-@dataclass(frozen=True, slots=True)
-class SkipStage:
+class SkipStage(msgspec.Struct, frozen=True):
     """Let a stage be skipped."""
 
     entity_id: str
@@ -92,8 +85,7 @@ class SkipStage:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RestartFrom:
+class RestartFrom(msgspec.Struct, frozen=True):
     """Run a stage and all after it again."""
 
     entity_id: str
@@ -101,16 +93,14 @@ class RestartFrom:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CancelPipeline:
+class CancelPipeline(msgspec.Struct, frozen=True):
     """End a pipeline."""
 
     entity_id: str
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeOutBarrier:
+class TimeOutBarrier(msgspec.Struct, frozen=True):
     """A barrier's time is over; one that has been resolved or opened anew since then is left alone."""
 
     entity_id: str
@@ -118,16 +108,14 @@ class TimeOutBarrier:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class CleanUp:
+class CleanUp(msgspec.Struct, frozen=True):
     """Remove what an ended pipeline no longer needs, if it ended long enough ago."""
 
     entity_id: str
     older_than_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """Where the pipeline is, and which stages became ready or were delegated."""
 
     status: PipelineStatus
@@ -135,8 +123,7 @@ class Answer:
     pipeline_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionAnswer:
+class CompletionAnswer(msgspec.Struct, frozen=True):
     """Everything that is needed to go on."""
 
     disposition: Disposition

@@ -1,8 +1,10 @@
 """What the result of a stage leads to: on, back, once more, wait, stop, or a person's decision."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
+
+from msgspec.structs import replace
 
 from pointsman.services.chassis.machine import Decision
 from pointsman.services.chassis.refusals import Reason, Refusal, state_forbids
@@ -10,6 +12,7 @@ from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain import events as e
 from pointsman.services.pipeline.domain import reflection
 from pointsman.services.pipeline.domain.context import KIND, context_handle, split_delegation_id
+from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.draft import (
     Draft,
     delegate_ready,
@@ -19,9 +22,9 @@ from pointsman.services.pipeline.domain.draft import (
     require_live,
     views,
 )
-from pointsman.services.pipeline.domain.marker import choose
+from pointsman.services.pipeline.domain.marker import Reported, choose
 from pointsman.services.pipeline.domain.retries import StopDecision, StopReason, should_stop
-from pointsman.services.pipeline.domain.route import EffectiveRoute, Position, Warned, effective_route, enforce
+from pointsman.services.pipeline.domain.route import EffectiveRoute, Position, Warned, enforce, repair
 from pointsman.services.pipeline.domain.state import ACTIVE, FAILED, PENDING, TIMED_OUT, Pipeline, Report, Return, risks
 from pointsman.services.pipeline.domain.words import (
     QUALITY,
@@ -38,12 +41,12 @@ from pointsman.services.pipeline.domain.words import (
 )
 
 CRASH_LIMIT = 3
+REMEMBERED = 256
 
 
 def complete_stage(state: Pipeline, command: c.CompleteStage, now: datetime) -> Decision:
     """Take a result: parse, repair, enforce, remember, and go where it leads."""
-    late = _came_too_late(state, command.delegation_id)
-    stage, number = check_delegation(state, command.entity_id, command.delegation_id, command.agent_id, ended=late)
+    stage, number = check_delegation(state, command, may_be_late=True)
     draft = Draft(state, command.entity_id, now)
     if state.mark(stage) != ACTIVE or state.stages[stage].delegations != number:
         return _ignore(draft, stage, number, command)
@@ -63,25 +66,24 @@ def complete_stage(state: Pipeline, command: c.CompleteStage, now: datetime) -> 
     return draft.decision(answer)
 
 
-def _came_too_late(state: Pipeline, delegation_id: str) -> bool:
-    """Whether the stage's barrier has not waited for it; the pipeline may have ended without it."""
-    stage = split_delegation_id(delegation_id)[0]
-    return stage in state.graph and state.mark(stage) == TIMED_OUT
-
-
 def check_delegation(
-    state: Pipeline, pipeline_id: str, delegation_id: str, agent_id: str, *, ended: bool = False
+    state: Pipeline, command: c.CompleteStage | c.PutContext, *, may_be_late: bool = False
 ) -> tuple[str, int]:
-    """The stage and number of a delegation that was handed out, if it is the agent's own; of an ended pipeline if asked."""
-    if not ended:
-        require_live(state, pipeline_id)
+    """The stage and number of a delegation that was handed out, if it is the agent's own.
+
+    One that may be late is taken also when the pipeline has ended because the stage's barrier has not waited for it.
+    """
+    pipeline_id, delegation_id = command.entity_id, command.delegation_id
     stage, number = split_delegation_id(delegation_id)
-    if stage not in state.graph or not 1 <= number <= state.stages[stage].delegations:
-        status = state.status_of(stage) if stage in state.graph else "UNKNOWN"
+    is_known = stage in state.graph
+    if not (may_be_late and is_known and state.mark(stage) == TIMED_OUT):
+        require_live(state, pipeline_id)
+    if not is_known or not 1 <= number <= state.stages[stage].delegations:
+        status = state.status_of(stage) if is_known else "UNKNOWN"
         text = f"'{delegation_id[:100]}' was never delegated; delegate the stage first"
         raise state_forbids("stage", stage[:64], status, ("ACTIVE",), text)
     current = state.stages[stage]
-    if number == current.delegations and agent_id != current.agent_id:
+    if number == current.delegations and command.agent_id != current.agent_id:
         metadata = {"kind": KIND, "id": pipeline_id, "delegation_id": delegation_id}
         raise Refusal(Reason.NOT_YOUR_DELEGATION, f"{delegation_id} was given to another agent", metadata=metadata)
     return stage, number
@@ -99,19 +101,28 @@ def _ignore(draft: Draft, stage: str, number: int, command: c.CompleteStage) -> 
     return draft.decision(c.CompletionAnswer(Disposition.IGNORED, draft.state.head.status))
 
 
-def position_of(state: Pipeline, stage: str) -> Position:
+def _position(graph: Graph, stage: str, retries: int) -> Position:
     """What the policy has to know of a stage."""
-    node, known = state.graph.node(stage), state.stages[stage]
+    node = graph.node(stage)
     return Position(
         kind=node.kind,
         has_next=bool(node.next),
-        returns_to=state.graph.return_target(stage),
+        returns_to=graph.return_target(stage),
         on_fail=node.on_fail,
-        has_dev=state.graph.has_dev,
+        has_dev=graph.has_dev,
         barrier=node.barrier,
-        retries=known.retries,
+        retries=retries,
         max_retries=node.max_retries,
     )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _effective_route(said: Reported, graph: Graph, stage: str, retries: int) -> EffectiveRoute:
+    """What counts of what was said by a stage. Agents say the same few things, so the answers are remembered."""
+    position = _position(graph, stage, retries)
+    if said.source is RouteSource.TYPED and said.route is None and position.barrier is not None:
+        said = replace(said, route=RouteTarget.BARRIER)
+    return enforce(repair(said, position.kind), position)
 
 
 class Settling:
@@ -127,14 +138,11 @@ class Settling:
     def settle(self, command: c.CompleteStage) -> tuple[Disposition, EffectiveRoute]:
         """Where the result leads, and the route that counts."""
         state = self._draft.state
-        node = state.graph.node(self._stage)
-        nonce = state.stages[self._stage].nonce if state.head.settings.require_nonce else None
-        said = choose(command.said, nonce)
+        known = state.stages[self._stage]
+        said = choose(command.said, known.nonce if state.head.settings.require_nonce else None)
         if said is None:
             return self._without_route()
-        if said.source is RouteSource.TYPED and said.route is None and node.barrier is not None:
-            said = replace(said, route=RouteTarget.BARRIER)
-        route = effective_route(said, position_of(state, self._stage))
+        route = _effective_route(said, state.graph, self._stage, known.retries)
         return self._by_route(route), route
 
     def _by_route(self, route: EffectiveRoute) -> Disposition:
@@ -180,7 +188,8 @@ class Settling:
         )
 
     def _finish_fallback(self, route: EffectiveRoute) -> tuple[Disposition, EffectiveRoute]:
-        enforced = enforce(route, position_of(self._draft.state, self._stage))
+        state = self._draft.state
+        enforced = enforce(route, _position(state.graph, self._stage, state.stages[self._stage].retries))
         return self._by_route(enforced), enforced
 
     def _finished(self, route: EffectiveRoute, ready: tuple[str, ...] = ()) -> None:

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field, not_found
 from pointsman.services.pipeline.domain.dag import MERGED
@@ -21,8 +22,7 @@ _EMPTY = {str: '""', tuple: "[]", dict: "{}", type(None): "null"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True)
-class Delegation:
+class Delegation(msgspec.Struct, frozen=True):
     """A stage as it is, or may be, given to an agent."""
 
     stage: str

@@ -58,7 +58,7 @@ def _start(command: c.StartPipeline, now: datetime) -> Decision:
     }
     draft = Draft(None, command.entity_id, now)
     returned = _readers(command, tuple(reflections))
-    draft.emit(
+    draft.begin(
         EventName.PIPELINE_STARTED,
         e.PipelineStarted(command.settings, graph.nodes, ready, reflections, returned),
     )
@@ -80,7 +80,7 @@ def _readers(command: c.StartPipeline, reflected: tuple[str, ...]) -> dict[str, 
 
 def _import(command: c.ImportPipeline, now: datetime) -> Decision:
     draft = Draft(None, command.entity_id, now)
-    draft.emit(EventName.PIPELINE_IMPORTED, command.imported)
+    draft.begin(EventName.PIPELINE_IMPORTED, command.imported)
     for group, barrier in command.imported.barriers.items():
         due_at = barrier.due_at or now
         draft.set_timer(SetTimer(barrier_timer(group), due_at, BarrierDue(group, barrier.number)))
@@ -108,7 +108,7 @@ def _delegate(state: Pipeline, command: c.DelegateStage, now: datetime) -> Decis
 
 
 def _put_context(state: Pipeline, command: c.PutContext, now: datetime) -> Decision:
-    stage, number = check_delegation(state, command.entity_id, command.delegation_id, command.agent_id)
+    stage, number = check_delegation(state, command)
     if state.mark(stage) != ACTIVE or state.stages[stage].delegations != number:
         status = state.status_of(stage)
         raise state_forbids("stage", stage, status, ("ACTIVE",), f"{command.delegation_id} is no longer active")

@@ -11,7 +11,7 @@ from pointsman.services.chassis.refusals import Reason, Refusal, state_forbids
 from pointsman.services.pipeline.domain import events as e
 from pointsman.services.pipeline.domain.commands import AutoDelegate
 from pointsman.services.pipeline.domain.context import KIND, Delegation, view
-from pointsman.services.pipeline.domain.fold import folded
+from pointsman.services.pipeline.domain.fold import FOLDS, begun
 from pointsman.services.pipeline.domain.state import ACTIVE, PENDING, READY, Pipeline
 from pointsman.services.pipeline.domain.words import LIVE, EventName, PipelineStatus
 
@@ -35,7 +35,6 @@ class Draft:
     """The pipeline with every event so far."""
 
     def __init__(self, state: Pipeline | None, pipeline_id: str, now: datetime) -> None:
-        self._begun = state is not None
         if state is not None:
             self.state = state.copy()
         self.pipeline_id = pipeline_id
@@ -43,15 +42,19 @@ class Draft:
         self._events: list[Event] = []
         self._timers: dict[str, SetTimer | CancelTimer] = {}
 
+    def begin(self, name: EventName, data: Any) -> None:
+        """Add the first event of a pipeline."""
+        self.state = begun(name, data, self.now)
+        self._events.append(Event(name, "", self.state.head.status, data))
+
     def emit(self, name: EventName, data: Any) -> None:
         """Add an event and fold it."""
-        before = self.state if self._begun else None
-        source, barriers = (before.head.status, before.head.barriers) if before else ("", {})
-        state = self.state = folded(before, name, data, self.now)
-        self._begun = True
-        self._events.append(Event(name, source, state.head.status, data))
-        if state.head.barriers is not barriers:
-            for group in barriers.keys() - state.head.barriers.keys():
+        head = self.state.head
+        source, barriers = head.status, head.barriers
+        FOLDS[name](self.state, data, self.now)
+        self._events.append(Event(name, source, head.status, data))
+        if head.barriers is not barriers:
+            for group in barriers.keys() - head.barriers.keys():
                 self.forget_timer(barrier_timer(group))
 
     def set_timer(self, timer: SetTimer) -> None:

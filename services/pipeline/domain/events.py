@@ -1,8 +1,9 @@
 """The payloads of a pipeline's events: every fact that the state is folded from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from pointsman.services.pipeline.domain.dag import Node
 from pointsman.services.pipeline.domain.route import EffectiveRoute, Warned
@@ -10,21 +11,19 @@ from pointsman.services.pipeline.domain.state import OpenBarrier, Return, Settin
 from pointsman.services.pipeline.domain.words import EventName, PipelineStatus, Severity, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineStarted:
+class PipelineStarted(msgspec.Struct, frozen=True):
     """A pipeline begins."""
 
     settings: Settings
     nodes: tuple[Node, ...]
     ready: tuple[str, ...]
-    reflections: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    reflections: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     """What earlier attempts taught, by stage."""
-    returned: dict[str, Return] = field(default_factory=dict)
+    returned: dict[str, Return] = msgspec.field(default_factory=dict)
     """Which stages should read it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineImported:
+class PipelineImported(msgspec.Struct, frozen=True):
     """A pipeline goes on from a state file."""
 
     settings: Settings
@@ -34,11 +33,10 @@ class PipelineImported:
     stages: dict[str, Stage]
     status: PipelineStatus
     returns: tuple[str, ...] = ()
-    barriers: dict[str, OpenBarrier] = field(default_factory=dict)
+    barriers: dict[str, OpenBarrier] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class StageDelegated:
+class StageDelegated(msgspec.Struct, frozen=True):
     """A stage is given to an agent."""
 
     stage: str
@@ -47,8 +45,7 @@ class StageDelegated:
     nonce: str
 
 
-@dataclass(frozen=True, slots=True)
-class StageFinished:
+class StageFinished(msgspec.Struct, frozen=True):
     """An agent's verdict counts: the stage is completed or failed, and others may become ready."""
 
     stage: str
@@ -57,8 +54,7 @@ class StageFinished:
     ready: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StageRetry:
+class StageRetry(msgspec.Struct, frozen=True):
     """The pipeline goes back to a stage, or has an agent try again."""
 
     stage: str
@@ -69,8 +65,7 @@ class StageRetry:
     """The failing stages whose retries this uses up."""
 
 
-@dataclass(frozen=True, slots=True)
-class StageSkipped:
+class StageSkipped(msgspec.Struct, frozen=True):
     """A person lets a stage be skipped."""
 
     stage: str
@@ -78,16 +73,14 @@ class StageSkipped:
     ready: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StageEscalated:
+class StageEscalated(msgspec.Struct, frozen=True):
     """A stage may not go on by itself."""
 
     stage: str
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class StageRestarted:
+class StageRestarted(msgspec.Struct, frozen=True):
     """A person has a stage and all after it run again."""
 
     stage: str
@@ -95,39 +88,34 @@ class StageRestarted:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class RouteFallback:
+class RouteFallback(msgspec.Struct, frozen=True):
     """An agent answered without a route."""
 
     stage: str
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class RouteCorrected:
+class RouteCorrected(msgspec.Struct, frozen=True):
     """A route was repaired or overruled."""
 
     stage: str
     warnings: tuple[Warned, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RetryExhausted:
+class RetryExhausted(msgspec.Struct, frozen=True):
     """Failing stages have no retries left."""
 
     stages: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConvergenceStall:
+class ConvergenceStall(msgspec.Struct, frozen=True):
     """Two rounds in a row failed alike."""
 
     stage: str
     severity: Severity
 
 
-@dataclass(frozen=True, slots=True)
-class ReflectionWritten:
+class ReflectionWritten(msgspec.Struct, frozen=True):
     """A failed round is remembered."""
 
     stage: str
@@ -135,8 +123,7 @@ class ReflectionWritten:
     section: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContextPut:
+class ContextPut(msgspec.Struct, frozen=True):
     """A stage left a report; its body is kept beside the journal, under its digest."""
 
     stage: str
@@ -145,8 +132,7 @@ class ContextPut:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class BarrierCreated:
+class BarrierCreated(msgspec.Struct, frozen=True):
     """Several stages will go on together."""
 
     group: str
@@ -155,8 +141,7 @@ class BarrierCreated:
     due_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class BarrierWaiting:
+class BarrierWaiting(msgspec.Struct, frozen=True):
     """A member arrived, others have not."""
 
     group: str
@@ -165,8 +150,7 @@ class BarrierWaiting:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class BarrierResolved:
+class BarrierResolved(msgspec.Struct, frozen=True):
     """A barrier is over, once: the worst verdict of its members wins."""
 
     group: str
@@ -177,8 +161,7 @@ class BarrierResolved:
     ready: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BarrierTimedOut:
+class BarrierTimedOut(msgspec.Struct, frozen=True):
     """A barrier does not wait any longer for these."""
 
     group: str
@@ -186,16 +169,14 @@ class BarrierTimedOut:
     absent: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentCrash:
+class AgentCrash(msgspec.Struct, frozen=True):
     """An agent answered without a route once too often."""
 
     stage: str
     crashes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionIgnored:
+class CompletionIgnored(msgspec.Struct, frozen=True):
     """A result came for a delegation that no longer counts."""
 
     stage: str
@@ -204,16 +185,14 @@ class CompletionIgnored:
     verdict: str
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineEnded:
+class PipelineEnded(msgspec.Struct, frozen=True):
     """Nothing more happens; an ABORT names its stage."""
 
     reason: str = ""
     stage: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCleaned:
+class PipelineCleaned(msgspec.Struct, frozen=True):
     """Reports, reflections and barriers were removed."""
 
 

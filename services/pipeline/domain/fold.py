@@ -1,9 +1,10 @@
 """How each event changes a pipeline: the only place where one changes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from pointsman.services.chassis.machine import Event
 from pointsman.services.pipeline.domain import events as e
@@ -32,15 +33,15 @@ from pointsman.services.pipeline.domain.words import EventName, PipelineStatus, 
 
 def apply(state: Pipeline | None, event: Event, at: datetime) -> Pipeline:
     """Fold one event into the pipeline."""
-    return folded(state, event.name, event.data, at)
-
-
-def folded(state: Pipeline | None, name: str, data: Any, at: datetime) -> Pipeline:
-    """The pipeline after one event, of which only name and payload count."""
     if state is None:
-        return _started(data, at) if name == EventName.PIPELINE_STARTED else _imported(data, at)
-    _FOLDS[name](state, data, at)
+        return begun(event.name, event.data, at)
+    FOLDS[event.name](state, event.data, at)
     return state
+
+
+def begun(name: str, data: Any, at: datetime) -> Pipeline:
+    """The pipeline after its first event."""
+    return _started(data, at) if name == EventName.PIPELINE_STARTED else _imported(data, at)
 
 
 def _started(data: e.PipelineStarted, at: datetime) -> Pipeline:
@@ -73,7 +74,8 @@ def _delegated(pipeline: Pipeline, data: e.StageDelegated, at: datetime) -> None
     if pipeline.has_report(data.stage):
         pipeline.put_reported([data.stage], reported=False)
     pipeline.put_marks([data.stage], ACTIVE)
-    pipeline.head.returns = tuple(stage for stage in pipeline.head.returns if stage != data.stage)
+    if pipeline.head.returns:
+        pipeline.head.returns = tuple(stage for stage in pipeline.head.returns if stage != data.stage)
 
 
 def _completed(pipeline: Pipeline, data: e.StageFinished, _at: datetime) -> None:
@@ -202,7 +204,7 @@ def _nothing(_pipeline: Pipeline, _data: Any, _at: datetime) -> None:
     """The timeline keeps it; the state is the same."""
 
 
-_FOLDS: Mapping[str, Callable[[Pipeline, Any, datetime], None]] = {
+FOLDS: Mapping[str, Callable[[Pipeline, Any, datetime], None]] = {
     EventName.STAGE_DELEGATED: _delegated,
     EventName.STAGE_COMPLETED: _completed,
     EventName.STAGE_FAILED: _failed,

@@ -1,6 +1,7 @@
 """The machine of a pipeline: what the chassis runs, which transitions exist, and what each command has to see."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pointsman.services.chassis.machine import Machine
@@ -15,6 +16,7 @@ from pointsman.services.pipeline.domain.state import Pipeline
 from pointsman.services.pipeline.domain.words import LIVE, EventName, PipelineStatus
 
 VERSION = 1
+REMEMBERED = 1024
 
 _ACTIVE, _ESCALATED = PipelineStatus.ACTIVE, PipelineStatus.ESCALATED
 _STAY = frozenset({(_ACTIVE, _ACTIVE), (_ESCALATED, _ESCALATED)})
@@ -68,22 +70,24 @@ MACHINE: Machine[Pipeline] = Machine(
 
 def stages_seen_by(graph: Graph, command: Any) -> frozenset[str] | None:
     """The stages whose details a command reads or changes; None means all of them."""
+    if isinstance(command, c.CompleteStage | c.PutContext):
+        return _around(graph, (split_delegation_id(command.delegation_id)[0],))
     if isinstance(command, c.DelegateStage):
         return frozenset({command.stage} & graph.index.keys())
-    if isinstance(command, c.CompleteStage | c.PutContext):
-        stage = split_delegation_id(command.delegation_id)[0]
-        return _around(graph, {stage} & graph.index.keys())
     if isinstance(command, c.SkipStage):
-        return _around(graph, {command.stage} & graph.index.keys())
+        return _around(graph, (command.stage,))
     if isinstance(command, c.TimeOutBarrier):
-        return _around(graph, set(graph.groups.get(command.group, ())))
+        return _around(graph, graph.groups.get(command.group, ()))
     return None if isinstance(command, c.RestartFrom | c.CleanUp) else frozenset()
 
 
-def _around(graph: Graph, stages: set[str]) -> frozenset[str]:
+@lru_cache(maxsize=REMEMBERED)
+def _around(graph: Graph, stages: tuple[str, ...]) -> frozenset[str]:
     """The stages, the other members of their barriers, what follows them and where they return to."""
     seen: set[str] = set()
     for stage in stages:
+        if stage not in graph:
+            continue
         node = graph.node(stage)
         members = graph.groups[node.barrier] if node.barrier else (stage,)
         seen.update(members, node.next, *((target,) for member in members if (target := graph.return_target(member))))

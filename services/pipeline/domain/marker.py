@@ -5,8 +5,9 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from pointsman.services.pipeline.domain import strict
 from pointsman.services.pipeline.domain.words import RouteSource
@@ -30,8 +31,7 @@ _OUTPUT = re.compile(rf"^[ \t]{{0,12}}<(/?)({_OUTPUT_NAMES})(?: [^<>\n]{{0,200}}
 _QUOTE = re.compile(r"[ \t]{0,12}>")
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(msgspec.Struct, frozen=True):
     """A route as it was said: nothing is believed yet, but every field is text or absent, and bounded."""
 
     source: RouteSource

@@ -1,9 +1,10 @@
 """When a failing stage stops trying, and what its failures look like over time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+import msgspec
 
 from pointsman.services.pipeline.domain.words import SEVERITY_RANK, Severity, Verdict
 
@@ -29,8 +30,7 @@ class StopAction(StrEnum):
     RETRY = "RETRY"
 
 
-@dataclass(frozen=True, slots=True)
-class RetryRound:
+class RetryRound(msgspec.Struct, frozen=True):
     """One failed round of a stage."""
 
     round: int
@@ -38,8 +38,7 @@ class RetryRound:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class StopDecision:
+class StopDecision(msgspec.Struct, frozen=True):
     """Whether the stage stops trying, why, and what was observed."""
 
     stop: bool

@@ -1,8 +1,9 @@
 """From what an agent said to what counts: repair the words, then bring them in line with the policy."""
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from pointsman.services.pipeline.domain.marker import Reported
 from pointsman.services.pipeline.domain.words import (
@@ -18,21 +19,18 @@ from pointsman.services.pipeline.domain.words import (
 MAX_HINT_CHARACTERS = 200
 MAX_CONTEXT_FILE_CHARACTERS = 1024
 MAX_GROUP_CHARACTERS = 64
-REMEMBERED = 256
 
 Word = TypeVar("Word", Verdict, RouteTarget, Severity)
 
 
-@dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(msgspec.Struct, frozen=True):
     """One correction, for programs and for people."""
 
     code: Correction
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveRoute:
+class EffectiveRoute(msgspec.Struct, frozen=True):
     """What counts. The severity is set exactly when the verdict is FAIL."""
 
     verdict: Verdict
@@ -54,8 +52,7 @@ class EffectiveRoute:
         return any(warning.code is code for warning in self.warnings)
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(msgspec.Struct, frozen=True):
     """What the policy has to know of the stage that speaks."""
 
     kind: StageKind
@@ -67,12 +64,6 @@ class Position:
     barrier: str | None
     retries: int
     max_retries: int
-
-
-@lru_cache(maxsize=REMEMBERED)
-def effective_route(reported: Reported, position: Position) -> EffectiveRoute:
-    """What counts of what was said at a position. Agents say the same few things, so the answers are remembered."""
-    return enforce(repair(reported, position.kind), position)
 
 
 def repair(reported: Reported, kind: StageKind) -> EffectiveRoute:

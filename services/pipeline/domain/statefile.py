@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from pointsman.services.chassis.refusals import invalid_field
 from pointsman.services.pipeline.domain import strict

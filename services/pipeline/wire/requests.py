@@ -69,7 +69,7 @@ def auto_delegate(request: pb.StartPipelineRequest | pb.CompleteStageRequest, ca
     if not request.HasField("auto_delegate"):
         return None
     wanted = request.auto_delegate
-    return c.AutoDelegate(wanted.agent_id or caller.principal, dict(wanted.agents))
+    return c.AutoDelegate(wanted.agent_id or caller.principal, dict(wanted.agents) if wanted.agents else {})
 
 
 def delegate_command(request: pb.DelegateStageRequest, caller: Caller, nonce_seed: str) -> c.DelegateStage:

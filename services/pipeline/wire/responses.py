@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -22,6 +23,7 @@ from pointsman.services.pipeline.domain.words import RiskKind
 from pointsman.services.pipeline.wire.words import to_wire
 
 MAX_PENDING_SHOWN = 64
+REMEMBERED = 256
 
 
 def timestamp(moment: datetime | None) -> Timestamp | None:
@@ -46,8 +48,9 @@ def delegation(shown: Delegation) -> state_pb2.Delegation:
     )
 
 
+@lru_cache(maxsize=REMEMBERED)
 def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
-    """The route that counts."""
+    """The route that counts; remembered, and copied into every answer that has it."""
     return route_pb2.EffectiveRoute(
         verdict=to_wire(route.verdict),
         route=to_wire(route.route),

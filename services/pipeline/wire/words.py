@@ -35,17 +35,17 @@ ENUMS: dict[type[StrEnum], tuple[str, Any]] = {
 }
 """Each enum of the domain, with the prefix and the enum of the wire."""
 
-_TO_WIRE: dict[tuple[type[StrEnum], str], int] = {
-    (words, word): enum.Value(f"{prefix}_{word.name}") for words, (prefix, enum) in ENUMS.items() for word in words
+_TO_WIRE: dict[type[StrEnum], dict[str, int]] = {
+    words: {word: enum.Value(f"{prefix}_{word.name}") for word in words} for words, (prefix, enum) in ENUMS.items()
 }
 _FROM_WIRE: dict[type[StrEnum], dict[int, StrEnum]] = {
-    words: {_TO_WIRE[words, word]: word for word in words} for words in ENUMS
+    words: {_TO_WIRE[words][word]: word for word in words} for words in ENUMS
 }
 
 
 def to_wire(word: StrEnum | None) -> Any:
     """The wire's number of a word; nothing is UNSPECIFIED."""
-    return 0 if word is None else _TO_WIRE[type(word), word]
+    return 0 if word is None else _TO_WIRE[type(word)][word]
 
 
 def from_wire(words: type[Word], number: int) -> Word | None:

@@ -1,10 +1,10 @@
 """Stage kind × verdict × route × severity × retries × barrier state × policy, each against a table."""
 
 import itertools
-from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import Node, build_graph
