@@ -173,7 +173,8 @@ def _time_out(state: Pipeline, command: c.TimeOutBarrier, now: datetime) -> Deci
     goes_back = any(state.mark(stage) == FAILED and can_return(state, stage) for stage in members)
     waited_for = {PENDING, READY, ACTIVE, ESCALATED} if goes_back else {PENDING, READY, ACTIVE}
     absent = tuple(stage for stage in members if state.mark(stage) in waited_for)
-    draft.emit(EventName.BARRIER_TIMED_OUT, e.BarrierTimedOut(command.group, command.number, absent))
+    returns = tuple(stage for stage in absent if stage in state.head.returns)
+    draft.emit(EventName.BARRIER_TIMED_OUT, e.BarrierTimedOut(command.group, command.number, absent, returns))
     for stage in absent:
         if not goes_back and settling.is_strict(stage):
             draft.emit(EventName.STAGE_ESCALATED, e.StageEscalated(stage, Correction.BARRIER_TIMEOUT))

@@ -167,6 +167,8 @@ class BarrierTimedOut(msgspec.Struct, frozen=True):
     group: str
     number: int
     absent: tuple[str, ...]
+    returns: tuple[str, ...] = ()
+    """Those of them that a failure went back to: nobody has to take them any more."""
 
 
 class AgentCrash(msgspec.Struct, frozen=True):

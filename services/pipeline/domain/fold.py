@@ -174,7 +174,8 @@ def _barrier_resolved(pipeline: Pipeline, data: e.BarrierResolved, _at: datetime
 def _barrier_timed_out(pipeline: Pipeline, data: e.BarrierTimedOut, _at: datetime) -> None:
     pipeline.put_marks(data.absent, TIMED_OUT)
     barrier = replace(pipeline.head.barriers[data.group], due_at=None)
-    pipeline.change_head(barriers={**pipeline.head.barriers, data.group: barrier})
+    left = tuple(stage for stage in pipeline.head.returns if stage not in data.returns)
+    pipeline.change_head(barriers={**pipeline.head.barriers, data.group: barrier}, returns=left)
 
 
 def _crashed(pipeline: Pipeline, data: e.AgentCrash, _at: datetime) -> None:

@@ -112,6 +112,20 @@ def test_the_default_timeout_is_five_minutes_from_creation() -> None:
     assert (drive.timers["barrier:post-dev"].due_at - drive.now).total_seconds() == 300
 
 
+def test_a_return_that_nobody_took_before_the_timeout_is_no_longer_pending() -> None:
+    nodes = [
+        *(Node(name, kind_of(name), next=("DEV",), barrier="first") for name in ("PLAN", "ARCH")),
+        Node("DEV", kind_of("DEV")),
+    ]
+    drive = start(graph=build_graph(nodes))
+    drive.complete("ARCH")
+    assert drive.complete("PLAN", said("FAIL"), auto=None).disposition is Disposition.RETURNED
+    assert drive.pipeline.head.returns == ("PLAN",)
+    drive.fire("barrier:first")
+    assert drive.pipeline.head.returns == ()
+    assert drive.delegate("DEV").delegation_id == "DEV#1"
+
+
 def test_a_fail_that_arrived_before_the_timeout_goes_back() -> None:
     drive = at_barrier()
     drive.complete("REVIEW", said("FAIL", severity="HIGH"))
