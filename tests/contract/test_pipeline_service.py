@@ -309,6 +309,32 @@ async def test_a_stage_has_a_row_once_something_has_happened_to_it(database_url:
         await client.check(pipeline_id)
 
 
+async def test_a_pipeline_shows_who_does_what_and_what_went_wrong(database_url: str) -> None:
+    async with served(database_url) as client:
+        agents = pb.AutoDelegate(agent_id="agent", agents={"TEST": "tester"})
+        pipeline_id = (await client.start("quick-dev")).pipeline_id
+        await client.complete(pipeline_id, "DEV#1", auto_delegate=agents)
+        shown = await client.get(pipeline_id)
+        assert (shown.pipeline_active, shown.phase) == (True, sp.PHASE_DELEGATING)
+        active = {item.agent_id: item.stage for item in shown.active_delegations}
+        assert active == {"agent": "REVIEW", "tester": "TEST"}
+        await client.complete(pipeline_id, "REVIEW#1", None)
+        await client.complete(pipeline_id, "REVIEW#2", FAIL)
+        tested = pb.CompleteStageRequest(
+            request_id=new(), pipeline_id=pipeline_id, delegation_id="TEST#1", agent_id="tester"
+        )
+        await client.stub.CompleteStage(tested)
+        assert (await client.get(pipeline_id)).stages[2].crashes == 1
+        await client.stub.SkipStage(rq.SkipStageRequest(request_id=new(), pipeline_id=pipeline_id, stage="TEST"))
+        shown = await client.get(pipeline_id)
+        assert (list(shown.pending_returns), shown.phase) == (["DEV"], sp.PHASE_RETRYING)
+        assert [item.stage for item in shown.pending_delegations] == ["DEV"]
+        review = shown.stages[1]
+        assert [(past.round, past.severity) for past in review.retry_history] == [(1, rt.SEVERITY_HIGH)]
+        assert (review.retries, review.has_reflection, review.status) == (1, True, sp.STAGE_STATUS_PENDING)
+        await client.check(pipeline_id)
+
+
 async def test_pure_questions_need_no_pipeline(database_url: str) -> None:
     async with served(database_url) as client:
         found = await client.stub.Classify(pb.ClassifyRequest(text="fix a typo"))

@@ -220,15 +220,16 @@ async def test_the_guard_is_off_by_default_and_lets_sub_agents_write(user: User)
 
 
 async def test_a_new_session_cleans_up_files_over_three_days(user: User) -> None:
-    old, young, foreign = (
-        user.folder / name for name in ("pipeline-context-s-A.md", "reflection-memory-s-B.md", "x.md")
-    )
-    for path in (old, young, foreign):
+    kinds = ("pipeline-context-{}-A.md", "reflection-memory-{}-B.md", "barrier-state-{}.json")
+    old = [user.folder / kind.format("old") for kind in kinds]
+    young = [user.folder / kind.format("young") for kind in kinds]
+    foreign = user.folder / "x.md"
+    for path in (*old, *young, foreign):
         path.write_text("x")
-    for path in (old, foreign):
+    for path in (*old, foreign):
         os.utime(path, (1, 1))
     assert await user.hook("session-start") == {}
-    assert (old.exists(), young.exists(), foreign.exists()) == (False, True, True)
+    assert [path.exists() for path in (*old, *young, foreign)] == [False] * 3 + [True] * 4
     await user.hook("user-prompt-submit")
     assert "delegate DEV" in context_of(await user.hook("session-start", source="resume"))
 

@@ -86,6 +86,22 @@ def test_clean_up_removes_what_an_ended_pipeline_left_after_three_days() -> None
     assert not drive.pipeline.has_report("DEV")
 
 
+def test_clean_up_removes_reflections_after_three_days() -> None:
+    drive = start("ui-only", auto=True)
+    drive.complete("DESIGN")
+    drive.complete("DEV")
+    for _ in range(3):
+        drive.complete("QA", said("FAIL"))
+        drive.complete("DEV")
+    drive.complete("QA", said("FAIL"))
+    assert len(drive.pipeline.stages["QA"].reflection) == 3
+    drive.wait(3 * 24 * 3600)
+    drive.do(c.CleanUp("p", 3 * 24 * 3600))
+    assert drive.pipeline.head.cleaned
+    assert [known.reflection for known in drive.pipeline.stages.values()] == [()] * 3
+    assert [known.returned for known in drive.pipeline.stages.values()] == [None] * 3
+
+
 def test_clean_up_never_touches_a_live_pipeline() -> None:
     drive = after_review_fail()
     drive.wait(10**7)
