@@ -220,7 +220,7 @@ class Settling:
         ready = newly_ready(state, state.graph.node(self._stage).next, (self._stage,))
         self._finished(route, ready)
         if route.was(Correction.RETRY_EXHAUSTED):
-            self._draft.emit(EventName.RETRY_EXHAUSTED, e.RetryExhausted((self._stage,)))
+            self._draft.emit(EventName.RETRY_EXHAUSTED, e.RetryExhausted((self._stage,), forced_on=True))
         return self._go_on(ready)
 
     def _go_on(self, ready: tuple[str, ...]) -> Disposition:
@@ -269,8 +269,8 @@ class Settling:
             return self._resolve(group, ())
         if any(can_return(draft.state, stage) for stage in failed):
             return self._merge_and_return(group, failed)
-        draft.emit(EventName.RETRY_EXHAUSTED, e.RetryExhausted(failed))
         strict = [stage for stage in failed if self.is_strict(stage)]
+        draft.emit(EventName.RETRY_EXHAUSTED, e.RetryExhausted(failed, forced_on=not strict))
         for stage in strict:
             draft.emit(EventName.STAGE_ESCALATED, e.StageEscalated(stage, Correction.RETRY_EXHAUSTED))
         return Disposition.ESCALATED if strict else self._resolve(group, failed)

@@ -106,6 +106,8 @@ class RetryExhausted(msgspec.Struct, frozen=True):
     """Failing stages have no retries left."""
 
     stages: tuple[str, ...]
+    forced_on: bool = False
+    """Whether the pipeline goes on without them; else a person decides."""
 
 
 class ConvergenceStall(msgspec.Struct, frozen=True):

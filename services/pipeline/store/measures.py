@@ -8,7 +8,7 @@ from pointsman.services.chassis.machine import Event
 from pointsman.services.pipeline.domain import events as e
 from pointsman.services.pipeline.domain.words import Correction, EventName
 
-FORCED = frozenset({Correction.FORCED_ON, Correction.RETRY_EXHAUSTED, Correction.CRASH_LIMIT})
+FORCED = frozenset({Correction.FORCED_ON, Correction.CRASH_LIMIT})
 SKIPPED = "skipped"
 
 
@@ -25,6 +25,11 @@ def _corrected(data: e.RouteCorrected) -> None:
             metrics.forced_stages.labels(str(warned.code)).inc()
 
 
+def _exhausted(data: e.RetryExhausted) -> None:
+    if data.forced_on:
+        metrics.forced_stages.labels(str(Correction.RETRY_EXHAUSTED)).inc(len(data.stages))
+
+
 def _timed_out(data: e.BarrierTimedOut) -> None:
     metrics.barrier_waits.labels("timed_out").inc()
     metrics.forced_stages.labels(str(Correction.BARRIER_TIMEOUT)).inc(len(data.absent))
@@ -34,6 +39,7 @@ _MEANING: Mapping[str, Callable[[Any], None]] = {
     EventName.STAGE_RETRY: lambda _data: metrics.retries.labels("stage").inc(),
     EventName.STAGE_SKIPPED: lambda _data: metrics.forced_stages.labels(SKIPPED).inc(),
     EventName.ROUTE_CORRECTED: _corrected,
+    EventName.RETRY_EXHAUSTED: _exhausted,
     EventName.BARRIER_WAITING: lambda _data: metrics.barrier_waits.labels("waiting").inc(),
     EventName.BARRIER_RESOLVED: lambda _data: metrics.barrier_waits.labels("resolved").inc(),
     EventName.BARRIER_TIMED_OUT: _timed_out,
