@@ -89,6 +89,7 @@ def words_of(text: str) -> frozenset[str]:
 
 _WORD_CLASSES = words_of("""
     question wh subject determiner copula lead approval negation function filler clause request nounlike given hard_fault
+    known
     """)
 _NOUN_CLASSES = words_of("""
     work strong_work prose weak_prose textual lingual data surface security key_owner bulk vague time production

@@ -65,6 +65,7 @@ _PARTICLES = frozenset({"into", "out", "up", "down", "off", "over", "back", "thr
 _VERB_ENDINGS = ("ize", "ise", "ify")
 _OBJECT_START = DETERMINER | WORK
 _SKIPPED = LEAD | FILLER
+_IS_CLAUSE = CLAUSE.__and__
 _MAY_ORDER = VERB | LEAD | FILLER
 _MAY_BEGIN = _MAY_ORDER | THIRD | GERUND
 _DOING = TOOL | CHANGE
@@ -211,7 +212,7 @@ def _later_orders(english: English, sentence: Sentence, start: int) -> list[Orde
     """Orders at the beginning of later clauses: with a verb, or with something to pass over or unknown before it."""
     found: list[Order] = []
     flags = sentence.flags
-    for at in itertools.compress(range(start, len(flags) - 1), map(CLAUSE.__and__, flags[start:])):
+    for at in itertools.compress(range(start, len(flags) - 1), map(_IS_CLAUSE, flags[start:])):
         flag = flags[at + 1]
         if (flag & _MAY_ORDER and not flag & CLAUSE) or (not flag and _may_be_passed(sentence.words[at + 1])):
             order = _order_at(english, sentence, at + 1, _LATER)

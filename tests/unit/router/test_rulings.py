@@ -277,3 +277,8 @@ def test_what_nobody_has_to_do_and_what_somebody_likes_is_talk(text: str) -> Non
 def test_code_is_translated_by_work_and_prose_by_an_answer() -> None:
     assert decide("translate this function to Rust").mode is ACTION
     assert decide("translate this sentence into French").mode is ANSWER
+
+
+def test_a_command_that_is_also_a_word_is_prose_among_words() -> None:
+    assert decide("date night ideas").mode is ANSWER
+    assert decide("date -u").fast_path
