@@ -15,8 +15,10 @@ from pointsman.services.router.domain.lexicon import (
     MAKE,
     MASK,
     NEGATION,
+    PROSE,
     QUESTION,
     REQUEST,
+    STRONG_WORK,
     SUBJECT,
     TELL,
     TOOL,
@@ -37,6 +39,7 @@ _PERSONS = frozenset({"i", "you", "we", "they"})
 _DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
 _COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
 _STARTING_MARKS = frozenset("_$~./@" + MASK)
+_AT_HAND = (["the"], ["this"], ["our"])
 _PASSED_OVER = LEAD | CLAUSE
 _DOING = TOOL | CHANGE | MAKE
 _NOT_DOING = TELL | LEAD
@@ -117,7 +120,19 @@ def _read_question(english: English, sentence: Sentence, start: int) -> None:
     """A question, unless it is an order in disguise."""
     if sentence.seen & REQUEST or sentence.words[start] in _REQUESTING:
         sentence.orders = requests_in(english, sentence, start)
-    sentence.act = _act_of(sentence.orders) if sentence.orders else _QUESTION
+    if sentence.orders:
+        sentence.act = _act_of(sentence.orders)
+    else:
+        sentence.act = _WISH if _wishes(sentence, start) else _QUESTION
+
+
+def _wishes(sentence: Sentence, start: int) -> bool:
+    """Can the export contain the tags? Of a part of what is at hand, that asks for a change; of a whole system it is a question."""
+    words = sentence.words
+    if words[start] not in ("can", "could") or words[start + 1 : start + 2] not in _AT_HAND or len(words) < start + 5:
+        return False
+    flag = sentence.flags[start + 2]
+    return bool(flag & WORK) and not (flag & STRONG_WORK or sentence.seen & PROSE)
 
 
 def _act_of(orders: Sequence[Order]) -> Act:

@@ -259,6 +259,7 @@ def test_a_fault_that_the_writer_has_repaired_asks_for_nothing_unless_it_is_stil
         ("no mail is sent when an order is cancelled", "order.fault_report"),
         ("please dig deeper", "order.verb"),
         ("no, the other button", "order.names_code"),
+        ("can the export contain the tags as well?", "order.wish"),
         ("could you have a quick look at the failing pipeline?", "order.verb"),
         ("have another go at it", "order.approval"),
         ("what is wrong with my code: foo bar", "reference.at_hand"),
@@ -269,7 +270,9 @@ def test_wishes_corrections_and_what_does_not_happen_are_heard_without_a_listed_
     assert (decide(text).mode, decide(text).rules[0]) == (ACTION, rule)
 
 
-@pytest.mark.parametrize("text", ["you don't have to fix that", "my boss likes the new dashboard"])
+@pytest.mark.parametrize(
+    "text", ["you don't have to fix that", "my boss likes the new dashboard", "can the server hold 10k sockets?"]
+)
 def test_what_nobody_has_to_do_and_what_somebody_likes_is_talk(text: str) -> None:
     assert decide(text).mode is ANSWER
 
