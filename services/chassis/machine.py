@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
+
 State = TypeVar("State")
 
 
@@ -16,8 +18,7 @@ class Command(Protocol):
         """The entity it is for; a command that creates one carries the new id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One transition: the journal keeps it, and folding all of them gives the state again."""
 
     name: str
@@ -26,16 +27,14 @@ class Event:
     data: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(msgspec.Struct, frozen=True):
     """Something to be done outside this store after the commit, at least once, in the order given."""
 
     kind: str
     data: Any
 
 
-@dataclass(frozen=True, slots=True)
-class SetTimer:
+class SetTimer(msgspec.Struct, frozen=True):
     """Wake the entity at a time, also when no client is there; the same name replaces the earlier one."""
 
     name: str
@@ -43,15 +42,13 @@ class SetTimer:
     data: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class CancelTimer:
+class CancelTimer(msgspec.Struct, frozen=True):
     """Forget the timer of this name, if there is one."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """What a command leads to: nothing of it happens unless all of it is committed."""
 
     events: Sequence[Event]
