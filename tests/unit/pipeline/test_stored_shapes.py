@@ -3,8 +3,11 @@
 import pytest
 
 from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.pipeline.domain import events as e
 from pointsman.services.pipeline.domain.dag import Graph, Node
+from pointsman.services.pipeline.domain.machine import MACHINE
 from pointsman.services.pipeline.domain.templates import TEMPLATES, template_graph
+from pointsman.services.pipeline.domain.words import EventName
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
@@ -12,3 +15,16 @@ def test_the_shape_of_a_template_has_the_same_digest_after_it_was_stored(templat
     graph = template_graph(template)
     read = Graph(from_text(to_text(graph.nodes), tuple[Node, ...]))
     assert read.digest == graph.digest
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "expected"),
+    [
+        (EventName.BARRIER_TIMED_OUT, '{"group":"g","number":1,"absent":["A"]}', e.BarrierTimedOut("g", 1, ("A",), ())),
+        (EventName.RETRY_EXHAUSTED, '{"stages":["A"]}', e.RetryExhausted(("A",), forced_on=False)),
+    ],
+)
+def test_an_event_of_an_older_version_is_read_without_what_it_did_not_say(
+    name: EventName, payload: str, expected: object
+) -> None:
+    assert from_text(payload, MACHINE.events[name]) == expected
