@@ -293,21 +293,22 @@ class ArtifactServicer:
         self._max_bytes = max_bytes
 
     async def Put(self, requests: AsyncIterator[artifact.PutRequest], caller: Caller) -> artifact.PutResponse:
-        """Store a body, checked against its digest."""
+        """Store a body, checked against its digest; on its way it is kept in memory only as far as it is short."""
         first = await anext(requests, artifact.PutRequest())
         if not first.HasField("start"):
             raise invalid_field("start", "the first message says what is put")
-        wanted, chunks, digest, size = first.start.artifact, [], hashlib.sha256(), 0
-        async for request in requests:
-            size += len(request.chunk)
-            if size > min(self._max_bytes, wanted.size_bytes):
-                raise invalid_field("chunk", "the body is longer than it may be")
-            digest.update(request.chunk)
-            chunks.append(request.chunk)
-        if (digest.hexdigest(), size) != (wanted.sha256, wanted.size_bytes):
-            raise invalid_field("start.artifact", "digest or size do not match the body")
-        stored = Artifact(caller.project, wanted.sha256, size, wanted.media_type, first.start.run_id)
-        await self._store.artifacts.put(stored, chunks)
+        wanted, digest, size = first.start.artifact, hashlib.sha256(), 0
+        with self._store.artifacts.receiving(min(wanted.size_bytes, self._max_bytes), self._max_bytes) as body:
+            async for request in requests:
+                size += len(request.chunk)
+                if size > min(self._max_bytes, wanted.size_bytes):
+                    raise invalid_field("chunk", "the body is longer than it may be")
+                digest.update(request.chunk)
+                body.write(request.chunk)
+            if (digest.hexdigest(), size) != (wanted.sha256, wanted.size_bytes):
+                raise invalid_field("start.artifact", "digest or size do not match the body")
+            stored = Artifact(caller.project, wanted.sha256, size, wanted.media_type, first.start.run_id)
+            await self._store.artifacts.put(stored, body)
         return artifact.PutResponse(artifact=wanted)
 
     async def Get(self, request: artifact.GetRequest, caller: Caller) -> AsyncIterator[artifact.GetResponse]:

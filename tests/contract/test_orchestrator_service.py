@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,12 @@ from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.services.chassis.errors import refusal_from
-from pointsman.services.chassis.refusals import Reason
+from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.config import MockSettings
 from pointsman.services.orchestrator.domain.table import ROWS
+from pointsman.services.orchestrator.servicer import ArtifactServicer
+from pointsman.services.orchestrator.store.artifacts import CHUNK_BYTES
+from tests.contract.orchestrators import caller, orchestrator
 from tests.scenarios.planes import NOBODY, WISH, Plane, plane
 
 RESEARCH = agent.Wanted(capabilities=[assignments.CAPABILITY_RESEARCH])
@@ -211,10 +215,10 @@ async def test_an_answer_is_checked_against_its_question(tmp_path: Path) -> None
         assert await reason_of(here.runs.Answer(request)) is Reason.STATE_FORBIDS
 
 
-async def send(body: bytes, ref: handoff.ArtifactRef) -> AsyncIterator[artifact.PutRequest]:
+async def send(body: bytes, ref: handoff.ArtifactRef, size: int = 1_000_000) -> AsyncIterator[artifact.PutRequest]:
     yield artifact.PutRequest(start=artifact.PutStart(artifact=ref))
-    for start in range(0, len(body), 1_000_000):
-        yield artifact.PutRequest(chunk=body[start : start + 1_000_000])
+    for start in range(0, len(body), size):
+        yield artifact.PutRequest(chunk=body[start : start + size])
 
 
 def reference(body: bytes) -> handoff.ArtifactRef:
@@ -229,6 +233,43 @@ async def test_an_artifact_comes_back_as_it_was_put(tmp_path: Path, database_url
         request = artifact.GetRequest(sha256=reference(body).sha256)
         parts = [part.chunk async for part in here.artifacts.Get(request)]
         assert b"".join(parts) == body
+
+
+async def test_an_artifact_that_is_put_again_in_other_pieces_stays_what_it_was(
+    tmp_path: Path, database_url: str
+) -> None:
+    body = bytes(range(256)) * 10_000
+    async with plane(tmp_path, NOBODY, database_url) as here:
+        for size in (1_000_000, 300_000, 1_048_576):
+            await here.artifacts.Put(send(body, reference(body), size))
+            request = artifact.GetRequest(sha256=reference(body).sha256)
+            assert b"".join([part.chunk async for part in here.artifacts.Get(request)]) == body
+
+
+async def test_a_body_on_its_way_is_held_in_memory_only_as_far_as_it_is_short(tmp_path: Path) -> None:
+    body = bytes(range(256)) * (32 * 4096)
+    tracemalloc.start()
+    try:
+        async with orchestrator(f"sqlite:///{tmp_path}/o.db") as store:
+            servicer = ArtifactServicer(store, len(body))
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            await servicer.Put(send(body, reference(body), 256 * 1024), caller())
+            assert tracemalloc.get_traced_memory()[1] - before < 8 * CHUNK_BYTES < len(body)
+            assert await store.artifacts.chunk("local", reference(body).sha256, 31) == body[-CHUNK_BYTES:]
+    finally:
+        tracemalloc.stop()
+
+
+async def test_no_more_is_on_its_way_at_once_than_the_largest_body_may_have(tmp_path: Path) -> None:
+    async with orchestrator(f"sqlite:///{tmp_path}/o.db") as store:
+        servicer = ArtifactServicer(store, 1000)
+        with store.artifacts.receiving(600, 1000):
+            await servicer.Put(send(b"a" * 400, reference(b"a" * 400)), caller())
+            with pytest.raises(Refusal) as caught:
+                await servicer.Put(send(b"b" * 401, reference(b"b" * 401)), caller())
+        assert caught.value.reason is Reason.OVERLOADED
+        await servicer.Put(send(b"b" * 1000, reference(b"b" * 1000)), caller())
 
 
 @pytest.mark.parametrize(

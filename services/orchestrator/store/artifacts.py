@@ -1,16 +1,23 @@
 """Bodies by their content: stored once for each project, read in chunks, kept as long as a run needs them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 from sqlalchemy import Connection, MetaData, bindparam, delete, exists, select, update
 
 from pointsman.services.chassis.clock import to_us
+from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.chassis.sql import among, insert_or_ignore, packed, upsert
 from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.store import tables
 
 ORPHANS_AT_ONCE = 100
+CHUNK_BYTES = 1024 * 1024
+"""A body is stored in pieces of this size, and read into memory no more than one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +48,46 @@ class Artifacts:
             chunk.sha256 == bindparam("sha256"),
             chunk.number == bindparam("number"),
         )
+        named = (self.table.c.project == bindparam("project"), self.table.c.sha256 == bindparam("sha256"))
+        self._known = select(self.table.c.sha256).where(*named)
+        self._receiving_bytes = 0
         self._sql = _Forgetting(store, self)
 
-    async def put(self, artifact: Artifact, chunks: Sequence[bytes]) -> None:
-        """Store a body whose digest was checked; the upsert holds its row, so that nobody forgets it meanwhile."""
+    @contextmanager
+    def receiving(self, size_bytes: int, limit: int) -> Iterator[IO[bytes]]:
+        """Where a body is kept on its way: in memory if it is short, else in a file; all together are no more than the limit."""
+        if self._receiving_bytes + size_bytes > limit:
+            raise Refusal(
+                Reason.OVERLOADED,
+                "too much is being put at once; try again",
+                metadata={"limit": str(limit)},
+                retry_after_seconds=1.0,
+            )
+        self._receiving_bytes += size_bytes
+        try:
+            with SpooledTemporaryFile(CHUNK_BYTES) as body:
+                yield body
+        finally:
+            self._receiving_bytes -= size_bytes
+
+    async def put(self, artifact: Artifact, body: IO[bytes]) -> None:
+        """Store a body whose digest was checked; the upsert holds its row, so that nobody forgets it meanwhile.
+
+        One that is there already is left as it is: its chunks may be of another size.
+        """
         key = {"project": artifact.project, "sha256": artifact.sha256}
-        rows = [{**key, "number": number, "body": body} for number, body in enumerate(chunks)]
         created_at_us = to_us(self._store.database.clock.now())
         facts = {"size_bytes": artifact.size_bytes, "media_type": artifact.media_type, "run_id": artifact.run_id}
 
         def job(connection: Connection) -> None:
+            is_known = connection.execute(self._known, key).first() is not None
             connection.execute(self._insert, {**key, **facts, "created_at_us": created_at_us})
-            if rows:
-                connection.execute(self._insert_chunk, rows)
+            body.seek(0)
+            for number in count() if not is_known else ():
+                piece = body.read(CHUNK_BYTES)
+                if not piece:
+                    break
+                connection.execute(self._insert_chunk, {**key, "number": number, "body": piece})
             if artifact.run_id:
                 connection.execute(self.insert_use, {**key, "entity_id": artifact.run_id})
 
