@@ -98,7 +98,8 @@ def _ignore(draft: Draft, stage: str, number: int, command: c.CompleteStage) -> 
     said = choose(command.said)
     verdict = (said.verdict or "")[:16] if said else ""
     draft.emit(EventName.COMPLETION_IGNORED, e.CompletionIgnored(stage, number, command.agent_id, verdict))
-    return draft.decision(c.CompletionAnswer(Disposition.IGNORED, draft.state.head.status))
+    found = () if draft.state.is_live() else risks(draft.state)
+    return draft.decision(c.CompletionAnswer(Disposition.IGNORED, draft.state.head.status, risks=found))
 
 
 def _position(graph: Graph, stage: str, retries: int) -> Position:

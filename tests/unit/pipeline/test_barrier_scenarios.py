@@ -154,6 +154,9 @@ def test_a_result_that_comes_after_the_end_is_recorded_and_ignored_if_the_barrie
     before = drive.pipeline.copy().head
     answer = drive.complete("REVIEW", said("FAIL"))
     assert (answer.disposition, answer.status) == (Disposition.IGNORED, PipelineStatus.COMPLETED_WITH_FAILURES)
+    assert [stage for stage, _ in answer.risks] == ["REVIEW"], (
+        "whoever learns of the end by this answer learns its risks"
+    )
     assert drive.last(EventName.COMPLETION_IGNORED).stage == "REVIEW"
     assert drive.pipeline.head == before
     for stage, agent in (("TEST", "agent"), ("REVIEW", "thief")):
