@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.db import Database, driver_of
 from pointsman.services.chassis.sql import Prepared
 from pointsman.services.chassis.watch import channel, pack
 
@@ -40,7 +40,7 @@ class Herald:
         """Let all that waits go with this transaction; should it fail, whoever waits looks again by the clock."""
         if self._waiting:
             self._notify.start(connection, {"channel": self._channel, "news": pack(self._waiting)})
-            self._backend = connection.connection.driver_connection.info.backend_pid  # type: ignore[union-attr]
+            self._backend = driver_of(connection).info.backend_pid
             self._waiting.clear()
             self._silent_until = time.monotonic() + GATHER_SECONDS
 

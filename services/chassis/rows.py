@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, Connection, Integer, Table, Text, bindparam, 
 from sqlalchemy.dialects import postgresql, sqlite
 
 from pointsman.services.chassis.codec import to_text
-from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.db import Database, driver_of
 
 ROWS = "rows"
 CHUNKS = (64, 32, 16, 8, 4, 2, 1)
@@ -39,7 +39,7 @@ class _Rows:
 
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Any:
         """Execute it for all rows; the cursor, whose rowcount holds once the statement has been answered."""
-        cursor: Any = connection.connection.driver_connection.cursor()  # type: ignore[union-attr]
+        cursor: Any = driver_of(connection).cursor()
         if self._as_json:
             cursor.execute(self._text, {ROWS: to_text(rows)})
         else:
@@ -64,7 +64,7 @@ class _Inserts:
 
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Written:
         """Execute it for all rows."""
-        cursor: Any = connection.connection.driver_connection.cursor()  # type: ignore[union-attr]
+        cursor: Any = driver_of(connection).cursor()
         tuples, touched = _tuples(self._names, rows), 0
         for begin, end in _chunks(len(tuples)):
             cursor.execute(self._text(end - begin), list(chain.from_iterable(tuples[begin:end])))

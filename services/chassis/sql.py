@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, String, Table, bindparam, func
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.db import Database, driver_of
 
 
 def among(database: Database, column: ColumnElement[Any], name: str = "values") -> ColumnElement[bool]:
@@ -55,7 +55,7 @@ class Prepared:
 
     def start(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
         """Execute it once; the cursor, which inside `pipelined` waits for its rows only when they are fetched."""
-        cursor: Any = connection.connection.driver_connection.cursor()  # type: ignore[union-attr]
+        cursor: Any = driver_of(connection).cursor()
         given = {**self._literals, **parameters} if self._literals else parameters
         cursor.execute(self._text, self._arrange(given))
         return cursor
@@ -72,7 +72,7 @@ def pipelined(database: Database, connection: Connection) -> AbstractContextMana
     """
     if not database.is_postgresql:
         return nullcontext()
-    driver: Any = connection.connection.driver_connection
+    driver = driver_of(connection)
     return cast("AbstractContextManager[Any]", driver.pipeline())
 
 

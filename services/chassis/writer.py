@@ -176,7 +176,7 @@ class Writer:
             groups.setdefault(id(ticket.handler), []).append(ticket)
         begun = time.monotonic()
         connection = self._connect()
-        with connection.begin():
+        with self._database.transaction(connection):
             reach(CrashPoint.BATCH_BEGUN)
             for group in groups.values():
                 outcomes = group[0].handler.execute(connection, [ticket.item for ticket in group])

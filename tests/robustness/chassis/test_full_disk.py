@@ -1,12 +1,11 @@
 """A disk that takes no more: commands are turned away as in an outage, nothing is half written, and work goes on afterwards."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection
 
-from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.db import Database, driver_of
 from pointsman.services.chassis.refusals import Reason, Refusal
 from tests.helpers.counter import Add
 from tests.helpers.counters import a_caller, assert_sound, opened, rows_of
@@ -20,10 +19,12 @@ class Disk:
 
     def __init__(self, database: Database) -> None:
         self.pages = WIDE
-        event.listen(database.writing, "begin", self._begin)
+        self._plain_begin = database.begin
+        database.begin = self._begin  # type: ignore[method-assign]
 
-    def _begin(self, connection: Any) -> None:
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {self.pages}")
+    def _begin(self, connection: Connection) -> None:
+        self._plain_begin(connection)
+        driver_of(connection).execute(f"PRAGMA max_page_count = {self.pages}")
 
 
 async def test_a_full_disk_is_an_outage_and_leaves_nothing_half_written(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine
@@ -68,6 +69,12 @@ class MemoryDatabase(Database):
         engine = create_engine("sqlite://", creator=lambda: self._driver, poolclass=StaticPool)
         listen(engine, "begin", lambda _connection: self._driver.execute("BEGIN IMMEDIATE"))
         return engine
+
+    @contextmanager
+    def transaction(self, _connection: Connection) -> Iterator[None]:
+        """All of it, or nothing: there is no other connection to go on with."""
+        with self.session.begin():
+            yield
 
     async def read(self, query: Callable[[Connection], Result]) -> Result:
         """Answer a little later, as it is then."""
