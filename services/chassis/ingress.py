@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import protovalidate
@@ -99,8 +100,9 @@ def nul_field(message: Message) -> str:
 
 def impossible_time(message: Message) -> str:
     """The path of the first Timestamp or Duration that is out of its range; empty if there is none."""
+    timed = _timed_fields(message.DESCRIPTOR)
     for field, value in message.ListFields():
-        for path, item in _items(field, value) if field.message_type is not None else ():
+        for path, item in _items(field, value) if field.name in timed else ():
             if isinstance(item, Timestamp | Duration):
                 if not _is_possible(item):
                     return path
@@ -123,6 +125,17 @@ def _holds_times(descriptor: Descriptor, above: tuple[Descriptor, ...] = ()) -> 
         one in (Timestamp.DESCRIPTOR, Duration.DESCRIPTOR)
         or (one not in above and _holds_times(one, (*above, descriptor)))
         for one in inner
+    )
+
+
+@cache
+def _timed_fields(descriptor: Descriptor) -> frozenset[str]:
+    """The fields of such a message in which there can be a time: no other has to be looked into."""
+    times = (Timestamp.DESCRIPTOR, Duration.DESCRIPTOR)
+    return frozenset(
+        field.name
+        for field in descriptor.fields
+        if field.message_type is not None and (field.message_type in times or _holds_times(field.message_type))
     )
 
 

@@ -43,6 +43,9 @@ from tests.unit.orchestrator.driver import Driver
 
 AT_ONCE = 64
 SLOTS = 16
+"""Reports that a run waits for: with the last one it goes on to its coders, over all four services, while it is measured."""
+MOST_SLOTS = 64
+"""As many as a run may wait for at once: agents' round trips, with little of what runs do afterwards."""
 SECONDS = 5.0
 LISTED = 10_000
 KEPT_PAGES = 4
@@ -173,7 +176,7 @@ async def measure_runs(address: str, tally: Callable[[], dict[str, int]]) -> dic
     return {**figures, "rpcs_per_run": calls / finished, "commits_per_run": commits / finished}
 
 
-async def fill(here: Plane, assignments_wanted: int) -> None:
+async def fill(here: Plane, assignments_wanted: int, slots: int) -> None:
     """Runs that wait for research, until there is enough of it."""
     agent_request = agent.PollRequest(
         request_id=here.request_id(), agent_id="scout", wanted=wanted(1), wait=Duration(nanos=1000)
@@ -181,11 +184,11 @@ async def fill(here: Plane, assignments_wanted: int) -> None:
     await here.agents.Poll(agent_request)
 
     async def researching() -> None:
-        run = await here.submit(f"{WISH} number {next(numbers)}", research_expected=SLOTS)
+        run = await here.submit(f"{WISH} number {next(numbers)}", research_expected=slots)
         await here.reached(run.id, runs.RUN_STATE_RESEARCH_FANOUT)
 
-    for _ in range(assignments_wanted // SLOTS // AT_ONCE):
-        await asyncio.gather(*(researching() for _ in range(AT_ONCE)))
+    for _ in range(assignments_wanted // MOST_SLOTS):
+        await asyncio.gather(*(researching() for _ in range(MOST_SLOTS // slots)))
 
 
 def wanted(limit: int) -> agent.Wanted:
@@ -206,10 +209,10 @@ def completion(lease: agent.Lease) -> agent.Completion:
     return agent.Completion(lease=key, research=report)
 
 
-async def measure_agents(process: ServerProcess, agents: int, limit: int) -> dict[str, float]:
+async def measure_agents(process: ServerProcess, agents: int, limit: int, slots: int = SLOTS) -> dict[str, float]:
     """Round trips of agents that hand in and take the next in one call."""
     async with connected(process.address) as here:
-        await fill(here, 8192 if limit > 1 else 4096)
+        await fill(here, 8192 if limit > 1 else 4096, slots)
         done = 0
         started = time.perf_counter()
 
@@ -283,11 +286,13 @@ def main() -> None:
     report("mock runs, four processes", **figures)
     durable = measure_chassis()
     report("chassis durable command, 64 callers", commands_per_second=durable)
-    for agents, limit in ((1, 1), (8, 1), (64, 1), (8, 64)):
-        with server("nobody") as process:
-            figures = asyncio.run(measure_agents(process, agents, limit))
-        ratio = figures["round_trips_per_second"] / durable
-        report(f"poll and complete, {agents} agents, {limit} at once", **figures, ratio_to_chassis=ratio)
+    for slots in (SLOTS, MOST_SLOTS):
+        for agents, limit in ((1, 1), (8, 1), (64, 1), (8, 64)):
+            with server("nobody") as process:
+                figures = asyncio.run(measure_agents(process, agents, limit, slots))
+            ratio = figures["round_trips_per_second"] / durable
+            name = f"poll and complete, {agents} agents, {limit} at once, runs of {slots} reports"
+            report(name, **figures, ratio_to_chassis=ratio)
 
 
 if __name__ == "__main__":

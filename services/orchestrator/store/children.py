@@ -57,11 +57,11 @@ class RunChildren:
         )
         of_runs = among(database, table.c.entity_id, "runs")
         self._find_leases = Prepared(database, select(*leases).where(of_runs, among(database, table.c.assignment_id)))
-        key = {"entity_id": "of_entity", "assignment_id": "of_assignment"}
+        named = (of_runs, among(database, table.c.assignment_id))
+        self._end_assignments = Prepared(database, table.update().where(*named).values(status=bindparam("new_status")))
         self._insert_index = insert_rows(database, self.index)
         self._end_index = update_rows(database, self.index, {"entity_id": "of_entity"}, ("ended_at_us",))
         self._insert_assignment = insert_rows(database, table)
-        self._end_assignment = update_rows(database, table, key, ("status",))
         self._write_document = upsert_rows(database, self.documents, ("entity_id", "name"))
         self._spend = (
             table.update()
@@ -115,11 +115,11 @@ class RunChildren:
             (self._insert_index, written.index),
             (self._end_index, written.ended),
             (self._insert_assignment, written.assigned),
-            (self._end_assignment, written.closed),
             (self._write_document, list(written.documents.values())),
         ):
             if rows:
                 statement.run(connection, rows)
+        self._close(connection, written.closed)
         for rare, rows in (
             (self._spend, written.spent),
             (self._cancel_all, written.cancelled),
@@ -129,6 +129,19 @@ class RunChildren:
                 connection.execute(rare, rows)
         if written.assigned or written.reopened:
             self._store.announce({ASSIGNMENTS})
+
+    def _close(self, connection: Connection, closed: Mapping[tuple[str, str], str]) -> None:
+        """One statement for all that end alike: most do."""
+        for status in sorted(set(closed.values())):
+            keys = [key for key, ended in closed.items() if ended == status]
+            self._end_assignments.start(
+                connection,
+                {
+                    "new_status": status,
+                    "runs": packed(self._store.database, sorted({run_id for run_id, _ in keys})),
+                    "values": packed(self._store.database, [assignment_id for _, assignment_id in keys]),
+                },
+            )
 
 
 def _named(command: Any) -> Sequence[str]:
@@ -146,7 +159,8 @@ class _Rows:
         self.ended: list[dict[str, Any]] = []
         self.cancelled: list[dict[str, Any]] = []
         self.assigned: list[dict[str, Any]] = []
-        self.closed: list[dict[str, Any]] = []
+        self.closed: dict[tuple[str, str], str] = {}
+        """The status of each assignment that is out of somebody's hands, as the last event says."""
         self.spent: list[dict[str, Any]] = []
         self.documents: dict[tuple[str, str], dict[str, Any]] = {}
         self.uses: list[dict[str, Any]] = []
@@ -199,9 +213,9 @@ class _Rows:
             self.closed_assignment(change, data.ended)
 
     def _close(self, change: Change[RunState], assignment_id: str, status: str, data: Any) -> None:
-        key = {"of_entity": change.entity_id, "of_assignment": assignment_id}
-        self.closed.append({**key, "status": status})
+        self.closed[change.entity_id, assignment_id] = status
         if data.usage.tokens or data.usage.cost_micros:
+            key = {"of_entity": change.entity_id, "of_assignment": assignment_id}
             self.spent.append({**key, "add_tokens": data.usage.tokens, "add_cost": data.usage.cost_micros})
 
     def document(self, name: str, change: Change[RunState], body: str) -> None:

@@ -223,8 +223,7 @@ class Exchange:
             taker.given.append(_held(row, taker.wanted.agent_id, row.epoch + 1, row.attempt + 1, until_us))
             leases.append(
                 {
-                    "of_entity": row.entity_id, "of_assignment": row.assignment_id, "of_epoch": row.epoch,
-                    "status": LEASED, "agent_id": taker.wanted.agent_id, "epoch": row.epoch + 1,
+                    **row._asdict(), "status": LEASED, "agent_id": taker.wanted.agent_id, "epoch": row.epoch + 1,
                     "attempt": row.attempt + 1, "lease_until_us": until_us, "poll_id": taker.wanted.poll_id,
                 }
             )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, bindparam, func, literal_column, or_, select
 
-from pointsman.services.chassis.rows import update_rows
+from pointsman.services.chassis.rows import upsert_rows
 from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
@@ -57,9 +57,8 @@ class Queue:
                 among(database, columns.poll_id, "polls"), columns.status == literal_column(f"'{LEASED}'")
             ),
         )
-        key = {"entity_id": "of_entity", "assignment_id": "of_assignment", "epoch": "of_epoch"}
         changed = ("status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id")
-        self.lease = update_rows(database, table, key, changed)
+        self.lease = upsert_rows(database, table, ("entity_id", "assignment_id"), changed, "epoch")
         mine = (columns.entity_id == bindparam("of_entity")) & (columns.assignment_id == bindparam("of_assignment"))
         self.renew = (
             table.update()

@@ -1,8 +1,8 @@
 """What agents hand in, as domain values; and what they are given, from the run's documents."""
 
 import json
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
@@ -39,22 +39,29 @@ def document(message: Message) -> str:
 def _plain(message: Message) -> Any:
     if message.DESCRIPTOR.full_name.startswith("google.protobuf."):
         return MessageToDict(message)
-    return {field.json_name: _value(field, value) for field, value in message.ListFields()}
+    told = {}
+    for field, value in message.ListFields():
+        name, write = _written_as(field)
+        told[name] = write(value) if write else value
+    return told
 
 
-def _value(field: FieldDescriptor, value: Any) -> Any:
-    if field.is_repeated:
-        return [_single(field, item) for item in value]
-    return _single(field, value)
+@cache
+def _written_as(field: FieldDescriptor) -> tuple[str, Callable[[Any], Any] | None]:
+    """A field's name in JSON, and how its value is written where that is another one; asked once for each field."""
+    write = _writer(field)
+    if not field.is_repeated:
+        return field.json_name, write
+    return field.json_name, lambda values: [write(value) if write else value for value in values]
 
 
-def _single(field: FieldDescriptor, value: Any) -> Any:
+def _writer(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     if field.message_type is not None:
-        return _plain(value)
+        return _plain
     if field.enum_type is not None:
-        named = field.enum_type.values_by_number.get(value)
-        return named.name if named else value
-    return str(value) if field.cpp_type == FieldDescriptor.CPPTYPE_INT64 else value
+        names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
+        return lambda number: names.get(number, number)
+    return str if field.cpp_type == FieldDescriptor.CPPTYPE_INT64 else None
 
 
 def revive(text: str, message: Any) -> Any:
