@@ -78,7 +78,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     ] = None,
     agent: Annotated[str, typer.Option(help="The coder: claude, codex, gemini, aider, opencode.")] = "",
     command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
-    env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to --command, several times.")] = None,
+    env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the coder, several times.")] = None,
     pipeline: Annotated[str, typer.Option(help="The pipeline template for each task.")] = "",
     mode: Annotated[Mode, typer.Option(help="When the work pauses for a person.")] = Mode.QUALITY_GATE,
     strict: Annotated[bool, typer.Option("--strict", help="Errors of the zero-decision audit block the plan.")] = False,

@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -41,7 +41,8 @@ def profile_for(agent: str, command: str, environment: Sequence[str] = ()) -> Pr
         return None
     if agent not in profiles():
         fail_usage(f"there is no agent '{agent}'; known are {', '.join(profiles())}, or give --command")
-    return profiles()[agent]
+    known = profiles()[agent]
+    return replace(known, environment=(*known.environment, *environment))
 
 
 def fail_usage(message: str) -> NoReturn:

@@ -24,6 +24,9 @@ class Profile:
     prompt: PromptBy = PromptBy.FILE
     environment: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    leftovers: tuple[str, ...] = ()
+    handoff_inside: bool = False
+    sandbox: tuple[str, str] = ("", "")
     success: tuple[int, ...] = (0,)
     about: str = ""
 
@@ -36,6 +39,8 @@ def profiles() -> dict[str, Profile]:
     return {name: _profile(name, fields) for name, fields in read.items()}
 
 
-def _profile(name: str, fields: dict[str, str | list[str]]) -> Profile:
+def _profile(name: str, fields: dict[str, str | bool | list[str]]) -> Profile:
     lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
-    return Profile(name, prompt=PromptBy(str(fields["prompt"])), about=str(fields["about"]), **lists)  # type: ignore[arg-type]
+    inside = bool(fields.get("handoff_inside"))
+    told = PromptBy(str(fields["prompt"]))
+    return Profile(name, prompt=told, about=str(fields["about"]), handoff_inside=inside, **lists)  # type: ignore[arg-type]

@@ -1,9 +1,13 @@
 """The command agent: any command-line agent, run once per assignment on a bench of its own, believed only by its files."""
 
+import contextlib
 import os
+import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,7 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.profiles import Profile, PromptBy
-from pointsman.worker import collection, containment
+from pointsman.worker import collection, containment, keeper
 from pointsman.worker import handoff as files
 from pointsman.worker.containment import Ended, EndedBy, Limits
 from pointsman.worker.git import Clone, GitFailed
@@ -28,6 +32,8 @@ from pointsman.worker.workshop import Bench, Workshop, take_work
 MARKER = b"PIPELINE_ROUTE"
 MAX_TRANSCRIPT = 1_000_000
 MAX_PROMPT_ARGUMENT = 100_000
+HANDOFF_INSIDE = ".pointsman-handoff"
+_PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|handoff|worktree|sandbox)\}")
 
 
 class CommandAgent:
@@ -43,13 +49,16 @@ class CommandAgent:
         async with self._workshop.bench(job) as bench:
             try:
                 clone = await self._check_out(job, bench)
-                prompt = prompt_for(job.lease, bench.handoff)
-                files.write_handoff(bench.handoff, job.lease, prompt, await _bodies(job))
-                ended = await containment.run(self._task(job, bench, prompt))
+                reach = self._within_reach(bench)
+                prompt = prompt_for(job.lease, reach.handoff)
+                files.write_handoff(reach.handoff, job.lease, prompt, await _bodies(job))
+                ended = await containment.run(self._task(job, reach, prompt))
                 if ended.strays:
                     log.warning("%s: left %d processes behind, which were killed", job.agent_id, ended.strays)
+                _take_out_of_the_tree(reach, bench)
                 _take_usage(job, bench)
                 self._require_success(ended)
+                _clear(bench.tree, self._profile.leftovers)
                 return await self._collect(job, bench, clone, ended)
             except (Unreadable, GitFailed) as error:
                 raise GiveUp(str(error)) from None
@@ -68,6 +77,18 @@ class CommandAgent:
         await clone.check_out(commit, bench.tree)
         return clone
 
+    def _within_reach(self, bench: Bench) -> Bench:
+        """The bench of an agent that writes nowhere but in its working tree has the handoff folder there."""
+        if not self._profile.handoff_inside:
+            return bench
+        inside = bench.tree / HANDOFF_INSIDE
+        if inside.exists():
+            raise Unreadable(
+                f"the repository has a {HANDOFF_INSIDE} of its own, where this agent's handoff folder goes"
+            )
+        inside.mkdir()
+        return replace(bench, handoff=inside)
+
     def _task(self, job: Job, bench: Bench, prompt: str) -> containment.Task:
         prompt_file = bench.handoff / files.PROMPT
         values = {
@@ -75,13 +96,17 @@ class CommandAgent:
             "{prompt_file}": str(prompt_file),
             "{handoff}": str(bench.handoff),
             "{worktree}": str(bench.tree),
+            "{sandbox}": self._profile.sandbox[keeper.confines()],
         }
-        command = [values.get(word, word) for word in self._profile.command]
-        homes = [Path(place).expanduser() for place in self._profile.writable]
+        command = [_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in self._profile.command]
+        homes = [place for name in self._profile.writable if (place := _place(name))]
+        variables = _variables(job, bench)
+        if "HOME" in self._profile.environment:
+            variables["HOME"] = str(Path.home())
         return containment.Task(
             command,
             bench.tree,
-            containment.clean_environment(_variables(job, bench), self._profile.environment),
+            containment.clean_environment(variables, self._profile.environment),
             (bench.tree, bench.handoff, bench.scratch, *homes),
             prompt_file if self._profile.prompt is PromptBy.STDIN else Path(os.devnull),
             self._limits,
@@ -125,6 +150,38 @@ def _variables(job: Job, bench: Bench) -> dict[str, str]:
         "POINTSMAN_ATTEMPT": str(assignment.attempt),
         "TRACEPARENT": job.traceparent or assignment.traceparent,
     }
+
+
+def _place(name: str) -> Path | None:
+    """A place of the agent's own state, if its variable is set; a folder is made, because the agent itself could not."""
+    filled = os.path.expandvars(name)
+    if "$" in filled or not filled.strip("/"):
+        return None
+    place = Path(filled).expanduser()
+    if name.endswith("/"):
+        with contextlib.suppress(OSError):
+            place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _take_out_of_the_tree(reach: Bench, bench: Bench) -> None:
+    """Put a handoff folder that was inside the working tree beside it again; the tree then holds the work alone."""
+    if reach.handoff == bench.handoff:
+        return
+    if reach.handoff.is_symlink() or not reach.handoff.is_dir():
+        raise Unreadable(f"{HANDOFF_INSIDE}: is no folder any more")
+    bench.handoff.rmdir()
+    reach.handoff.rename(bench.handoff)
+
+
+def _clear(tree: Path, leftovers: Iterable[str]) -> None:
+    """Remove what the agent keeps for itself in its working tree: it is no part of the work."""
+    for name in leftovers:
+        place = tree / name
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink(missing_ok=True)
 
 
 def _own_command(bench: Bench) -> Path:

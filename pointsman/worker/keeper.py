@@ -95,6 +95,11 @@ def _threads_of_user() -> int:
     return count
 
 
+def confines() -> bool:
+    """Whether a command that is kept here can be confined to the folders it was given."""
+    return LINUX and int(ctypes.CDLL(None, use_errno=True).syscall(CREATE_RULESET, None, 0, 1)) >= 1
+
+
 def _confine(writable: list[str], libc: Any) -> None:
     version = libc.syscall(CREATE_RULESET, None, 0, 1)
     if version < 1:

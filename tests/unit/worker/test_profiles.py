@@ -12,4 +12,6 @@ def test_a_profile_says_how_it_is_told_what_to_do(name: str) -> None:
     assert placeholder is None or placeholder in profile.command
     assert profile.about
     assert 0 in profile.success
-    assert all(place.startswith("~/") for place in profile.writable)
+    own = ("~/", *(f"${variable}/" for variable in profile.environment))
+    assert all(place.startswith(own) for place in profile.writable)
+    assert ("{sandbox}" in profile.command) == any(profile.sandbox)

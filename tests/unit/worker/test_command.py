@@ -1,0 +1,96 @@
+"""What a profile promises its command: a home, places to write to, a handoff folder within reach, its words filled in."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1.run_pb2 import Usage
+from pointsman.cli.workers import profile_for
+from pointsman.profiles import Profile
+from pointsman.worker import CommandAgent, Workshop, keeper
+from pointsman.worker.sdk import GiveUp, Job
+from tests.unit.worker.agents import lease
+
+LEAVE = 'import os, pathlib, sys; pathlib.Path(os.environ["POINTSMAN_HANDOFF"], "detail_design.md").write_text({})'
+
+
+def leaving(said: str, *arguments: str, **fields: object) -> Profile:
+    """A command whose design is what a Python expression gives."""
+    return replace(Profile("box", (sys.executable, "-I", "-c", LEAVE.format(said), *arguments)), **fields)  # type: ignore[arg-type]
+
+
+async def design(profile: Profile, folder: Path) -> str:
+    """What the command leaves, as the agent hands it in."""
+    asked = lease(assignments.PURPOSE_DESIGN, design=work.DesignRequest(intent="greet"))
+    job = Job(None, "box-designer", asked, Usage())  # type: ignore[arg-type]
+    made = await CommandAgent(Workshop(folder / "worker", {}), profile).work(job)
+    assert isinstance(made, handoff.DetailDesign)
+    return made.design_md.text
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("BOX_STATE", raising=False)
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+async def test_the_home_is_the_users_only_where_the_profile_names_it(home: Path, tmp_path: Path) -> None:
+    told = 'os.environ["HOME"]'
+    assert await design(leaving(told, environment=("HOME",)), tmp_path) == str(home)
+    assert await design(leaving(told), tmp_path) != str(home)
+
+
+async def test_a_folder_for_its_state_is_made_and_can_be_written_to(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOX_STATE", str(tmp_path / "state"))
+    told = 'str([pathlib.Path(folder, "it").write_text("x") for folder in sys.argv[1:]])'
+    profile = leaving(told, str(home / ".box"), str(tmp_path / "state"), writable=("~/.box/", "$BOX_STATE/", "$UNSET/"))
+    assert await design(profile, tmp_path) == "[1, 1]"
+
+
+async def test_an_empty_variable_opens_nothing(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOX_STATE", "")
+    told = 'str(pathlib.Path(sys.argv[1], "it").write_text("x"))'
+    if keeper.confines():
+        with pytest.raises(GiveUp, match="Permission denied"):
+            await design(leaving(told, str(home), writable=("$BOX_STATE/",)), tmp_path)
+
+
+async def test_words_are_filled_in_inside_an_argument_too_and_only_once(home: Path, tmp_path: Path) -> None:
+    text = await design(leaving("' '.join(sys.argv[1:])", "--file={handoff}/x", "{prompt}", "{other}"), tmp_path)
+    assert text.startswith("--file=/")
+    assert "/handoff/x # What is wanted" in text
+    assert text.endswith("{other}")
+
+
+@pytest.mark.parametrize(("confined", "chosen"), [(True, "off"), (False, "on")])
+async def test_a_sandbox_of_its_own_is_kept_where_nothing_else_confines_it(
+    confined: bool, chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "confines", lambda: confined)
+    assert await design(leaving("sys.argv[1]", "{sandbox}", sandbox=("on", "off")), tmp_path) == chosen
+
+
+async def test_a_handoff_folder_inside_the_working_tree_is_read_like_any_other(tmp_path: Path) -> None:
+    told = 'str(pathlib.Path(os.environ["POINTSMAN_HANDOFF"]).parent == pathlib.Path.cwd())'
+    assert await design(leaving(told, handoff_inside=True), tmp_path) == "True"
+
+
+async def test_a_handoff_folder_that_was_made_to_lead_elsewhere_is_refused(tmp_path: Path) -> None:
+    told = 'str(os.rename(".pointsman-handoff", "x") or os.symlink("x", ".pointsman-handoff") or 1)'
+    with pytest.raises(GiveUp, match="is no folder any more"):
+        await design(leaving(told, handoff_inside=True), tmp_path)
+
+
+def test_further_variables_are_passed_on_to_a_known_agent_too() -> None:
+    profile = profile_for("claude", "", ["HTTPS_PROXY"])
+    assert profile is not None
+    assert {"HOME", "HTTPS_PROXY"} <= set(profile.environment)
