@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 TRACE_VENV := .venv-trace
+AGENTS := .venv-agents
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-stamp
@@ -9,7 +10,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign faults clients trace-acceptance simulate abuse overload sbom image setup proto lock screenshots
+.PHONY: help run up test check bench pipeline-campaign faults clients trace-acceptance agents-acceptance simulate abuse overload sbom image setup proto lock screenshots
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -74,6 +75,9 @@ $(TRACE_VENV)/.stamp: tests/acceptance/requirements.txt
 	@$(PYTHON) -m venv $(TRACE_VENV)
 	@$(TRACE_VENV)/bin/pip install -q --disable-pip-version-check -r $<
 	@touch $@
+
+agents-acceptance: $(DEV_STAMP) ## play a run with each real command-line agent that can be installed, and a scripted model (AGENT="codex aider")
+	@$(BIN)/python -m tests.acceptance.agents $(AGENTS) $(AGENT)
 
 simulate: $(DEV_STAMP) ## live through many seeds of fake time, lost calls and deaths (SEEDS=100000 FIRST=0 JOBS=2)
 	@$(BIN)/python -m tests.robustness.simulation --seeds $(or $(SEEDS),100000) --first $(or $(FIRST),0) --jobs $(or $(JOBS),2)
