@@ -1,6 +1,7 @@
 """One service as a process runs it: its store, its servicers, its loops; and the process that runs several."""
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,6 +23,7 @@ from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.tracing import tracing
 
 SWITCH_INTERVAL_SECONDS = 0.0005
+COLLECT_AFTER = (10_000, 20, 50)
 
 log = structlog.get_logger()
 
@@ -90,6 +92,16 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
     return running
 
 
+def settle_memory() -> None:
+    """What is loaded when a process begins to serve stays: let the collector pass over it, and look at the rest less often.
+
+    Looking for cycles among it, every few hundred new objects, was a tenth of the work of a busy process.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+
+
 async def serve_until_stopped(
     build: Callable[[str], Sequence[Service]], settings: ServerSettings, greet: Callable[[str], None]
 ) -> None:
@@ -97,6 +109,7 @@ async def serve_until_stopped(
     if not structlog.is_configured():
         configure_logs(as_json=not sys.stderr.isatty())
     running = await start(build, settings)
+    settle_memory()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)

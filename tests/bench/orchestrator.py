@@ -27,7 +27,7 @@ from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.peer import open_channel
 from pointsman.services.chassis.server import Server
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.service import settle_memory, start
 from pointsman.services.chassis.writer import Writer
 from pointsman.services.orchestrator.__main__ import MIGRATIONS
 from pointsman.services.orchestrator.config import OrchestratorSettings
@@ -87,6 +87,7 @@ async def serve(data: str, mocked: str, only: str, peers: str) -> None:
         return [service for service in services if only in ("", service.name)]
 
     running = await start(build, ServerSettings(port=0))
+    settle_memory()
     print(running.address, flush=True)
     loop = asyncio.get_running_loop()
     while await loop.run_in_executor(None, sys.stdin.readline):

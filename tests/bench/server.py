@@ -9,7 +9,7 @@ import grpc
 
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.service import settle_memory, start
 from tests.bench.floors import Joiner, add_floor, open_raw
 from tests.helpers.counter import Add, CounterServicer, build, counter_pb2
 
@@ -41,6 +41,7 @@ async def serve_ours(url: str) -> None:
     descriptor = service.servicers[0][0]
     quiet = dataclasses.replace(service, loops=(), servicers=[(descriptor, _Telling(servicer))], close=None)
     running = await start(lambda _address: [quiet], ServerSettings(port=0, host="127.0.0.1"))
+    settle_memory()
     print(running.address.rpartition(":")[2], flush=True)
     await asyncio.Event().wait()
 

@@ -18,7 +18,7 @@ import grpc
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, tasks_pb2, workflow_pb2_grpc
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.service import settle_memory, start
 from pointsman.services.workflow.__main__ import build_on
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.bench.load import Measured
@@ -39,6 +39,7 @@ async def serve(url: str) -> None:
     """The workflow service in this process; prints its port."""
     service = build_on(Database(url, "workflow"), WorkflowSettings())
     running = await start(lambda _address: [service], ServerSettings(port=0))
+    settle_memory()
     print(running.address.rpartition(":")[2], flush=True)
     await asyncio.Event().wait()
 
