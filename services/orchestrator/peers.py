@@ -154,6 +154,7 @@ class Peers:
         request = plans.UpsertPlanRequest(
             request_id=effect.effect_id,
             workflow_id=data.epic_id,
+            owner_run_id=effect.entity_id,
             tasks=[answers.task_spec(task) for task in plan.tasks],
         )
         await self._workflow(effect, "UpsertPlan", request)

@@ -33,6 +33,7 @@ def upsert_plan(draft: Draft, command: asked.UpsertPlan) -> asked.PlanAnswer:
     if before is not None:
         check_command("UpsertPlan", command.entity_id, before.header.status)
         _check_owner(before, command.fields.owner_run_id)
+        _check_late(before, command.fields.owner_run_id)
     _check_plan(before, command)
     if created:
         draft.emit(EventName.CREATED, happened.Created(command.entity_id), WorkflowStatus.IDLE)
@@ -46,6 +47,16 @@ def _check_owner(state: Workflow, wanted: str | None) -> None:
     owner = state.header.owner_run_id
     if wanted and owner and wanted != owner:
         raise _owned(state)
+
+
+def _check_late(state: Workflow, wanted: str | None) -> None:
+    """What a run had asked before it cancelled the plan, and comes after that, must not bring the plan back."""
+    header = state.header
+    if header.cancelled and wanted and wanted == header.run_id:
+        message = (
+            f"run '{wanted}' has cancelled this plan; only another run, or a caller that names none, may store one"
+        )
+        raise state_forbids(KIND, header.workflow_id, header.status, commands_allowed_in(header.status), message)
 
 
 def _owned(state: Workflow) -> Refusal:

@@ -7,7 +7,7 @@ from pointsman.services.workflow.domain import commands as asked
 from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.domain.states import ExecutionMode, WorkflowMode, WorkflowStatus
 from pointsman.services.workflow.domain.workflow import Settings, waits_for
-from tests.unit.workflow.flow import ID, Flow, in_status, refold, running, spec
+from tests.unit.workflow.flow import ID, Flow, in_status, planned, refold, running, spec
 
 W = WorkflowStatus
 
@@ -355,3 +355,16 @@ def test_settings_given_with_resume_hold_from_then_on() -> None:
     assert flow.state.header.execution_mode is ExecutionMode.STEP
     flow.do(asked.UpsertPlan(ID, Fields(mode=WorkflowMode.PROGRESSIVE)))
     assert flow.state.header.mode is WorkflowMode.PROGRESSIVE
+
+
+def test_what_a_run_asked_before_it_cancelled_the_plan_does_not_bring_it_back() -> None:
+    flow = in_status(W.PLANNED)
+    flow.do(asked.UpsertPlan(ID, Fields(owner_run_id="r1")))
+    flow.do(asked.CancelPlan(ID))
+    for late in (Fields(owner_run_id="r1"), Fields(owner_run_id="r1", intake_text="again")):
+        refusal = flow.refused(asked.UpsertPlan(ID, late, planned(spec("n"))))
+        assert refusal.reason is Reason.STATE_FORBIDS
+        assert "cancelled" in refusal.message
+    assert flow.status is W.IDLE
+    flow.do(asked.UpsertPlan(ID, Fields(owner_run_id="r2"), planned(spec("n"))))
+    assert flow.status is W.PLANNED

@@ -268,7 +268,7 @@ class UpsertPlanRequest(_message.Message):
     priority: _builtins.int
     """0 is the most urgent."""
     owner_run_id: _builtins.str
-    """The run that takes the workflow; refused while another run owns it; empty lets it go."""
+    """The run that takes the workflow; refused while another run owns it, and after this run has cancelled the plan; empty lets it go."""
     mode: _model_pb2.WorkflowMode.ValueType
     """How blocking dependencies are found."""
     append: _builtins.bool
