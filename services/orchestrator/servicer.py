@@ -48,14 +48,17 @@ class OrchestratorServicer:
         )
 
     async def Submit(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
-        """Ask the router; a message that asks for action becomes a run."""
+        """Ask the router, unless there is no room for another run; a message that asks for action becomes one."""
+        async with self._store.room(caller.project, self._max_live_runs):
+            return await self._take_in(request, caller)
+
+    async def _take_in(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
         run_id = run_id_for(caller.project, request.request_id)
         traceparent = caller.traceparent or new_traceparent(run_id)
         decided = await self._peers.classify(_classify(request, run_id), caller.project, traceparent)
         shown = runs.shown_routing(decided)
         if decided.mode != decision.MODE_ACTION or decided.fast_path:
             return pb.SubmitResponse(routing=shown)
-        await self._store.require_room(caller.project, self._max_live_runs)
         order = runs.order(request, runs.routing(decided), caller.project, traceparent)
         order = replace(order, rival_run_id=await self._store.rival(caller.project, request.session_id))
         command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))

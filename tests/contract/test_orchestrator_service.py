@@ -21,6 +21,8 @@ from pointsman.api.orchestrator.v1 import machine_pb2
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.api.router.v1 import log_pb2
+from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
 from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.config import MockSettings
@@ -28,6 +30,7 @@ from pointsman.services.orchestrator.domain.table import ROWS
 from pointsman.services.orchestrator.servicer import ArtifactServicer
 from pointsman.services.orchestrator.store.artifacts import CHUNK_BYTES
 from tests.contract.orchestrators import caller, orchestrator
+from tests.helpers.eventually import eventually
 from tests.scenarios.planes import NOBODY, WISH, Plane, plane
 
 RESEARCH = agent.Wanted(capabilities=[assignments.CAPABILITY_RESEARCH])
@@ -131,7 +134,28 @@ async def test_too_many_live_runs_turn_a_new_one_away(tmp_path: Path) -> None:
         request = pb.SubmitRequest(request_id="third", message=WISH)
         assert await reason_of(here.runs.Submit(request)) is Reason.OVERLOADED
         await here.runs.CancelRun(pb.CancelRunRequest(request_id="c", run_id=first.id))
-        assert (await here.runs.Submit(request)).HasField("run")
+
+        async def is_taken() -> bool:
+            try:
+                answer: pb.SubmitResponse = await here.runs.Submit(request)
+            except grpc.aio.AioRpcError:
+                return False
+            return answer.HasField("run")
+
+        await eventually(is_taken)
+
+
+async def test_of_a_crowd_no_more_runs_are_taken_in_than_may_live_and_the_rest_costs_the_router_nothing(
+    tmp_path: Path,
+) -> None:
+    async with plane(tmp_path, NOBODY, max_live_runs=4) as here:
+        requests = [pb.SubmitRequest(request_id=f"crowd-{n}", message=f"{WISH} {n}") for n in range(40)]
+        answers = await asyncio.gather(*(here.runs.Submit(request) for request in requests), return_exceptions=True)
+        taken = [answer for answer in answers if isinstance(answer, pb.SubmitResponse)]
+        live = (await here.runs.ListRuns(pb.ListRunsRequest())).runs
+        router: Any = RouterServiceStub(here.channel)
+        decided = (await router.ListDecisions(log_pb2.ListDecisionsRequest())).decisions
+        assert 1 <= len(taken) == len(live) == len(decided) <= 4
 
 
 async def test_an_agent_in_any_language_can_take_a_run_through_its_stages(tmp_path: Path, database_url: str) -> None:

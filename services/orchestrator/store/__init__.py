@@ -1,6 +1,9 @@
 """Runs, assignments, documents, agents and artifacts: every table and transaction of the orchestrator."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +34,10 @@ TOLD = tuple(
 """The events that tell how the work on a task went."""
 
 
+FULL_SECONDS = 0.1
+"""How long a project counts as full that was found full: a flood must not cost a query for each of its calls."""
+
+
 class OrchestratorStore:
     """The orchestrator's durable rows."""
 
@@ -51,6 +58,10 @@ class OrchestratorStore:
         self.exchange = Exchange(self.store, self.children, lease_seconds, limits)
         self.artifacts = self.children.artifacts
         self._sql = _Queries(self.store, self.children)
+        self._full_until: dict[str, float] = {}
+        self._let_in: Counter[str] = Counter()
+        self._settled: Counter[str] = Counter()
+        """Of those let in: who is a live run by now, or none. Who settled after a look at the live ones may be in neither."""
 
     @property
     def now(self) -> datetime:
@@ -90,17 +101,23 @@ class OrchestratorStore:
         parameters = {"project": project, "after": after, "limit": limit}
         return connection.execute(statement, {**parameters, "run_id": run_id} if run_id else parameters).all()
 
-    async def require_room(self, project: str, limit: int) -> None:
-        """Turn a new run away when too many live already."""
+    @asynccontextmanager
+    async def room(self, project: str, limit: int) -> AsyncIterator[None]:
+        """Room for one more run while it comes in; without it, it is turned away, for a moment without looking again."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._full_until.get(project, 0.0):
+            raise _full(limit)
+        settled = self._settled[project]
         parameters = {"project": project, "limit": limit}
         live = await self.store.database.read(lambda c: c.execute(self._sql.live, parameters).scalar_one())
-        if live >= limit:
-            raise Refusal(
-                Reason.OVERLOADED,
-                f"{limit} runs of this project are live already; try again when some have ended",
-                metadata={"limit": str(limit)},
-                retry_after_seconds=5.0,
-            )
+        if live + self._let_in[project] - settled >= limit:
+            self._full_until[project] = loop.time() + FULL_SECONDS
+            raise _full(limit)
+        self._let_in[project] += 1
+        try:
+            yield
+        finally:
+            self._settled[project] += 1
 
     def usage_by_agent(self, connection: Connection, project: str) -> dict[str, Usage]:
         """What each agent has spent, over the assignments it held last."""
@@ -124,6 +141,15 @@ class OrchestratorStore:
     def ended_before(self, connection: Connection, before_us: int, limit: int) -> Sequence[Any]:
         """Runs that ended before a time."""
         return connection.execute(self._sql.ended, {"before": before_us, "limit": limit}).all()
+
+
+def _full(limit: int) -> Refusal:
+    return Refusal(
+        Reason.OVERLOADED,
+        f"{limit} runs of this project are live already; try again when some have ended",
+        metadata={"limit": str(limit)},
+        retry_after_seconds=5.0,
+    )
 
 
 class _Queries:

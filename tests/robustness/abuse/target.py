@@ -89,12 +89,13 @@ def target(data: Path, *options: str) -> Iterator[Target]:
 
 
 async def serve(data: str, *options: str) -> None:
-    """Everything in this process, until it is killed; options are `mocked` and settings of the server as NAME=VALUE."""
+    """Everything in this process, until it is killed; options are `mocked`, and settings as NAME=VALUE."""
     faulthandler.register(signal.SIGUSR1)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     mocks = MOCKED if "mocked" in options else NOBODY
     settings = dict(option.split("=", 1) for option in options if "=" in option)
-    build = builder(Path(data), mocks, OrchestratorSettings())
+    own = {name: settings.pop(name) for name in tuple(settings) if name in OrchestratorSettings.model_fields}
+    build = builder(Path(data), mocks, OrchestratorSettings(**own))  # type: ignore[arg-type]
     gateway = GatewayServer(GatewaySettings(port=0))
 
     def with_gateway(address: str) -> list[Service]:

@@ -1,4 +1,4 @@
-"""`python -m tests.robustness.overload`: ten times what can be done, then calm; and thousands of stalled watchers. JSON lines."""
+"""`python -m tests.robustness.overload`: ten times as many runs and calls as can be done, and stalled watchers. JSON lines."""
 
 import argparse
 import asyncio
@@ -6,8 +6,6 @@ import json
 import sys
 import tempfile
 import time
-from collections import Counter
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -18,10 +16,11 @@ import grpc
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.router.v1 import decision_pb2
 from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
-from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.peer import open_channel
 from tests.robustness.abuse.target import Target, target
 from tests.robustness.overload.heartbeats import beating
+from tests.robustness.overload.runs import LIVE_RUNS, new_runs
+from tests.robustness.overload.tally import Tally
 from tests.scenarios.planes import WISH, clients
 
 MAX_IN_FLIGHT = 64
@@ -30,38 +29,6 @@ CHANNELS = 4
 CROWD = 250
 """So many watchers come at once; the next ones when the server has begun to send to these."""
 numbers = count(1)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a stretch of time has brought."""
-
-    codes: Counter[str] = field(default_factory=Counter)
-    seconds: list[float] = field(default_factory=list)
-    without_retry_info: int = 0
-    seen: dict[str, str] = field(default_factory=dict)
-    """The text of the first answer with each code."""
-
-    @property
-    def p99_ms(self) -> float:
-        """How long the slowest hundredth of the good answers took, in milliseconds."""
-        ordered = sorted(self.seconds) or [0.0]
-        return round(ordered[int(len(ordered) * 0.99) - 1] * 1000, 1)
-
-    async def take(self, call: Any) -> bool:
-        """Wait for one call, and count it; whether it was done."""
-        begun = time.monotonic()
-        try:
-            await call
-        except grpc.aio.AioRpcError as error:
-            self.codes[error.code().name] += 1
-            self.seen.setdefault(error.code().name, str(error.details()))
-            if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
-                self.without_retry_info += refusal_from(error).retry_after_seconds is None
-            return False
-        self.codes["OK"] += 1
-        self.seconds.append(time.monotonic() - begun)
-        return True
 
 
 class Load:
@@ -169,12 +136,24 @@ def main() -> int:
     parser.add_argument("--times", type=float, default=10.0)
     parser.add_argument("--watchers", type=int, default=5000)
     wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as data, target(Path(data), "mocked", f"max_live_runs={LIVE_RUNS}") as process:
+        taken_in = asyncio.run(new_runs(process, wanted.seconds, wanted.times))
+        print(json.dumps(taken_in), flush=True)
     with tempfile.TemporaryDirectory() as data, target(Path(data), f"max_in_flight={MAX_IN_FLIGHT}") as process:
         figures = asyncio.run(overload(process, wanted.seconds, wanted.times))
         print(json.dumps(figures), flush=True)
         watchers = asyncio.run(stalled_watchers(process, wanted.watchers))
         print(json.dumps(watchers), flush=True)
-    return 0 if holds(figures, watchers) else 1
+    return 0 if runs_hold(taken_in) and holds(figures, watchers) else 1
+
+
+def runs_hold(figures: dict[str, Any]) -> bool:
+    """Whether runs that were taken in came to their end as before, and the rest was told when to come back."""
+    return (
+        figures["runs_completed_of_sustainable"] >= 0.8
+        and set(figures["new_runs_codes"]) == {"OK", "RESOURCE_EXHAUSTED"}
+        and figures["new_runs_refused_without_retry_info"] == 0
+    )
 
 
 def holds(figures: dict[str, Any], watchers: dict[str, Any]) -> bool:

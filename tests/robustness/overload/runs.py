@@ -1,0 +1,87 @@
+"""Ten times as many new runs as can be brought to their end: those that were taken in go on as fast as before."""
+
+import asyncio
+import time
+from typing import Any
+
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.services.chassis.peer import open_channel
+from tests.robustness.abuse.target import Target
+from tests.robustness.overload.tally import Tally
+from tests.scenarios.planes import WISH, Plane, clients
+
+LIVE_RUNS = 64
+CALLERS = 48
+"""Fewer than may live at once: a run that comes in is counted twice until its caller has the answer."""
+PAUSE_SECONDS = 0.005
+
+
+class Ends:
+    """Counts the runs that come to COMPLETE."""
+
+    def __init__(self, here: Plane) -> None:
+        self._here = here
+        self.count = 0
+
+    async def follow(self) -> None:
+        """Watch the whole store, from now on."""
+        page = await self._here.runs.ListRuns(pb.ListRunsRequest())
+        request = pb.WatchChangesRequest(after_position=page.newest_position)
+        async for change in self._here.runs.WatchChanges(request):
+            moved = change.transition
+            self.count += moved.to_state == "COMPLETE" != moved.from_state
+
+
+async def _one_after_the_other(here: Plane, ends: Ends, seconds: float) -> float:
+    """Runs per second where each of the callers waits for its run's end."""
+    until = time.monotonic() + seconds
+
+    async def caller() -> None:
+        while time.monotonic() < until:
+            run = await here.submit(f"{WISH} for {here.request_id()}")
+            async for _ in here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id)):
+                pass
+
+    before, begun = ends.count, time.monotonic()
+    await asyncio.gather(*(caller() for _ in range(CALLERS)))
+    return (ends.count - before) / (time.monotonic() - begun)
+
+
+async def _flood(here: Plane, per_second: float, seconds: float) -> Tally:
+    """So many new runs per second, whether or not they are taken."""
+    tally, begun, sent = Tally(), time.monotonic(), 0
+    tasks: set[asyncio.Task[bool]] = set()
+    while (passed := time.monotonic() - begun) < seconds:
+        for _ in range(int(per_second * passed) - sent):
+            number = here.request_id()
+            request = pb.SubmitRequest(request_id=number, message=f"{WISH} for {number}")
+            task = asyncio.ensure_future(tally.take(here.runs.Submit(request, timeout=60)))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+            sent += 1
+        await asyncio.sleep(PAUSE_SECONDS)
+    await asyncio.gather(*tasks)
+    return tally
+
+
+async def new_runs(process: Target, seconds: float, times: float) -> dict[str, Any]:
+    """What can be brought to its end, and what becomes of that while ten times as much comes in."""
+    async with open_channel(process.address) as channel:
+        here = clients(channel)
+        ends = Ends(here)
+        following = asyncio.create_task(ends.follow())
+        await _one_after_the_other(here, ends, 2.0)
+        sustainable = await _one_after_the_other(here, ends, min(10.0, seconds))
+        before, begun = ends.count, time.monotonic()
+        flood = await _flood(here, sustainable * times, seconds)
+        finished = (ends.count - before) / (time.monotonic() - begun)
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    return {
+        "new_runs_per_second_sustainable": round(sustainable, 1),
+        "new_runs_per_second_offered": round(sum(flood.codes.values()) / seconds, 1),
+        "runs_completed_of_sustainable": round(finished / sustainable, 2),
+        "new_runs_codes": dict(flood.codes),
+        "new_runs_refused_without_retry_info": flood.without_retry_info,
+        "new_run_refused_p50_ms": flood.refused_p50_ms,
+    }
