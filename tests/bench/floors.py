@@ -31,7 +31,7 @@ class RawSqlite:
 
     def __init__(self, path: str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode=WAL", "synchronous=FULL"):
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000"):
             self._connection.execute(f"PRAGMA {pragma}")
         for statement in SCHEMA:
             self._connection.execute(statement)
@@ -54,7 +54,7 @@ class RawSqlite:
 
 
 class RawPostgres:
-    """With psycopg and one pipelined executemany per table."""
+    """With psycopg: a read, and the writes of all tables with the commit in one pipeline."""
 
     def __init__(self, url: str) -> None:
         self._connection = psycopg.connect(url)
@@ -70,10 +70,11 @@ class RawPostgres:
             cursor.execute("SELECT id, version FROM state WHERE id = ANY(%s) ORDER BY id FOR UPDATE", (ids,))
             versions: dict[str, int] = dict(cursor.fetchall())
             updates, rows, results = fold(versions, ids)
-            cursor.executemany("UPDATE state SET version = %s, body = %s WHERE id = %s AND version = %s", updates)
-            cursor.executemany("INSERT INTO journal VALUES (%s, %s, %s)", rows)
-            cursor.executemany("INSERT INTO outbox VALUES (%s, %s, %s)", rows)
-        self._connection.commit()
+            with self._connection.pipeline():
+                cursor.executemany("UPDATE state SET version = %s, body = %s WHERE id = %s AND version = %s", updates)
+                cursor.executemany("INSERT INTO journal VALUES (%s, %s, %s)", rows)
+                cursor.executemany("INSERT INTO outbox VALUES (%s, %s, %s)", rows)
+                self._connection.commit()
         return results
 
 

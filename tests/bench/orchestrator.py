@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from itertools import count
@@ -211,7 +211,8 @@ def completion(lease: agent.Lease) -> agent.Completion:
 
 
 async def measure_agents(process: ServerProcess, agents: int, limit: int, slots: int = SLOTS) -> dict[str, float]:
-    """Round trips of agents that hand in and take the next in one call."""
+    """Round trips of agents that hand in and take the next in one call; without a limit, with a Poll and a Complete each."""
+    apart, limit = limit == 0, max(1, limit)
     async with connected(process.address) as here:
         await fill(here, 8192 if limit > 1 else 4096, slots)
         done = 0
@@ -219,18 +220,22 @@ async def measure_agents(process: ServerProcess, agents: int, limit: int, slots:
 
         async def work(agent_id: str) -> None:
             nonlocal done
-            poll = agent.PollRequest(request_id=here.request_id(), agent_id=agent_id, wanted=wanted(limit))
-            leases = (await here.agents.Poll(poll)).leases
+            leases = await poll(agent_id)
             while leases and time.perf_counter() - started < SECONDS:
                 request = agent.CompleteRequest(
                     request_id=here.request_id(),
                     agent_id=agent_id,
                     completions=[completion(lease) for lease in leases],
-                    next=wanted(limit),
+                    next=None if apart else wanted(limit),
                 )
                 answer = await here.agents.Complete(request)
                 done += sum(outcome.accepted for outcome in answer.outcomes)
-                leases = answer.leases
+                leases = await poll(agent_id) if apart else answer.leases
+
+        async def poll(agent_id: str) -> Sequence[agent.Lease]:
+            asked = agent.PollRequest(request_id=here.request_id(), agent_id=agent_id, wanted=wanted(limit))
+            found: Sequence[agent.Lease] = (await here.agents.Poll(asked)).leases
+            return found
 
         await asyncio.gather(*(work(f"agent-{n}") for n in range(agents)))
         return {"round_trips_per_second": done / (time.perf_counter() - started)}
@@ -266,10 +271,10 @@ def _ended_run(run: Run, number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def measure_chassis() -> float:
+def measure_chassis(callers: int) -> float:
     """Durable commands of the bare chassis per second, on this machine, now."""
     with tempfile.TemporaryDirectory() as data, chassis_server("ours", f"sqlite:///{data}/c.db") as port:
-        return asyncio.run(load_chassis(port, AT_ONCE, SECONDS)).rate
+        return asyncio.run(load_chassis(port, callers, SECONDS)).rate
 
 
 def report(name: str, **figures: float) -> None:
@@ -285,14 +290,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as data, processes(Path(data), POINTSMAN_FULL_MOCK_MODE="1") as group:
         figures = asyncio.run(measure_runs(group.addresses["orchestrator"], dict))
     report("mock runs, four processes", **figures)
-    durable = measure_chassis()
-    report("chassis durable command, 64 callers", commands_per_second=durable)
+    durable = {callers: measure_chassis(callers) for callers in (1, 8, AT_ONCE)}
+    for callers, rate in durable.items():
+        report(f"chassis durable command, {callers} callers", commands_per_second=rate)
     for slots in (SLOTS, MOST_SLOTS):
-        for agents, limit in ((1, 1), (8, 1), (64, 1), (8, 64)):
+        for agents, limit in ((1, 1), (8, 1), (64, 1), (8, 0), (64, 0), (8, 64)):
             with server("nobody") as process:
                 figures = asyncio.run(measure_agents(process, agents, limit, slots))
-            ratio = figures["round_trips_per_second"] / durable
-            name = f"poll and complete, {agents} agents, {limit} at once, runs of {slots} reports"
+            ratio = figures["round_trips_per_second"] / durable[agents]
+            how = f"{limit} at once" if limit else "in two calls"
+            name = f"poll and complete, {agents} agents, {how}, runs of {slots} reports"
             report(name, **figures, ratio_to_chassis=ratio)
 
 

@@ -29,6 +29,7 @@ async def serve_floor(kind: str, url: str) -> None:
     add_floor(server, counter_pb2.AddRequest, counter_pb2.AddResponse, handle)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
+    settle_memory()
     print(port, flush=True)
     await server.wait_for_termination()
 
