@@ -17,7 +17,8 @@ from pointsman.services.pipeline.domain.context import context_handle, split_del
 from pointsman.services.pipeline.domain.draft import CLEAN_UP_SECONDS
 from pointsman.services.pipeline.domain.marker import parse_route
 from pointsman.services.pipeline.domain.route import repair
-from pointsman.services.pipeline.domain.statefile import read_state_file, write_state_file
+from pointsman.services.pipeline.domain.statefile import read_state_file
+from pointsman.services.pipeline.domain.statefile_writing import write_state_file
 from pointsman.services.pipeline.domain.templates import TEMPLATES
 from pointsman.services.pipeline.domain.words import StageKind
 from pointsman.services.pipeline.store import PipelineStore

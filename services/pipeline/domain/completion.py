@@ -118,7 +118,7 @@ def _position(graph: Graph, stage: str, retries: int) -> Position:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _effective_route(said: Reported, graph: Graph, stage: str, retries: int) -> EffectiveRoute:
+def effective_route(said: Reported, graph: Graph, stage: str, retries: int) -> EffectiveRoute:
     """What counts of what was said by a stage. Agents say the same few things, so the answers are remembered."""
     position = _position(graph, stage, retries)
     if said.source is RouteSource.TYPED and said.route is None and position.barrier is not None:
@@ -143,7 +143,7 @@ class Settling:
         said = choose(command.said, known.nonce if state.head.settings.require_nonce else None)
         if said is None:
             return self._without_route()
-        route = _effective_route(said, state.graph, self._stage, known.retries)
+        route = effective_route(said, state.graph, self._stage, known.retries)
         return self._by_route(route), route
 
     def _by_route(self, route: EffectiveRoute) -> Disposition:

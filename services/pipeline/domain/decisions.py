@@ -82,8 +82,8 @@ def _import(command: c.ImportPipeline, now: datetime) -> Decision:
     draft = Draft(None, command.entity_id, now)
     draft.begin(EventName.PIPELINE_IMPORTED, command.imported)
     for group, barrier in command.imported.barriers.items():
-        due_at = barrier.due_at or now
-        draft.set_timer(SetTimer(barrier_timer(group), due_at, BarrierDue(group, barrier.number)))
+        if barrier.due_at is not None:
+            draft.set_timer(SetTimer(barrier_timer(group), barrier.due_at, BarrierDue(group, barrier.number)))
     if not draft.state.is_live():
         draft.clean_up_later()
     return draft.decision(c.Answer(draft.state.head.status, (), command.entity_id))

@@ -28,7 +28,7 @@ from pointsman.services.pipeline.domain.state import (
     OpenBarrier,
     Pipeline,
 )
-from pointsman.services.pipeline.domain.words import EventName, PipelineStatus, RouteSource, Severity, Verdict
+from pointsman.services.pipeline.domain.words import LIVE, EventName, PipelineStatus, RouteSource, Severity, Verdict
 
 
 def apply(state: Pipeline | None, event: Event, at: datetime) -> Pipeline:
@@ -61,7 +61,7 @@ def _imported(data: e.PipelineImported, at: datetime) -> Pipeline:
     numbers = [barrier.number for barrier in data.barriers.values()]
     head = Head(
         data.settings, graph.digest, data.marks, data.reported, at, data.status, dict(data.barriers),
-        max(numbers, default=0), data.returns, None if data.status is PipelineStatus.ACTIVE else at,
+        max(numbers, default=0), data.returns, None if data.status in LIVE else at,
     )  # fmt: skip
     return Pipeline(head, graph, dict(data.stages))
 

@@ -25,7 +25,7 @@ _ENDED: frozenset[str] = frozenset(status for status in PipelineStatus if status
 
 TRANSITIONS: Mapping[EventName, frozenset[tuple[str, str]]] = {
     EventName.PIPELINE_STARTED: frozenset({("", _ACTIVE)}),
-    EventName.PIPELINE_IMPORTED: frozenset(("", status) for status in PipelineStatus if status is not _ESCALATED),
+    EventName.PIPELINE_IMPORTED: frozenset(("", status) for status in PipelineStatus),
     EventName.STAGE_DELEGATED: frozenset({(_ACTIVE, _ACTIVE)}),
     EventName.STAGE_COMPLETED: _STAY,
     EventName.STAGE_FAILED: _STAY,

@@ -139,7 +139,14 @@ def enforce(route: EffectiveRoute, position: Position) -> EffectiveRoute:
     return replace(route, barrier_group="")
 
 
-def _pass_goes_on(route: EffectiveRoute, _position: Position) -> EffectiveRoute:
+def enforce_anywhere(route: EffectiveRoute) -> EffectiveRoute:
+    """The part of the policy that holds wherever the stage stands: PASS never goes back, FAIL never goes on."""
+    if route.verdict is Verdict.FAIL and route.route in {RouteTarget.NEXT, RouteTarget.COMPLETE}:
+        return route.corrected(Correction.FAIL_CANNOT_GO_ON, "FAIL cannot go on; back to DEV", RouteTarget.DEV)
+    return _pass_goes_on(route)
+
+
+def _pass_goes_on(route: EffectiveRoute, _position: Position | None = None) -> EffectiveRoute:
     if route.verdict is Verdict.PASS and route.route is RouteTarget.DEV:
         return route.corrected(Correction.PASS_CANNOT_RETURN, "PASS cannot go back to DEV", RouteTarget.NEXT)
     return route

@@ -21,6 +21,7 @@ from pointsman.services.pipeline.domain.words import (
 )
 
 DEFAULT_BARRIER_TIMEOUT_SECONDS = 300.0
+MAX_BARRIER_TIMEOUT_SECONDS = 604_800.0
 
 PENDING, READY, ACTIVE = ".", "r", "a"
 PASSED, DEGRADED, FAILED, SKIPPED, SKIPPED_AFTER_FAIL, TIMED_OUT = "p", "d", "f", "s", "x", "t"
@@ -106,6 +107,8 @@ class Settings(msgspec.Struct, frozen=True):
     require_nonce: bool = False
     barrier_timeout_seconds: float = DEFAULT_BARRIER_TIMEOUT_SECONDS
     env: dict[str, str] = msgspec.field(default_factory=dict)
+    unknown: str = ""
+    """What the state file that it came from said beyond what is known here, as JSON."""
 
 
 class Head(msgspec.Struct):

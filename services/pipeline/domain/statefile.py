@@ -1,6 +1,7 @@
-"""State files of the older engine: version 3 is migrated to 4, version 4 is taken as it is and written."""
+"""State files of the older engine: version 3 is migrated to 4, version 4 is taken as it is."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,44 +9,57 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pointsman.services.chassis.refusals import invalid_field
-from pointsman.services.pipeline.domain import strict
-from pointsman.services.pipeline.domain.dag import DEFAULT_MAX_RETRIES, Graph, Node, build_graph, kind_of
+from pointsman.services.pipeline.domain import reflection, strict
+from pointsman.services.pipeline.domain.dag import (
+    DEFAULT_MAX_RETRIES,
+    Graph,
+    Node,
+    build_graph,
+    invalid_dag,
+    kind_of,
+)
 from pointsman.services.pipeline.domain.events import PipelineImported
-from pointsman.services.pipeline.domain.retries import RetryRound
+from pointsman.services.pipeline.domain.retries import MAX_HISTORY, RetryRound
+from pointsman.services.pipeline.domain.route import MAX_HINT_CHARACTERS
 from pointsman.services.pipeline.domain.state import (
     ACTIVE,
     DEGRADED,
     ESCALATED,
     FAILED,
-    PASSED,
+    MAX_BARRIER_TIMEOUT_SECONDS,
     PENDING,
     READY,
     SKIPPED,
     SKIPPED_AFTER_FAIL,
-    TIMED_OUT,
     UNFINISHED,
     UNPROVEN,
     OpenBarrier,
-    Pipeline,
     Return,
     Settings,
     Stage,
 )
+from pointsman.services.pipeline.domain.statefile_fields import (
+    MARK_OF_WORD,
+    OWN,
+    VERSION,
+    count,
+    entry,
+    field,
+    mapping,
+    moment,
+    names,
+    refused,
+    text,
+    unknown_fields,
+    whole_file,
+)
 from pointsman.services.pipeline.domain.templates import TEMPLATES, template_graph
-from pointsman.services.pipeline.domain.words import PipelineStatus, Severity, StageKind, Verdict
+from pointsman.services.pipeline.domain.words import LIVE, PipelineStatus, Policy, Severity, StageKind, Verdict
 
-VERSION = 4
-FINISHED_WORDS = frozenset({"completed", "skipped", "failed", "timed_out"})
-MARK_OF_WORD = {
-    "pending": PENDING, "active": ACTIVE, "completed": PASSED, "failed": FAILED, "skipped": SKIPPED,
-    "timed_out": TIMED_OUT,
-}  # fmt: skip
-WORD_OF_MARK = {
-    PENDING: "pending", READY: "pending", ACTIVE: "active", PASSED: "completed", DEGRADED: "completed",
-    FAILED: "failed", SKIPPED: "skipped", SKIPPED_AFTER_FAIL: "skipped", TIMED_OUT: "timed_out", ESCALATED: "failed",
-}  # fmt: skip
-MAX_TEXT = 1024
+MAX_RETRIES = 20
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
+_GROUP = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_SESSION = re.compile(r"[A-Za-z0-9_.:/@-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +67,7 @@ class StateFile:
     """What was read from a state file."""
 
     session_id: str
+    """Empty where the file has none that a pipeline could be called by."""
     migrated: bool
     barriers_rebuilt: bool
     imported: PipelineImported
@@ -60,30 +75,36 @@ class StateFile:
 
 def read_state_file(state_json: str, barrier_json: str, run_id: str, now: datetime) -> StateFile:
     """A pipeline from a state file and its barrier file; an unreadable barrier file is rebuilt from the stages."""
-    content = _object(state_json)
+    content = whole_file(state_json)
     migrated = content.get("version") == 3
     v4 = ensure_v4(content)
     graph = _graph(v4)
+    settings = _settings(v4, run_id, graph)
     stages = {node.stage: _stage(v4, node.stage) for node in graph.nodes}
     marks = {node.stage: _mark(v4, node.stage) for node in graph.nodes}
     returns = _pending_returns(v4, graph, marks)
     _put_ready(graph, marks, returns)
     for target in returns:
-        failed = _failed_after(v4, graph, target)
-        stages[target] = replace(stages[target], returned=Return(round=1, failed=failed or (target,)))
+        if stages[target].returned is None:
+            failed = _failed_after(v4, graph, target)
+            stages[target] = replace(stages[target], returned=Return(round=1, failed=failed or (target,)))
+    status = _status(v4, marks)
     saved = _barrier_file(barrier_json)
-    barriers = _open_barriers(graph, marks, saved, now)
+    barriers = _open_barriers(graph, marks, saved or {}, settings, now) if status in LIVE else {}
     imported = PipelineImported(
-        settings=_settings(v4, run_id),
+        settings=settings,
         nodes=graph.nodes,
         marks="".join(marks.values()),
         reported="".join("1" if stages[node.stage].context_file else "0" for node in graph.nodes),
         stages=stages,
-        status=_status(v4, marks),
-        returns=returns,
-        barriers=barriers if v4["pipelineActive"] else {},
+        status=status,
+        returns=returns if status in LIVE else (),
+        barriers=barriers,
     )
-    return StateFile(_text(v4.get("sessionId")), migrated, saved is None and bool(barriers), imported)
+    session = text(v4.get("sessionId"))
+    return StateFile(
+        session if _SESSION.fullmatch(session) else "", migrated, saved is None and bool(barriers), imported
+    )
 
 
 def ensure_v4(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,129 +113,152 @@ def ensure_v4(content: Mapping[str, Any]) -> dict[str, Any]:
     if version == VERSION:
         return {"pipelineActive": False, **content}
     if version != 3:
-        raise invalid_field("state_json", "must be a state file of version 3 or 4")
-    stages = _mapping(content, "stages")
-    meta = {key: value for key, value in _mapping(content, "meta").items() if key != "cancelled"}
+        raise refused("must be a state file of version 3 or 4")
+    stages = mapping(content, "stages")
+    meta = {key: value for key, value in mapping(content, "meta").items() if key != "cancelled"}
     kept = {key: value for key, value in content.items() if key != "enforced"}
     return {
         **kept,
         "version": VERSION,
         "pipelineActive": _phase_of_v3(content) not in {"IDLE", "COMPLETE"},
-        "activeStages": [stage for stage, known in stages.items() if _field(known, "status") == "active"],
-        "retryHistory": {stage: [] for stage in _mapping(content, "retries")},
+        "activeStages": [stage for stage, known in stages.items() if field(known, "status") == "active"],
+        "retryHistory": {stage: [] for stage in mapping(content, "retries")},
         "crashes": {},
         "meta": meta,
     }
 
 
 def _phase_of_v3(content: Mapping[str, Any]) -> str:
-    stages = _mapping(content, "stages")
-    if not content.get("enforced") or _mapping(content, "meta").get("cancelled") or not _mapping(content, "dag"):
+    stages = mapping(content, "stages")
+    if not content.get("enforced") or mapping(content, "meta").get("cancelled") or not mapping(content, "dag"):
         return "IDLE"
-    words = {_field(known, "status") for known in stages.values()}
+    words = {text(field(known, "status")) for known in stages.values()}
     return "COMPLETE" if stages and words <= {"completed", "skipped"} else "DELEGATING"
 
 
-def _object(text: str) -> dict[str, Any]:
-    try:
-        value = strict.decode(text)
-    except strict.RejectedError as error:
-        raise invalid_field("state_json", str(error)) from error
-    if not isinstance(value, dict):
-        raise invalid_field("state_json", "must be a JSON object")
-    return value
-
-
-def _mapping(content: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = content.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise invalid_field("state_json", f"'{key}' must be an object")
-    return value
-
-
-def _field(value: object, key: str) -> Any:
-    return value.get(key) if isinstance(value, dict) else None
-
-
-def _text(value: object) -> str:
-    return value[:MAX_TEXT] if isinstance(value, str) else ""
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 <= value < 1000 else 0
-
-
-def _names(value: object) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
-
-
 def _graph(v4: Mapping[str, Any]) -> Graph:
-    nodes = _mapping(v4, "dag")
+    """The DAG of the file; nodes of version 3 say only their deps, and the template they came from knows the rest."""
+    nodes = {_named(stage, stage): entry(v4, "dag", stage) for stage in mapping(v4, "dag")}
+    is_plain = all(node.get("next") is None and node.get("onFail") is None for node in nodes.values())
     template = _template(v4)
-    if template and set(template_graph(template).index) == set(nodes):
+    if template and is_plain and set(template_graph(template).index) == set(nodes):
         return template_graph(template)
-    return build_graph(_node(stage, node) for stage, node in _with_dev(nodes).items())
+    return build_graph(_node(stage, node) for stage, node in (_with_dev(nodes) if is_plain else nodes).items())
 
 
-def _with_dev(nodes: Mapping[str, Any]) -> dict[str, Any]:
+def _with_dev(nodes: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The plain nodes of version 3 get what version 4 would have given them: a way back to DEV."""
-    if any(_field(node, "next") is not None or _field(node, "onFail") is not None for node in nodes.values()):
-        return dict(nodes)
-    plain = build_graph(Node(stage, kind_of(stage), deps=_names(_field(node, "deps"))) for stage, node in nodes.items())
+    plain = build_graph(_node(stage, {**node, "barrier": None}) for stage, node in nodes.items())
     dev = next((node.stage for node in plain.nodes if node.kind is StageKind.DEV), None)
     return {
         stage: {**node, "onFail": dev if dev and stage in plain.after(dev) else None} for stage, node in nodes.items()
     }
 
 
-def _node(stage: str, node: object) -> Node:
-    retries = _field(node, "maxRetries")
+def _node(stage: str, node: Mapping[str, Any]) -> Node:
+    retries, kind = count(node.get("maxRetries")), text(node.get("kind"))
+    group, target = text(field(node.get("barrier"), "group")), text(node.get("onFail"))
+    if group and not _GROUP.fullmatch(group):
+        raise invalid_dag(stage, "its barrier's group is no name")
     return Node(
-        stage=stage[:64],
-        kind=kind_of(stage),
-        deps=_names(_field(node, "deps")),
-        next=_names(_field(node, "next")),
-        on_fail=_text(_field(node, "onFail")) or None,
-        max_retries=min(_count(retries), 20) if isinstance(retries, int) else DEFAULT_MAX_RETRIES,
-        barrier=_text(_field(_field(node, "barrier"), "group"))[:64] or None,
+        stage=stage,
+        kind=StageKind(kind) if kind in StageKind.__members__ else kind_of(stage),
+        deps=tuple(_named(stage, name) for name in names(node.get("deps"))),
+        next=tuple(_named(stage, name) for name in names(node.get("next"))),
+        on_fail=_named(stage, target) if target else None,
+        max_retries=DEFAULT_MAX_RETRIES if retries is None else min(retries, MAX_RETRIES),
+        barrier=group or None,
     )
+
+
+def _named(stage: str, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise invalid_dag(
+            stage[:64], f"'{name[:64]}' is no name of a stage: a letter, then at most 63 of A-Za-z0-9_.:-"
+        )
+    return name
 
 
 def _template(v4: Mapping[str, Any]) -> str:
-    named = _text(_mapping(v4, "classification").get("pipelineId"))
+    named = text(mapping(v4, "classification").get("pipelineId"))
     return named if named in TEMPLATES else ""
 
 
-def _settings(v4: Mapping[str, Any], run_id: str) -> Settings:
-    env = {key[:64]: value[:200] for key, value in _mapping(v4, "environment").items() if isinstance(value, str)}
+def _settings(v4: Mapping[str, Any], run_id: str, graph: Graph) -> Settings:
+    said = mapping(v4, "environment")
+    env = {key: value for key, value in said.items() if len(key) <= 64 and isinstance(value, str) and len(value) <= 200}
     fits = len(json.dumps(env, ensure_ascii=False)) <= 400
-    return Settings(run_id=run_id, template=_template(v4), env=env if fits else {})
+    template = _template(v4)
+    is_known = template or mapping(v4, "classification").get("pipelineId") is None
+    taken = {"classification": ("pipelineId",) if is_known else (), "environment": env if fits else ()}
+    own = entry(v4, "meta", OWN)
+    return Settings(
+        run_id=run_id,
+        template=template,
+        policy=_policy(own.get("policy")),
+        require_nonce=_switch(own.get("requireNonce")),
+        barrier_timeout_seconds=_timeout_seconds(own.get("barrierTimeoutSeconds")),
+        env=env if fits else {},
+        unknown=unknown_fields(v4, graph.index, taken),
+    )
+
+
+def _policy(value: object) -> Policy:
+    word = text(value)
+    if value is not None and word not in Policy.__members__:
+        raise refused(f"'meta.{OWN}.policy' must be one of {', '.join(Policy)}")
+    return Policy(word) if word else Policy.SEED
+
+
+def _switch(value: object) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise refused(f"'meta.{OWN}.requireNonce' must be true or false")
+    return bool(value)
+
+
+def _timeout_seconds(value: object) -> float:
+    if value is None:
+        return Settings().barrier_timeout_seconds
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_BARRIER_TIMEOUT_SECONDS:
+        raise refused(f"'meta.{OWN}.barrierTimeoutSeconds' must be a number up to {MAX_BARRIER_TIMEOUT_SECONDS:.0f}")
+    return float(value)
 
 
 def _stage(v4: Mapping[str, Any], stage: str) -> Stage:
-    known = _mapping(v4, "stages").get(stage)
-    verdict, severity = _verdict(_field(known, "verdict"), _field(known, "severity"))
-    delegated = _field(known, "status") not in {None, "pending"}
+    known = entry(v4, "stages", stage)
+    verdict, severity = _verdict(known.get("verdict"), known.get("severity"))
+    status = known.get("status")
+    delegations = count(known.get("delegations"))
+    if delegations is None or (delegations == 0 and status == "active"):
+        delegations = 0 if status in {None, "pending"} else 1
     return Stage(
-        delegations=1 if delegated else 0,
-        agent_id=_text(_field(known, "agent"))[:128] or ("imported" if delegated else ""),
+        delegations=delegations,
+        agent_id=text(known.get("agent"), 128) or ("imported" if delegations else ""),
+        nonce=text(known.get("nonce"), 128),
         verdict=verdict,
         severity=severity,
-        context_file=_text(_field(known, "contextFile")),
-        retries=_count(_mapping(v4, "retries").get(stage)),
-        crashes=_count(_mapping(v4, "crashes").get(stage)),
-        history=_history(_mapping(v4, "retryHistory").get(stage)),
+        hint=text(known.get("hint"), MAX_HINT_CHARACTERS),
+        context_file=text(known.get("contextFile")),
+        retries=count(mapping(v4, "retries").get(stage)) or 0,
+        crashes=count(mapping(v4, "crashes").get(stage)) or 0,
+        history=_history(mapping(v4, "retryHistory").get(stage)),
+        reflection=reflection.rounds_of(text(known.get("reflection"), reflection.MAX_TOTAL_CHARACTERS)),
+        returned=_returned(mapping(v4, "dag"), known.get("returned")),
     )
+
+
+def _returned(dag: Mapping[str, Any], value: object) -> Return | None:
+    failed = tuple(name for name in names(field(value, "failed")) if name in dag)
+    hint = text(field(value, "hint"), MAX_HINT_CHARACTERS)
+    return Return(count(field(value, "round")) or 1, failed, hint) if failed else None
 
 
 def _verdict(verdict: object, severity: object) -> tuple[Verdict | None, Severity | None]:
     """The verdict of a stage: a word, `FAIL:HIGH`, or an object with both."""
     if isinstance(verdict, dict):
-        return _verdict(verdict.get("verdict"), verdict.get("severity"))
-    word, _, detail = _text(verdict).partition(":")
-    named = detail or _text(severity)
+        return _verdict(text(verdict.get("verdict")), verdict.get("severity"))
+    word, _, detail = text(verdict).partition(":")
+    named = detail or text(severity)
     known = Verdict(word) if word in Verdict.__members__ else None
     how_bad = Severity(named) if named in Severity.__members__ else Severity.MEDIUM
     return known, how_bad if known is Verdict.FAIL else None
@@ -223,43 +267,41 @@ def _verdict(verdict: object, severity: object) -> tuple[Verdict | None, Severit
 def _history(rounds: object) -> tuple[RetryRound, ...]:
     found = []
     for number, item in enumerate(rounds if isinstance(rounds, list) else (), 1):
-        severity, at = _text(_field(item, "severity")), _moment(_field(item, "at"))
+        severity, at = text(field(item, "severity")), moment(field(item, "at"))
         if severity in Severity.__members__ and at is not None:
-            found.append(RetryRound(number, Severity(severity), at))
-    return tuple(found[-25:])
-
-
-def _moment(value: object) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(_text(value))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
+            found.append(RetryRound(count(field(item, "round")) or number, Severity(severity), at))
+    return tuple(found[-MAX_HISTORY:])
 
 
 def _mark(v4: Mapping[str, Any], stage: str) -> str:
-    known = _mapping(v4, "stages").get(stage)
-    word = _text(_field(known, "status")) or "pending"
+    known = entry(v4, "stages", stage)
+    word = text(known.get("status")) or "pending"
     if word not in MARK_OF_WORD:
-        raise invalid_field("state_json", f"stage '{stage}' has the unknown status '{word[:32]}'")
-    return DEGRADED if word == "completed" and _field(known, "degraded") is True else MARK_OF_WORD[word]
+        raise refused(f"'stages.{stage}.status' is the unknown word '{word[:32]}'")
+    if word == "completed" and known.get("degraded") is True:
+        return DEGRADED
+    is_forced = MARK_OF_WORD[word] == SKIPPED and known.get("forcedOn") is True
+    return SKIPPED_AFTER_FAIL if is_forced else MARK_OF_WORD[word]
 
 
 def _failed_after(v4: Mapping[str, Any], graph: Graph, target: str) -> tuple[str, ...]:
-    stages = _mapping(v4, "stages")
     return tuple(
         node.stage
         for node in graph.nodes
-        if node.stage in graph.after(target) and _field(stages.get(node.stage), "status") == "failed"
+        if node.stage in graph.after(target) and MARK_OF_WORD.get(_word(v4, node.stage)) == FAILED
     )
+
+
+def _word(v4: Mapping[str, Any], stage: str) -> str:
+    return text(entry(v4, "stages", stage).get("status"))
 
 
 def _pending_returns(v4: Mapping[str, Any], graph: Graph, marks: dict[str, str]) -> tuple[str, ...]:
     """Where a pending retry goes back to; what comes after it is reset."""
     pending = v4.get("pendingRetry")
-    entries = _field(pending, "stages")
+    entries = field(pending, "stages")
     items = entries if isinstance(entries, list) else [pending]
-    named = {_text(_field(item, "stage")) or _text(item) for item in items}
+    named = {text(field(item, "stage")) or text(item) for item in items}
     targets = {graph.return_target(stage) for stage in named if stage in graph}
     returns = tuple(node.stage for node in graph.nodes if node.stage in targets)
     for target in returns:
@@ -277,108 +319,36 @@ def _put_ready(graph: Graph, marks: dict[str, str], returns: tuple[str, ...]) ->
 
 
 def _status(v4: Mapping[str, Any], marks: Mapping[str, str]) -> PipelineStatus:
-    values = set(marks.values())
+    values, said = set(marks.values()), text(mapping(v4, "meta").get("status"))
+    if not v4["pipelineActive"] and said in {PipelineStatus.ABORTED, PipelineStatus.CANCELLED}:
+        return PipelineStatus(said)
     if UNFINISHED.isdisjoint(values):
         return PipelineStatus.COMPLETED if UNPROVEN.isdisjoint(values) else PipelineStatus.COMPLETED_WITH_FAILURES
-    return PipelineStatus.ACTIVE if v4["pipelineActive"] else PipelineStatus.CANCELLED
+    if not v4["pipelineActive"]:
+        return PipelineStatus.CANCELLED
+    return PipelineStatus.ESCALATED if ESCALATED in values else PipelineStatus.ACTIVE
 
 
-def _barrier_file(text: str) -> dict[str, Any] | None:
+def _barrier_file(barrier_json: str) -> dict[str, Any] | None:
     try:
-        value = strict.decode(text)
-        groups = value.get("groups", value) if isinstance(value, dict) else None
+        value = strict.decode(barrier_json)
     except strict.RejectedError:
         return None
+    groups = value.get("groups", value) if isinstance(value, dict) else None
     return groups if isinstance(groups, dict) else None
 
 
 def _open_barriers(
-    graph: Graph, marks: Mapping[str, str], saved: Mapping[str, Any] | None, now: datetime
+    graph: Graph, marks: Mapping[str, str], saved: Mapping[str, Any], settings: Settings, now: datetime
 ) -> dict[str, OpenBarrier]:
-    """A barrier waits when a member may run or runs; since when, the file says, else since now."""
+    """A barrier waits when a member may run, runs or waits for a person; since when, the file says, else since now."""
     found: dict[str, OpenBarrier] = {}
     for group, members in graph.groups.items():
-        if any(marks[member] in {READY, ACTIVE} for member in members):
-            started = _moment(_field((saved or {}).get(group), "startTime")) or now
-            due_at = max(now, started + timedelta(seconds=Settings().barrier_timeout_seconds))
-            found[group] = OpenBarrier(len(found) + 1, min(started, now), due_at)
+        waits_for = {marks[member] for member in members} & {READY, ACTIVE, ESCALATED}
+        if waits_for:
+            known = saved.get(group)
+            started = min(moment(field(known, "startTime")) or now, now)
+            is_over = waits_for == {ESCALATED} and field(known, "timedOut") is True
+            due_at = max(now, started + timedelta(seconds=settings.barrier_timeout_seconds))
+            found[group] = OpenBarrier(len(found) + 1, started, None if is_over else due_at)
     return found
-
-
-def write_state_file(pipeline_id: str, pipeline: Pipeline) -> tuple[str, str]:
-    """The state file (version 4) and the barrier file of a pipeline."""
-    head, graph = pipeline.head, pipeline.graph
-    stages = {node.stage: pipeline.stages[node.stage] for node in graph.nodes}
-    content = {
-        "version": VERSION,
-        "sessionId": pipeline_id,
-        "classification": {"pipelineId": head.settings.template or None},
-        "environment": head.settings.env,
-        "dag": {node.stage: _node_out(graph, node) for node in graph.nodes},
-        "stages": {stage: _stage_out(pipeline, stage) for stage in stages},
-        "pipelineActive": pipeline.is_live(),
-        "activeStages": list(pipeline.marked(ACTIVE)),
-        "retries": {stage: known.retries for stage, known in stages.items() if known.retries},
-        "retryHistory": {stage: _history_out(known) for stage, known in stages.items() if known.history},
-        "crashes": {stage: known.crashes for stage, known in stages.items() if known.crashes},
-        "pendingRetry": {"stages": [{"stage": stage} for stage in _failed_before(pipeline)]} if head.returns else None,
-        "meta": {"status": str(head.status), "createdAt": head.created_at.isoformat()},
-    }
-    return _dump(content), _dump({group: _barrier_out(pipeline, group) for group in graph.groups})
-
-
-def _failed_before(pipeline: Pipeline) -> list[str]:
-    returns = [pipeline.stages[stage].returned for stage in pipeline.head.returns]
-    return [stage for returned in returns if returned for stage in returned.failed]
-
-
-def _node_out(graph: Graph, node: Node) -> dict[str, Any]:
-    members = graph.groups[node.barrier] if node.barrier else ()
-    barrier = {
-        "group": node.barrier,
-        "total": len(members),
-        "siblings": [member for member in members if member != node.stage],
-        "next": list(node.next),
-    }
-    return {
-        "deps": list(node.deps),
-        "next": list(node.next),
-        "onFail": node.on_fail,
-        "maxRetries": node.max_retries,
-        "barrier": barrier if node.barrier else None,
-    }
-
-
-def _stage_out(pipeline: Pipeline, stage: str) -> dict[str, Any]:
-    known, mark = pipeline.stages[stage], pipeline.mark(stage)
-    shown = mark not in {PENDING, READY}
-    return {
-        "status": WORD_OF_MARK[mark],
-        "agent": known.agent_id or None,
-        "verdict": str(known.verdict) if known.verdict and shown else None,
-        "severity": str(known.severity) if known.severity and shown else None,
-        "contextFile": known.context_file or (f"context:{stage}" if known.report else None),
-        "degraded": mark == DEGRADED,
-    }
-
-
-def _history_out(stage: Stage) -> list[dict[str, Any]]:
-    return [{"round": item.round, "severity": str(item.severity), "at": item.at.isoformat()} for item in stage.history]
-
-
-def _barrier_out(pipeline: Pipeline, group: str) -> dict[str, Any]:
-    members = pipeline.graph.groups[group]
-    arrived = [member for member in members if pipeline.finished(member)]
-    waiting = pipeline.head.barriers.get(group)
-    return {
-        "total": len(members),
-        "completed": arrived,
-        "results": {member: {"verdict": str(pipeline.stages[member].verdict or "")} for member in arrived},
-        "next": list(pipeline.graph.node(members[0]).next),
-        "startTime": waiting.created_at.isoformat() if waiting else None,
-        "resolved": waiting is None and len(arrived) == len(members),
-    }
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)

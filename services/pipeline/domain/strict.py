@@ -1,7 +1,9 @@
 """JSON as a careful reader takes it: no key twice, no constants, no endless numbers, no NUL, no half characters."""
 
 import json
+import math
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 MAX_NUMBER_CHARACTERS = 32
@@ -42,9 +44,18 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise RejectedError("a key stands twice")
-    if any(_UNSTORABLE.search(text) for pair in pairs for text in pair if isinstance(text, str)):
+    if any(_UNSTORABLE.search(text) for pair in pairs for text in _texts(pair)):
         raise RejectedError("a text has NUL or half a character")
     return fields
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    """The texts among values, also those in lists; objects have looked at theirs already."""
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from _texts(value)
 
 
 def _integer(text: str) -> int:
@@ -56,7 +67,10 @@ def _integer(text: str) -> int:
 def _number(text: str) -> float:
     if len(text) > MAX_NUMBER_CHARACTERS:
         raise RejectedError("a number is too long")
-    return float(text)
+    number = float(text)
+    if math.isinf(number):
+        raise RejectedError("a number is too large")
+    return number
 
 
 def _constant(name: str) -> NoReturn:

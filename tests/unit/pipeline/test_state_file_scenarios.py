@@ -1,6 +1,7 @@
 """Seed 004: state files of version 3 are migrated, of version 4 taken as they are; barriers are rebuilt."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,9 +9,10 @@ import pytest
 from pointsman.services.chassis.refusals import Code, Refusal
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.state import Pipeline, phase
-from pointsman.services.pipeline.domain.statefile import ensure_v4, read_state_file, write_state_file
+from pointsman.services.pipeline.domain.statefile import ensure_v4, read_state_file
+from pointsman.services.pipeline.domain.statefile_writing import write_state_file
 from pointsman.services.pipeline.domain.words import Disposition, Phase, PipelineStatus, StageStatus, Verdict
-from tests.unit.pipeline.driver import START, Drive, at_barrier, said, start
+from tests.unit.pipeline.driver import START, STRICT, Drive, at_barrier, said, start
 
 
 def v3(**changes: Any) -> dict[str, Any]:
@@ -110,12 +112,37 @@ def test_a_damaged_barrier_file_is_rebuilt_from_the_stages() -> None:
     ["[]", "{", '{"version":2}', "{}", '{"version":4,"version":3}', '{"version":NaN}', "[" * 100_000,
      '{"version":4,"dag":{"DEV":{}},"stages":{"DEV":{"status":"eaten"}}}', '{"version":4,"dag":[]}',
      '{"version":3,"dag":{"COOK":{"deps":[]}}}', '{"version":4,"dag":{"DEV":{"deps":["X"]}}}',
-     '{"version":4,"dag":{"DEV":{"deps":["REVIEW"]},"REVIEW":{"deps":["DEV"]}}}', '{"version":4,"sessionId":"\\u0000"}'],
+     '{"version":4,"dag":{"DEV":{"deps":["REVIEW"]},"REVIEW":{"deps":["DEV"]}}}', '{"version":4,"sessionId":"\\u0000"}',
+     '{"version":3,"dag":{"DEV":"x"},"stages":{}}', '{"version":4,"dag":{"DEV":{}},"stages":{"DEV":"x"}}',
+     '{"version":4,"dag":{"DEV x":{}}}', '{"version":4,"dag":{"DEV":{"next":["' + "x" * 9999 + '"]}}}',
+     '{"version":4,"dag":{"DEV":{"barrier":{"group":"a b"}}}}', '{"version":4,"dag":{"DEV":{}},"more":["\\ud800"]}',
+     '{"version":4,"dag":{"DEV":{}},"more":1e999}', '{"version":4,"dag":{"DEV":{}},"more":"' + "x" * 70_000 + '"}',
+     '{"version":4,"dag":{"DEV":{}},"more":' + "[" * 70 + "]" * 70 + "}",
+     '{"version":4,"dag":{"DEV":{}},"meta":{"pointsman":{"policy":"lax"}}}',
+     '{"version":4,"dag":{"DEV":{}},"meta":{"pointsman":{"requireNonce":"no"}}}',
+     '{"version":4,"dag":{"DEV":{}},"meta":{"pointsman":{"barrierTimeoutSeconds":-1}}}'],
 )  # fmt: skip
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(Refusal) as refused:
         read_state_file(text, "", "", START)
     assert refused.value.code is Code.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize("node", [None, {}])
+def test_a_node_that_says_nothing_stands_alone(node: object) -> None:
+    read = read_state_file(json.dumps({"version": 4, "dag": {"DEV": node}, "stages": {}}), "", "", START)
+    assert [known.stage for known in read.imported.nodes] == ["DEV"]
+
+
+@pytest.mark.parametrize(
+    "moment", ["9999-12-31T23:59:59+00:00", "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"]
+)
+def test_a_barrier_of_any_year_waits_from_now_at_the_latest(moment: str) -> None:
+    read = read_state_file(json.dumps(v3()), json.dumps({"post-dev": {"startTime": moment}}), "", START)
+    barrier = read.imported.barriers["post-dev"]
+    assert barrier.created_at <= START
+    assert barrier.due_at is not None
+    assert START <= barrier.due_at <= START + timedelta(seconds=300)
 
 
 def exported(pipeline: Pipeline) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -158,6 +185,36 @@ def test_own_dags_and_ended_pipelines_survive_too() -> None:
     drive = start("fix")
     drive.do(c.CancelPipeline("p"))
     assert load(exported(drive.pipeline)[0]).pipeline.head.status is PipelineStatus.CANCELLED
+
+
+def test_a_strict_pipeline_that_waits_for_a_person_still_waits_after_export_and_import() -> None:
+    drive = at_barrier(policy=STRICT, require_nonce=True, barrier_timeout_seconds=77.0)
+    nonce = drive.pipeline.stages["REVIEW"].nonce
+    drive.complete("REVIEW", said("never heard of it", nonce=nonce))
+    assert drive.status("REVIEW") is StageStatus.ESCALATED
+    state, barriers = exported(drive.pipeline)
+    again = load(state, json.dumps(barriers))
+    assert again.pipeline.head.status is PipelineStatus.ESCALATED
+    assert again.pipeline.head.settings == drive.pipeline.head.settings
+    assert again.timers["barrier:post-dev"].due_at == drive.timers["barrier:post-dev"].due_at
+    nonce = again.pipeline.stages["TEST"].nonce
+    assert again.complete("TEST", said(nonce=nonce)).status is PipelineStatus.ESCALATED
+    assert again.do(c.SkipStage("p", "REVIEW")).status is PipelineStatus.COMPLETED
+
+
+def test_what_nobody_knows_is_taken_as_it_is() -> None:
+    state, _ = exported(at_barrier().pipeline)
+    state["dashboard"] = {"port": [1, 2]}
+    state["environment"] = {"language": "python", "tools": {"lint": True}}
+    state["classification"]["pipelineId"] = "house-blend"
+    state["classification"]["source"] = "llm"
+    state["meta"]["initialized"] = True
+    state["dag"]["DEV"]["label"] = "build it"
+    state["stages"]["TEST"]["note"] = "slow"
+    state["stages"]["GONE"] = {"status": "completed"}
+    again, _ = exported(load(state).pipeline)
+    again["meta"]["createdAt"] = state["meta"]["createdAt"]
+    assert again == state
 
 
 @pytest.mark.parametrize(

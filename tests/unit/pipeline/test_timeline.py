@@ -3,7 +3,8 @@
 import json
 
 from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.statefile import read_state_file, write_state_file
+from pointsman.services.pipeline.domain.statefile import read_state_file
+from pointsman.services.pipeline.domain.statefile_writing import write_state_file
 from pointsman.services.pipeline.domain.words import EventName
 from tests.unit.pipeline.driver import START, STRICT, Drive, at_barrier, said, start
 
