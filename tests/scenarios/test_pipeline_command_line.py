@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pointsman.cli import EXIT_USAGE
 from pointsman.cli.pipeline import app
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.chassis.service import start
 from pointsman.services.pipeline.__main__ import build_on
 from pointsman.services.pipeline.config import PipelineSettings
@@ -32,9 +30,9 @@ class Shell:
         """What the command prints."""
         environment = {"POINTSMAN_SERVER": self.address}
         result = await asyncio.to_thread(CliRunner().invoke, app, list(arguments), stdin, environment)
-        refusal = result.exception if isinstance(result.exception, Refusal) else None
-        assert (EXIT_USAGE if refusal else result.exit_code) == exit_code, (result.output, result.exception)
-        return refusal.message if refusal else result.output
+        assert result.exit_code == exit_code, (result.output, result.exception)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result.output
 
 
 @pytest.fixture
@@ -93,6 +91,10 @@ async def test_files_go_in_and_out(shell: Shell, tmp_path: Path) -> None:
     await shell.run("start", "fix", "--id", "p1")
     (tmp_path / "state.json").write_text(await shell.run("export", "p1"))
     assert (await shell.run("import", str(tmp_path / "state.json"), "--id", "p2")).strip() == "p2"
+    both = json.loads(await shell.run("export", "p2", "--json"))
+    assert (json.loads(both["state_json"])["version"], json.loads(both["barrier_json"])) == (4, {})
+    again = json.loads(await shell.run("import", str(tmp_path / "state.json"), "--id", "p4", "--json"))
+    assert (again["pipeline_id"], again["migrated"]) == ("p4", False)
     assert (await shell.run("import", "-", "--id", "p3", stdin=(tmp_path / "state.json").read_text())).strip() == "p3"
     (tmp_path / "dag.json").write_text('{"nodes":[{"stage":"DEV","next":["DOCS"]},{"stage":"DOCS"}]}')
     assert "DEV waits to be delegated" in await shell.run("start", str(tmp_path / "dag.json"), "--id", "p5")
@@ -107,10 +109,99 @@ async def test_people_decide_and_refusals_say_why(shell: Shell) -> None:
     assert "ACTIVE" in await shell.run("restart", "p1", "REVIEW")
     assert "REVIEW#4" in await shell.run("delegate", "p1", "REVIEW", "--agent", "you")
     assert "COMPLETED" in await shell.run("skip", "p1", "REVIEW", "--reason", "seen by hand")
-    assert "no pipeline 'p9'" in await shell.run("show", "p9", exit_code=2)
-    assert "known are full, standard" in await shell.run("start", "bogus", exit_code=2)
+    assert "no pipeline 'p9'" in await shell.run("show", "p9", exit_code=1)
+    assert "known are full, standard" in await shell.run("start", "bogus", exit_code=1)
     assert "cleaned 0 pipelines" in await shell.run("clean-up")
     assert "fix (rule: small-fix)" in await shell.run("classify", "fix a typo")
+
+
+def spoken(**fields: str) -> str:
+    return f"<!-- PIPELINE_ROUTE: {json.dumps(fields)} -->"
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "route", "codes"),
+    [
+        ({"verdict": "PASS", "route": "DEV"}, (), "NEXT", ["pass-cannot-return"]),
+        ({"verdict": "FAIL", "route": "NEXT", "severity": "LOW"}, (), "DEV", ["fail-cannot-go-on"]),
+        ({"verdict": "FAIL", "route": "COMPLETE", "severity": "LOW"}, (), "DEV", ["fail-cannot-go-on"]),
+        ({"verdict": "FAIL", "route": "ABORT", "severity": "LOW"}, (), "ABORT", []),
+        ({"verdict": "PASS", "route": "COMPLETE"}, (), "COMPLETE", []),
+        ({"verdict": "PASS", "route": "COMPLETE"}, ("standard", "DEV"), "NEXT", ["complete-before-the-end"]),
+        ({"verdict": "PASS", "route": "NEXT"}, ("standard", "REVIEW"), "BARRIER", ["barrier-member"]),
+        ({"verdict": "FAIL", "route": "NEXT", "severity": "LOW"}, ("docs-only", "DOCS"), "NEXT", ["forced-on"]),
+        ({"verdict": "FAIL", "route": "DEV", "severity": "LOW"}, ("ui-only", "QA", "3"), "NEXT", ["retry-exhausted"]),
+    ],
+)
+async def test_parse_prints_the_route_that_counts(
+    words: dict[str, str], options: tuple[str, ...], route: str, codes: list[str]
+) -> None:
+    named = [item for pair in zip(("--template", "--stage", "--retries"), options, strict=False) for item in pair]
+    shown = json.loads(await Shell("127.0.0.1:1").run("parse", *named, stdin=spoken(**words)))
+    assert (shown["route"], [warning["code"] for warning in shown["warnings"]]) == (route, codes)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("parse", "/no/such/file"),
+        ("parse", "/"),
+        ("parse", "a\0b"),
+        ("parse", "--kind", "COOK"),
+        ("parse", "--template", "fix"),
+        ("parse", "--template", "fix", "--stage", "TEST"),
+        ("parse", "--template", "none", "--stage", "DEV"),
+        ("parse", "--template", "bogus", "--stage", "DEV"),
+        ("import", "/"),
+        ("import", "/no/such/file"),
+        ("start", "/no/such/dag.json"),
+        ("start", "fix", "--barrier-timeout", "nan"),
+        ("start", "fix", "--barrier-timeout", "inf"),
+        ("complete", "p", "DEV#1", "--report", "/"),
+        ("complete", "p", "DEV#1", "--transcript", "/"),
+        ("complete", "p", "DEV#1", "--transcript", "-", "--verdict", "PASS"),
+        ("complete", "p", "DEV#1", "--verdict", "PASS", "--route", "HOME"),
+        ("complete", "p", "DEV#1", "--route", "ABORT"),
+        ("clean-up", "--days", "nan"),
+        ("watch", "p", "--after-seq", "99999999999999999999"),
+    ],
+)
+async def test_a_wrong_use_is_exit_code_two_and_never_a_traceback(arguments: tuple[str, ...]) -> None:
+    said = await Shell("127.0.0.1:1").run(*arguments, exit_code=2)
+    assert "Traceback" not in said
+
+
+async def test_with_a_nonce_required_only_those_who_know_it_are_believed(shell: Shell) -> None:
+    begun = json.loads(await shell.run("start", "fix", "--id", "p1", "--agent", "me", "--require-nonce", "--json"))
+    done = ("complete", "p1", "DEV#1", "--agent", "me", "--verdict", "FAIL", "--route", "ABORT", "--hint", "not mine")
+    assert json.loads(await shell.run("show", "p1", "--json"))["require_nonce"] is True
+    shown = json.loads(await shell.run(*done, "--nonce", begun["next"][0]["nonce"], "--json"))
+    assert shown["state"] == "PIPELINE_STATE_ABORTED"
+    assert shown["route"]["severity"] == "SEVERITY_MEDIUM"
+    await shell.run("start", "fix", "--id", "p2", "--agent", "me", "--require-nonce")
+    said = await shell.run("complete", "p2", "DEV#1", "--agent", "me", "--verdict", "FAIL", "--route", "ABORT")
+    assert said.startswith("ENDED\n  warning: no route was found")
+    assert "COMPLETED" in await shell.run("show", "p2")
+
+
+async def test_a_typed_route_may_say_complete(shell: Shell) -> None:
+    await shell.run("start", "fix", "--id", "p1", "--agent", "me")
+    said = await shell.run("complete", "p1", "DEV#1", "--verdict", "PASS", "--route", "COMPLETE", "--agent", "me")
+    assert said.startswith("ENDED")
+
+
+async def test_reports_and_reflections_are_read_by_those_they_are_for(shell: Shell, tmp_path: Path) -> None:
+    await shell.run("start", "ui-only", "--id", "p1", "--agent", "me")
+    await shell.run("complete", "p1", "DESIGN#1", "--verdict", "PASS", "--agent", "me")
+    await shell.run("complete", "p1", "DEV#1", "--verdict", "PASS", "--agent", "me")
+    (tmp_path / "report.md").write_text("the button is red")
+    failed = ("--verdict", "FAIL", "--severity", "HIGH", "--hint", "red", "--report", str(tmp_path / "report.md"))
+    await shell.run("complete", "p1", "QA#1", *failed, "--agent", "me")
+    assert (await shell.run("context", "p1", "DEV#2", "context:QA")).strip() == "the button is red"
+    assert json.loads(await shell.run("context", "p1", "DEV#2", "context:QA", "--json"))["body"] == "the button is red"
+    assert "- Key problem: red" in await shell.run("reflection", "p1", "QA")
+    assert json.loads(await shell.run("reflection", "p1", "QA", "--json"))["rounds"] == 1
+    assert "no reflection 'DEV'" in await shell.run("reflection", "p1", "DEV", exit_code=1)
 
 
 async def test_a_server_out_of_reach_is_exit_code_three() -> None:

@@ -9,7 +9,8 @@ from google.protobuf.json_format import ParseDict, ParseError
 
 from pointsman.api.workflow.v1 import constraints_pb2, reading_pb2
 from pointsman.cli import EXIT_FAILED
-from pointsman.cli.workflow.talk import AsJson, File, Server, WorkflowId, ask, progress_line, read_text, say
+from pointsman.cli.reading import read_text
+from pointsman.cli.workflow.talk import AsJson, File, Server, WorkflowId, ask, progress_line, say
 from pointsman.cli.workflow.verifier import Checked, check, command_of
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.workflow.domain.strict_json import JsonError, load_object

@@ -7,7 +7,8 @@ import typer
 
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import model_pb2, reading_pb2
-from pointsman.cli.workflow.talk import AsJson, File, Server, Stub, WorkflowId, ask, progress_line, read_text, say
+from pointsman.cli.reading import read_text
+from pointsman.cli.workflow.talk import AsJson, File, Server, Stub, WorkflowId, ask, progress_line, say
 from pointsman.files import atomic_write
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.workflow.domain.classification import classify as classes_of

@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import grpc
@@ -60,17 +59,6 @@ def as_dict(message: Any) -> dict[str, Any]:
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     )
     return content
-
-
-def read_text(name: str) -> str:
-    """The text of a file; a file that is none ends the command."""
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).expanduser().read_bytes()
-        return data.decode()
-    except OSError as error:
-        raise typer.BadParameter(f"cannot read '{name}': {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise typer.BadParameter(f"'{name}' is not UTF-8 text") from None
 
 
 def settings_of(step: bool, phase: bool, whole: bool, subagent: bool | None) -> plans_pb2.ExecutionSettings:
