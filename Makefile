@@ -10,7 +10,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign faults clients trace-acceptance agents-acceptance simulate abuse overload sbom image setup proto lock screenshots
+.PHONY: help run up test check bench pipeline-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto lock screenshots
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -75,6 +75,9 @@ $(TRACE_VENV)/.stamp: tests/acceptance/requirements.txt
 	@$(PYTHON) -m venv $(TRACE_VENV)
 	@$(TRACE_VENV)/bin/pip install -q --disable-pip-version-check -r $<
 	@touch $@
+
+hook-recordings: $(DEV_STAMP) ## record what the real Claude Code sends to our hooks, for the tests that play it
+	@$(BIN)/python -m tests.acceptance.claude_hooks $(AGENTS)
 
 agents-acceptance: $(DEV_STAMP) ## play a run with each real command-line agent that can be installed, and a scripted model (AGENT="codex aider")
 	@$(BIN)/python -m tests.acceptance.agents $(AGENTS) $(AGENT)

@@ -24,6 +24,7 @@ from pointsman.api.router.v1 import decision_pb2
 
 GUARD_SWITCH = "POINTSMAN_GUARD"
 START_SWITCH = "POINTSMAN_START_PIPELINES"
+NONCE_SWITCH = "POINTSMAN_REQUIRE_NONCE"
 AGENT_PREFIX = "pointsman-"
 QUALITY = frozenset({sp.STAGE_KIND_REVIEW, sp.STAGE_KIND_TEST, sp.STAGE_KIND_QA, sp.STAGE_KIND_E2E})
 DELEGATING_TOOLS = frozenset({"Task", "Agent"})
@@ -93,6 +94,7 @@ async def _started(control: Control, session: str, prompt: str, decision: decisi
         pipeline_id=f"{session}/{digest}-{new_request_id()[:8]}",
         run_id=session,
         template=chosen.template,
+        require_nonce=control.is_on(NONCE_SWITCH),
     )
     await control.pipelines.StartPipeline(request, timeout=CALL_SECONDS)
     started = await control.live_pipeline(session)
@@ -112,7 +114,7 @@ def what_next(pipeline: sp.Pipeline) -> str:
         running = ", ".join(item.stage for item in pipeline.active_delegations)
         return f"pointsman: {name} runs {running}." if running else ""
     steps = "; ".join(f"delegate {item.stage} to the {agent_for(item.kind)} agent" for item in waiting)
-    return f"pointsman: {name}: {steps}."
+    return f"pointsman: {name}: {steps}. Wait for each (run_in_background: false)."
 
 
 def _returns(pipeline: sp.Pipeline, item: sp.Delegation) -> bool:

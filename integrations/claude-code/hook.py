@@ -1,31 +1,25 @@
 """A hook of Claude Code: its JSON on standard input, the documented answer on standard output, always exit 0.
 
-A hook that cannot reach the control plane never stands in the user's way: it says so and lets things go on.
+A hook that cannot reach the control plane, or that a Python without Pointsman runs, never stands in the user's way: it
+says so and lets things go on. So nothing but the standard library is imported before that can be said.
 """
 
-import asyncio
+from __future__ import annotations
+
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import grpc
-from control import Control, control_address
-from handlers import HANDLERS
-
 MAX_INPUT_BYTES = 8 * 1024 * 1024
-LIMIT_SECONDS = 20.0
-UNREACHABLE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
 
 
 def main() -> int:
     """Answer one hook."""
     event = _event(sys.stdin.buffer.read(MAX_INPUT_BYTES))
-    handler = HANDLERS.get(str(event.get("hook_event_name")))
-    answer = asyncio.run(answered(handler, event, os.environ)) if handler else {}
+    answer = _answer(event) if event else {}
     if answer:
-        sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(answer) + "\n")
     return 0
 
 
@@ -37,26 +31,18 @@ def _event(data: bytes) -> dict[str, Any]:
     return event if isinstance(event, dict) else {}
 
 
-async def answered(
-    handler: Callable[[Control, dict[str, Any]], Awaitable[dict[str, Any]]],
-    event: dict[str, Any],
-    environment: Mapping[str, str],
-) -> dict[str, Any]:
-    """The handler's answer, or one sentence about why there is none."""
-    address = control_address(environment)
+def _answer(event: dict[str, Any]) -> dict[str, Any]:
     try:
-        async with asyncio.timeout(LIMIT_SECONDS), Control(address, environment) as control:
-            return await handler(control, event)
-    except grpc.aio.AioRpcError as error:
-        if error.code() in UNREACHABLE:
-            return _say(f"the control plane at {address} cannot be reached; going on without it")
-        return _say(f"the control plane refused: {error.details()}")
-    except Exception as error:  # noqa: BLE001 - whatever goes wrong here must not stop the user
-        return _say(f"the hook failed ({type(error).__name__}); going on without it")
+        import asyncio
 
+        from answering import answered
 
-def _say(text: str) -> dict[str, Any]:
-    return {"systemMessage": f"pointsman: {text}"}
+        return asyncio.run(answered(event, os.environ))
+    except Exception as error:  # noqa: BLE001 - whatever this Python lacks must not stop the user
+        reason = f"{sys.executable} cannot run the hook ({type(error).__name__}: {error})"
+        return {
+            "systemMessage": f"pointsman: {reason}; set POINTSMAN_PYTHON to one that has Pointsman; going on without it"
+        }
 
 
 if __name__ == "__main__":

@@ -180,6 +180,15 @@ def next_word(agent: str, asked: Asked) -> Say:
     return [*SCRIPTS[agent](asked), Say(DONE)][min(len(asked.answers), len(SCRIPTS[agent](asked)))]
 
 
+Answer = Callable[[str, Any], Say]
+"""What the model says to an agent's request."""
+
+
+def by_heart(agent: str, body: Any) -> Say:
+    """What the model says to a request in the job that it knows."""
+    return next_word(agent, asked_in(body))
+
+
 def messages(say: Say, model: str) -> tuple[Any, list[Any]]:
     """Anthropic's dialect: the whole answer, and the same as a stream of events."""
     block: dict[str, Any] = {"type": "text", "text": say.text}
@@ -291,9 +300,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.log(f"{'counted' if counted else 'not known'}: {self.path}")
             return
         body = json.loads(raw)
-        asked = asked_in(body)
-        say = next_word(agent, asked)
-        self.server.log(f"{path}: {asked.answers[-1:]} -> {say.tool or say.text!r}")
+        say = self.server.answer(agent, body)
+        self.server.log(f"{path}: {asked_in(body).answers[-1:]} -> {say.tool or say.text!r}")
         whole, events = dialect(say, str(body.get("model", "scripted")))
         if not body.get("stream") and not path.endswith(":streamGenerateContent"):
             self._answer(200, json.dumps(whole), "application/json")
@@ -329,8 +337,9 @@ class Model(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, answer: Answer) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.answer = answer
         self.heard: list[str] = []
 
     def log(self, line: str) -> None:
@@ -344,9 +353,9 @@ class Model(ThreadingHTTPServer):
 
 
 @contextmanager
-def model() -> Iterator[Model]:
+def model(answer: Answer = by_heart) -> Iterator[Model]:
     """A model that answers while the block runs."""
-    server = Model()
+    server = Model(answer)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

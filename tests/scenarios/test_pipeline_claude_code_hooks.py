@@ -1,4 +1,4 @@
-"""The Claude Code hooks, as processes, with inputs of the documented shape, against a running service."""
+"""The Claude Code hooks, with inputs recorded from the real program (`make hook-recordings`), against running services."""
 
 import asyncio
 import importlib
@@ -15,12 +15,10 @@ import pytest
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import state_pb2 as sp
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
+from pointsman.cli.plane import build_all
+from pointsman.services.chassis.config import ServerSettings, StoreSettings
 from pointsman.services.chassis.peer import open_channel
 from pointsman.services.chassis.service import start
-from pointsman.services.pipeline.__main__ import build_on
-from pointsman.services.pipeline.config import PipelineSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "integrations" / "claude-code"
@@ -29,11 +27,11 @@ SESSION = "5f2c9a1e-7b7d-4c39-9a55-1f0d8a3f6c11"
 
 
 sys.path.append(str(FOLDER))
-HOOKS: Any = importlib.import_module("hook")
+HOOKS: Any = importlib.import_module("answering")
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """What Claude Code sends, with every field that its reference names."""
+    """What Claude Code sent."""
     event: dict[str, Any] = json.loads((RECORDED / f"{name}.json").read_text())
     return event
 
@@ -48,15 +46,19 @@ class User:
 
     async def hook(self, name: str, environment: dict[str, str] | None = None, **changes: Any) -> dict[str, Any]:
         """What a hook answers to a recorded input, in this process."""
-        event = recorded(name) | changes
-        handler = HOOKS.HANDLERS.get(event["hook_event_name"])
-        answer: dict[str, Any] = await HOOKS.answered(handler, event, self._environment(environment)) if handler else {}
+        answer: dict[str, Any] = await HOOKS.answered(recorded(name) | changes, self._environment(environment))
         return answer
 
-    async def process(self, name: str, environment: dict[str, str] | None = None, **changes: Any) -> dict[str, Any]:
+    async def process(
+        self,
+        name: str,
+        environment: dict[str, str] | None = None,
+        python: tuple[str, ...] = (sys.executable,),
+        **changes: Any,
+    ) -> dict[str, Any]:
         """The same as Claude Code runs it: a process with JSON on standard input and output."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
+            *python,
             str(FOLDER / "hook.py"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -88,9 +90,8 @@ class User:
 
 @pytest.fixture
 async def user(tmp_path: Path) -> AsyncIterator[User]:
-    """A user with a running pipeline service."""
-    service = build_on(Database(f"sqlite:///{tmp_path / 'p.db'}", "pipeline"), PipelineSettings())
-    running = await start(lambda _address: [service], ServerSettings(port=0))
+    """A user with a running control plane: the router and the pipeline service."""
+    running = await start(build_all(StoreSettings(data=tmp_path), ("router", "pipeline")), ServerSettings(port=0))
     channel = open_channel(running.address)
     folder = tmp_path / "config"
     folder.mkdir()
@@ -153,26 +154,54 @@ async def test_a_session_drives_its_sub_agents_through_a_pipeline(user: User) ->
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
-        ("session-start", {"source", "model"}),
-        ("user-prompt-submit", {"permission_mode", "prompt"}),
+        ("session-start", {"source"}),
+        ("user-prompt-submit", {"prompt"}),
         ("subagent-start", {"agent_id", "agent_type"}),
-        (
-            "subagent-stop",
-            {
-                "permission_mode", "effort", "prompt_id", "stop_hook_active", "agent_id", "agent_type",
-                "agent_transcript_path", "last_assistant_message", "background_tasks", "session_crons",
-            },
-        ),
-        ("pre-tool-use-write", {"permission_mode", "tool_name", "tool_input", "tool_use_id"}),
-        (
-            "post-tool-use-agent",
-            {"permission_mode", "tool_name", "tool_input", "tool_response", "tool_use_id", "duration_ms"},
-        ),
+        ("subagent-stop", {"agent_id", "agent_type", "agent_transcript_path", "last_assistant_message"}),
+        ("pre-tool-use-write", {"tool_name", "tool_input"}),
+        ("pre-tool-use-write-by-agent", {"tool_name", "tool_input", "agent_id"}),
+        ("post-tool-use-agent", {"tool_name", "tool_input", "tool_response"}),
     ],
-)  # fmt: skip
-def test_inputs_have_the_fields_that_the_reference_of_hooks_names(name: str, fields: set[str]) -> None:
-    common = {"session_id", "transcript_path", "cwd", "hook_event_name"}
-    assert recorded(name).keys() == common | fields
+)
+def test_recordings_have_every_field_that_a_hook_reads_and_nothing_of_a_machine(name: str, fields: set[str]) -> None:
+    event = recorded(name)
+    assert event.keys() >= {"session_id", "transcript_path", "cwd", "hook_event_name"} | fields
+    assert event["session_id"] == SESSION
+    assert event["cwd"] == "/home/user/shop"
+
+
+async def test_the_session_that_was_recorded_brings_its_stage_home(user: User) -> None:
+    assert await user.process("session-start") == {}
+    assert "delegate DEV" in context_of(await user.process("user-prompt-submit"))
+    assert context_of(await user.process("subagent-start")).startswith("Run stage DEV.")
+    on = {"POINTSMAN_GUARD": "1"}
+    assert await user.process("pre-tool-use-write-by-agent", on) == {}
+    transcript = str(RECORDED / "agent-transcript-recorded.jsonl")
+    named: dict[str, Any] = {"agent_transcript_path": transcript, "last_assistant_message": None}
+    assert "DEV PASS, advanced" in (await user.process("subagent-stop", **named))["systemMessage"]
+    assert "delegate REVIEW" in context_of(await user.process("post-tool-use-agent"))
+    assert "permissionDecision" in (await user.process("pre-tool-use-write", on))["hookSpecificOutput"]
+
+
+async def test_the_router_decides_before_the_model_is_called(user: User) -> None:
+    action = context_of(await user.hook("user-prompt-submit", prompt="fix the failing test in src/cart.py"))
+    assert action.startswith("pointsman: this prompt is ACTION")
+    answer = context_of(await user.hook("user-prompt-submit", prompt="what is a coupon?"))
+    assert answer.startswith("pointsman: this prompt is ANSWER")
+    on = {"POINTSMAN_START_PIPELINES": "1"}
+    assert "delegate" not in context_of(await user.hook("user-prompt-submit", on, prompt="what is a coupon?"))
+    begun = context_of(await user.hook("user-prompt-submit", on, prompt="fix the failing test in src/cart.py"))
+    assert "delegate DEV to the pointsman-dev agent. Wait for each (run_in_background: false)." in begun
+
+
+async def test_where_a_nonce_is_required_a_marker_without_it_does_not_count(user: User) -> None:
+    await user.hook("user-prompt-submit", {"POINTSMAN_REQUIRE_NONCE": "1"}, prompt="[pipeline:review-only] look")
+    handed = context_of(await user.hook("subagent-start", agent_type="pointsman:pointsman-review"))
+    assert "repeated" in (await user.hook("subagent-stop"))["systemMessage"]
+    handed = context_of(await user.hook("subagent-start", agent_type="pointsman:pointsman-review"))
+    nonce = handed.partition('"nonce":"')[2].partition('"')[0]
+    said = await user.stop("a1b2c3d4", marker(verdict="PASS", route="NEXT", nonce=nonce))
+    assert said["systemMessage"] == "pointsman: REVIEW PASS, ended"
 
 
 async def test_a_transcript_is_found_in_the_users_home(
@@ -202,7 +231,8 @@ async def test_sub_agents_of_other_kinds_and_sessions_are_left_alone(user: User)
     assert await user.hook("subagent-start", agent_type="Explore") == {}
     assert await user.hook("subagent-start", session_id="another") == {}
     assert await user.hook("subagent-stop", agent_id="unknown") == {}
-    assert await user.hook("user-prompt-submit", prompt="just a question", session_id="other") == {}
+    told = context_of(await user.hook("user-prompt-submit", prompt="just a question", session_id="other"))
+    assert "delegate" not in told
 
 
 async def test_the_guard_is_off_by_default_and_lets_sub_agents_write(user: User) -> None:
@@ -213,7 +243,7 @@ async def test_the_guard_is_off_by_default_and_lets_sub_agents_write(user: User)
     denied = (await user.hook("pre-tool-use-write", on))["hookSpecificOutput"]
     assert denied["permissionDecision"] == "deny"
     assert "pointsman pipeline cancel" in denied["permissionDecisionReason"]
-    assert await user.hook("pre-tool-use-write", on, agent_id="sub") == {}
+    assert await user.hook("pre-tool-use-write-by-agent", on) == {}
     assert await user.hook("pre-tool-use-write", on, tool_name="Bash") == {}
     await user.hook("subagent-start")
     assert await user.hook("pre-tool-use-write", on) == {}
@@ -252,6 +282,26 @@ async def test_a_process_that_cannot_reach_the_service_exits_with_zero(user: Use
     assert "cannot be reached" in answer["systemMessage"]
 
 
+async def test_the_guard_lets_people_write_when_the_service_cannot_be_reached(user: User) -> None:
+    answer = await user.process("pre-tool-use-write", {"POINTSMAN_SERVER": "127.0.0.1:1", "POINTSMAN_GUARD": "1"})
+    assert answer.keys() == {"systemMessage"}
+    assert "cannot be reached" in answer["systemMessage"]
+
+
+async def test_a_lock_that_cannot_be_read_does_not_stand_in_the_way(user: User, tmp_path: Path) -> None:
+    (tmp_path / "data" / "pointsman.lock").mkdir(parents=True)
+    answer = await user.process("session-start", {"POINTSMAN_SERVER": "", "POINTSMAN_DATA": str(tmp_path / "data")})
+    assert answer["systemMessage"].startswith("pointsman: the hook failed (IsADirectoryError)")
+
+
+@pytest.mark.parametrize("name", ["session-start", "pre-tool-use-write", "subagent-stop"])
+async def test_a_python_without_pointsman_says_so_and_exits_with_zero(user: User, name: str) -> None:
+    answer = await user.process(name, python=(sys.executable, "-S"))
+    assert "cannot run the hook (ModuleNotFoundError" in answer["systemMessage"]
+    assert "POINTSMAN_PYTHON" in answer["systemMessage"]
+
+
 @pytest.mark.parametrize("changes", [{"hook_event_name": "Unknown"}, {"session_id": None}, {"prompt": ""}])
 async def test_odd_input_is_passed_over(user: User, changes: dict[str, Any]) -> None:
-    assert await user.hook("user-prompt-submit", **{"prompt": "question", **changes}) == {}
+    told = await user.hook("user-prompt-submit", **{"prompt": "question", **changes})
+    assert not told or "delegate" not in context_of(told)
