@@ -6,6 +6,7 @@ says so and lets things go on. So nothing but the standard library is imported b
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -33,9 +34,7 @@ def _event(data: bytes) -> dict[str, Any]:
 
 def _answer(event: dict[str, Any]) -> dict[str, Any]:
     try:
-        import asyncio
-
-        from answering import answered
+        from answering import answered  # noqa: PLC0415 - what it needs may not be there, and that has to be said
 
         return asyncio.run(answered(event, os.environ))
     except Exception as error:  # noqa: BLE001 - whatever this Python lacks must not stop the user

@@ -140,24 +140,28 @@ async def ended_as(address: str) -> str:
         await channel.close()
 
 
-async def main(environment: str) -> None:
-    """Record a session, and say what the pipeline came to."""
+async def record(commands: Path, folder: Path) -> None:
+    """Record a session; one whose pipeline the hooks do not bring to its end says what happened."""
+    services = build_all(StoreSettings(data=folder / "data"), ("router", "pipeline"))
+    running = await start(services, ServerSettings(port=0))
+    with model(script(folder / "work")) as server:
+        done = await asyncio.to_thread(play, commands, folder, running.address, server)
+        state = await ended_as(running.address)
+    await running.stop()
+    if done.returncode or not state.endswith("COMPLETED"):
+        sys.exit("\n".join((f"exit {done.returncode}, pipeline {state}", done.stdout, done.stderr, *server.heard)))
+
+
+def main(environment: str) -> None:
+    """Record a session, keep what its hooks were sent, and say which version that was."""
     commands = installed("claude", Path(environment).resolve())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
-        running = await start(
-            build_all(StoreSettings(data=str(folder / "data")), ("router", "pipeline")), ServerSettings(port=0)
-        )
-        with model(script(folder / "work")) as server:
-            done = await asyncio.to_thread(play, commands, folder, running.address, server)
-            state = await ended_as(running.address)
-        await running.stop()
+        asyncio.run(record(commands, folder))
         events = recorded(folder / "kept")
-        if done.returncode or not state.endswith("COMPLETED"):
-            sys.exit("\n".join((f"exit {done.returncode}, pipeline {state}", done.stdout, done.stderr, *server.heard)))
         keep(events, folder)
-        print(json.dumps({"claude": version(commands, "claude", dict(os.environ)), "recorded": sorted(events)}))
+    print(json.dumps({"claude": version(commands, "claude", dict(os.environ)), "recorded": sorted(events)}))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    main(*sys.argv[1:])

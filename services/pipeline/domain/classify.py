@@ -30,15 +30,17 @@ class Rule:
 
 
 def _any_of(*words: str) -> re.Pattern[str]:
-    """Latin words at their boundaries, Chinese and Japanese words anywhere."""
+    """Latin words where no Latin letter goes on, also beside Chinese ones; Chinese and Japanese words anywhere."""
     latin = [word for word in words if word.isascii()]
     other = [word for word in words if not word.isascii()]
-    return re.compile("|".join([rf"\b(?:{'|'.join(latin)})\b", *other]), re.IGNORECASE)
+    return re.compile("|".join([rf"(?<![A-Za-z0-9_])(?:{'|'.join(latin)})(?![A-Za-z0-9_])", *other]), re.IGNORECASE)
 
 
 _CODE_WORK = _any_of(
-    "implement", "build", "refactor", "rewrite", "fix", "code", "add (?:an? )?(?:feature|endpoint|api|function|class|page)",
-    "實作", "实现", "開發", "开发", "修復", "修复", "重構", "重构", "実装", "修正",
+    "implement", "build", "refactor", "rewrite", "code",
+    "fix(?! (?:an? |the |some )?(?:typos?|spelling|grammar|wording|(?:broken |dead )?links?))", "add (?:an? )?(?:feature|endpoint|api|function|class|page)",
+    "實作", "实现", "開發", "开发", "重構", "重构", "実装",
+    "修(?:復|复|正)(?!.{0,20}(?:錯字|错字|誤字))",
 )  # fmt: skip
 
 RULES: tuple[Rule, ...] = (
