@@ -33,7 +33,10 @@ ROUNDS = 3
 SECONDS = 4.0
 SIZES = (10, 100, 1_000)
 MIB = 1_048_576
+WIDE = 32
+"""The members of a barrier; their names have to fit the node context of the stage after them."""
 PASS = rt.Route(verdict=rt.VERDICT_PASS)
+FAIL = rt.Route(verdict=rt.VERDICT_FAIL, severity=rt.SEVERITY_HIGH, hint="not yet")
 HOSTILE = {
     "unclosed openers": "<!-- PIPELINE_ROUTE: ",
     "open objects": '<!-- PIPELINE_ROUTE: {"a":"',
@@ -100,7 +103,7 @@ async def one_pipeline(stub: Stub, name: str) -> None:
         waiting = [item for answer in answers for item in answer.next]
 
 
-async def complete(stub: Stub, name: str, delegation_id: str) -> pb.CompleteStageResponse:
+async def complete(stub: Stub, name: str, delegation_id: str, route: rt.Route = PASS) -> pb.CompleteStageResponse:
     """Complete a stage; the next ones are delegated in the same call."""
     return await stub.CompleteStage(
         pb.CompleteStageRequest(
@@ -108,7 +111,7 @@ async def complete(stub: Stub, name: str, delegation_id: str) -> pb.CompleteStag
             pipeline_id=name,
             delegation_id=delegation_id,
             agent_id="agent",
-            route=PASS,
+            route=route,
             auto_delegate=pb.AutoDelegate(agent_id="agent"),
         )
     )
@@ -135,6 +138,35 @@ async def completion_ms(port: int, size: int) -> float:
     return sorted(times)[len(times) // 2] * 1000
 
 
+async def barrier_ms(port: int) -> dict[str, float]:
+    """A wide barrier that sends all back once: the median of a member's arrival, the return, and the way on."""
+    members = [f"QA:{number}" for number in range(WIDE)]
+    nodes = [
+        sp.Node(stage="DEV"),
+        *(sp.Node(stage=member, deps=["DEV"], on_fail="DEV", barrier_group="wide") for member in members),
+    ]
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub, name = Stub(channel), "wide"
+        await stub.StartPipeline(
+            pb.StartPipelineRequest(
+                request_id=name,
+                pipeline_id=name,
+                dag=sp.Dag(nodes=[*nodes, sp.Node(stage="DOCS", deps=members)]),
+                auto_delegate=pb.AutoDelegate(agent_id="agent"),
+            )
+        )
+        times: list[list[float]] = []
+        for turn, first in ((1, FAIL), (2, PASS)):
+            await complete(stub, name, f"DEV#{turn}")
+            times.append([])
+            for number, member in enumerate(members):
+                begun = time.perf_counter()
+                await complete(stub, name, f"{member}#{turn}", PASS if number else first)
+                times[-1].append((time.perf_counter() - begun) * 1000)
+    arrivals = sorted(times[0][:-1] + times[1][:-1])
+    return {"p50_ms": arrivals[len(arrivals) // 2], "return_ms": times[0][-1], "advance_ms": times[1][-1]}
+
+
 def measure(database: str, postgres: PostgresServer, folder: Path) -> None:
     """The floor and ours in turn, so that a noisy minute hits both; the middle rounds are printed."""
     floors: list[float] = []
@@ -156,6 +188,8 @@ def measure(database: str, postgres: PostgresServer, folder: Path) -> None:
                 stages=size,
                 p50_ms=round(asyncio.run(completion_ms(port, size)), 3),
             )
+        wide = {key: round(value, 3) for key, value in asyncio.run(barrier_ms(port)).items()}
+        emit(name="complete_member", database=database, members=WIDE, **wide)
 
 
 def parsing() -> None:
@@ -179,7 +213,7 @@ def _url(database: str, postgres: PostgresServer, file: Path) -> str:
 def main() -> None:
     """Measure on both databases."""
     parsing()
-    with tempfile.TemporaryDirectory() as folder, postgres_server() as postgres:
+    with tempfile.TemporaryDirectory() as folder, postgres_server(durable=True) as postgres:
         for database in ("sqlite", "postgresql"):
             measure(database, postgres, Path(folder))
 
