@@ -9,6 +9,8 @@ import hashlib
 import json
 import os
 import shutil
+import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = ROOT / "clients"
 PROTOS = ROOT / "protos"
 SCENARIO = CLIENTS / "scenario.json"
-BUF = str(ROOT / ".venv" / "bin" / "buf")
+BUF = str(Path(sys.executable).with_name("buf"))
 BUILD_SECONDS = 600
 ASKED_FOR = "POINTSMAN_BUILD_CLIENTS"
 MADE = {"gen", "bin", "node_modules", "dist", "target", ".built"}
@@ -43,6 +45,9 @@ class Example:
     language: str
     programs: tuple[str, ...]
     fetch: tuple[str, ...]
+    """Brings the dependencies here and looks at nothing that is ours but the list of them."""
+    reach: tuple[str, ...]
+    """Asks the registry for something that is not ours: whether it can be reached at all."""
     build: tuple[tuple[str, ...], ...]
     command: tuple[str, ...]
     environment: dict[str, str] = field(default_factory=dict)
@@ -63,7 +68,7 @@ class Example:
         own = [path for path in self.folder.rglob("*") if not MADE & {*path.relative_to(self.folder).parts}]
         digest = hashlib.sha256()
         for path in sorted(path for path in (*own, *PROTOS.rglob("*.proto")) if path.is_file()):
-            digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+            digest.update(f"{os.path.relpath(path, CLIENTS)}\0".encode() + path.read_bytes())
         return digest.hexdigest()
 
 
@@ -71,8 +76,10 @@ EXAMPLES = (
     Example(
         language="go",
         programs=("go",),
-        fetch=("go", "install", "tool"),
+        fetch=("go", "mod", "download"),
+        reach=("go", "list", "-m", "google.golang.org/protobuf@latest"),
         build=(
+            ("go", "install", "tool"),
             (BUF, "generate", "../../protos"),
             ("go", "vet", "./pointsman/", "./cmd/..."),
             ("go", "test", "./pointsman/"),
@@ -84,7 +91,8 @@ EXAMPLES = (
     Example(
         language="java",
         programs=("javac", "mvn"),
-        fetch=("mvn", "-q", "-B", "-ntp", "dependency:resolve", "generate-sources"),
+        fetch=("mvn", "-q", "-B", "-ntp", "dependency:resolve", "dependency:resolve-plugins"),
+        reach=("mvn", "-q", "-B", "-ntp", "-Dmaven.repo.local=.", "dependency:help"),
         build=(("mvn", "-q", "-B", "-ntp", "package"),),
         command=("java", "-jar", str(CLIENTS / "java" / "target" / "pointsman-agent.jar")),
     ),
@@ -92,6 +100,7 @@ EXAMPLES = (
         language="typescript",
         programs=("node", "npm"),
         fetch=("npm", "ci", "--no-progress"),
+        reach=("npm", "view", "--prefer-online", "typescript", "version"),
         build=((BUF, "generate"), ("npm", "run", "build"), ("npm", "test")),
         command=("node", str(CLIENTS / "typescript" / "dist" / "src" / "main.js")),
         cheap=True,
@@ -124,13 +133,24 @@ async def build(example: Example) -> None:
         return
     if not (example.cheap or example.built.exists() or os.environ.get(ASKED_FOR)):
         pytest.skip(f"NOT CHECKED: clients/{example.language} was never built here; `make clients` builds and plays it")
-    try:
-        await run(example.folder, *example.fetch, **example.environment)
-    except AssertionError as failure:
-        pytest.skip(f"NOT CHECKED: the dependencies of {example.language} cannot be fetched: {str(failure)[-500:]}")
+    await fetch(example)
     for step in example.build:
         await run(example.folder, *step, **example.environment)
     example.built.write_text(example.digest())
+
+
+async def fetch(example: Example) -> None:
+    """Fetch a client's dependencies; skip loudly where its registry cannot be reached, and only there."""
+    try:
+        await run(example.folder, *example.fetch, **example.environment)
+    except AssertionError:
+        with tempfile.TemporaryDirectory() as elsewhere:
+            try:
+                await run(Path(elsewhere), *example.reach, **example.environment)
+            except AssertionError as unreached:
+                reason = str(unreached)[-500:]
+                pytest.skip(f"NOT CHECKED: the registry of {example.language} cannot be reached: {reason}")
+        raise
 
 
 @asynccontextmanager
@@ -158,6 +178,44 @@ async def test_a_client_in_another_language_plays_the_scenario(example: Example,
     assert shown["end"] == "RUN_STATE_COMPLETE"
     assert shown["seqs"] == list(range(1, run_there.seq + 1))
     assert shown["claims"] > 0
+
+
+def in_shell(fetch: str, reach: str, build: str) -> Example:
+    """A client whose toolchain is the shell."""
+    command = ("sh", "-c")
+    return Example("shell", ("sh",), (*command, fetch), (*command, reach), ((*command, build),), (), cheap=True)
+
+
+@pytest.fixture
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of clients that has one in shell."""
+    (tmp_path / "shell").mkdir()
+    monkeypatch.setattr(f"{__name__}.CLIENTS", tmp_path)
+
+
+@pytest.mark.usefixtures("somewhere")
+@pytest.mark.parametrize(
+    "broken",
+    [in_shell("false", reach="true", build="true"), in_shell("true", reach="false", build="false")],
+    ids=["the list of dependencies", "the sources"],
+)
+async def test_a_client_that_does_not_build_fails(broken: Example) -> None:
+    with pytest.raises((AssertionError, pytest.skip.Exception)) as ending:
+        await build(broken)
+    assert ending.type is AssertionError, "a skip would be a pass"
+    assert not broken.built.exists()
+
+
+@pytest.mark.usefixtures("somewhere")
+async def test_a_client_is_left_out_where_its_registry_is_out_of_reach() -> None:
+    with pytest.raises(pytest.skip.Exception, match="cannot be reached"):
+        await build(in_shell("false", reach="false", build="true"))
+
+
+def test_no_client_is_compiled_where_its_dependencies_are_fetched() -> None:
+    (java,) = [example for example in EXAMPLES if example.language == "java"]
+    goals = [word for word in java.fetch[1:] if not word.startswith("-")]
+    assert all(goal.startswith("dependency:") for goal in goals), "a phase builds what is before it"
 
 
 def test_the_scenario_speaks_of_every_code_and_of_reasons_that_exist() -> None:
