@@ -227,3 +227,10 @@ def test_the_scenario_speaks_of_every_code_and_of_reasons_that_exist() -> None:
         if case["reason"] not in ("", "A_REASON_OF_THE_FUTURE"):
             assert known[case["reason"]] > 0
             assert CODE_OF[Reason[case["reason"]]].value == case["code"]
+
+
+def test_the_scenario_gives_advice_for_every_reason() -> None:
+    advised = {case["reason"] for case in json.loads(SCENARIO.read_text())["advice"]}
+    assert advised - {"", "A_REASON_OF_THE_FUTURE"} == {
+        name.removeprefix("ERROR_REASON_") for name, number in ErrorReason.items() if number
+    }

@@ -31,6 +31,9 @@ var adviceByReason = map[string]Advice{
 	"WATCHER_TOO_SLOW":    Resume,
 	"LEASE_LOST":          Drop,
 	"NOT_YOUR_DELEGATION": Drop,
+	"OVERRIDE_REFUSED":    Fix,
+	"NOT_ADDRESSED":       Fix,
+	"UNKNOWN_VERSION":     Stop,
 }
 
 var adviceByCode = map[codes.Code]Advice{

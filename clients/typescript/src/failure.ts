@@ -9,6 +9,9 @@ const ADVICE_BY_REASON: Record<string, Advice> = {
   WATCHER_TOO_SLOW: "RESUME",
   LEASE_LOST: "DROP",
   NOT_YOUR_DELEGATION: "DROP",
+  OVERRIDE_REFUSED: "FIX",
+  NOT_ADDRESSED: "FIX",
+  UNKNOWN_VERSION: "STOP",
 };
 
 const ADVICE_BY_CODE: Partial<Record<Code, Advice>> = {

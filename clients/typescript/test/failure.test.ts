@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Code } from "@connectrpc/connect";
+import { ErrorReason } from "../gen/pointsman/api/common/v1/common_pb.js";
 import { codeName, type Scenario } from "../src/conform.js";
 import { adviceFor } from "../src/failure.js";
 
@@ -11,8 +12,13 @@ const codes = new Map(
 );
 
 test("every refusal of the scenario leads to its advice", () => {
-  assert.ok(scenario.advice.length > 0);
   for (const { code, reason, advice } of scenario.advice) {
     assert.equal(adviceFor(codes.get(code)!, reason), advice, `${code} ${reason}`);
   }
+});
+
+test("every reason of the contract has an advice", () => {
+  const advised = new Set(scenario.advice.map(({ reason }) => reason));
+  const reasons = Object.values(ErrorReason).filter((reason): reason is string => typeof reason === "string");
+  assert.deepEqual(reasons.filter((reason) => reason !== "UNSPECIFIED" && !advised.has(reason)), []);
 });

@@ -20,6 +20,8 @@ public enum Advice {
         return switch (reason) {
             case "WATCHER_TOO_SLOW" -> RESUME;
             case "LEASE_LOST", "NOT_YOUR_DELEGATION" -> DROP;
+            case "OVERRIDE_REFUSED", "NOT_ADDRESSED" -> FIX;
+            case "UNKNOWN_VERSION" -> STOP;
             default -> switch (code) {
                 case UNAVAILABLE, RESOURCE_EXHAUSTED, ABORTED, DEADLINE_EXCEEDED -> RETRY;
                 case FAILED_PRECONDITION, NOT_FOUND -> LOOK;
