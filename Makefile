@@ -70,10 +70,10 @@ clients: $(DEV_STAMP) ## build the example clients (Go, Java, TypeScript) where 
 trace-acceptance: $(DEV_STAMP) $(TRACE_VENV)/.stamp ## send runs that are hard on a trace to a real back end, and ask it what arrived
 	@$(BIN)/python -m tests.acceptance.trace $(TRACE_VENV)
 
-$(TRACE_VENV)/.stamp: tests/acceptance/requirements.txt
+$(TRACE_VENV)/.stamp: tests/acceptance/requirements.lock
 	@echo "installing a trace back end into $(TRACE_VENV) (once, about a minute)"
 	@$(PYTHON) -m venv $(TRACE_VENV)
-	@$(TRACE_VENV)/bin/pip install -q --disable-pip-version-check -r $<
+	@$(TRACE_VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 hook-recordings: $(DEV_STAMP) ## record what the real Claude Code sends to our hooks, for the tests that play it
@@ -109,6 +109,7 @@ lock: ## resolve the dependencies anew into the lock files (needs uv)
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --no-default-groups -o requirements.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --only-group build -o requirements-build.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --group dev -o requirements-dev.lock
+	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -o tests/acceptance/requirements.lock tests/acceptance/requirements.in
 
 screenshots: $(DEV_STAMP) ## take the README's pictures of the console (needs chromium)
 	@$(BIN)/python -m tests.e2e.screenshots

@@ -1,4 +1,4 @@
-"""What is installed with Pointsman: `supply.py sbom` prints CycloneDX JSON, `supply.py licences` writes docs/licences.md."""
+"""What is installed with Pointsman and what it is made with: `supply.py sbom` prints CycloneDX JSON, `supply.py licences` writes docs/licences.md."""
 
 import hashlib
 import importlib.metadata
@@ -9,6 +9,8 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from others import contract, others
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = {"run": "requirements.lock", "build": "requirements-build.lock", "develop": "requirements-dev.lock"}
@@ -74,7 +76,22 @@ def page() -> str:
         "| package | version | needed to | licence (SPDX) |",
         "|---|---|---|---|",
     )
-    return "\n".join((*head, *rows)) + "\n"
+    return "\n".join((*head, *rows, *_others())) + "\n"
+
+
+def _others() -> Iterator[str]:
+    yield from (
+        "",
+        "## Beside the Python packages",
+        "",
+        "From the clients' own lists (`go.mod`, `package-lock.json`, `pom.xml`), the files of others in this repository, and the images that the",
+        "manifests and the compose file name. Base images bring Debian packages, whose licences are in their `/usr/share/doc`.",
+        "",
+        "| what | version | for | licence (SPDX) |",
+        "|---|---|---|---|",
+    )
+    for other in others():
+        yield f"| {other.name} | {other.version} | {other.use} | {other.licence} |"
 
 
 def sbom() -> str:
@@ -96,7 +113,7 @@ def sbom() -> str:
                 "licenses": [{"expression": project["license"]}],
             }
         },
-        "components": [_component(package) for package in packages],
+        "components": [*(_component(package) for package in packages), _contract()],
     }
     return json.dumps(document, indent=2)
 
@@ -110,6 +127,19 @@ def _component(package: Package) -> dict[str, object]:
         "purl": f"pkg:pypi/{package.name}@{package.version}",
         "licenses": [{"expression": licence_of(package.name)}],
         "hashes": [{"alg": "SHA-256", "content": content} for content in package.hashes],
+    }
+
+
+def _contract() -> dict[str, object]:
+    """The file of others that our own package holds code from."""
+    file = contract()
+    return {
+        "type": "file",
+        "bom-ref": file.name,
+        "name": file.name,
+        "version": file.version,
+        "licenses": [{"expression": file.licence}],
+        "hashes": [{"alg": "SHA-256", "content": file.version.removeprefix("sha256:")}],
     }
 
 
