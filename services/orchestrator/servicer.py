@@ -14,7 +14,7 @@ from pointsman.api.orchestrator.v1 import machine_pb2 as machine_pb
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.router.v1 import decision_pb2 as decision
-from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.auth import Caller, Role
 from pointsman.services.chassis.clock import from_us, to_us
 from pointsman.services.chassis.refusals import Refusal, invalid_field, not_found
 from pointsman.services.chassis.telemetry import new_traceparent
@@ -27,7 +27,7 @@ from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.artifacts import Artifact
-from pointsman.services.orchestrator.store.exchange import Waiter, Wanted, run_of
+from pointsman.services.orchestrator.store.exchange import Holder, Waiter, Wanted, run_of
 from pointsman.services.orchestrator.store.listing import Listing, RunFilter
 from pointsman.services.orchestrator.wire import evidence, handoffs, leases, machine, mocking, runs
 
@@ -176,7 +176,7 @@ class AgentServicer:
         keys = [(key.assignment_id, key.epoch) for key in request.leases]
         await self._store.agents.heard_of(caller.project, request.agent_id, None)
         until_us, lost = await self._store.store.perform(
-            lambda connection: self._store.exchange.renew(connection, request.agent_id, keys)
+            lambda connection: self._store.exchange.renew(connection, _holder(request.agent_id, caller), keys)
         )
         message = agent.HeartbeatResponse(lost_assignment_ids=lost)
         message.expires_at.FromDatetime(from_us(until_us))
@@ -240,16 +240,17 @@ class AgentServicer:
         capabilities = frozenset(_CAPABILITIES[number] for number in wanted.capabilities)
         repository_ids = frozenset(wanted.repository_ids)
         await self._store.agents.heard_of(caller.project, agent_id, capabilities, repository_ids)
-        key = f"{caller.project}/{agent_id}/{caller.request_id}"
+        key = "\0".join((caller.project, caller.principal, agent_id, caller.request_id))
         poll_id = hashlib.sha256(key.encode()).hexdigest()
-        asked = Wanted(caller.project, agent_id, poll_id, capabilities, repository_ids, max(1, wanted.max_leases))
+        holder = _holder(agent_id, caller)
+        asked = Wanted(holder, poll_id, capabilities, repository_ids, max(1, wanted.max_leases))
         return self._store.exchange.enter(asked, wait_seconds)
 
     async def _complete(self, request: agent.CompleteRequest, caller: Caller) -> list[agent.CompletionOutcome]:
         """What became of each result; those for the same run are handed in together."""
         by_run: dict[str, dict[str, commands.CompleteAssignment]] = {}
         for item in request.completions:
-            command = _completion(request.agent_id, item)
+            command = _completion(request.agent_id, item, caller)
             by_run.setdefault(command.entity_id, {}).setdefault(command.assignment_id, command)
         groups = [self._hand_in_group(tuple(group.values()), caller) for group in by_run.values()]
         found = [await groups[0]] if len(groups) == 1 else await asyncio.gather(*groups)
@@ -274,7 +275,7 @@ class AgentServicer:
         assignment_id = item.lease.assignment_id
         command = commands.FailAssignment(
             run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,
-            handoffs.usage(item.usage),
+            handoffs.usage(item.usage), caller.principal,
         )  # fmt: skip
         return await self._hand_in(command, caller)
 
@@ -355,11 +356,16 @@ _CAPABILITIES = {
 }
 
 
-def _completion(agent_id: str, item: agent.Completion) -> commands.CompleteAssignment:
+def _holder(agent_id: str, caller: Caller) -> Holder:
+    """Who asks; what has the role of a service, as everybody on loopback has, may be many agents under one name."""
+    return Holder(caller.project, caller.principal, agent_id, Role.SERVICE in caller.roles)
+
+
+def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> commands.CompleteAssignment:
     assignment_id = item.lease.assignment_id
     return commands.CompleteAssignment(
         run_of(assignment_id), assignment_id, item.lease.epoch, agent_id,
-        handoffs.result(agent_id, item), handoffs.usage(item.usage),
+        handoffs.result(agent_id, item), handoffs.usage(item.usage), caller.principal,
     )  # fmt: skip
 
 

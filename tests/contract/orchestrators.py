@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
 
-from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.auth import LOCAL, Caller
 from pointsman.services.chassis.clock import Clock
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.migrate import migrate
@@ -16,7 +16,7 @@ from pointsman.services.orchestrator.domain.values import Budget, Order, Routing
 from pointsman.services.orchestrator.domain.views import Held
 from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.exchange import UNLIMITED, Limits, Wanted
+from pointsman.services.orchestrator.store.exchange import UNLIMITED, Holder, Limits, Wanted
 
 _numbers = count(1)
 RESEARCH = frozenset({Capability.RESEARCH})
@@ -69,11 +69,14 @@ async def take(
     poll_id = wanted.pop("poll_id", f"poll-{next(_numbers)}")
     project = wanted.pop("project", "local")
     repository_ids = frozenset(wanted.pop("repository_ids", ()))
-    asked = Wanted(project, agent_id, poll_id, RESEARCH, repository_ids, limit)
+    holder = Holder(project, wanted.pop("principal", LOCAL), agent_id)
+    asked = Wanted(holder, poll_id, RESEARCH, repository_ids, limit)
     return list((await store.exchange.take(asked, wait_seconds)).leases)
 
 
-def report(held: Held, epoch: int = 0) -> commands.CompleteAssignment:
+def report(held: Held, epoch: int = 0, principal: str = LOCAL) -> commands.CompleteAssignment:
     """A good research report under the lease."""
     result = commands.ResearchResult(0.9, "{}")
-    return commands.CompleteAssignment(held.run_id, held.assignment_id, epoch or held.epoch, held.agent_id, result)
+    return commands.CompleteAssignment(
+        held.run_id, held.assignment_id, epoch or held.epoch, held.agent_id, result, principal=principal
+    )

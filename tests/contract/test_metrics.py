@@ -118,7 +118,9 @@ async def test_an_attempt_that_failed_counts_as_a_retry(url: str) -> None:
     async with orchestrator(url) as store:
         await researching(store, "run_a")
         (taken,) = await take(store, "agent")
-        failed = commands.FailAssignment("run_a", taken.assignment_id, taken.epoch, "agent", "cannot")
+        failed = commands.FailAssignment(
+            "run_a", taken.assignment_id, taken.epoch, "agent", "cannot", principal="local"
+        )
         async with counted("pointsman_retries_total", what="assignment"):
             await store.ledger.submit(caller(), failed)
 

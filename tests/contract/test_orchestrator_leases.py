@@ -1,17 +1,22 @@
 """Assignments and their leases, on both databases: claimed once, fenced, offered again, ended."""
 
 import asyncio
+from dataclasses import replace
+from functools import partial
 
 import pytest
+from sqlalchemy import text
 
+from pointsman.services.chassis.auth import LOCAL
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.store import children
-from pointsman.services.orchestrator.store.exchange import Limits
+from pointsman.services.orchestrator.store.exchange import Holder, Limits
 from tests.contract.orchestrators import caller, orchestrator, report, researching, take
 from tests.helpers.clock import FakeClock
 from tests.helpers.counters import held
 
+AGENT = Holder("local", LOCAL, "agent")
 POLLERS = 64
 ASSIGNMENTS = 5000
 
@@ -79,13 +84,52 @@ async def test_a_heartbeat_keeps_a_lease_and_tells_of_a_lost_one(database_url: s
         key = (held.assignment_id, held.epoch)
         for _ in range(3):
             clock.advance(seconds=9)
-            _, lost = await store.store.perform(lambda c: store.exchange.renew(c, "agent", [key]))
+            _, lost = await store.store.perform(lambda c: store.exchange.renew(c, AGENT, [key]))
             assert lost == []
         assert await take(store, "other") == []
         clock.advance(seconds=11)
         assert len(await take(store, "other")) == 1
-        _, lost = await store.store.perform(lambda c: store.exchange.renew(c, "agent", [key]))
+        _, lost = await store.store.perform(lambda c: store.exchange.renew(c, AGENT, [key]))
         assert lost == [held.assignment_id]
+
+
+async def test_a_lease_is_renewed_and_answered_only_by_the_principal_and_in_the_project_that_took_it(
+    database_url: str,
+) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a")
+        (held,) = await take(store, "agent", principal="alice")
+        key = (held.assignment_id, held.epoch)
+        for holder, is_lost in (
+            (Holder("local", "mallory", "agent"), True),
+            (Holder("theirs", "alice", "agent"), True),
+            (Holder("local", "alice", "agent"), False),
+        ):
+            _, lost = await store.store.perform(partial(store.exchange.renew, holder=holder, keys=[key]))
+            assert (lost == [held.assignment_id]) is is_lost
+        with pytest.raises(Refusal) as caught:
+            await store.ledger.submit(caller(), report(held, principal="mallory"))
+        with pytest.raises(Refusal) as too_old:
+            await store.ledger.submit(caller(), report(held, 99, "alice"))
+        assert str(caught.value) == str(too_old.value)
+        assert (await store.ledger.submit(caller(), report(held, principal="alice"))).accepted
+
+
+LEASED_BY_THE_VERSION_BEFORE = (
+    "UPDATE assignments SET status = 'LEASED', agent_id = 'old', epoch = epoch + 1, attempt = attempt + 1"
+)
+
+
+async def test_a_lease_that_the_version_before_gave_out_is_nobodys_in_particular(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a")
+        (first,) = await take(store, "agent", principal="alice")
+        await store.store.perform(lambda connection: connection.execute(text(LEASED_BY_THE_VERSION_BEFORE)))
+        key, anybody = (first.assignment_id, first.epoch + 1), Holder("local", "bob", "old")
+        _, lost = await store.store.perform(lambda c: store.exchange.renew(c, anybody, [key]))
+        assert lost == []
+        late = replace(first, agent_id="old", epoch=first.epoch + 1)
+        assert (await store.ledger.submit(caller(), report(late, principal="bob"))).accepted
 
 
 async def test_after_three_leases_an_assignment_is_exhausted(database_url: str) -> None:
@@ -106,7 +150,7 @@ async def test_a_failed_attempt_can_be_taken_by_another_agent(database_url: str)
     async with orchestrator(database_url) as store:
         await researching(store, "run_a")
         (held,) = await take(store, "first")
-        failed = commands.FailAssignment("run_a", held.assignment_id, held.epoch, "first", "cannot")
+        failed = commands.FailAssignment("run_a", held.assignment_id, held.epoch, "first", "cannot", principal=LOCAL)
         await store.ledger.submit(caller(), failed)
         (again,) = await take(store, "second")
         assert (again.assignment_id, again.epoch, again.attempt) == (held.assignment_id, 2, 2)

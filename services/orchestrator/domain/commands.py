@@ -298,6 +298,7 @@ class CompleteAssignment:
     agent_id: str
     result: Result
     usage: Usage = NOTHING_SPENT
+    principal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +320,7 @@ class FailAssignment:
     error: str
     permanent: bool = False
     usage: Usage = NOTHING_SPENT
+    principal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ def _leased(turn: Turn, command: CompleteAssignment | FailAssignment) -> tuple[A
     lease: Lease | None = turn.leases.get(command.assignment_id)
     if assignment is None or lease is None or not lease.leased:
         raise lease_lost(command.assignment_id, "nobody has to work on it any more")
-    if (lease.epoch, lease.agent_id) != (command.epoch, command.agent_id):
+    if not lease.is_held_by(command.agent_id, command.principal, command.epoch):
         raise lease_lost(command.assignment_id, "another agent holds it")
     return assignment, lease
 

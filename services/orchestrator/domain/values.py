@@ -274,3 +274,9 @@ class Lease:
     epoch: int
     attempt: int
     leased: bool
+    principal: str = ""
+    """Who polled for it; empty where a version gave it out that did not keep this."""
+
+    def is_held_by(self, agent_id: str, principal: str, epoch: int) -> bool:
+        """Whether it is this agent of this principal that holds it, under this epoch."""
+        return (self.agent_id, self.epoch) == (agent_id, epoch) and self.principal in ("", principal)

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, MetaData, bindparam, select
+from sqlalchemy import ColumnElement, Connection, MetaData, Table, bindparam, case, select
 
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import to_text
@@ -54,6 +54,7 @@ class RunChildren:
             table.c.epoch,
             table.c.attempt,
             table.c.status,
+            holder_of(table),
         )
         of_runs = among(database, table.c.entity_id, "runs")
         self._find_leases = Prepared(database, select(*leases).where(of_runs, among(database, table.c.assignment_id)))
@@ -91,9 +92,12 @@ class RunChildren:
         names = [name for group in commands.values() for command in group for name in _named(command)]
         if names:
             wanted = {"values": packed(self._store.database, names), "runs": packed(self._store.database, list(states))}
-            for run_id, assignment_id, agent_id, epoch, attempt, status in self._find_leases.fetch(connection, wanted):
+            for run_id, assignment_id, agent_id, epoch, attempt, status, principal in self._find_leases.fetch(
+                connection, wanted
+            ):
                 if run_id in states:
-                    states[run_id].leases[assignment_id] = Lease(agent_id, epoch, attempt, status == LEASED)
+                    held = Lease(agent_id, epoch, attempt, status == LEASED, principal)
+                    states[run_id].leases[assignment_id] = held
         if states:
             self._note_presence(connection, states)
 
@@ -142,6 +146,11 @@ class RunChildren:
                     "values": packed(self._store.database, [assignment_id for _, assignment_id in keys]),
                 },
             )
+
+
+def holder_of(table: Table) -> ColumnElement[str]:
+    """Whose lease it is; empty where the version before gave it out, which leaves the holder before it in the row."""
+    return case((table.c.principal_epoch == table.c.epoch, table.c.principal), else_="")
 
 
 def _named(command: Any) -> Sequence[str]:
@@ -193,7 +202,7 @@ class _Rows:
             "repository_id": run.order.repository_id if item.needs_repository else "", "agent_id": "", "epoch": 0,
             "attempt": 0, "lease_until_us": 0, "priority": run.order.priority, "deadline_us": deadline_us,
             "created_at_us": to_us(change.at), "traceparent": step_traceparent(*self.step), "poll_id": "", "tokens": 0,
-            "cost_micros": 0, "body": to_text(item),
+            "cost_micros": 0, "body": to_text(item), "principal": "", "principal_epoch": 0,
         }  # fmt: skip
         self.assigned.append(row)
 

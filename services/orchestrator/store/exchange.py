@@ -25,16 +25,29 @@ SCANS = (1, 8, 64, 512)
 LOOK_BACK_US = 200_000
 NOTHING_GIVEN = Given()
 NO_REPOSITORY = frozenset({""})
+Authors = frozenset[tuple[Any, ...]]
+"""Run, agent and principal of those who worked in the runs whose work is to be judged."""
+NOBODY: Authors = frozenset()
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lease: an agent, and the principal that it acts for."""
+
+    project: str
+    principal: str
+    agent_id: str
+    speaks_for_many: bool = True
+    """Whether the principal says nothing about who it is, as on loopback, and only the agent's id tells it apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What an agent wants to be given, and under which idempotency key it asked."""
 
-    project: str
-    agent_id: str
+    holder: Holder
     poll_id: str
     capabilities: frozenset[Capability]
     repository_ids: frozenset[str]
@@ -67,14 +80,15 @@ class Waiter:
         """Whether it has as much as it wanted."""
         return len(self.given) >= self.wanted.limit
 
-    def fits(self, row: Any) -> bool:
-        """Whether the assignment is for this agent."""
-        wanted = self.wanted
+    def fits(self, row: Any, authors: Authors) -> bool:
+        """Whether the assignment is for this agent: it never judges what it, or its principal, has made."""
+        wanted, holder = self.wanted, self.wanted.holder
         return (
-            row.project == wanted.project
+            row.project == holder.project
             and row.capability in wanted.capabilities
-            and row.excluded_agent != wanted.agent_id
+            and row.excluded_agent != holder.agent_id
             and (not row.repository_id or row.repository_id in wanted.repository_ids)
+            and (holder.speaks_for_many or (row.entity_id, row.excluded_agent, holder.principal) not in authors)
         )
 
 
@@ -202,29 +216,41 @@ class Exchange:
         leases: list[dict[str, Any]] = []
         for scan in SCANS:
             rows, is_all = self._available(connection, waiting, scan, over)
-            leases = self._hand_out(self._admitted(connection, rows), waiting, now_us)
+            authors = self._authors(connection, rows, waiting)
+            leases = self._hand_out(self._admitted(connection, rows), waiting, now_us, authors)
             if is_all or all(waiter.is_served for waiter in waiting):
                 break
         if leases:
             self._sql.lease.run(connection, leases)
 
-    def _hand_out(self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int) -> list[dict[str, Any]]:
+    def _authors(self, connection: Connection, rows: Sequence[Any], waiting: Sequence[Waiter]) -> Authors:
+        """Who has made what is to be judged, if somebody waits whom a principal tells apart."""
+        judged = sorted({row.entity_id for row in rows if row.excluded_agent})
+        if not judged or all(waiter.wanted.holder.speaks_for_many for waiter in waiting):
+            return NOBODY
+        return self._sql.authors(connection, judged)
+
+    def _hand_out(
+        self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, authors: Authors
+    ) -> list[dict[str, Any]]:
         """Each assignment to the first that it fits; how its row changes."""
         for waiter in waiting:
             waiter.given.clear()
         leases: list[dict[str, Any]] = []
         hungry, until_us = list(waiting), now_us + self._lease_us
         for row in rows:
-            taker = next((waiter for waiter in hungry if waiter.fits(row)), None)
+            taker = next((waiter for waiter in hungry if waiter.fits(row, authors)), None)
             if taker is None:
                 continue
             if row.status == LEASED:
                 metrics.lease_expiries.labels(row.capability).inc()
-            taker.given.append(_held(row, taker.wanted.agent_id, row.epoch + 1, row.attempt + 1, until_us))
+            holder = taker.wanted.holder
+            taker.given.append(_held(row, holder.agent_id, row.epoch + 1, row.attempt + 1, until_us))
             leases.append(
                 {
-                    **row._asdict(), "status": LEASED, "agent_id": taker.wanted.agent_id, "epoch": row.epoch + 1,
+                    **row._asdict(), "status": LEASED, "agent_id": holder.agent_id, "epoch": row.epoch + 1,
                     "attempt": row.attempt + 1, "lease_until_us": until_us, "poll_id": taker.wanted.poll_id,
+                    "principal": holder.principal, "principal_epoch": row.epoch + 1,
                 }
             )  # fmt: skip
             if taker.is_served:
@@ -266,13 +292,14 @@ class Exchange:
             return _in_turn(list(queues.values()))[:room]
         return rows if len(queues) < 2 else _in_turn(list(queues.values()))
 
-    def renew(self, connection: Connection, agent_id: str, keys: Sequence[tuple[str, int]]) -> tuple[int, list[str]]:
+    def renew(self, connection: Connection, holder: Holder, keys: Sequence[tuple[str, int]]) -> tuple[int, list[str]]:
         """Extend leases; until when, and which are lost."""
         until_us = to_us(self._store.database.clock.now()) + self._lease_us
+        by = {"of_project": holder.project, "of_principal": holder.principal, "of_agent": holder.agent_id}
         lost = []
         for assignment_id, epoch in keys:
             key = {"of_entity": run_of(assignment_id), "of_assignment": assignment_id, "of_epoch": epoch}
-            parameters = {**key, "of_agent": agent_id, "new_until": until_us}
+            parameters = {**key, **by, "new_until": until_us}
             if connection.execute(self._sql.renew, parameters).rowcount != 1:
                 lost.append(assignment_id)
         return until_us, lost
@@ -310,8 +337,9 @@ def _kinds(waiting: Sequence[Waiter]) -> dict[tuple[str, str], tuple[int, frozen
     for waiter in waiting:
         wanted = waiter.wanted
         for capability in wanted.capabilities:
-            limit, repositories = kinds.get((wanted.project, str(capability)), (0, NO_REPOSITORY))
-            kinds[wanted.project, str(capability)] = (limit + wanted.limit, repositories | wanted.repository_ids)
+            key = (wanted.holder.project, str(capability))
+            limit, repositories = kinds.get(key, (0, NO_REPOSITORY))
+            kinds[key] = (limit + wanted.limit, repositories | wanted.repository_ids)
     return kinds
 
 

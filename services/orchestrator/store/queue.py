@@ -10,7 +10,7 @@ from pointsman.services.chassis.rows import upsert_rows
 from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
-from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChildren
+from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChildren, holder_of
 
 EXHAUSTED = ("entity_id", "assignment_id", "epoch", "project", "traceparent", "capability")
 
@@ -57,7 +57,9 @@ class Queue:
                 among(database, columns.poll_id, "polls"), columns.status == literal_column(f"'{LEASED}'")
             ),
         )
-        changed = ("status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id")
+        changed = (
+            "status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id", "principal", "principal_epoch"
+        )  # fmt: skip
         self.lease = upsert_rows(database, table, ("entity_id", "assignment_id"), changed, "epoch")
         mine = (columns.entity_id == bindparam("of_entity")) & (columns.assignment_id == bindparam("of_assignment"))
         self.renew = (
@@ -66,6 +68,8 @@ class Queue:
                 mine,
                 columns.epoch == bindparam("of_epoch"),
                 columns.agent_id == bindparam("of_agent"),
+                columns.project == bindparam("of_project"),
+                or_(holder_of(table) == literal_column("''"), holder_of(table) == bindparam("of_principal")),
                 columns.status == LEASED,
             )
             .values(lease_until_us=bindparam("new_until"))
@@ -81,6 +85,7 @@ class Queue:
             .where(columns.attempt >= MAX_ATTEMPTS)
             .limit(bindparam("limit"))
         )
+        self._authors = _authors_of(store, children)
         self._bodies = _bodies_of(store)
         self._documents = _documents_of(store, children)
 
@@ -91,6 +96,10 @@ class Queue:
     def documents(self, connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
         """The runs' documents."""
         return self._documents.fetch(connection, {"values": packed(self._database, run_ids)})
+
+    def authors(self, connection: Connection, run_ids: list[str]) -> frozenset[tuple[Any, ...]]:
+        """Each agent of the runs with the principal that it worked for."""
+        return frozenset(self._authors.fetch(connection, {"values": packed(self._database, run_ids)}))
 
     def open(self, connection: Connection, kind: Kind) -> list[Any]:
         """Open work of one kind, the most urgent first."""
@@ -113,6 +122,14 @@ def _row_maker(table: Table) -> Callable[[Any], Any]:
     shape: Any = namedtuple("AssignmentRow", table.c.keys())  # type: ignore[misc]
     maker: Callable[[Any], Any] = shape._make
     return maker
+
+
+def _authors_of(store: Store, children: RunChildren) -> Prepared:
+    table = children.assignments
+    wanted = select(table.c.entity_id, table.c.agent_id, holder_of(table)).where(
+        table.c.agent_id != literal_column("''")
+    )
+    return Prepared(store.database, wanted.where(among(store.database, table.c.entity_id)))
 
 
 def _bodies_of(store: Store) -> Prepared:

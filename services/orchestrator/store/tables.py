@@ -44,6 +44,8 @@ def assignments(metadata: MetaData) -> Table:
         Column("tokens", BigInteger, nullable=False),
         Column("cost_micros", BigInteger, nullable=False),
         Column("body", Text, nullable=False),
+        Column("principal", Text, nullable=False),
+        Column("principal_epoch", BigInteger, nullable=False),
         Index("assignments_by_queue", "status", "project", "capability", "priority", "created_at_us"),
         Index("assignments_by_poll", "poll_id"),
     )

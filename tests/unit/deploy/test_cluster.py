@@ -5,6 +5,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -36,9 +37,9 @@ def at(name: str, port: int) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def agents(channel: grpc.aio.Channel) -> AsyncIterator[None]:
-    """The mock agents of every role, at the other end of a channel."""
-    mocks = MockAgents(channel, MockSettings(full_mock_mode=True).policy())
+async def agents(channel: grpc.aio.Channel, **loops: Any) -> AsyncIterator[None]:
+    """The mock agents of every role that is not switched off, at the other end of a channel."""
+    mocks = MockAgents(channel, MockSettings(full_mock_mode=True, **loops).policy())
     tasks = [asyncio.ensure_future(work()) for _, work in mocks.loops]
     try:
         yield
@@ -50,7 +51,7 @@ async def agents(channel: grpc.aio.Channel) -> AsyncIterator[None]:
 
 async def test_a_run_goes_through_the_whole_cluster_to_its_end(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path / "certificates")
-    certificates.issue(*PEERS, "orchestrator", "agent", "operator")
+    certificates.issue(*PEERS, "orchestrator", "agent", "reviewer", "operator")
     folder, dialled = certificates.folder, {name: free_port() for name in (*PEERS, "orchestrator")}
 
     def store(name: str) -> Database:
@@ -74,10 +75,13 @@ async def test_a_run_goes_through_the_whole_cluster_to_its_end(tmp_path: Path) -
         port = dialled["orchestrator"]
         cluster.enter_context(running_edge("agent", folder / "agent", tmp_path / "agent", there, port))
         channel = await cluster.enter_async_context(grpc.aio.insecure_channel(f"127.0.0.1:{port}"))
-        await cluster.enter_async_context(agents(channel))
+        await cluster.enter_async_context(agents(channel, reviewer_loop=False))
+        reviewer = await cluster.enter_async_context(certificates.channel(port_of(running), "reviewer"))
+        await cluster.enter_async_context(agents(reviewer, executor_loop=False, searcher_loop=False))
         operator = await cluster.enter_async_context(certificates.channel(port_of(running), "operator"))
         client = Client(operator)
         answer = await client.runs.submit(Order("Fix the failing test in src/parser.py and add a regression test"))
         actors = {transition.actor async for transition in client.runs.watch(answer.run.id)}
         assert (await client.runs.get(answer.run.id)).state == RUN_STATE_COMPLETE
-        assert {"spiffe://pointsman/operator", "spiffe://pointsman/agent"} <= actors, "the journal says who did what"
+        expected = {f"spiffe://pointsman/{name}" for name in ("operator", "agent", "reviewer")}
+        assert expected <= actors, "the journal says who did what"
