@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,9 @@ from pointsman.api.common.v1 import common_pb2
 from pointsman.services.chassis.auth import LOCAL, Role
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
+from pointsman.services.chassis.tokens import claims_of, read_keys
+from pointsman.services.chassis.watched import Watched, check_pair, read_authority
 
-AUDIENCE = "pointsman"
-ALGORITHMS = ("EdDSA", "ES256", "RS256")
 EVERY_PROJECT = "*"
 MAY_CALL: dict[str, frozenset[Role]] = {
     "ROLE_VIEWER": frozenset(Role),
@@ -67,8 +66,9 @@ class Access:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._open = not settings.asks_for_credentials
-        self._file = _Watched(settings.access, read_access) if settings.access else None
-        self._keys = _Watched(settings.token_keys, Path.read_text) if settings.token_keys else None
+        access, keys = settings.access, settings.token_keys
+        self._file = Watched([access], lambda: read_access(access)) if access else None
+        self._keys = Watched([keys], lambda: read_keys(keys)) if keys else None
 
     def identify(self, context: Any, metadata: Iterable[tuple[str, str | bytes]]) -> Grant:
         """The caller, or UNAUTHENTICATED."""
@@ -100,13 +100,7 @@ class Access:
         if self._keys is None or scheme.lower() != "bearer":
             raise _unknown("this server takes no such token")
         try:
-            claims = jwt.decode(
-                token.strip(),
-                self._keys.value,
-                algorithms=list(ALGORITHMS),
-                audience=AUDIENCE,
-                options={"require": ["exp", "sub", "aud"]},
-            )
+            claims = claims_of(token.strip(), self._keys.value)
             projects = claims.get("projects", ())
             return msgspec.convert(
                 {"name": claims["sub"], "roles": claims.get("roles", ()), "projects": projects}, Grant
@@ -132,10 +126,11 @@ def server_credentials(settings: ServerSettings) -> grpc.ServerCredentials | Non
     """TLS as the settings say; files that change are taken up by the next handshake."""
     if settings.tls_certificate is None or settings.tls_key is None:
         return None
-    fetch = partial(_certificates, settings)
+    files = (settings.tls_certificate, settings.tls_key, settings.client_authority)
+    certificates = Watched(files, lambda: _certificates(settings))
     return grpc.dynamic_ssl_server_credentials(
-        fetch(),
-        fetch,
+        certificates.value,
+        lambda: certificates.value,
         require_client_authentication=settings.client_authority is not None and settings.token_keys is None,
     )
 
@@ -148,31 +143,11 @@ def read_access(path: Path) -> AccessFile:
         raise invalid_field("POINTSMAN_SERVER_ACCESS", f"{path}: {error}") from None
 
 
-class _Watched:
-    """A file's content, read again when the file has changed."""
-
-    def __init__(self, path: Path, read: Any) -> None:
-        self._path = path
-        self._read = read
-        self._stamp = path.stat().st_mtime_ns
-        self._value = read(path)
-
-    @property
-    def value(self) -> Any:
-        """The content as it is now; the last good one while the file is being replaced."""
-        try:
-            stamp = self._path.stat().st_mtime_ns
-            if stamp != self._stamp:
-                self._value, self._stamp = self._read(self._path), stamp
-        except (OSError, Refusal):
-            return self._value
-        return self._value
-
-
 def _certificates(settings: ServerSettings) -> grpc.ServerCertificateConfiguration:
     assert settings.tls_certificate is not None
     assert settings.tls_key is not None
-    authority = settings.client_authority.read_bytes() if settings.client_authority else None
+    check_pair(settings.tls_certificate, settings.tls_key)
+    authority = read_authority(settings.client_authority) if settings.client_authority else None
     pair = (settings.tls_key.read_bytes(), settings.tls_certificate.read_bytes())
     return grpc.ssl_server_certificate_configuration([pair], authority)
 

@@ -47,7 +47,7 @@ class ServerSettings(BaseSettings):
     tls_certificate: Path | None = Field(default=None, description="PEM file of the server's certificate chain.")
     tls_key: Path | None = Field(default=None, description="PEM file of the server's private key.")
     client_authority: Path | None = Field(default=None, description="PEM file of the authority of client certificates.")
-    token_keys: Path | None = Field(default=None, description="PEM file of the public key that signs bearer tokens.")
+    token_keys: Path | None = Field(default=None, description="PEM file of the public keys that sign bearer tokens.")
     access: Path | None = Field(default=None, description="JSON file of principals with their roles and projects.")
     drain_seconds: float = Field(default=10.0, ge=0, description="How long calls in flight may finish after SIGTERM.")
 

@@ -8,9 +8,11 @@ from typing import Any, Generic, TypeVar
 
 import grpc
 
+from pointsman.services.chassis.channel import RenewingChannel
 from pointsman.services.chassis.config import ClientSettings, load
 from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.tracing import tracing
+from pointsman.services.chassis.watched import Watched, check_pair, read_authority
 
 Stub = TypeVar("Stub")
 
@@ -43,19 +45,22 @@ def open_channel(
         ("grpc.max_reconnect_backoff_ms", 2000),
         ("grpc.keepalive_time_ms", 60_000),
     ]
-    credentials = channel_credentials(shown_as or load(ClientSettings))
-    if credentials is None:
+    shown = shown_as or load(ClientSettings)
+    if shown.authority is None:
         return grpc.aio.insecure_channel(address, options=options)
-    return grpc.aio.secure_channel(address, credentials, options=options)
+    files = (shown.authority, shown.certificate, shown.key)
+    credentials = Watched(files, lambda: channel_credentials(shown))
+    return RenewingChannel(credentials, lambda known: grpc.aio.secure_channel(address, known, options=options))
 
 
-def channel_credentials(settings: ClientSettings) -> grpc.ChannelCredentials | None:
+def channel_credentials(settings: ClientSettings) -> grpc.ChannelCredentials:
     """TLS towards servers, with a certificate or a token of our own, as the settings say."""
-    if settings.authority is None:
-        return None
+    assert settings.authority is not None
+    if settings.certificate and settings.key:
+        check_pair(settings.certificate, settings.key)
     key = settings.key.read_bytes() if settings.key else None
     certificate = settings.certificate.read_bytes() if settings.certificate else None
-    encrypted = grpc.ssl_channel_credentials(settings.authority.read_bytes(), key, certificate)
+    encrypted = grpc.ssl_channel_credentials(read_authority(settings.authority), key, certificate)
     if settings.token is None:
         return encrypted
     return grpc.composite_channel_credentials(encrypted, grpc.metadata_call_credentials(_TokenFile(settings.token)))
@@ -65,11 +70,18 @@ class _TokenFile(grpc.AuthMetadataPlugin):
     """Sends the token that is in the file at the time of the call, so that it can be renewed."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._token = Watched([path], lambda: _token(path))
 
     def __call__(self, context: Any, callback: Any) -> None:  # noqa: ARG002
         """Add the header."""
-        callback((("authorization", f"Bearer {self._path.read_text().strip()}"),), None)
+        callback((("authorization", f"Bearer {self._token.value}"),), None)
+
+
+def _token(path: Path) -> str:
+    token = path.read_text().strip()
+    if not token:
+        raise ValueError(f"{path} is empty")
+    return token
 
 
 class Peer(Generic[Stub]):

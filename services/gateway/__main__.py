@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from pointsman.services.chassis.config import DEFAULT_PORT, ClientSettings, Peer
 from pointsman.services.chassis.loop import Loops
 from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.chassis.service import Service
+from pointsman.services.chassis.watched import Watched
 from pointsman.services.gateway import pages
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.door import Door
@@ -80,7 +82,11 @@ class GatewayServer:
     async def _serve(self, gateway: Gateway) -> None:
         """Serve until cancelled; requests in flight may finish, streams end."""
         tls: dict[str, Any] = {"ssl_certfile": self._settings.tls_certificate, "ssl_keyfile": self._settings.tls_key}
-        listener = _Listener(uvicorn.Config(application(gateway), **OPTIONS, **tls))
+        config = uvicorn.Config(application(gateway), **OPTIONS, **tls)
+        config.load()
+        if config.ssl is not None:
+            config.ssl.sni_callback = renewing(self._settings)
+        listener = _Listener(config)
         serving = asyncio.ensure_future(listener.serve([self._socket]))
         try:
             await asyncio.shield(serving)
@@ -88,6 +94,24 @@ class GatewayServer:
             gateway.stopped.set()
             listener.should_exit = True
             await serving
+
+
+def renewing(settings: GatewaySettings) -> Callable[[ssl.SSLObject, str, ssl.SSLContext], None]:
+    """What lets each handshake, also one that names no server, show the certificate as its files are now."""
+    certificate, key = settings.tls_certificate, settings.tls_key
+    assert certificate is not None
+
+    def read() -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        return context
+
+    contexts = Watched([certificate, key], read)
+
+    def show(connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:
+        connection.context = contexts.value
+
+    return show
 
 
 def application(gateway: Gateway) -> ASGIApp:

@@ -35,7 +35,7 @@ class GatewaySettings(BaseSettings):
     tls_certificate: Path | None = Field(default=None, description="PEM file of the gateway's certificate chain.")
     tls_key: Path | None = Field(default=None, description="PEM file of the gateway's private key.")
     token_keys: Path | None = Field(
-        default=None, description="PEM file of the public key that signs bearer tokens; with it every call needs one."
+        default=None, description="PEM file of the public keys that sign bearer tokens; with it every call needs one."
     )
 
     peer_certificate: Path | None = Field(

@@ -1,6 +1,8 @@
 """Certificates and tokens of a small authority of our own."""
 
 import ipaddress
+import socket
+import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,10 +29,10 @@ class Pair:
 class Authority:
     """Signs certificates and tokens; its files lie in a folder of the test."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "pointsman test authority") -> None:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name("pointsman test authority")
+        self._name = _name(name)
         constraint = x509.BasicConstraints(ca=True, path_length=None)
         certificate = self._builder(self._name, self._key.public_key()).add_extension(constraint, critical=True)
         self.certificate = folder / "authority.pem"
@@ -73,6 +75,26 @@ class Authority:
             .not_valid_before(LONG_AGO - timedelta(days=1))
             .not_valid_after(FAR_OFF)
         )
+
+
+def serial_of(certificate: Path) -> int:
+    """The serial number of the first certificate in a file."""
+    return x509.load_pem_x509_certificate(certificate.read_bytes()).serial_number
+
+
+def serial_shown(address: str, authority: Path, own: Pair | None = None) -> int:
+    """The serial number of the certificate that a server shows in a new handshake."""
+    context = ssl.create_default_context(cafile=str(authority))
+    if own is not None:
+        context.load_cert_chain(own.certificate, own.key)
+    host, _, port = address.rpartition(":")
+    with (
+        socket.create_connection((host, int(port)), 5) as connection,
+        context.wrap_socket(connection, server_hostname=host) as encrypted,
+    ):
+        shown = encrypted.getpeercert(binary_form=True)
+    assert shown is not None
+    return x509.load_der_x509_certificate(shown).serial_number
 
 
 def _name(common_name: str) -> x509.Name:

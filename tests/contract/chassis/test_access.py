@@ -1,5 +1,6 @@
 """Nobody in without credentials, everybody held to role and project, rotation without a restart."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +22,7 @@ from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.peer import channel_credentials
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.chassis.server import Server
-from tests.helpers.certificates import Authority, Pair
+from tests.helpers.certificates import Authority, Pair, serial_of, serial_shown
 
 MODULES: tuple[Any, ...] = (
     agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2, pipeline_pb2, router_pb2, workflow_pb2,
@@ -54,7 +55,7 @@ async def serving(settings: ServerSettings) -> AsyncIterator[str]:
 
 async def ping(address: str, client: ClientSettings, project: str = "shop", token: str = "") -> Reason | None:
     """Why the call was refused; nothing when it came through to the servicer."""
-    credentials = channel_credentials(client)
+    credentials = channel_credentials(client) if client.authority else None
     channel = grpc.aio.secure_channel(address, credentials) if credentials else grpc.aio.insecure_channel(address)
     metadata = [("pointsman-project", project)]
     if token:
@@ -171,9 +172,12 @@ async def test_certificates_and_grants_are_taken_up_without_a_restart(tmp_path: 
     grants = access_file(tmp_path, {"name": "nobody", "roles": ["viewer"], "projects": ["*"]})
     async with serving(with_certificates(authority, server, grants)) as address:
         assert await ping(address, as_client(authority, client)) is Reason.UNAUTHENTICATED
+        before = await asyncio.to_thread(serial_shown, address, authority.certificate, client)
         access_file(tmp_path, {"name": "ops", "roles": ["viewer"], "projects": ["*"]})
-        authority.issue("server")
+        renewed = authority.issue("server")
         assert await ping(address, as_client(authority, client)) is None
+        shown = await asyncio.to_thread(serial_shown, address, authority.certificate, client)
+        assert shown == serial_of(renewed.certificate) != before
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::"])
