@@ -64,7 +64,7 @@ def main() -> None:
 
 def _run(name: str) -> None:
     from pointsman.client.errors import CallFailed, Unavailable
-    from pointsman.services.chassis.refusals import Refusal
+    from pointsman.services.chassis.refusals import Code, Refusal
 
     module = importlib.import_module(f"pointsman.cli.{COMMANDS[name].module}")
     module.app.pretty_exceptions_enable = False
@@ -72,10 +72,15 @@ def _run(name: str) -> None:
         module.app(sys.argv[2:], prog_name=f"pointsman {name}")
     except Refusal as refusal:
         print(f"pointsman: {refusal.message}", file=sys.stderr)
-        sys.exit(EXIT_USAGE)
+        sys.exit(EXIT_USAGE if refusal.code is Code.INVALID_ARGUMENT else EXIT_FAILED)
     except CallFailed as failure:
         print(f"pointsman: {failure}", file=sys.stderr)
         sys.exit(EXIT_UNREACHABLE if isinstance(failure, Unavailable) else EXIT_FAILED)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"pointsman: {error.filename}: {str(error.strerror).lower()}", file=sys.stderr)
+        sys.exit(EXIT_FAILED)
 
 
 def _help() -> str:

@@ -19,6 +19,7 @@ from pointsman.cli.views import view_for
 from pointsman.cli.workers import Hire, profile_for, worker_for, working, workshop_for
 from pointsman.client import Client, Order
 from pointsman.services.chassis.config import StoreSettings, load
+from pointsman.services.chassis.db import unusable
 from pointsman.worker.git import git
 
 app = typer.Typer(add_completion=False)
@@ -74,8 +75,11 @@ async def example_repository(parent: Path) -> Path:
 
 
 def _write_files(parent: Path) -> Path:
-    parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="hello-", dir=parent))
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="hello-", dir=parent))
+    except OSError as error:
+        raise unusable(parent.parent, error) from None
     for name, content in FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

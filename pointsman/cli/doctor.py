@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from pointsman.cli import EXIT_FAILED
 from pointsman.cli.migrate import migrations_of
 from pointsman.cli.plane import CONTEXTS, LOCK
+from pointsman.redaction import redact
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.migrate import MigrationState, migration_states
@@ -66,8 +68,8 @@ def _machine() -> Iterator[Finding]:
     yield _git()
     folder = load(StoreSettings).directory
     present = folder if folder.exists() else next(parent for parent in folder.parents if parent.exists())
-    writable = os.access(present, os.W_OK)
-    advice = "" if writable else "make it writable, or set POINTSMAN_DATA to a directory of yours"
+    writable = present.is_dir() and os.access(present, os.W_OK)
+    advice = "" if writable else "make it a directory that you can write, or set POINTSMAN_DATA to another"
     yield Finding("data directory", writable, str(folder), advice)
 
 
@@ -88,18 +90,20 @@ def _stores() -> Iterator[Finding]:
         if not stores.database_url and not (stores.directory / f"{name}.db").exists():
             yield Finding(f"{name} store", ok=True, detail="not there yet; the first start creates it")
             continue
-        database = Database(stores.url_for(name), name)
-        try:
+        yield _store(name, stores)
+
+
+def _store(name: str, stores: StoreSettings) -> Finding:
+    try:
+        with closing(Database(stores.url_for(name), name)) as database:
             database.read_now(lambda connection: connection.execute(text("SELECT 1")))
-            yield _migrated(name, migration_states(database, migrations_of(name)))
-        except (SQLAlchemyError, Refusal) as error:
-            cause = error.__cause__ or error
-            reason = str(getattr(cause, "orig", cause)).strip().splitlines()[0]
-            yield Finding(
-                f"{name} store", ok=False, detail=reason, advice="check POINTSMAN_DATABASE_URL and that the server runs"
-            )
-        finally:
-            database.close()
+            return _migrated(name, migration_states(database, migrations_of(name)))
+    except (SQLAlchemyError, Refusal) as error:
+        cause = error.__cause__ or error
+        reason = redact(str(getattr(cause, "orig", cause)).strip().splitlines()[0])
+        by_url = "check POINTSMAN_DATABASE_URL and that the server runs"
+        by_file = f"check that {stores.directory / f'{name}.db'} is a store of Pointsman and that you can read it"
+        return Finding(f"{name} store", ok=False, detail=reason, advice=by_url if stores.database_url else by_file)
 
 
 def _migrated(name: str, states: list[MigrationState]) -> Finding:

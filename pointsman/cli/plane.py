@@ -43,7 +43,9 @@ async def control_plane(server: str = "") -> AsyncIterator[Plane]:
         claim = Claim(lock)
     except Refusal:
         owner = owner_of(lock)
-        async with _connected(owner.address if owner else "") as plane:
+        if owner is None or not owner.address:
+            raise
+        async with _connected(owner.address) as plane:
             yield plane
         return
     with claim:

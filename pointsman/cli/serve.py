@@ -9,7 +9,6 @@ import typer
 from pointsman.cli.plane import CONTEXTS, build_all
 from pointsman.services.chassis.config import DEFAULT_PORT, PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.logs import configure_logs
-from pointsman.services.chassis.owner import Claim
 from pointsman.services.chassis.service import serve_until_stopped
 
 GATEWAY = "gateway"
@@ -35,12 +34,7 @@ def serve(
     def greet(address: str) -> None:
         print(f"{name} is up at {address}. Ctrl-C stops it.", flush=True)
 
-    work = serve_until_stopped(build_all(stores, [name]), settings, greet)
-    if stores.database_url:
-        asyncio.run(work)
-        return
-    with Claim(stores.directory / f"{name}.lock"):
-        asyncio.run(work)
+    asyncio.run(serve_until_stopped(build_all(stores, [name]), settings, greet))
 
 
 def _serve_gateway(port: int | None) -> None:

@@ -4,14 +4,14 @@ import difflib
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from pointsman.services.chassis.refusals import Refusal, Violation, invalid_fields
+from pointsman.services.chassis.refusals import Refusal, Violation, invalid_field, invalid_fields
 
 DEFAULT_PORT = 7460
 SHARED_PREFIX = "POINTSMAN_"
@@ -84,6 +84,10 @@ class StoreSettings(BaseSettings):
 
     def url_for(self, context: str) -> str:
         """The database of one context."""
+        if self.database_url.startswith("sqlite"):
+            raise invalid_field(
+                "POINTSMAN_DATABASE_URL", "is for PostgreSQL; SQLite has a file per service, below POINTSMAN_DATA"
+            )
         return self.database_url or f"sqlite:///{self.directory / f'{context}.db'}"
 
     @property
@@ -152,9 +156,16 @@ def load(settings_class: type[Settings], environment: Mapping[str, str] = os.env
     try:
         return settings_class(**given)
     except ValidationError as error:
+        known = settings_class.model_fields
         raise invalid_fields(
-            tuple(Violation(prefix + "_".join(map(str, item["loc"])).upper(), item["msg"]) for item in error.errors())
+            tuple(Violation(_variable(prefix, known, item["loc"]), item["msg"]) for item in error.errors())
         ) from None
+
+
+def _variable(prefix: str, known: Collection[str], place: Sequence[object]) -> str:
+    """The variable of a setting; one with another name than its field's is told by that name."""
+    name = "_".join(map(str, place)).upper()
+    return prefix + name if name.lower() in known or not place else name
 
 
 def describe(settings: BaseSettings) -> dict[str, str]:

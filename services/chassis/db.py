@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 
+from pointsman.redaction import redact
 from pointsman.services.chassis.clock import Clock, DatabaseClock, SystemClock, ticks_us
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
 
@@ -29,11 +30,9 @@ class Database:
     """One store's database: an engine that writes (one connection) and one that reads (a few)."""
 
     def __init__(self, url: str, schema: str, clock: Clock | None = None) -> None:
-        self.url = make_url(url)
+        self.url = read_url(url)
         self.schema = schema
         self.is_postgresql = self.url.get_backend_name() == "postgresql"
-        if not self.is_postgresql and self.url.get_backend_name() != "sqlite":
-            raise invalid_field("database_url", "must start with sqlite:/// or postgresql://")
         self._given_clock = clock
         self.clock: Clock = clock or (DatabaseClock() if self.is_postgresql else SystemClock())
         self.writing = (
@@ -45,6 +44,12 @@ class Database:
             else self._sqlite(READ_PRAGMAS, writes=False)
         )
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix=f"{schema}-read")
+
+    @property
+    def file(self) -> Path | None:
+        """The file of the store; none for PostgreSQL and in memory."""
+        name = self.url.database
+        return None if self.is_postgresql or name in (None, "", ":memory:") else Path(str(name))
 
     async def read(self, query: Callable[[Connection], Result]) -> Result:
         """Run a query on a reading connection, in a thread."""
@@ -92,8 +97,11 @@ class Database:
         self.writing.dispose()
 
     def _sqlite(self, pragmas: tuple[str, ...], *, writes: bool) -> Engine:
-        if writes:
-            Path(str(self.url.database)).parent.mkdir(parents=True, exist_ok=True)
+        if writes and self.file is not None:
+            try:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise unusable(self.file.parent, error) from None
         pool: dict[str, Any] = {"poolclass": NullPool} if writes else {"poolclass": QueuePool, "pool_size": READERS}
         engine = create_engine(
             self.url, connect_args={"check_same_thread": False, "timeout": 10, "cached_statements": 512}, **pool
@@ -125,6 +133,44 @@ class Database:
         )
 
 
+def read_url(url: str) -> URL:
+    """The address of a database; what it says is not repeated: it may hold a password."""
+    try:
+        read = make_url(url)
+    except (ArgumentError, ValueError):
+        read = None
+    if read is None or read.get_backend_name() not in ("postgresql", "sqlite"):
+        raise invalid_field(
+            "POINTSMAN_DATABASE_URL",
+            "is no address of a database; write postgresql://user@host/name, or unset it for SQLite",
+        )
+    return read
+
+
+def unusable(folder: Path, error: OSError) -> Refusal:
+    """The data directory cannot be written."""
+    reason = (error.strerror or str(error)).lower()
+    return invalid_field(
+        "POINTSMAN_DATA",
+        f"{folder} cannot be used ({reason}); make it a directory that you can write, or choose another",
+    )
+
+
+def unopened(database: Database, error: DBAPIError) -> Refusal:
+    """A database that a process needs before it can serve, and why it cannot be had; for whoever runs the process."""
+    lines = str(error.orig).strip().splitlines()
+    where = (
+        str(database.file) if database.file is not None else f"the {database.schema} schema in POINTSMAN_DATABASE_URL"
+    )
+    way_out = (
+        "check that the file is a store and that you can write it"
+        if database.file
+        else "check it and that its server runs"
+    )
+    reason = redact(lines[0]) if lines else "no reason given"
+    return Refusal(Reason.UNAVAILABLE, f"{where} cannot be opened ({reason}); {way_out}")
+
+
 def driver_of(connection: Connection) -> Any:
     """The driver's own connection."""
     return connection.connection.driver_connection
@@ -136,6 +182,12 @@ def is_outage(error: BaseException) -> bool:
     if isinstance(cause, sqlite3.OperationalError):
         return getattr(cause, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR
     return isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def is_no_store(error: DBAPIError) -> bool:
+    """Whether what is found at the address is something else than a database."""
+    damaged = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+    return getattr(error.orig, "sqlite_errorcode", 0) in damaged or isinstance(error.orig, psycopg.ProgrammingError)
 
 
 def out_of_reach() -> Refusal:

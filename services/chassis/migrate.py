@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection, column, inspect, select, table, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema
 
-from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.db import Database, is_no_store, is_outage, unopened
 
 CHASSIS_MIGRATIONS = Path(__file__).parent / "migrations"
 ADVISORY_LOCK = 0x706F696E74
@@ -32,13 +33,18 @@ class MigrationState:
 
 def migrate(database: Database, context_migrations: Path | None) -> None:
     """Run what is missing of the chassis' migrations, then of the context's, in one locked transaction."""
-    if database.is_postgresql:
-        _create_schema(database)
-    with database.writing.begin() as connection:
+    try:
         if database.is_postgresql:
-            _lock(connection)
-        for line, folder in _lines(context_migrations):
-            _upgrade(connection, line, folder)
+            _create_schema(database)
+        with database.writing.begin() as connection:
+            if database.is_postgresql:
+                _lock(connection)
+            for line, folder in _lines(context_migrations):
+                _upgrade(connection, line, folder)
+    except DBAPIError as error:
+        if is_outage(error) or is_no_store(error):
+            raise unopened(database, error) from error
+        raise
 
 
 def migration_states(database: Database, context_migrations: Path | None) -> list[MigrationState]:

@@ -8,6 +8,7 @@ from typing import Self
 
 import msgspec
 
+from pointsman.services.chassis.db import Database, unusable
 from pointsman.services.chassis.refusals import Reason, Refusal
 
 
@@ -21,15 +22,18 @@ class Owner(msgspec.Struct, frozen=True):
 class Claim:
     """A held lock; everybody else is told who holds it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a+b")
+    def __init__(self, path: Path, guarded: Path | None = None) -> None:
+        """Take the lock; what it guards is the directory around it, unless somebody says otherwise."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a+b")
+        except OSError as error:
+            raise unusable(path.parent, error) from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.close()
-            raise _taken(path) from None
+            raise _taken(path, guarded or path.parent) from None
         self.announce("")
 
     def announce(self, address: str) -> None:
@@ -53,15 +57,21 @@ class Claim:
         self.release()
 
 
+def claim_store(database: Database) -> Claim | None:
+    """The right to write a store: one process at a time has it for a file, everybody for PostgreSQL."""
+    file = database.file
+    return Claim(file.with_name(f"{file.name.removesuffix('.db')}.lock"), file) if file is not None else None
+
+
 def owner_of(path: Path) -> Owner | None:
-    """Who says to hold the lock; nobody, when it is free or half written."""
+    """Who says to hold the lock; nobody, when it is free, half written or out of reach."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Owner)
-    except (FileNotFoundError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError):
         return None
 
 
-def _taken(path: Path) -> Refusal:
+def _taken(path: Path, guarded: Path) -> Refusal:
     owner = owner_of(path)
     who = (
         f"process {owner.pid}" + (f", serving at {owner.address}" if owner.address else "")
@@ -70,6 +80,7 @@ def _taken(path: Path) -> Refusal:
     )
     return Refusal(
         Reason.UNAVAILABLE,
-        f"{path.parent} is in use by {who}; stop it, connect to it, or choose another directory with POINTSMAN_DATA",
+        f"{guarded} is in use by {who}; stop it, connect to it (POINTSMAN_SERVER; POINTSMAN_PEERS_* for single services), "
+        "or choose another directory with POINTSMAN_DATA",
         metadata={"address": owner.address if owner else ""},
     )

@@ -13,11 +13,13 @@ from google.protobuf.descriptor import ServiceDescriptor
 
 from pointsman.otlp import exports_spans
 from pointsman.services.chassis import metrics
-from pointsman.services.chassis.config import ServerSettings
+from pointsman.services.chassis.config import ServerSettings, exit_with, load
 from pointsman.services.chassis.housekeeping import housekeeping
 from pointsman.services.chassis.logs import configure_logs
 from pointsman.services.chassis.loop import Loops
 from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.owner import Claim, claim_store
+from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.chassis.server import Server
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.tracing import tracing
@@ -49,6 +51,8 @@ class Running:
     server: Server
     address: str
     loops: Loops = field(default_factory=Loops)
+    claims: Sequence[Claim] = ()
+    """The stores' files that nobody else may write meanwhile."""
 
     async def stop(self) -> None:
         """Drain: calls in flight finish, loops stop, stores close."""
@@ -59,6 +63,8 @@ class Running:
                 await service.close()
             if service.store is not None:
                 service.store.close()
+        for claim in self.claims:
+            claim.release()
         await asyncio.to_thread(tracing.stop)
 
 
@@ -69,7 +75,7 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
     port = server.listen()
     address = settings.model_copy(update={"port": port}).address
     services = build(address)
-    running = Running(services, server, address)
+    running = Running(services, server, address, claims=_claimed(services, address))
     for service in services:
         if service.store is not None:
             await asyncio.to_thread(migrate, service.store.database, service.migrations)
@@ -92,6 +98,15 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
     return running
 
 
+def _claimed(services: Sequence[Service], address: str) -> Sequence[Claim]:
+    """Every file that these services write, with a note where they serve; refused while somebody else writes one."""
+    stores = [service.store for service in services if service.store is not None]
+    claims = [claim for store in stores if (claim := claim_store(store.database)) is not None]
+    for claim in claims:
+        claim.announce(address)
+    return claims
+
+
 def settle_memory() -> None:
     """What is loaded when a process begins to serve stays: let the collector pass over it, and look at the rest less often.
 
@@ -100,6 +115,14 @@ def settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
+
+
+def serve_alone(build: Callable[[str], Sequence[Service]]) -> None:
+    """Serve in a process of its own, as `python -m` starts it; a refusal is its last words."""
+    try:
+        asyncio.run(serve_until_stopped(build, load(ServerSettings), print))
+    except Refusal as refusal:
+        raise exit_with(refusal) from None
 
 
 async def serve_until_stopped(

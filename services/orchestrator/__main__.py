@@ -1,17 +1,15 @@
 """Wires the orchestrator together; `python -m pointsman.services.orchestrator` serves it alone."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from google.protobuf.descriptor import ServiceDescriptor
 
 from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2
-from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, exit_with, load
+from pointsman.services.chassis.config import PeerSettings, StoreSettings, load
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.refusals import Refusal
-from pointsman.services.chassis.service import Service, serve_until_stopped
+from pointsman.services.chassis.service import Service, serve_alone
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from pointsman.services.orchestrator.loops import Engine
 from pointsman.services.orchestrator.peers import Channels, Peers
@@ -71,14 +69,8 @@ def _service(module: object, name: str) -> ServiceDescriptor:
 
 def main() -> None:
     """Serve until the process is told to stop."""
-    try:
-        stores, server, settings = load(StoreSettings), load(ServerSettings), load(OrchestratorSettings)
-    except Refusal as refusal:
-        raise exit_with(refusal) from None
-    asyncio.run(
-        serve_until_stopped(
-            lambda address: [build(stores, settings, load(PeerSettings).all_at(address))], server, print
-        )
+    serve_alone(
+        lambda address: [build(load(StoreSettings), load(OrchestratorSettings), load(PeerSettings).all_at(address))]
     )
 
 

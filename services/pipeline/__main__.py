@@ -1,13 +1,12 @@
 """Wires the pipeline service together; `python -m pointsman.services.pipeline` serves it alone."""
 
-import asyncio
 from pathlib import Path
 
 from pointsman.api.pipeline.v1 import pipeline_pb2
-from pointsman.services.chassis.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.config import StoreSettings, load
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.delivery import TimerRunner
-from pointsman.services.chassis.service import Service, serve_until_stopped
+from pointsman.services.chassis.service import Service, serve_alone
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.loops import PipelineTimers
 from pointsman.services.pipeline.servicer import PipelineServicer
@@ -31,8 +30,4 @@ def build_on(database: Database, settings: PipelineSettings) -> Service:
 
 
 if __name__ == "__main__":
-    asyncio.run(
-        serve_until_stopped(
-            lambda _address: [build(load(StoreSettings), load(PipelineSettings))], load(ServerSettings), print
-        )
-    )
+    serve_alone(lambda _address: [build(load(StoreSettings), load(PipelineSettings))])

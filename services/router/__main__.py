@@ -1,12 +1,11 @@
 """Wires the router together; `python -m pointsman.services.router` serves it alone."""
 
-import asyncio
 from pathlib import Path
 
 from pointsman.api.router.v1 import router_pb2
-from pointsman.services.chassis.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.config import StoreSettings, load
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import Service, serve_until_stopped
+from pointsman.services.chassis.service import Service, serve_alone
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.loops import LOOPS
 from pointsman.services.router.servicer import RouterServicer
@@ -28,8 +27,4 @@ def build_on(database: Database, settings: RouterSettings) -> Service:
 
 
 if __name__ == "__main__":
-    asyncio.run(
-        serve_until_stopped(
-            lambda _address: [build(load(StoreSettings), load(RouterSettings))], load(ServerSettings), print
-        )
-    )
+    serve_alone(lambda _address: [build(load(StoreSettings), load(RouterSettings))])

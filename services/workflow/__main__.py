@@ -1,12 +1,11 @@
 """Wires the workflow service together; `python -m pointsman.services.workflow` serves it alone."""
 
-import asyncio
 from pathlib import Path
 
 from pointsman.api.workflow.v1 import workflow_pb2
-from pointsman.services.chassis.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.config import StoreSettings, load
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import Service, serve_until_stopped
+from pointsman.services.chassis.service import Service, serve_alone
 from pointsman.services.workflow.config import WorkflowSettings
 from pointsman.services.workflow.servicer import WorkflowServicer
 from pointsman.services.workflow.store import WorkflowStore
@@ -27,8 +26,4 @@ def build_on(database: Database, settings: WorkflowSettings) -> Service:
 
 
 if __name__ == "__main__":
-    asyncio.run(
-        serve_until_stopped(
-            lambda _address: [build(load(StoreSettings), load(WorkflowSettings))], load(ServerSettings), print
-        )
-    )
+    serve_alone(lambda _address: [build(load(StoreSettings), load(WorkflowSettings))])

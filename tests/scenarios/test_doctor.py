@@ -86,3 +86,44 @@ def test_a_running_control_plane_is_asked_for_its_health_and_a_dead_one_is_named
     code, found = findings(tmp_path, POINTSMAN_SERVER=away)
     assert code == 1
     assert found["orchestrator service"]["detail"] == f"{away}: UNAVAILABLE"
+
+
+@pytest.mark.parametrize("address", ["garbage", "postgresql://ann:s3cretword@host:port/x", "sqlite:////tmp/one.db"])
+def test_an_address_that_is_none_is_named_by_its_setting_and_not_repeated(tmp_path: Path, address: str) -> None:
+    settings = {"POINTSMAN_DATA": str(tmp_path), "POINTSMAN_DATABASE_URL": address}
+    code, found = findings(tmp_path, POINTSMAN_DATABASE_URL=address)
+    assert code == 1
+    assert "POINTSMAN_DATABASE_URL" in found["router store"]["detail"]
+    assert "s3cretword" not in json.dumps(found)
+    code, printed = finished("migrate", **settings)
+    assert (code, printed.count("\n")) == (2, 1)
+    assert printed.startswith("pointsman: POINTSMAN_DATABASE_URL: ")
+    assert "s3cretword" not in printed
+
+
+def test_a_database_that_is_away_ends_a_migration_with_its_setting(tmp_path: Path) -> None:
+    with taken_port() as port:
+        away = f"postgresql://nobody@127.0.0.1:{port}/none"
+    code, printed = finished("migrate", POINTSMAN_DATA=str(tmp_path), POINTSMAN_DATABASE_URL=away)
+    assert (code, printed.count("\n")) == (1, 1), printed
+    assert "POINTSMAN_DATABASE_URL cannot be opened" in printed
+
+
+def test_a_data_directory_that_is_a_file_is_named_with_its_setting(tmp_path: Path) -> None:
+    data = tmp_path / "file"
+    data.write_text("")
+    code, found = findings(data)
+    assert code == 1
+    assert "POINTSMAN_DATA" in found["data directory"]["advice"]
+    for command in (("migrate",), ("up", "--port", "0"), ("route", "log"), ("demo",)):
+        code, printed = finished(*command, POINTSMAN_DATA=str(data), POINTSMAN_GATEWAY_PORT="0")
+        assert (code, printed.count("\n")) == (2, 1), printed
+        assert printed.startswith(f"pointsman: POINTSMAN_DATA: {data}")
+
+
+def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
+    (tmp_path / "router.db").write_bytes(b"no database at all, but a file of some length\n" * 100)
+    assert "router.db" in findings(tmp_path)[1]["router store"]["advice"]
+    code, printed = finished("migrate", POINTSMAN_DATA=str(tmp_path))
+    assert (code, printed.count("\n")) == (1, 1), printed
+    assert "router.db cannot be opened" in printed
