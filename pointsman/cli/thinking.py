@@ -11,13 +11,16 @@ import typer
 
 from pointsman.cli import EXIT_FAILED
 
+OPTIONS = ("--local-command", "--web-command")
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
 def thinking(  # noqa: PLR0913, PLR0917 - the options of the command
     step: Annotated[str, typer.Argument(help="`full`: both steps in order, with what each has to produce.")] = "",
-    directory: Annotated[Path, typer.Option("--dir", help="The project's root.")] = Path(),
+    directory: Annotated[
+        Path, typer.Option("--dir", help="The project's root.", exists=True, file_okay=False)
+    ] = Path(),
     latch: Annotated[Path | None, typer.Option(help="The latch; default: $HOME/.claude/latch.lock.")] = None,
     local_command: Annotated[str, typer.Option(help="full: the command that does the first step.")] = "",
     web_command: Annotated[str, typer.Option(help="full: the command that does the second step.")] = "",
@@ -26,6 +29,10 @@ def thinking(  # noqa: PLR0913, PLR0917 - the options of the command
     """Decide from the artifacts below .claude/state/thinking; exit 0 for a route, 1 for a STOP with an error."""
     if step not in ("", "full"):
         raise typer.BadParameter("only `full` can be named", param_hint="step")
+    if step != "full" and (local_command or web_command):
+        raise typer.BadParameter(
+            "only `pointsman thinking full` runs commands", param_hint="--local-command, --web-command"
+        )
     if step == "full":
         _full(directory, (local_command, web_command), as_json)
     else:
@@ -72,16 +79,35 @@ def _full(directory: Path, commands: tuple[str, str], as_json: bool) -> None:
         else:
             print("\n".join(f"{n}) /{s['step']} → {', '.join(s['produces'])}" for n, s in enumerate(steps, 1)))
         return
-    for (name, artifacts), command in zip(FULL_STEPS, commands, strict=True):
+    words = [_split(command, option) for command, option in zip(commands, OPTIONS, strict=True)]
+    for (name, artifacts), command in zip(FULL_STEPS, words, strict=True):
         if not command:
             continue
-        code = subprocess.run(shlex.split(command), cwd=directory, check=False).returncode  # noqa: S603 - the user's own
+        left = _run(command, directory, as_json)
         missing = [artifact for artifact in artifacts if not (directory / STATE / artifact).is_file()]
-        if code or missing:
-            left = f"exit code {code}" if code else f"missing: {', '.join(missing)}"
-            print(f"pointsman: step {name} stopped ({left})", file=sys.stderr)
+        if left or missing:
+            why = left or f"missing: {', '.join(missing)}"
+            print(f"pointsman: step {name} stopped ({why})", file=sys.stderr)
             raise typer.Exit(EXIT_FAILED)
-        print(f"{name}: {', '.join(artifacts)}")
+        print(json.dumps({"step": name, "produced": list(artifacts)}) if as_json else f"{name}: {', '.join(artifacts)}")
+
+
+def _split(command: str, option: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}: check its quotes", param_hint=option) from None
+
+
+def _run(command: list[str], directory: Path, as_json: bool) -> str:
+    """Run a step's command; what is wrong with how it went, if anything. Beside JSON its output goes to the errors."""
+    try:
+        run = subprocess.run(command, cwd=directory, check=False, stdout=sys.stderr if as_json else None)  # noqa: S603 - the user's own
+    except OSError as error:
+        return f"cannot start '{command[0]}': {str(error.strerror).lower()}"
+    except ValueError as error:
+        return f"cannot start '{command[0]}': {error}"
+    return f"exit code {run.returncode}" if run.returncode else ""
 
 
 def _print(shown: dict[str, Any], as_json: bool) -> None:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -14,6 +14,11 @@ from pointsman.services.router.domain.thinking import Artifact, FileState, Latch
 STATE = Path(".claude") / "state" / "thinking"
 LATCH = Path(".claude") / "latch.lock"
 MAX_BYTES = 1 << 20
+NOTHING = "tag:yaml.org,2002:null"
+
+
+_BAD_SCALARS = (ArithmeticError, AttributeError, LookupError, TypeError)
+"""What the loader raises for a scalar that is not what its tag says, such as `!!timestamp soon`."""
 
 
 class UnreadableError(Exception):
@@ -41,7 +46,14 @@ def take_snapshot(root: Path, latch: Path) -> Snapshot:
     return Snapshot(latch=_latch(latch), **artifacts)
 
 
-def load_yaml(file: Path) -> Mapping[str, Any]:
+class Document(NamedTuple):
+    """A YAML mapping: what it says, and as it is written, where a key may stand twice."""
+
+    content: Mapping[str, Any]
+    written: yaml.MappingNode
+
+
+def load_yaml(file: Path) -> Document:
     """A YAML mapping of at most a mebibyte."""
     if not file.is_file():
         raise UnreadableError("not a regular file")
@@ -50,19 +62,21 @@ def load_yaml(file: Path) -> Mapping[str, Any]:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise UnreadableError("larger than 1 MiB")
-        content = yaml.load(data, _PlainLoader)  # noqa: S506 - a safe loader with less
-    except (OSError, yaml.YAMLError, UnicodeError, ValueError, RecursionError) as error:
+        loader = _PlainLoader(data)
+        written = loader.get_single_node()
+        content = loader.construct_document(written) if written is not None else None
+    except (OSError, yaml.YAMLError, ValueError, RecursionError, *_BAD_SCALARS) as error:
         raise UnreadableError(type(error).__name__) from None
-    if not isinstance(content, dict):
+    if not isinstance(content, dict) or not isinstance(written, yaml.MappingNode):
         raise UnreadableError("no mapping")
-    return content
+    return Document(content, written)
 
 
 def _latch(file: Path) -> Latch:
     if not os.path.lexists(file):
         return Latch()
     try:
-        content = load_yaml(file)
+        content = load_yaml(file).content
     except UnreadableError:
         return Latch(FileState.UNREADABLE)
     return Latch(FileState.PARSED, _moment(content.get("created_at")), _is_alive(content.get("pid")))
@@ -86,20 +100,19 @@ def _artifact(folder: Path, name: str) -> Artifact:
     if not os.path.lexists(file):
         return Artifact()
     try:
-        content = load_yaml(file)
+        content, written = load_yaml(file)
         modified_at = from_us(file.stat().st_mtime_ns // 1000)
     except (UnreadableError, OSError):
         return Artifact(FileState.UNREADABLE)
     envelope = _mapping(content.get("envelope"))
     body = {**content, **_mapping(content.get(name))}
-    checks = (content.get("env_check"), envelope.get("env_check"), body.get("env_check"))
     return Artifact(
         state=FileState.PARSED,
         status=_status(envelope.get("status", content.get("status"))),
         created_at=_moment(envelope.get("timestamp")) or _moment(content.get("created_at")) or modified_at,
         needs=_needs(body.get("needs")),
         finished=body.get("ready" if name == "plan" else "complete") is True,
-        env_check={key: value for check in checks for key, value in _flat("", check)},
+        env_check=tuple(_env_checks(written, ("envelope", name))),
     )
 
 
@@ -108,35 +121,44 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _status(value: Any) -> Status:
-    told = str(value).upper()
+    told = value.upper() if isinstance(value, str) else ""
     return Status(told) if told in ("OK", "ERROR") else Status.UNKNOWN
 
 
 def _needs(value: Any) -> tuple[Need, ...]:
     items = value if isinstance(value, list) else [value]
-    told = {str(item).strip().upper() for item in items}
+    told = {item.strip().upper() for item in items if isinstance(item, str)}
     return tuple(need for need in Need if need in told)
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Every value below env_check with its name, however it is nested."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flat(f"{name}.{key}" if name else str(key), inner)
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
+def _env_checks(written: yaml.MappingNode, places: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Every pair of every env_check, at the top and in the places named; one that stands twice comes twice."""
+    for key, value in written.value:
+        if key.value == "env_check":
+            yield from _flat("", value)
+        elif key.value in places and isinstance(value, yaml.MappingNode):
+            yield from _env_checks(value, ())
+
+
+def _flat(name: str, node: yaml.Node) -> Iterator[tuple[str, str]]:
+    """Every value below env_check as it is written, with its name, however it is nested."""
+    if isinstance(node, yaml.MappingNode):
+        for key, inner in node.value:
+            yield from _flat(f"{name}.{key.value}" if name else str(key.value), inner)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, inner in enumerate(node.value):
             yield from _flat(f"{name}[{number}]", inner)
-    elif value is not None:
-        yield name, str(value)
+    elif node.tag != NOTHING:
+        yield name, node.value
 
 
 def _moment(value: Any) -> datetime | None:
-    """A time in UTC; one without a zone is taken for UTC."""
-    if isinstance(value, str):
-        try:
+    """A time in UTC, if it is one; without a zone it is taken for UTC."""
+    try:
+        if isinstance(value, str):
             value = datetime.fromisoformat(value.strip())
-        except ValueError:
-            return None
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
     return datetime.combine(value, time.min, UTC) if isinstance(value, date) else None

@@ -4,11 +4,11 @@ import difflib
 import ipaddress
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import AliasChoices, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pointsman.services.chassis.refusals import Refusal, Violation, invalid_field, invalid_fields
@@ -156,16 +156,21 @@ def load(settings_class: type[Settings], environment: Mapping[str, str] = os.env
     try:
         return settings_class(**given)
     except ValidationError as error:
-        known = settings_class.model_fields
         raise invalid_fields(
-            tuple(Violation(_variable(prefix, known, item["loc"]), item["msg"]) for item in error.errors())
+            tuple(
+                Violation(_variable(settings_class, environment, item["loc"]), item["msg"]) for item in error.errors()
+            )
         ) from None
 
 
-def _variable(prefix: str, known: Collection[str], place: Sequence[object]) -> str:
-    """The variable of a setting; one with another name than its field's is told by that name."""
-    name = "_".join(map(str, place)).upper()
-    return prefix + name if name.lower() in known or not place else name
+def _variable(settings_class: type[BaseSettings], environment: Mapping[str, str], place: Sequence[object]) -> str:
+    """The variable of a setting; of those with several names the one that is set."""
+    name = "_".join(map(str, place))
+    for field in settings_class.model_fields.values():
+        names = field.validation_alias.choices if isinstance(field.validation_alias, AliasChoices) else []
+        if name in names:
+            return next((str(choice) for choice in names if choice in environment), name)
+    return str(settings_class.model_config.get("env_prefix")) + name.upper()
 
 
 def describe(settings: BaseSettings) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Which step of the thinking workflow comes next: a table over a snapshot of the latch and the five artifacts."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -24,6 +24,7 @@ _SECRET = re2.compile(
     r"|\bglpat-[\w-]{12,}|\bxox[abprs]-[\w-]{8,}|\bAKIA[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\beyJ[\w-]{8,}\.[\w-]+"
     r"|\b(?:Bearer|Basic) [\w.~+/-]{8,}|\b[A-Fa-f0-9]{32,}\b"
 )
+_WORD_END = re2.compile(r"[^A-Za-z0-9+/=]+")
 _MIXED = re2.compile(r"^[\w+/=.-]{20,}$")
 
 
@@ -84,7 +85,8 @@ class Artifact:
     created_at: datetime | None = None
     needs: tuple[Need, ...] = ()
     finished: bool = False
-    env_check: Mapping[str, str] = field(default_factory=dict)
+    env_check: tuple[tuple[str, str], ...] = ()
+    """Names with their values; a name may stand in several places, with several values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,21 +169,23 @@ def is_secret(value: str) -> bool:
     return letters and any(letter.isdigit() for letter in value) and _MIXED.search(value) is not None
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether what should be a variable's name looks like a secret; names of many words, with a number, are names."""
+    return _SECRET.search(name) is not None or any(map(is_secret, _WORD_END.split(name)))
+
+
 def _odd_values(snapshot: Snapshot) -> str:
-    """Names in env_check whose value is neither SET nor UNSET; the values are not told."""
-    names = sorted(
-        {
-            name
-            for _, artifact in snapshot.artifacts()
-            for name, value in artifact.env_check.items()
-            if value not in ("SET", "UNSET")
-        }
-    )
-    return f"env_check is neither SET nor UNSET: {', '.join(names)}" if names else ""
+    """Names in env_check whose value is neither SET nor UNSET; values, and names like secrets, are not told."""
+    odd = {name for name, value in _checked(snapshot) if value not in ("SET", "UNSET") and not is_secret_name(name)}
+    return f"env_check is neither SET nor UNSET: {', '.join(sorted(odd))}" if odd else ""
 
 
 def _leaks(snapshot: Snapshot, _now: datetime) -> bool:
-    return any(is_secret(value) for _, artifact in snapshot.artifacts() for value in artifact.env_check.values())
+    return any(is_secret(value) or is_secret_name(name) for name, value in _checked(snapshot))
+
+
+def _checked(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
+    return tuple(pair for _, artifact in snapshot.artifacts() for pair in artifact.env_check)
 
 
 def _search_failed(snapshot: Snapshot, _now: datetime) -> bool:
@@ -246,10 +250,13 @@ def _always(_snapshot: Snapshot, _now: datetime) -> bool:
 
 
 def _missing(snapshot: Snapshot) -> tuple[str, ...]:
-    """What would be needed to go on: what cannot be parsed, and research where there is none."""
-    unreadable = tuple(name for name, artifact in snapshot.artifacts() if artifact.state is FileState.UNREADABLE)
-    absent = (RESEARCH,) if snapshot.research.state is FileState.ABSENT else ()
-    return unreadable or absent or (BLOCKER,)
+    """What would be needed to go on: research where there is none, else a blocker that needs something."""
+    return (RESEARCH,) if snapshot.research.state is FileState.ABSENT else (BLOCKER,)
+
+
+def _missing_next(snapshot: Snapshot) -> tuple[str, ...]:
+    after = ((DELTA, snapshot.delta), (PLAN, snapshot.plan))
+    return tuple(name for name, artifact in after if artifact.state is FileState.UNREADABLE)
 
 
 _STOP = Status.ERROR
@@ -257,7 +264,7 @@ _UNPARSED = "repair or remove what cannot be parsed, then route again"
 
 TABLE: tuple[Row, ...] = (
     Row(
-        "secret_leak", "an env_check value holds ://, or has the shape of a key or token", _leaks,
+        "secret_leak", "a value or a name in env_check holds ://, or has the shape of a key or token", _leaks,
         None, "remove the secret from env_check, replace the credential, then route again", ErrorCode.SECRET_LEAK, _STOP,
     ),
     Row(
@@ -266,7 +273,7 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         "research_unreadable", "research cannot be parsed", _research_unreadable,
-        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing,
+        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", lambda _snapshot: (RESEARCH,),
     ),
     Row(
         "latch_active", "latch present, its process alive, younger than 1 h", _latch_active,
@@ -280,7 +287,7 @@ TABLE: tuple[Row, ...] = (
     Row("no_blocker", "blocker missing", _no_blocker, Route.THINGKING, "run /thingking: there is no blocker card"),
     Row(
         "blocker_unreadable", "blocker cannot be parsed", _blocker_unreadable,
-        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing,
+        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", lambda _snapshot: (BLOCKER,),
     ),
     Row(
         "needs_research", "blocker needs RESEARCH or REPLAN, and no research OK is newer than it", _needs_research,
@@ -288,7 +295,7 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         "next_unreadable", "research OK, and delta or plan cannot be parsed", _next_unreadable,
-        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing,
+        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing_next,
     ),
     Row(
         "unfinished", "research OK, and delta missing or not complete, or plan missing or not ready", _unfinished,

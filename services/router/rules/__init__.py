@@ -1,5 +1,6 @@
 """The versioned rule file, loaded once and checked: a bad one is refused with file, rule and reason."""
 
+import dataclasses
 import functools
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,24 @@ def _load(file: Path, *, whole: bool) -> RuleBook:
 
 def load_own_rules(file: Path) -> tuple[OwnRule, ...]:
     """Read a project's own rules: a JSON list of objects with id, effect, pattern and description."""
-    return tuple(_decode(file, list[OwnRule]))
+    raw = _decode(file, Any)
+    if not isinstance(raw, list):
+        raise RuleFileRefused(str(file), "$", "a list of rules is needed, each with id, effect and pattern")
+    return tuple(_own_rule(str(file), number, item) for number, item in enumerate(raw, 1))
+
+
+def _own_rule(file: str, number: int, item: Any) -> OwnRule:
+    """One rule of a project; a bad one is named by its id, or by its number where it has none."""
+    told = item.get("id") if isinstance(item, dict) else None
+    name = told if isinstance(told, str) and told else f"number {number}"
+    known = [field.name for field in dataclasses.fields(OwnRule)]
+    for key in item if isinstance(item, dict) else ():
+        if key not in known:
+            raise RuleFileRefused(file, name, f"nothing reads the key '{key}'; known are {', '.join(known)}")
+    try:
+        return msgspec.convert(item, OwnRule)
+    except msgspec.ValidationError as error:
+        raise RuleFileRefused(file, name, str(error).replace(" - at `$.", " - at `")) from None
 
 
 def _decode(file: Path, shape: Any) -> Any:

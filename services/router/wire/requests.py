@@ -118,5 +118,5 @@ def _artifact(wire: thinking_pb2.Artifact) -> thinking.Artifact:
         created_at=moment(wire.created_at) if wire.HasField("created_at") else None,
         needs=tuple(need for need in needs if need is not None),
         finished=wire.finished,
-        env_check=dict(wire.env_check),
+        env_check=tuple(wire.env_check.items()),
     )

@@ -6,6 +6,7 @@ import pytest
 
 from pointsman.services.chassis.config import ServerSettings, StoreSettings, describe, exit_with, is_loopback, load
 from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.router.config import RouterSettings
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +55,16 @@ def test_a_bad_value_names_its_variable(monkeypatch: pytest.MonkeyPatch, name: s
         load(ServerSettings)
     assert [violation.field for violation in refused.value.violations] == [f"POINTSMAN_SERVER_{name}"]
     assert f"POINTSMAN_SERVER_{name}" in str(exit_with(refused.value))
+
+
+@pytest.mark.parametrize("name", ["POINTSMAN_ROUTER_HARD_ROUTING", "ENABLE_HARD_ROUTING"])
+def test_a_bad_value_of_a_setting_with_two_names_names_the_one_that_was_used(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "perhaps")
+    with pytest.raises(Refusal) as refused:
+        load(RouterSettings)
+    assert [violation.field for violation in refused.value.violations] == [name]
 
 
 @pytest.mark.parametrize(

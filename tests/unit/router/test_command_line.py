@@ -71,6 +71,30 @@ def test_own_rules_come_from_a_file_and_bad_ones_are_refused(tmp_path: Path) -> 
     assert "rule 't'" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('[{"id": "t", "effect": "reference"}]', ("rule 't'", "pattern")),
+        ('[{"id": "t", "effect": "sing", "pattern": "x"}]', ("rule 't'", "effect")),
+        ('[{"effect": "reference", "pattern": "x"}]', ("rule 'number 1'", "id")),
+        (
+            '[{"id": "t", "effect": "reference", "pattern": "x", "patern": "y"}]',
+            ("rule 't'", "'patern'", "description"),
+        ),
+        ('{"id": "t"}', ("a list of rules",)),
+    ],
+)
+def test_a_bad_rule_of_ones_own_is_named_with_what_is_wrong(
+    tmp_path: Path, content: str, words: tuple[str, ...]
+) -> None:
+    file = tmp_path / "own.json"
+    file.write_text(content, encoding="utf-8")
+    result = route("x", "--rules", str(file))
+    assert result.exit_code == 2
+    for word in words:
+        assert word in result.stderr
+
+
 def test_prompt_prints_the_rules_or_one_mode() -> None:
     assert "When in doubt, choose ACTION." in route("prompt").stdout
     assert route("prompt", "--mode", "answer").stdout.startswith("# Mode: ANSWER")
@@ -118,7 +142,60 @@ def test_a_stop_with_an_error_exits_with_one(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["just text", "[1, 2]", "a: &x 1\nb: *x\n", "a: !!python/object:os.system {}", "{" * 5000, "\x00", "x: " + "y" * (1 << 20)]
+    "content",
+    [
+        "envelope: {env_check: {A: sk-abcdefgh12345678}}\nenv_check: {A: SET}\n",
+        "env_check: {A: sk-abcdefgh12345678, A: SET}\n",
+        "env_check: {A: sk-abcdefgh12345678}\nenv_check: {A: SET}\n",
+        "blocker: {env_check: [{A: sk-abcdefgh12345678}]}\nenvelope: {env_check: {A: SET}}\n",
+        "env_check: {'postgres://u:sk-abcdefgh12345678@h': maybe}\n",
+    ],
+)
+def test_no_place_of_env_check_hides_another(project: Path, content: str) -> None:
+    write(project, "blocker", content)
+    code, envelope = think(project)
+    assert (code, envelope["error_code"]) == (1, "SECRET_LEAK")
+    assert "abcdefgh" not in json.dumps(envelope)
+
+
+def test_times_before_time_and_endless_numbers_are_taken_as_no_such_thing(project: Path) -> None:
+    (project / "latch.lock").write_text(
+        f"pid: {os.getpid()}\ncreated_at: 0001-01-01T00:00:00+14:00\n", encoding="utf-8"
+    )
+    assert think(project)[1]["error_code"] == "STALE_LOCK"
+    (project / "latch.lock").unlink()
+    endless = "0x" + "f" * 5000
+    write(
+        project,
+        "blocker",
+        f"needs: [RESEARCH, {endless}]\nenvelope: {{timestamp: '0001-01-01T00:00:00+14:00', status: {endless}}}\nenv_check: {{A: {endless}}}\n",
+    )
+    assert think(project)[1]["error_code"] == "SECRET_LEAK"
+    write(
+        project, "blocker", f"needs: RESEARCH\nenvelope: {{timestamp: 0001-01-01T00:00:00+14:00, status: {endless}}}\n"
+    )
+    assert think(project)[1]["routed_to"] == "thingking_web"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--dir", "/nope"), 2, "--dir"),
+        (("full", "--dir", "/nope", "--local-command", "true"), 2, "--dir"),
+        (("--local-command", "true"), 2, "thinking full"),
+        (("full", "--web-command", "echo 'open"), 2, "--web-command"),
+        (("full", "--local-command", "no-such-program-here"), 1, "cannot start 'no-such-program-here'"),
+    ],
+)
+def test_options_that_cannot_be_followed_are_named(arguments: tuple[str, ...], code: int, words: str) -> None:
+    result = runner.invoke(thinking_app, list(arguments))
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert words in " ".join(result.stderr.replace("│", " ").split())
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+@pytest.mark.parametrize(
+    "content", ["a: !!timestamp soon", "a: !!int ''", "a: !!bool perhaps", "a: " + "9" * 5000, "just text", "[1, 2]", "a: &x 1\nb: *x\n", "a: !!python/object:os.system {}", "{" * 5000, "\x00", "x: " + "y" * (1 << 20)]
 )  # fmt: skip
 def test_what_is_no_plain_mapping_is_unreadable(project: Path, content: str) -> None:
     write(project, "blocker", content)

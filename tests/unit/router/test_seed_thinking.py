@@ -105,7 +105,7 @@ def test_research_with_status_error_stops_before_anything_else_but_a_leak() -> N
 
 
 def test_a_secret_in_env_check_stops_and_is_not_repeated() -> None:
-    leaking = replace(BLOCKER, env_check={"DB": "postgres://u:pw@host"})
+    leaking = replace(BLOCKER, env_check=(("DB", "postgres://u:pw@host"),))
     envelope = route(latch=LATCH, blocker=leaking, research=replace(RESEARCH, status=Status.ERROR))
     assert (envelope.routed_to, envelope.status, envelope.error_code) == (None, Status.ERROR, ErrorCode.SECRET_LEAK)
     assert "pw@host" not in str(envelope)
@@ -126,10 +126,34 @@ def test_plain_words_are_no_secrets(value: str) -> None:
 
 
 def test_other_values_than_set_and_unset_are_a_warning_that_names_no_value() -> None:
-    envelope = route(blocker=replace(BLOCKER, env_check={"A": "SET", "B": "maybe"}))
+    envelope = route(blocker=replace(BLOCKER, env_check=(("A", "SET"), ("B", "maybe"))))
     assert envelope.routed_to is Route.THINGKING_WEB
     assert "B" in envelope.warn
     assert "maybe" not in envelope.warn
+
+
+@pytest.mark.parametrize("name", ["postgres://u:pw@host", "a.sk-abcdefgh12345678", "x[0].a1b2c3d4e5f6g7h8i9j0"])
+@pytest.mark.parametrize("value", ["SET", "maybe"])
+def test_a_secret_in_the_place_of_a_name_stops_and_is_not_repeated(name: str, value: str) -> None:
+    envelope = route(blocker=replace(BLOCKER, env_check=((name, value),)))
+    assert envelope.error_code is ErrorCode.SECRET_LEAK
+    assert name not in str(envelope)
+
+
+@pytest.mark.parametrize("name", ["AWS_S3_BUCKET_NAME_EU_WEST_1", "services.api_v2.DATABASE_URL", "list[0].OAUTH2_ID"])
+def test_a_long_name_of_many_words_is_no_secret(name: str) -> None:
+    assert route(blocker=replace(BLOCKER, env_check=((name, "SET"),))).error_code is None
+
+
+def test_of_two_values_of_one_name_the_secret_counts() -> None:
+    twice = (("A", "sk-abcdefgh12345678"), ("A", "SET"))
+    assert route(blocker=replace(BLOCKER, env_check=twice)).error_code is ErrorCode.SECRET_LEAK
+
+
+@pytest.mark.parametrize("name", ["trail", "delta", "plan"])
+def test_what_nothing_needs_is_not_named_as_missing(name: str) -> None:
+    envelope = route(**{"blocker": replace(BLOCKER, needs=()), name: Artifact(UNREADABLE)})
+    assert envelope.missing_inputs == ("research.latest.yaml",)
 
 
 def test_nothing_to_go_on_stops_and_names_what_is_missing() -> None:

@@ -131,7 +131,7 @@ class _ThinkingErrorCodeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Thi
     THINKING_ERROR_CODE_STALE_LOCK: _ThinkingErrorCode.ValueType  # 3
     """The latch is one hour old or older, its process is gone, or it cannot be read. Comes with status OK."""
     THINKING_ERROR_CODE_SECRET_LEAK: _ThinkingErrorCode.ValueType  # 4
-    """A value in env_check looks like a URL, a key or a token."""
+    """A value or a name in env_check looks like a URL, a key or a token."""
 
 class ThinkingErrorCode(_ThinkingErrorCode, metaclass=_ThinkingErrorCodeEnumTypeWrapper):
     """Why the workflow stopped, or what to look after."""
@@ -145,7 +145,7 @@ THINKING_ERROR_CODE_SEARCH_FAILED: ThinkingErrorCode.ValueType  # 2
 THINKING_ERROR_CODE_STALE_LOCK: ThinkingErrorCode.ValueType  # 3
 """The latch is one hour old or older, its process is gone, or it cannot be read. Comes with status OK."""
 THINKING_ERROR_CODE_SECRET_LEAK: ThinkingErrorCode.ValueType  # 4
-"""A value in env_check looks like a URL, a key or a token."""
+"""A value or a name in env_check looks like a URL, a key or a token."""
 Global___ThinkingErrorCode: _TypeAlias = ThinkingErrorCode  # noqa: Y015
 
 @_typing.final
