@@ -46,6 +46,7 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy -p pointsman
 	$(BIN)/mypy tests
+	$(BIN)/mypy deploy examples integrations/claude-code
 	cd protos && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint protos

@@ -86,5 +86,5 @@ def _run(name: str) -> None:
 def _help() -> str:
     lines = ["usage: pointsman COMMAND [OPTIONS]", ""]
     lines += [f"  {name:<10} {command.summary}" for name, command in COMMANDS.items()]
-    lines += ["", "`pointsman COMMAND --help` says more. Every command takes --json where it prints a result."]
+    lines += ["", "`pointsman COMMAND --help` says more. Every command takes --json."]
     return "\n".join(lines)

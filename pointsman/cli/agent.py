@@ -1,9 +1,12 @@
 """`pointsman agent`: a worker that pulls assignments: the verifier, the surveyor, or any command-line agent."""
 
 import asyncio
+import json
 import logging
 import signal
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +19,19 @@ from pointsman.client import Client, Terms
 from pointsman.worker import Limits, Worker
 
 app = typer.Typer(add_completion=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """How a worker says that it is there, and in which project."""
+
+    project: str
+    as_json: bool
+
+    def say(self, agents: Sequence[str], line: str) -> None:
+        """Tell who works, for programs or for people."""
+        shown = json.dumps({"agents": [str(one) for one in agents], "project": self.project})
+        print(shown if self.as_json else line, flush=True)
 
 
 @app.command()
@@ -41,11 +57,12 @@ def agent(  # noqa: PLR0913 - one parameter per option
     ] = "",
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
     project: Annotated[str, typer.Option(help="The project to work in.")] = "local",
+    as_json: Annotated[bool, typer.Option("--json", help="Who works, as a line of JSON.")] = False,
 ) -> None:
     """Pull assignments and do them until stopped; the first Ctrl-C finishes what is in hand."""
     _log_to_stderr()
     if mock:
-        asyncio.run(_play(mock, repo or [Path()], server, project))
+        asyncio.run(_play(mock, repo or [Path()], server, Greeting(project, as_json)))
         return
     profile = profile_for(agent_name, command, env or ())
     roles = role or (["coder"] if profile else ["verifier", "surveyor"])
@@ -55,7 +72,7 @@ def agent(  # noqa: PLR0913 - one parameter per option
         if one in COMMAND_ROLES and profile is None:
             fail_usage(f"the role '{one}' needs --agent or --command")
     hire = Hire(roles, profile, Limits(seconds=time_limit, output_bytes=output_limit), name, capacity)
-    asyncio.run(_work(repo or [Path()], hire, server, project))
+    asyncio.run(_work(repo or [Path()], hire, server, Greeting(project, as_json)))
 
 
 def _log_to_stderr() -> None:
@@ -68,13 +85,13 @@ def _log_to_stderr() -> None:
     log.propagate = False
 
 
-async def _work(folders: list[Path], hire: Hire, server: str, project: str) -> None:
+async def _work(folders: list[Path], hire: Hire, server: str, greeting: Greeting) -> None:
     worker = worker_for(await workshop_for(folders), hire)
     async with control_plane(server) as plane:
-        client = Client(plane.channels["orchestrator"], Terms(project=project))
+        client = Client(plane.channels["orchestrator"], Terms(project=greeting.project))
         serving = asyncio.create_task(worker.serve(client))
         _stop_by_signal(worker, serving)
-        print(f"working as {', '.join(worker.agent_ids)}. Ctrl-C stops.", flush=True)
+        greeting.say(worker.agent_ids, f"working as {', '.join(worker.agent_ids)}. Ctrl-C stops.")
         await asyncio.wait((serving,))
     if not serving.cancelled() and (error := serving.exception()) is not None:
         reasons = error.exceptions if isinstance(error, BaseExceptionGroup) else (error,)
@@ -82,7 +99,7 @@ async def _work(folders: list[Path], hire: Hire, server: str, project: str) -> N
         sys.exit(EXIT_FAILED)
 
 
-async def _play(outcome: str, folders: list[Path], server: str, project: str) -> None:
+async def _play(outcome: str, folders: list[Path], server: str, greeting: Greeting) -> None:
     """The mock agents, as ordinary agents from outside, until stopped."""
     from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockPolicy, MockRole
     from pointsman.testing.mocks import MockAgents
@@ -93,8 +110,8 @@ async def _play(outcome: str, folders: list[Path], server: str, project: str) ->
     policy = MockPolicy(dict.fromkeys(MockRole, MockOutcome(outcome)), frozenset(MockRole))
     async with control_plane(server) as plane:
         known = workshop.repository_ids if workshop else ()
-        mocks = MockAgents(plane.channels["orchestrator"], policy, project=project, repository_ids=known)
-        print(f"playing {', '.join(MockRole)}: {outcome}. Ctrl-C stops.", flush=True)
+        mocks = MockAgents(plane.channels["orchestrator"], policy, project=greeting.project, repository_ids=known)
+        greeting.say(list(MockRole), f"playing {', '.join(MockRole)}: {outcome}. Ctrl-C stops.")
         await asyncio.gather(*(play() for _, play in mocks.loops))
 
 

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated
 
 import typer
-from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 from pointsman.cli import EXIT_FAILED
+from pointsman.cli.messages import as_dict
 from pointsman.cli.plane import control_plane
 from pointsman.client import CallFailed, Client, Terms
 
@@ -37,7 +37,7 @@ def ask(server: str, project: str, question: Callable[[Client], Awaitable[int]])
 def print_json(value: Message | Iterable[Message]) -> None:
     """Messages as JSON, by the proto's own names."""
     if isinstance(value, Message):
-        shown: object = MessageToDict(value, preserving_proto_field_name=True)
+        shown: object = as_dict(value)
     else:
-        shown = [MessageToDict(one, preserving_proto_field_name=True) for one in value]
+        shown = [as_dict(one) for one in value]
     print(json.dumps(shown, indent=2, ensure_ascii=False))

@@ -1,6 +1,7 @@
 """`pointsman deliver RUN`: the accepted work as a branch of your repository; nothing is ever overwritten."""
 
 import asyncio
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -21,23 +22,26 @@ class NotDelivered(Exception):
 
 
 @app.command()
-def deliver(
+def deliver(  # noqa: PLR0913 - one parameter per option
     *,
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run.")],
     repo: Annotated[Path, typer.Option(help="The git repository.")] = Path(),
     branch: Annotated[str, typer.Option(help="The branch; default: pointsman/RUN.")] = "",
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
     project: Annotated[str, typer.Option(help="The project of the run.")] = "local",
+    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
     """Fetch what a run has accepted so far and put it on a new branch; your working tree is not touched."""
+    name = branch or f"pointsman/{run_id}"
 
     async def work() -> str:
         async with control_plane(server) as plane:
             client = Client(plane.channels["orchestrator"], Terms(project=project))
-            return await put_on_branch(client, run_id, repo, branch or f"pointsman/{run_id}")
+            return await put_on_branch(client, run_id, repo, name)
 
     try:
-        print(asyncio.run(work()))
+        told = asyncio.run(work())
+        print(json.dumps({"run_id": run_id, "branch": name, "told": told}, ensure_ascii=False) if as_json else told)
     except (NotDelivered, GitFailed) as error:
         print(f"pointsman: {error}", file=sys.stderr)
         sys.exit(EXIT_FAILED)

@@ -23,6 +23,7 @@ def run(
     *,
     command: Annotated[list[str], typer.Argument(help="The command, after `--`.")],
     evidence_id: Annotated[str, typer.Option("--id", help="Its id; default: E1, E2, …")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="As it is anyway.")] = True,  # noqa: ARG001 - every command takes it
 ) -> None:
     """Run a command here; its exit code, digest, excerpt and tree go into the handoff folder and to standard output."""
     taken = asyncio.run(capture(command, Path(), evidence_id))

@@ -12,6 +12,7 @@ from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2 as rt
 from pointsman.api.pipeline.v1 import state_pb2 as sp
 from pointsman.cli import EXIT_WAITS_FOR_PERSON
+from pointsman.cli.messages import as_dict
 from pointsman.cli.pipeline_parse import parse
 from pointsman.cli.pipeline_talk import (
     Agent,
@@ -22,7 +23,6 @@ from pointsman.cli.pipeline_talk import (
     Server,
     StageId,
     Stub,
-    as_dict,
     ask,
     say,
     state_name,
@@ -251,7 +251,7 @@ def watch(
             line = (
                 f"{row.seq:>5} {row.at.ToDatetime():%H:%M:%S} {row.event:<20} {row.to_state} {row.payload_json[:100]}"
             )
-            print(json.dumps(as_dict(row)) if as_json else line, flush=True)
+            print(json.dumps(as_dict(row, whole=True)) if as_json else line, flush=True)
 
     ask(server, follow)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pointsman.cli import EXIT_FAILED
-from pointsman.cli.pipeline_talk import File
+from pointsman.cli.pipeline_talk import File, IsJson
 from pointsman.cli.reading import read_bytes
 from pointsman.services.pipeline.domain.completion import effective_route
 from pointsman.services.pipeline.domain.marker import Reported, parse_route
@@ -22,6 +22,7 @@ def parse(  # noqa: PLR0913, PLR0917 - the options of the command
     template: Annotated[str, typer.Option(help="With --stage: the route that counts in this template.")] = "",
     stage: Annotated[str, typer.Option(help="The stage of the template that speaks.")] = "",
     retries: Annotated[int, typer.Option(help="How many retries the stage has used up.", min=0)] = 0,
+    as_json: IsJson = True,  # noqa: ARG001 - every command takes it
 ) -> None:
     """Print the effective route of a transcript as JSON; exit 1 when there is none. Needs no control plane."""
     _check(kind, template, stage)

@@ -8,11 +8,11 @@ from typing import Annotated, Any, TypeVar
 
 import grpc
 import typer
-from google.protobuf.json_format import MessageToDict
 
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
 from pointsman.api.pipeline.v1 import state_pb2 as sp
 from pointsman.cli import EXIT_FAILED
+from pointsman.cli.messages import as_dict
 from pointsman.cli.plane import control_plane
 from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.refusals import Refusal
@@ -20,6 +20,7 @@ from pointsman.services.chassis.refusals import Refusal
 Answer = TypeVar("Answer")
 Stub = pipeline_pb2_grpc.PipelineServiceStub
 AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON.")]
+IsJson = Annotated[bool, typer.Option("--json", help="As it is anyway.")]
 Server = Annotated[str, typer.Option(help="Address of the control plane; default: the one that runs, or an own one.")]
 PipelineId = Annotated[str, typer.Argument(help="The pipeline's id.")]
 StageId = Annotated[str, typer.Argument(help="The stage's id, such as DEV.")]
@@ -47,15 +48,7 @@ def ask(server: str, question: Callable[[Stub], Awaitable[Answer]]) -> Answer:
 
 def say(message: Any, as_json: bool, line: str) -> None:
     """Print the answer: for programs, or for people."""
-    print(json.dumps(as_dict(message), ensure_ascii=False, indent=2) if as_json else line)
-
-
-def as_dict(message: Any) -> dict[str, Any]:
-    """A message with the proto's field names."""
-    content: dict[str, Any] = MessageToDict(
-        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-    )
-    return content
+    print(json.dumps(as_dict(message, whole=True), ensure_ascii=False, indent=2) if as_json else line)
 
 
 def state_name(number: Any) -> str:

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from pointsman.cli import EXIT_USAGE
+from pointsman.files import atomic_write
 
 Answer = TypeVar("Answer")
 AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON.")]
@@ -50,7 +51,7 @@ def text(
     """Decide one message and say why (the default: `pointsman route "<text>"`)."""
     from pointsman.services.router.domain.classify import classify
 
-    content = sys.stdin.read() if message == "-" else message
+    content = sys.stdin.buffer.read().decode(errors="replace") if message == "-" else message
     found = classify(_book(rules), content)
     shown = explained(found)
     print(json.dumps(shown, ensure_ascii=False, indent=2) if as_json else "\n".join(_lines(shown)))
@@ -119,6 +120,7 @@ def _items(file: Path) -> Iterator[dict[str, Any]]:
 @app.command()
 def prompt(
     mode: Annotated[str, typer.Option(help="ANSWER or ACTION: the prompt of that mode instead of the rules.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Print the rules as the soft router's prompt, or the prompt of one mode."""
     from pointsman.services.router.domain.manual import mode_prompt, soft_router_prompt
@@ -126,7 +128,8 @@ def prompt(
 
     if mode and mode.upper() not in Mode.__members__:
         raise typer.BadParameter(f"mode must be one of {', '.join(Mode)}")
-    print(mode_prompt(Mode[mode.upper()]) if mode else soft_router_prompt(_book(None).document), end="")
+    shown = mode_prompt(Mode[mode.upper()]) if mode else soft_router_prompt(_book(None).document)
+    print(json.dumps({"prompt": shown}, ensure_ascii=False) + "\n" if as_json else shown, end="")
 
 
 @app.command()
@@ -135,6 +138,7 @@ def log(
     write: Annotated[Path | None, typer.Option(help="Write memory/YYYY-MM-DD.md below this directory.")] = None,
     project: Project = "local",
     server: Server = "",
+    as_json: AsJson = False,
 ) -> None:
     """Print one day's decisions as markdown, from the control plane."""
     from pointsman.api.router.v1 import log_pb2
@@ -148,12 +152,17 @@ def log(
 
     markdown = _call(server, ask)
     if write is None:
-        print(markdown, end="")
+        print(
+            json.dumps({"day": wanted, "markdown": markdown}, ensure_ascii=False) + "\n" if as_json else markdown,
+            end="",
+        )
         return
     file = write / "memory" / f"{wanted}.md"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(markdown, encoding="utf-8")
-    print(file)
+    try:
+        atomic_write(file, markdown)
+    except OSError as error:
+        raise _usage(f"--write: cannot write {file}: {error.strerror}; name a directory that you can write") from None
+    print(json.dumps({"day": wanted, "file": str(file)}) if as_json else file)
 
 
 @app.command()
@@ -166,15 +175,14 @@ def stats(
     """Print the rates of each mode, the confidence distribution and the override rate, from the control plane."""
     from datetime import timedelta
 
-    from google.protobuf.json_format import MessageToDict
-
     from pointsman.api.router.v1 import log_pb2
+    from pointsman.cli.messages import as_dict
     from pointsman.services.chassis.clock import SystemClock
 
     request = log_pb2.GetStatsRequest()
     request.window.start.FromDatetime(SystemClock().now() - timedelta(days=days))
     answer = _call(server, lambda stub: stub.GetStats(request, metadata=_metadata(project)))
-    shown = MessageToDict(answer, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+    shown = as_dict(answer, whole=True)
     print(json.dumps(shown, indent=2) if as_json else "\n".join(f"{name:<15} {value}" for name, value in shown.items()))
 
 

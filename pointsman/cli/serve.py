@@ -1,6 +1,8 @@
 """`pointsman serve <service>`: one service in a process of its own."""
 
 import asyncio
+import json
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
 
@@ -21,28 +23,28 @@ def serve(
     service: Annotated[ServiceName, typer.Argument(help="Which one.")],
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 lets the system choose.")] = None,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Where it serves, as a line of JSON.")] = False,
 ) -> None:
     """Start one service and serve until stopped; POINTSMAN_PEERS_* say where the others are."""
     configure_logs(as_json=log_json)
     name = str(service)
+
+    def greet(address: str) -> None:
+        told = f"{name} is up at {address}. Ctrl-C stops it."
+        print(json.dumps({"address": address, "services": [name]}) if as_json else told, flush=True)
+
     if name == GATEWAY:
-        _serve_gateway(port)
+        _serve_gateway(port, greet)
         return
     stores = load(StoreSettings)
     settings = load(ServerSettings, **({"port": port} if port is not None else {}))
 
-    def greet(address: str) -> None:
-        print(f"{name} is up at {address}. Ctrl-C stops it.", flush=True)
-
     asyncio.run(serve_until_stopped(build_all(stores, [name]), settings, greet))
 
 
-def _serve_gateway(port: int | None) -> None:
+def _serve_gateway(port: int | None, greet: Callable[[str], None]) -> None:
     from pointsman.services.gateway.__main__ import serve_gateway
     from pointsman.services.gateway.config import GatewaySettings
-
-    def greet(address: str) -> None:
-        print(f"gateway is up at {address}. Ctrl-C stops it.", flush=True)
 
     peers = load(PeerSettings).all_at(f"127.0.0.1:{DEFAULT_PORT}")
     asyncio.run(serve_gateway(load(GatewaySettings, **({"port": port} if port is not None else {})), peers, greet))

@@ -1,6 +1,7 @@
 """`pointsman up`: every service in one process."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +25,7 @@ def up(
     data: Annotated[Path | None, typer.Option(help="Directory of the stores (default: POINTSMAN_DATA).")] = None,
     console_port: Annotated[int | None, typer.Option(help="Port of the web console and HTTP; 0 as for --port.")] = None,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Where it serves, as a line of JSON.")] = False,
 ) -> None:
     """Start all services in this process and serve until stopped."""
     configure_logs(as_json=log_json)
@@ -38,6 +40,9 @@ def up(
 
         def greet(address: str) -> None:
             claim.announce(address)
+            if as_json:
+                print(json.dumps({"address": address, "services": CONTEXTS, "console": gateway.address}), flush=True)
+                return
             print(f"Pointsman is up at {address} (gRPC: {', '.join(CONTEXTS)}).", flush=True)
             print(f"Console and HTTP at {gateway.address}. Ctrl-C stops it.", flush=True)
 

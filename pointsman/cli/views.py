@@ -1,5 +1,6 @@
 """How a run is shown while it goes on: alive on a terminal, plain lines in a pipe, events as JSON."""
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,12 +8,12 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Protocol, Self
 
-from google.protobuf.json_format import MessageToJson
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_LEASED, Assignment, Purpose
 from pointsman.api.orchestrator.v1.run_pb2 import Run, RunState, WaitKind
+from pointsman.cli.messages import as_dict
 from pointsman.cli.telling import told
 
 
@@ -55,7 +56,7 @@ class JsonView(PlainView):
 
     def transition(self, transition: Transition) -> None:
         """Print it whole."""
-        print(MessageToJson(transition, indent=None, preserving_proto_field_name=True), flush=True)
+        print(json.dumps(as_dict(transition)), flush=True)
 
 
 class LiveView:

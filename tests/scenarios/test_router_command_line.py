@@ -58,13 +58,16 @@ def test_decisions_are_counted_and_logged_over_the_death_of_the_service(tmp_path
         counted = shown("route", "stats", "--json", "--server", server)
         days = {began, SystemClock().now().date()}
         logs = [finished("route", "log", "--day", f"{day}", "--server", server) for day in sorted(days)]
+        as_json = shown("route", "log", "--json", "--day", f"{began}", "--server", server)
+        unwritable = finished("route", "log", "--write", "/dev/null", "--server", server)
     finally:
         service.stop()
-    assert [counted[name] for name in ("decisions", "answers", "actions", "fast_paths")] == ["4", "1", "3", "1"], (
-        counted
-    )
+    assert [counted[name] for name in ("decisions", "answers", "actions", "fast_paths")] == [4, 1, 3, 1], counted
     assert [code for code, _ in logs] == [0] * len(days)
     log = "".join(printed for _, printed in logs)
+    assert (as_json["day"], as_json["markdown"]) == (f"{began}", logs[0][1])
+    assert (unwritable[0], unwritable[1].count("\n")) == (2, 1)
+    assert "--write" in unwritable[1]
     assert [text for text in MESSAGES if f'ROUTE "{text}"' not in log] == [], log
 
 

@@ -1,5 +1,6 @@
 """Commands about files: workflow-state.json and tasks.md in and out, always written whole."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ DEFAULT_ROOT = Path("~/.claude/workflows")
 Output = Annotated[str, typer.Option("--output", "-o", help="Write to this file instead of standard output.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Import over a stored workflow of that id.")]
 OwnId = Annotated[str, typer.Option("--id", help="The workflow's id; default: the document's project_id.")]
+IsJson = Annotated[bool, typer.Option("--json", help="As it is anyway.")]
 Chinese = Annotated[bool, typer.Option("--chinese", help="Chinese field names.")]
 Folder = Annotated[str, typer.Option(help="Where the two files are; default: ~/.claude/workflows/<id>/.")]
 
@@ -35,7 +37,12 @@ def import_state(
     say(answer, as_json, answer.progress.workflow_id)
 
 
-def export_state(workflow_id: WorkflowId, output: Output = "", server: Server = "") -> None:
+def export_state(
+    workflow_id: WorkflowId,
+    output: Output = "",
+    server: Server = "",
+    as_json: IsJson = True,  # noqa: ARG001 - every command takes it
+) -> None:
     """Export a workflow as workflow-state.json."""
     answer = ask(server, lambda stub: stub.ExportState(reading_pb2.ExportStateRequest(workflow_id=workflow_id)))
     _write(answer.state_json, output)
@@ -48,19 +55,24 @@ def import_tasks(workflow_id: WorkflowId, file: File = "-", server: Server = "",
     say(answer, as_json, progress_line(answer.progress))
 
 
-def export_tasks(workflow_id: WorkflowId, chinese: Chinese = False, output: Output = "", server: Server = "") -> None:
+def export_tasks(
+    workflow_id: WorkflowId, chinese: Chinese = False, output: Output = "", server: Server = "", as_json: AsJson = False
+) -> None:
     """Export the tasks of a workflow as tasks.md."""
-    _write(ask(server, lambda stub: _markdown(stub, workflow_id, chinese)), output)
+    markdown = ask(server, lambda stub: _markdown(stub, workflow_id, chinese))
+    _write(json.dumps({"markdown": markdown}, ensure_ascii=False) + "\n" if as_json else markdown, output)
 
 
-def save(workflow_id: WorkflowId, folder: Folder = "", chinese: Chinese = False, server: Server = "") -> None:
+def save(
+    workflow_id: WorkflowId, folder: Folder = "", chinese: Chinese = False, server: Server = "", as_json: AsJson = False
+) -> None:
     """Write both files of a workflow into its folder."""
     target = _folder(workflow_id, folder)
     state, markdown = ask(server, lambda stub: _both(stub, workflow_id, chinese))
-    atomic_write(target / STATE_FILE, state)
+    _keep(target / STATE_FILE, state)
     if markdown:
-        atomic_write(target / TASKS_FILE, markdown)
-    print(target)
+        _keep(target / TASKS_FILE, markdown)
+    print(json.dumps({"folder": str(target)}) if as_json else target)
 
 
 def load(
@@ -78,11 +90,16 @@ def load(
     say(progress, as_json, progress_line(progress))
 
 
-def classify(file: File = "-") -> None:
+def classify(file: File = "-", as_json: AsJson = False) -> None:
     """Say which outside dependencies each task of a tasks.md seems to have; needs no control plane."""
     planned, _ = read_tasks(read_text(file))
-    for task in planned:
-        print(f"{task.spec.task_id:<8} {', '.join(classes_of(task.spec)) or '-':<24} {task.spec.name}")
+    found = [(task.spec, [str(one) for one in classes_of(task.spec)]) for task in planned]
+    if as_json:
+        shown = [{"task_id": spec.task_id, "name": spec.name, "classes": classes} for spec, classes in found]
+        print(json.dumps(shown, ensure_ascii=False, indent=2))
+        return
+    for spec, classes in found:
+        print(f"{spec.task_id:<8} {', '.join(classes) or '-':<24} {spec.name}")
 
 
 def _state_request(text: str, workflow_id: str, replace: bool) -> reading_pb2.ImportStateRequest:
@@ -116,9 +133,16 @@ async def _markdown(stub: Stub, workflow_id: str, chinese: bool) -> str:
 
 def _write(text: str, output: str) -> None:
     if output:
-        atomic_write(Path(output).expanduser(), text)
+        _keep(Path(output).expanduser(), text)
     else:
         print(text, end="")
+
+
+def _keep(file: Path, text: str) -> None:
+    try:
+        atomic_write(file, text)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write '{file}': {error.strerror}") from None
 
 
 def _folder(workflow_id: str, folder: str) -> Path:

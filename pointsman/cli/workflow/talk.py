@@ -8,10 +8,10 @@ from typing import Annotated, Any, TypeVar
 
 import grpc
 import typer
-from google.protobuf.json_format import MessageToDict
 
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, workflow_pb2_grpc
 from pointsman.cli import EXIT_FAILED
+from pointsman.cli.messages import as_dict
 from pointsman.cli.plane import control_plane
 from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.refusals import Refusal
@@ -50,15 +50,7 @@ def ask(server: str, question: Callable[[Stub], Awaitable[Answer]]) -> Answer:
 
 def say(message: Any, as_json: bool, line: str) -> None:
     """Print the answer: for programs, or for people."""
-    print(json.dumps(as_dict(message), ensure_ascii=False, indent=2) if as_json else line)
-
-
-def as_dict(message: Any) -> dict[str, Any]:
-    """A message with the proto's field names."""
-    content: dict[str, Any] = MessageToDict(
-        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-    )
-    return content
+    print(json.dumps(as_dict(message, whole=True), ensure_ascii=False, indent=2) if as_json else line)
 
 
 def settings_of(step: bool, phase: bool, whole: bool, subagent: bool | None) -> plans_pb2.ExecutionSettings:
