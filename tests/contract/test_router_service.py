@@ -1,5 +1,6 @@
 """RouterService on SQLite and PostgreSQL, over gRPC."""
 
+import threading
 from datetime import UTC, datetime
 
 import grpc
@@ -8,6 +9,10 @@ import pytest
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.router.v1 import decision_pb2 as d
 from pointsman.api.router.v1 import log_pb2, outcome_pb2, policy_pb2, thinking_pb2
+from pointsman.services.router import servicer
+from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.rulebook import RuleBook
+from pointsman.services.router.domain.values import Classification
 from tests.contract.routers import Client, new, refused, served
 from tests.helpers.clock import FakeClock
 
@@ -59,6 +64,23 @@ async def test_a_batch_is_decided_in_order_and_a_refusal_stores_none(database_ur
         assert info.metadata["item"] == "3"
         listed = await client.stub.ListDecisions(log_pb2.ListDecisionsRequest(run_id="batch"))
         assert len(listed.decisions) == 3
+
+
+async def test_what_takes_long_to_decide_holds_up_no_other_caller(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: dict[int, int] = {}
+
+    def seen(book: RuleBook, text: str, **circumstances: bool) -> Classification:
+        threads[len(text)] = threading.get_ident()
+        return classify(book, text, **circumstances)
+
+    monkeypatch.setattr(servicer, "classify", seen)
+    async with served(database_url) as client:
+        long = await client.classify("fix it\n" * 9_000)
+        short = await client.classify("fix it")
+        assert (long.mode, short.mode) == (d.MODE_ACTION, d.MODE_ACTION)
+    assert threads[len("fix it")] == threading.get_ident() != threads[len("fix it\n") * 9_000]
 
 
 async def test_strong_cannot_be_overridden_while_weak_can_and_is_counted(database_url: str) -> None:

@@ -3,7 +3,7 @@
 import itertools
 import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from pointsman.services.router.domain import debate as debating
@@ -45,6 +45,9 @@ _IS_KEYWORD = KEYWORD.__and__
 _ZEROS = itertools.repeat(0)
 _start = operator.attrgetter("start")
 _new = tuple.__new__
+_NO_PLACES: Mapping[str, int] = {}
+_LONG_TEXT = 1024
+_AROUND = " ,.;:!?\n\t'\"()-"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _Weighed: TypeAlias = tuple[Debate, Stakes, Bypass | None, tuple[DebateReason, ...]]
 _CALM: _Weighed = (_NO_DEBATE, _NO_STAKES, None, ())
@@ -192,6 +195,7 @@ def _english_keywords(book: RuleBook, message: Message, sentences: list[Sentence
     """Each distinct keyword by its stem, as it first stands."""
     found: dict[str, Trigger] = {}
     text = message.masked + " "
+    places = _places(text, sentences) if len(text) > _LONG_TEXT else _NO_PLACES
     keywords = book.english.lexicon.keywords
     for sentence in sentences:
         words = sentence.words
@@ -199,19 +203,35 @@ def _english_keywords(book: RuleBook, message: Message, sentences: list[Sentence
             for word in itertools.compress(words, map(_IS_KEYWORD, sentence.flags)):
                 stem, kind, rule = keywords[word]
                 if stem not in found:
-                    found[stem] = _keyword(text, word, kind, rule)
+                    found[stem] = _keyword(text, places, word, kind, rule)
         for verb, _, at, work in sentence.orders:
             if work and verb not in found and verb not in keywords:
-                found[verb] = _keyword(text, words[at], _KEYWORD, _ORDER)
+                found[verb] = _keyword(text, places, words[at], _KEYWORD, _ORDER)
         if sentence.act is _COMMAND and words[0] not in found:
-            found[words[0]] = _keyword(text, words[0], _KEYWORD, _COMMAND)
+            found[words[0]] = _keyword(text, places, words[0], _KEYWORD, _COMMAND)
     return found
 
 
-def _keyword(text: str, word: str, kind: TriggerKind, rule: str) -> Trigger:
+def _places(text: str, sentences: list[Sentence]) -> dict[str, int]:
+    """Where each word of the sentences first stands, in one pass: looking from the beginning for each takes the square of it."""
+    places: dict[str, int] = {}
+    position = 0
+    for sentence in sentences:
+        for word in sentence.words:
+            start = text.find(word, position)
+            if start >= 0:
+                places.setdefault(word, start)
+                position = start + len(word)
+    return places
+
+
+def _keyword(text: str, places: Mapping[str, int], word: str, kind: TriggerKind, rule: str) -> Trigger:
     """A word of a text that ends with a blank: where it first stands as a word, or at least as a part."""
-    start = first = text.find(word)
     length = len(word)
+    if places:
+        start = places[word]
+        return Trigger(kind, word, rule, start, start + length)
+    start = first = text.find(word)
     while start >= 0:
         if not (text[start - 1].isalnum() or text[start + length].isalnum()):
             return _new(Trigger, (kind, word, rule, start, start + length))
@@ -221,14 +241,16 @@ def _keyword(text: str, word: str, kind: TriggerKind, rule: str) -> Trigger:
 
 def _foreign_keywords(message: Message, reading: Reading) -> dict[str, Trigger]:
     found: dict[str, Trigger] = {}
-    text = message.masked + " "
+    text = message.masked
     classes = reading.language.classes
     for name in ("do", "make", "read"):
         if name in reading.hits:
+            rule = f"{reading.language.code}.{name}"
             for start, end in classes.spans(name, reading.text):
-                word = text[start:end].strip(" ,.;:!?\n\t'\"()-")
+                begun = text[start:end].lstrip(_AROUND)
+                word = begun.rstrip(_AROUND)
                 if word and word not in found:
-                    found[word] = _keyword(text, word, _KEYWORD, f"{reading.language.code}.{name}")
+                    found[word] = Trigger(_KEYWORD, word, rule, end - len(begun), end - len(begun) + len(word))
     return found
 
 

@@ -122,9 +122,8 @@ def plain(text: str) -> str:
     """The text without accents, letter by letter, so that positions stay."""
     if text.isascii():
         return text
-    for letter in set(_ACCENTED.findall(text)):
-        text = text.replace(letter, unicodedata.normalize("NFD", letter)[0])
-    return text
+    letters = set(_ACCENTED.findall(text))
+    return text.translate({ord(letter): unicodedata.normalize("NFD", letter)[0] for letter in letters})
 
 
 def detect_language(languages: Languages, text: str, words: set[str]) -> Language | None:
@@ -188,14 +187,13 @@ def _prose_rules(language: Language, text: str, hits: frozenset[str]) -> bool:
     """Where both are named, the head of the phrase rules: it comes first in Europe, and last in East Asia."""
     if "work" not in hits:
         return "fault" not in hits or bool(hits & {"make", "tell", "question"})
-    prose: list[int]
-    work: list[int]
-    prose, work = (
-        [match.start() for match in language.classes.expressions[name].finditer(text)] for name in ("prose", "work")
-    )
-    if language.script in _HEAD_LAST:
-        return prose[-1] > work[-1] and not hits & {"do", "fault"}
-    return prose[0] < work[0]
+    classes, searched = language.classes.expressions, text.encode()  # in bytes the order is the same
+    if language.script not in _HEAD_LAST:
+        return bool(classes["prose"].search(searched).start() < classes["work"].search(searched).start())
+    if hits & {"do", "fault"}:
+        return False
+    prose, work = (max(match.start() for match in classes[name].finditer(searched)) for name in ("prose", "work"))
+    return bool(prose > work)
 
 
 _HEAD_LAST = frozenset({"han", "kana", "hangul"})

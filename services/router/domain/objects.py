@@ -53,10 +53,13 @@ def _is_talk(english: English, sentence: Sentence, first: int, verb: int, weak: 
 
 def _offers_ability(sentence: Sentence) -> bool:
     """Provide an option to export …: what is to be given is something to do with the work."""
-    words, flags = sentence.words, sentence.flags
-    return any(
-        word in _ABILITIES and words[at + 1] == "to" and flags[at + 2] & _DOING for at, word in enumerate(words[:-2])
-    )
+    if sentence.offers is None:
+        words, flags = sentence.words, sentence.flags
+        sentence.offers = any(
+            word in _ABILITIES and words[at + 1] == "to" and flags[at + 2] & _DOING
+            for at, word in enumerate(words[:-2])
+        )
+    return sentence.offers
 
 
 def _changes(words: list[str], at: int) -> bool:

@@ -63,6 +63,9 @@ _NEGATIONS = frozenset({"don't", "dont", "not", "never"})
 _PLEAS = frozenset({"please", "pls", "plz"})
 _PARTICLES = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
 _VERB_ENDINGS = ("ize", "ise", "ify")
+_LEAVING = frozenset({"leave", "forget", "wait", "postpone", "defer", "shelve", "park", "stay"})
+_KEPT = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
+_AGAIN = frozenset({"help", "let's"})
 _OBJECT_START = DETERMINER | WORK
 _SKIPPED = LEAD | FILLER
 _IS_CLAUSE = CLAUSE.__and__
@@ -144,9 +147,25 @@ def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
 
 
 def _skip_fillers(sentence: Sentence, at: int) -> int:
-    words, flags = sentence.words, sentence.flags
+    begun, ended = sentence.skipped
+    if begun <= at <= ended:
+        return ended
+    words, flags, begun = sentence.words, sentence.flags, at
     while at < len(words) - 1 and (flags[at] & FILLER or words[at] in (",", "mind") or words[at].endswith("ly")):
         at += 1
+    sentence.skipped = begun, at
+    return at
+
+
+def _pass_over(sentence: Sentence, at: int) -> int:
+    """The first word from here on that is no filler of an order, or the last one."""
+    begun, ended = sentence.passed
+    if begun <= at <= ended:
+        return ended
+    words, flags, begun, last = sentence.words, sentence.flags, at, len(sentence.words) - 1
+    while at < last and (not flags[at] or flags[at] & _SKIPPED) and _is_filler(words[at], flags[at]):
+        at += 1
+    sentence.passed = begun, at
     return at
 
 
@@ -247,15 +266,30 @@ def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Or
     """The order whose verb stands here, after any fillers."""
     words, flags = sentence.words, sentence.flags
     last = len(words) - 1
-    while at < last and (not flags[at] or flags[at] & _SKIPPED) and _is_filler(words[at], flags[at]):
-        at += 1
+    if at < last and (not flags[at] or flags[at] & _SKIPPED):
+        at = _pass_over(sentence, at)
     if at > last or (sentence.seen & NEGATION and _is_negated(words, at)):
         return None
     if flags[at] & VERB:
         return _plain_order(english, sentence, at)
     if at < last and words[at] == "let's":
-        return _order_at(english, sentence, at + 1, _FIRST) or (words[at + 1], CHANGE, at + 1, True)
+        return _suggested(english, sentence, at + 1)
     return None if place is _LATER else _unusual_order(english, sentence, at, place)
+
+
+def _suggested(english: English, sentence: Sentence, at: int) -> Order | None:
+    """What follows let's: an order, in whatever word, unless it is to leave something as it is."""
+    words = sentence.words
+    verb = _pass_over(sentence, at)
+    if words[verb] in _LEAVING or (words[verb] == "keep" and words[verb + 1 : verb + 2] in _KEPT):
+        return None
+    if sentence.seen & NEGATION and (words[verb] == "not" or _is_negated(words, verb)):
+        return None
+    if sentence.flags[verb] & VERB:
+        order = _plain_order(english, sentence, verb)
+    else:
+        order = _unusual_order(english, sentence, verb, _FIRST)
+    return order or (words[at], CHANGE, at, True)
 
 
 def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
@@ -263,7 +297,9 @@ def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
     words, flags = sentence.words, sentence.flags
     flag, verb, last = flags[at], words[at], len(words) - 1
     if verb == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
-        return _order_at(english, sentence, _skip_fillers(sentence, at + 1), _FIRST)
+        wanted = _pass_over(sentence, _skip_fillers(sentence, at + 1))
+        if words[wanted] not in _AGAIN:
+            return _order_at(english, sentence, wanted, _FIRST)
     if at < last:
         following = flags[at + 1]
         if flag & TELL and following & GERUND:

@@ -1,7 +1,7 @@
 """What stands in a text whatever its language: references to files, web and code, shapes of code, marks of programs."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,14 +58,24 @@ class PatternSet:
 
     def spans(self, name: str, text: str) -> Iterator[tuple[int, int]]:
         """Where one expression matches."""
+        searched = text.encode()
+        spans = (match.span() for match in self.expressions[name].finditer(searched))
         # Where every letter is one byte, places need no conversion, which costs more than the search.
-        searched = text.encode() if text.isascii() else text
-        return (match.span() for match in self.expressions[name].finditer(searched))
+        return spans if text.isascii() else _in_letters(searched, spans)
 
     def first(self, name: str, text: str) -> tuple[int, int] | None:
         """Where one expression first matches, if it does."""
         match = self.expressions[name].search(text.encode() if text.isascii() else text)
         return None if match is None else match.span()
+
+
+def _in_letters(searched: bytes, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Places in bytes as places in letters, counted on from one to the next."""
+    passed = letters = 0
+    for start, end in spans:
+        begun = letters + len(searched[passed:start].decode())
+        passed, letters = end, begun + len(searched[start:end].decode())
+        yield begun, letters
 
 
 def pattern_set(patterns: Mapping[str, str]) -> PatternSet:
@@ -146,7 +156,19 @@ def shape_set(patterns: Mapping[str, str]) -> ShapeSet:
 class Message:
     """One message on its way through the procedure: its text, the references in it, the text with them masked."""
 
-    __slots__ = ("already_debated", "dotted", "lower", "masked", "own", "references", "seen", "shapes", "source")
+    __slots__ = (
+        "already_debated",
+        "compound",
+        "dotted",
+        "identified",
+        "lower",
+        "masked",
+        "own",
+        "references",
+        "seen",
+        "shapes",
+        "source",
+    )
 
     def __init__(self, source: str, lower: str, shapes: frozenset[str], already_debated: bool) -> None:
         self.source = source
@@ -160,6 +182,10 @@ class Message:
         """Whether a dotted name of some code is there."""
         self.own: tuple[tuple[OwnRule, Any], ...] = ()
         """The project's own rules that match, with where they do."""
+        self.identified: bool | None = None
+        """Whether it names some code outside its references, once somebody has looked."""
+        self.compound: bool | None = None
+        """Whether a compound name of some code is in it, once somebody has looked."""
 
 
 def refer(patterns: PatternSet, references: References, message: Message, named: bool) -> None:

@@ -24,6 +24,7 @@ NAMES_CODE = "names_code"
 IDENTIFIER = "shape.identifier"
 _MARKS = re.compile(f"([,?{re.escape(MARKS)}])")
 _ZEROS = itertools.repeat(0)
+_NOWHERE = (0, -1)
 
 
 class Act(StrEnum):
@@ -64,9 +65,12 @@ class Sentence:
         "hits",
         "meaning",
         "message",
+        "offers",
         "orders",
+        "passed",
         "seen",
         "senses",
+        "skipped",
         "start",
         "texts",
         "words",
@@ -96,6 +100,10 @@ class Sentence:
         """What else its words can mean, once somebody has asked."""
         self.meaning = 0
         """All of that together."""
+        self.passed = self.skipped = _NOWHERE
+        """The last run of words that was passed over, or skipped as fillers: it is not walked again from each place in it."""
+        self.offers: bool | None = None
+        """Whether it offers an ability, once somebody has looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +179,9 @@ def hits_in(english: English, sentence: Sentence) -> frozenset[str]:
 
 
 def names_code(english: English, message: Message) -> bool:
-    """Whether a message names some code outside its references."""
+    """Whether a message names some code outside its references: looked for once, however many sentences ask."""
     if message.dotted or IDENTIFIER not in message.shapes:
         return message.dotted
-    return not message.references or english.shapes.first(IDENTIFIER, message.masked) is not None
+    if message.identified is None:
+        message.identified = not message.references or english.shapes.first(IDENTIFIER, message.masked) is not None
+    return message.identified

@@ -23,6 +23,7 @@ from pointsman.services.router.domain.lexicon import (
     WORK,
     words_of,
 )
+from pointsman.services.router.domain.scan import Message
 from pointsman.services.router.domain.sentence import NAMES_CODE, Act, English, Sentence, hits_in, means
 
 _PERSONAL = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
@@ -111,7 +112,7 @@ def _names_code(english: English, sentence: Sentence, hits: frozenset[str]) -> b
     """By an identifier, by a part of what is at hand (the blue button in the header), or in words of no known language."""
     if "topic" in hits:
         return False
-    if NAMES_CODE in hits or _has_compound_name(english, sentence.message.source):
+    if NAMES_CODE in hits or _has_compound_name(english, sentence.message):
         return True
     if not sentence.seen & WORK:
         return False
@@ -119,11 +120,14 @@ def _names_code(english: English, sentence: Sentence, hits: frozenset[str]) -> b
     return foreign or _is_part_at_hand(sentence)
 
 
-def _has_compound_name(english: English, source: str) -> bool:
-    """A name like DatePicker or getUser that is not the name of some product."""
-    if _HUMP.search(source) is None:  # few texts have one, and the full expression takes five times as long
-        return False
-    return any(match.group().lower() not in english.brands for match in _CAMEL.finditer(source))
+def _has_compound_name(english: English, message: Message) -> bool:
+    """A name like DatePicker or getUser that is not the name of some product: looked for once, however many sentences ask."""
+    if message.compound is None:
+        # few texts have a hump, and the full expression takes five times as long
+        message.compound = _HUMP.search(message.source) is not None and any(
+            match.group().lower() not in english.brands for match in _CAMEL.finditer(message.source)
+        )
+    return message.compound
 
 
 def _is_part_at_hand(sentence: Sentence) -> bool:
