@@ -41,6 +41,8 @@ _ACTION, _SWARM, _PLANNING, _NO_DEBATE = Mode.ACTION, RouteTarget.SWARM_ORCHESTR
 _STRONG, _WEAK, _NO_STAKES = Confidence.STRONG, Confidence.WEAK, Stakes.NONE
 _USER_OVERRIDE, _READ_ONLY, _ALREADY_DEBATED = Bypass.USER_OVERRIDE, Bypass.READ_ONLY, Bypass.ALREADY_DEBATED
 _SYSTEM, _REDIRECTION = "system.marker", "shape.redirection"
+_FENCE, _OVERRIDE = "reference.fence", "override.user"
+_BULK = PlanningTrigger.BULK
 _IS_KEYWORD = KEYWORD.__and__
 _ZEROS = itertools.repeat(0)
 _start = operator.attrgetter("start")
@@ -125,13 +127,21 @@ def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence
             return _answer(book, name)
     triggers = _triggers(message, _english_keywords(book, message, sentences))
     shapes = message.shapes
-    reads = debating.only_reads(book.debate, english, sentences) and _REDIRECTION not in shapes
+    harmful = bool(shapes) and _shows_harm(book, message)
+    reads = debating.only_reads(book.debate, english, sentences, harmful) and _REDIRECTION not in shapes
     reasons: dict[PlanningTrigger, str] = {}
     if not reads and (commands or message.seen & WEIGHTY):
         reasons = debating.planning_triggers(book.debate, english, sentences)
     if shapes and not reads and not shapes.isdisjoint(book.debated):
         _add_patterns(book, message, reasons)
     return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
+
+
+def _shows_harm(book: RuleBook, message: Message) -> bool:
+    """Code or a command that would need a debate, and not in a fence, where it is something to talk about."""
+    if not any(trigger is not _BULK and name in message.shapes for name, trigger in book.debated.items()):
+        return False
+    return any(reference.rule != _FENCE for reference in message.references)
 
 
 def _add_patterns(book: RuleBook, message: Message, found: dict[PlanningTrigger, str]) -> None:
@@ -148,6 +158,8 @@ def _classify_foreign(book: RuleBook, message: Message, reading: Reading) -> Cla
     triggers = _triggers(message, _foreign_keywords(message, reading))
     reads = debating.foreign_only_reads(reading)
     reasons = {} if reads else debating.foreign_triggers(reading)
+    if not reads and not message.shapes.isdisjoint(book.debated):
+        _add_patterns(book, message, reasons)
     return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
 
 
@@ -286,7 +298,7 @@ def _act(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], weighed: _Wei
 
 def _weigh(book: RuleBook, message: Message, triggers: int, reads: bool, found: dict[PlanningTrigger, str]) -> _Weighed:
     """Whether to debate, what is at stake, what bypasses the debate, and why."""
-    bypass = _bypass(message, reads)
+    bypass = _bypass(book, message, reads)
     if triggers >= STRONG_AT and found:
         found.pop(PlanningTrigger.AMBIGUOUS_SCOPE, None)
     if not (found or message.own):
@@ -316,9 +328,11 @@ def _stakes(book: RuleBook, message: Message, found: dict[PlanningTrigger, str])
     return next((stakes for stakes in (Stakes.HIGH, Stakes.MEDIUM) if stakes in all_stakes), Stakes.NONE)
 
 
-def _bypass(message: Message, reads: bool) -> Bypass | None:
+def _bypass(book: RuleBook, message: Message, reads: bool) -> Bypass | None:
     """In order of precedence; a trivial command never comes here."""
-    if "override.user" in message.shapes:
+    if _OVERRIDE in message.shapes and debating.overrides(
+        book.shapes.patterns.spans(_OVERRIDE, message.lower), message
+    ):
         return _USER_OVERRIDE
     if reads:
         return _READ_ONLY

@@ -1,6 +1,7 @@
 """Whether to debate before starting: what is at stake, and what bypasses the debate."""
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from pointsman.services.router.domain.lexicon import (
     KEY,
     KEY_OWNER,
     MAKE,
+    MASK,
     PRODUCTION,
     READ,
     RISKY,
@@ -26,7 +28,9 @@ from pointsman.services.router.domain.lexicon import (
     VAGUE,
     VERB,
     WEIGHTY,
+    words_of,
 )
+from pointsman.services.router.domain.scan import Message
 from pointsman.services.router.domain.sentence import (
     ACTIVE,
     PLACE,
@@ -41,8 +45,32 @@ from pointsman.services.router.domain.values import DebateReason, PlanningTrigge
 
 _DESTRUCTIVE, _DEPLOYMENT, _SECURITY, _BULK, _AMBIGUOUS_SCOPE, _OWN_RULE = _ALL = tuple(PlanningTrigger)
 _COMMAND, _WISH = Act.COMMAND, Act.WISH
+_QUESTION, _REQUEST, _STATEMENT = Act.QUESTION, Act.REQUEST, Act.STATEMENT
 MAX_WISHED = 16
-_WRITING_MARKS = frozenset({">", ">>", "&", "&&", ";", "-delete", "-exec", "-execdir", "xargs", "tee"})
+_WRITING_MARKS = frozenset({">", ">>", "&", "&&", ";"})
+_WRITING_OPTIONS = words_of(
+    "-delete -exec -execdir -ok -okdir -fprint -fprintf -fls --exec --exec-batch --delete xargs tee"
+)
+_WRITES_BY = {
+    "sed": ("-i", "--in-place", "-ni", "-ei", "-ri"),
+    "awk": ("-i",),
+    "sort": ("-o", "--output"),
+    "tree": ("-o",),
+    "history": ("-c", "-d", "-w", "-a"),
+    "fd": ("-x",),
+}
+_WRITING_SQL = words_of("into insert update delete drop alter create truncate replace merge grant revoke call exec")
+_CLAUSE_LETTERS = 120
+_CLAUSE_END = re.compile(r"[.!?;:,\n，。；：！？、]")
+_DENIAL = re.compile(
+    r"\b(?:not|never|no|nor|dont|cannot|without|instead of|rather than|\w+n't|nicht|nichts|nie|niemals|kein\w*|ne|pas|jamais"
+    r"|rien|nunca|nada|não|nao|non|mai)\b|\bn'|[不别別勿]"
+)
+_LISTED = frozenset({"branch", "remote", "reflog"})
+_LISTING = words_of("""
+    -a -r -v -vv -l -av -avv -rv --all --remotes --list --verbose --show-current --contains --no-contains --merged
+    --no-merged --sort --format show get-url exists
+    """)
 _FILTERS = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
 _POINTING = frozenset({"it", "them", "those", "these", "this", "that"})
 _CHANGING = CHANGE | TOOL
@@ -218,19 +246,41 @@ def is_reading(order: Order) -> bool:
     return bool(flags & _LOOKING and not flags & _WRITING) or verb in _HARMLESS
 
 
-def only_reads(rules: DebateRules, english: English, sentences: list[Sentence]) -> bool:
-    """The whole message only looks: every order, every command, and nothing else that asks for work."""
+def only_reads(rules: DebateRules, english: English, sentences: list[Sentence], harmful: bool) -> bool:
+    """The whole message only looks: every order and command, something does look, and no code that does harm is just put there."""
     for sentence in sentences:
         for verb, flags, _, _ in sentence.orders:
             if (flags & _WRITING or not flags & _LOOKING) and verb not in _HARMLESS:
                 return False
-    return all(sentence.orders or _asks_for_no_work(rules, english, sentence) for sentence in sentences)
+    looks = False
+    for sentence in sentences:
+        looking = _looks(rules, english, sentence, harmful)
+        if looking is None:
+            return False
+        looks = looks or looking
+    return looks
 
 
-def _asks_for_no_work(rules: DebateRules, english: English, sentence: Sentence) -> bool:
-    """Of a sentence without orders: it is talk, or a command that only reads."""
+def _looks(rules: DebateRules, english: English, sentence: Sentence, harmful: bool) -> bool | None:
+    """Whether a sentence whose orders only look does so, or is only talk; None if it asks for more. A bare reference proves nothing."""
+    words = sentence.words
     act = act_of(english, sentence)
-    return act not in ACTIVE or (act is _COMMAND and _command_reads(rules, sentence))
+    if act is not _QUESTION and not _WRITING_OPTIONS.isdisjoint(words):
+        return None
+    if sentence.orders:
+        return True
+    if act is _COMMAND:
+        return True if _command_reads(rules, sentence) else None
+    if act is _STATEMENT and not harmful and _only_selects(sentence.message.lower):
+        return True
+    if act in ACTIVE or (harmful and act is _STATEMENT and any(word[0] == MASK for word in words)):
+        return None
+    return act is _QUESTION or act is _REQUEST
+
+
+def _only_selects(text: str) -> bool:
+    """A query that reads rows, and nothing of the language that writes them."""
+    return text.lstrip().startswith("select ") and _WRITING_SQL.isdisjoint(text.split())
 
 
 def _command_reads(rules: DebateRules, sentence: Sentence) -> bool:
@@ -242,11 +292,21 @@ def _command_reads(rules: DebateRules, sentence: Sentence) -> bool:
 
 
 def _part_reads(rules: DebateRules, words: list[str]) -> bool:
-    if not words or words[0] in rules.read_commands:
+    if not words:
         return True
-    if words[0] == "git":
-        return len(words) > 1 and words[1] in rules.read_launcher_verbs
-    return words[0] in _FILTERS and not any(word.startswith("-i") for word in words)
+    program, given = words[0], words[1:]
+    if program == "git":
+        return bool(given) and given[0] in rules.read_launcher_verbs and _git_lists(given)
+    if program not in rules.read_commands and program not in _FILTERS:
+        return False
+    if program == "env" and given:  # what stands behind it is run
+        return False
+    return not any(word.startswith(_WRITES_BY.get(program, ())) for word in given)
+
+
+def _git_lists(words: list[str]) -> bool:
+    """Branches, remotes and the like are listed without a word more, or by an option that lists; any other word changes them."""
+    return words[0] not in _LISTED or words[1:2] == [] or words[1] in _LISTING
 
 
 def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
@@ -271,7 +331,21 @@ def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
 def foreign_only_reads(reading: Reading) -> bool:
     """The message only looks, in another language."""
     hits = reading.hits
-    return not hits & {"do", "make", "fault", "wish", "approval"} or ("read" in hits and not hits & {"do", "fault"})
+    if hits & {"do", "fault"} or (hits & {"make", "wish", "approval"} and "read" not in hits):
+        return False
+    return bool(hits & {"read", "question", "tell"})
+
+
+def overrides(spans: Iterable[tuple[int, int]], message: Message) -> bool:
+    """Whether the user takes the responsibility: in one of these places, with no negation before it in its clause."""
+    return any(not _is_denied(message.lower, start, end) for start, end in spans)
+
+
+def _is_denied(text: str, start: int, end: int) -> bool:
+    while start < end and not text[start].isalnum():
+        start += 1
+    clause = _CLAUSE_END.split(text[max(0, start - _CLAUSE_LETTERS) : start])[-1].strip()
+    return _DENIAL.search(clause.removesuffix("no")) is not None  # no just do it: that answers what was said before
 
 
 def reasons_for(found: Mapping[PlanningTrigger, str], text: str) -> tuple[DebateReason, ...]:

@@ -101,11 +101,21 @@ def is_command_line(english: English, words: list[str]) -> bool:
     if len(words) == 1:
         return words[0] not in english.lexicon.flags or words[0] in english.launchers
     if words[0] not in english.lexicon.flags and len(words) < _LONG_COMMAND:
-        return not any(english.lexicon.flags.get(word, 0) & _PREDICATE for word in words)
+        assigns = words[2:3] == ["="]  # dd if=… of=…
+        return assigns or not any(english.lexicon.flags.get(word, 0) & _PREDICATE for word in words)
     second = words[1]
     if words[0] in english.launchers and second in english.launcher_verbs:
         return _DETERMINERS.isdisjoint(words)
+    if words[0] in english.launchers and _names_subcommand(english, words):
+        return True
     return second[0] in _COMMAND_MARKS and second not in ("-", "–", "—")
+
+
+def _names_subcommand(english: English, words: list[str]) -> bool:
+    """Docker system prune, gh pr create: a noun, what to do with it, and no sentence around them."""
+    if len(words) < 3 or len(words) >= _LONG_COMMAND or words[2] not in english.launcher_verbs:
+        return False
+    return not any(english.lexicon.flags.get(word, 0) & _PREDICATE for word in words)
 
 
 def _orders_plainly(sentence: Sentence, start: int) -> bool:

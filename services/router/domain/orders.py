@@ -16,7 +16,6 @@ from pointsman.services.router.domain.lexicon import (
     GERUND,
     LEAD,
     MAKE,
-    MASK,
     NEGATION,
     NOUNLIKE,
     QUESTION,
@@ -32,7 +31,16 @@ from pointsman.services.router.domain.lexicon import (
     words_of,
 )
 from pointsman.services.router.domain.objects import KNOWN_THINGS, is_work
-from pointsman.services.router.domain.sentence import PLACE, WORKS, English, Order, Sentence, hits_in
+from pointsman.services.router.domain.sentence import (
+    PLACE,
+    WORKS,
+    English,
+    Order,
+    Sentence,
+    hits_in,
+    pass_over,
+    skip_fillers,
+)
 
 _OBJECTS = words_of("the a an my our your its their this these those all every each both it them")
 _PARTNERS = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
@@ -125,7 +133,7 @@ def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Or
     if words[at + 1] not in _PARTNERS or not _opens_clause(sentence, start, at):
         return None
     able = 3 if words[at + 2 : at + 5] == ["be", "able", "to"] else 0
-    order = _asked_order(english, sentence, _skip_fillers(sentence, at + 2 + able))
+    order = _asked_order(english, sentence, skip_fillers(sentence, at + 2 + able))
     return None if order is not None and words[at + 1] == "we" and not order[WORKS] else order
 
 
@@ -144,29 +152,6 @@ def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
     if at and (sentence.flags[at - 1] & WH or (at - 1 == start and sentence.words[start] in ("when", "where"))):
         return False
     return not (sentence.flags[start] & WH and at > start and not sentence.flags[at - 1] & CLAUSE)
-
-
-def _skip_fillers(sentence: Sentence, at: int) -> int:
-    begun, ended = sentence.skipped
-    if begun <= at <= ended:
-        return ended
-    words, flags, begun = sentence.words, sentence.flags, at
-    while at < len(words) - 1 and (flags[at] & FILLER or words[at] in (",", "mind") or words[at].endswith("ly")):
-        at += 1
-    sentence.skipped = begun, at
-    return at
-
-
-def _pass_over(sentence: Sentence, at: int) -> int:
-    """The first word from here on that is no filler of an order, or the last one."""
-    begun, ended = sentence.passed
-    if begun <= at <= ended:
-        return ended
-    words, flags, begun, last = sentence.words, sentence.flags, at, len(sentence.words) - 1
-    while at < last and (not flags[at] or flags[at] & _SKIPPED) and _is_filler(words[at], flags[at]):
-        at += 1
-    sentence.passed = begun, at
-    return at
 
 
 def orders_in(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
@@ -189,7 +174,7 @@ def _orders_after_statement(english: English, sentence: Sentence, start: int) ->
     """You need to …; and clear orders in later clauses of what begins like a statement."""
     words = sentence.words
     if words[start] in ("you", "your"):
-        first = _order_at(english, sentence, _skip_fillers(sentence, _after_duty(words)), _FIRST)
+        first = _order_at(english, sentence, skip_fillers(sentence, _after_duty(words)), _FIRST)
         if first is not None:
             return [first, *_later_orders(english, sentence, first[PLACE] + 1)]
     if words[start] in _CONDITIONS:
@@ -267,7 +252,7 @@ def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Or
     words, flags = sentence.words, sentence.flags
     last = len(words) - 1
     if at < last and (not flags[at] or flags[at] & _SKIPPED):
-        at = _pass_over(sentence, at)
+        at = pass_over(sentence, at)
     if at > last or (sentence.seen & NEGATION and _is_negated(words, at)):
         return None
     if flags[at] & VERB:
@@ -280,7 +265,7 @@ def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Or
 def _suggested(english: English, sentence: Sentence, at: int) -> Order | None:
     """What follows let's: an order, in whatever word, unless it is to leave something as it is."""
     words = sentence.words
-    verb = _pass_over(sentence, at)
+    verb = pass_over(sentence, at)
     if words[verb] in _LEAVING or (words[verb] == "keep" and words[verb + 1 : verb + 2] in _KEPT):
         return None
     if sentence.seen & NEGATION and (words[verb] == "not" or _is_negated(words, verb)):
@@ -297,7 +282,7 @@ def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
     words, flags = sentence.words, sentence.flags
     flag, verb, last = flags[at], words[at], len(words) - 1
     if verb == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
-        wanted = _pass_over(sentence, _skip_fillers(sentence, at + 1))
+        wanted = pass_over(sentence, skip_fillers(sentence, at + 1))
         if words[wanted] not in _AGAIN:
             return _order_at(english, sentence, wanted, _FIRST)
     if at < last:
@@ -339,14 +324,6 @@ def _is_third_person_order(sentence: Sentence, at: int, following: str) -> bool:
         return True
     after = sentence.flags[at + 1] if at + 1 < len(sentence.words) else FUNCTION
     return not sentence.flags[at] & WORK and not after & (FUNCTION | COPULA | FAULT) and following[0].isalnum()
-
-
-def _is_filler(word: str, flag: int) -> bool:
-    if flag & VERB:
-        return bool(flag & LEAD)
-    if flag & _SKIPPED:
-        return True
-    return not flag and (word.endswith("ly") or not (word[0].isalnum() or word[0] == MASK))
 
 
 def _is_negated(words: list[str], at: int) -> bool:

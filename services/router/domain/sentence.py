@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from pointsman.services.router.domain.lexicon import KNOWN, Lexicon
+from pointsman.services.router.domain.lexicon import FILLER, KNOWN, LEAD, MASK, VERB, Lexicon
 from pointsman.services.router.domain.scan import (
     APOSTROPHE,
     ASKS,
@@ -25,6 +25,7 @@ IDENTIFIER = "shape.identifier"
 _MARKS = re.compile(f"([,?{re.escape(MARKS)}])")
 _ZEROS = itertools.repeat(0)
 _NOWHERE = (0, -1)
+_PASSED = LEAD | FILLER
 
 
 class Act(StrEnum):
@@ -185,3 +186,35 @@ def names_code(english: English, message: Message) -> bool:
     if message.identified is None:
         message.identified = not message.references or english.shapes.first(IDENTIFIER, message.masked) is not None
     return message.identified
+
+
+def skip_fillers(sentence: Sentence, at: int) -> int:
+    """The first word from here on that is none to fill a request with, or the last one."""
+    begun, ended = sentence.skipped
+    if begun <= at <= ended:
+        return ended
+    words, flags, begun = sentence.words, sentence.flags, at
+    while at < len(words) - 1 and (flags[at] & FILLER or words[at] in (",", "mind") or words[at].endswith("ly")):
+        at += 1
+    sentence.skipped = begun, at
+    return at
+
+
+def pass_over(sentence: Sentence, at: int) -> int:
+    """The first word from here on that is no filler of an order, or the last one."""
+    begun, ended = sentence.passed
+    if begun <= at <= ended:
+        return ended
+    words, flags, begun, last = sentence.words, sentence.flags, at, len(sentence.words) - 1
+    while at < last and (not flags[at] or flags[at] & _PASSED) and _is_filler(words[at], flags[at]):
+        at += 1
+    sentence.passed = begun, at
+    return at
+
+
+def _is_filler(word: str, flag: int) -> bool:
+    if flag & VERB:
+        return bool(flag & LEAD)
+    if flag & _PASSED:
+        return True
+    return not flag and (word.endswith("ly") or not (word[0].isalnum() or word[0] == MASK))
