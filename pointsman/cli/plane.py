@@ -4,12 +4,14 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import grpc
 
 from pointsman.cli import EXIT_UNREACHABLE
+from pointsman.cli.guests import STEP_SECONDS, guests_gone, staying
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.owner import Claim, owner_of
 from pointsman.services.chassis.peer import open_channel
@@ -18,6 +20,8 @@ from pointsman.services.chassis.service import Service, start
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 LOCK = "pointsman.lock"
+GUESTS = "pointsman.guests"
+OWNER_SECONDS = 15.0
 REACH_SECONDS = 5.0
 
 
@@ -31,26 +35,61 @@ class Plane:
 
 
 @asynccontextmanager
-async def control_plane(server: str = "") -> AsyncIterator[Plane]:
-    """The control plane at `server` (or POINTSMAN_SERVER); else the one that owns the data directory; else our own."""
+async def control_plane(server: str = "", *, brief: bool = True) -> AsyncIterator[Plane]:
+    """The control plane at `server` (or POINTSMAN_SERVER); else the one that owns the data directory; else our own.
+
+    One inside another command waits with its end for those who are brief.
+    """
     address = server or os.environ.get("POINTSMAN_SERVER", "")
     if address:
         async with _connected(address) as plane:
             yield plane
         return
-    lock = load(StoreSettings).directory / LOCK
-    try:
-        claim = Claim(lock)
-    except Refusal:
+    async with AsyncExitStack() as stack:
+        found = await _claim_or_address(load(StoreSettings).directory / LOCK, stack, brief=brief)
+        if isinstance(found, Claim):
+            yield await stack.enter_async_context(_embedded(found))
+        else:
+            yield await stack.enter_async_context(_connected(found))
+
+
+async def _claim_or_address(lock: Path, stack: AsyncExitStack, *, brief: bool) -> Claim | str:
+    """The data directory, or where its owner serves; an owner that starts or ends is waited for."""
+    deadline = asyncio.get_running_loop().time() + OWNER_SECONDS
+    while True:
+        try:
+            return stack.enter_context(Claim(lock))
+        except Refusal as refusal:
+            if address := await _address_of_owner(lock, stack, brief=brief):
+                return address
+            if asyncio.get_running_loop().time() > deadline:
+                print(f"pointsman: {refusal.message}", file=sys.stderr)
+                sys.exit(EXIT_UNREACHABLE)
+        await asyncio.sleep(STEP_SECONDS)
+
+
+async def _address_of_owner(lock: Path, stack: AsyncExitStack, *, brief: bool) -> str:
+    """Where the owner serves, if it does; it stays there as long as a brief command is its guest."""
+    with ExitStack() as visit:
+        if brief:
+            visit.enter_context(staying(lock.with_name(GUESTS)))
         owner = owner_of(lock)
-        if owner is None or not owner.address:
-            raise
-        async with _connected(owner.address) as plane:
-            yield plane
-        return
-    with claim:
-        async with _embedded(claim) as plane:
-            yield plane
+        if owner is None or not owner.address or not await _serves(owner.address):
+            return ""
+        stack.enter_context(visit.pop_all())
+        return owner.address
+
+
+async def _serves(address: str) -> bool:
+    """Whether somebody answers there: whoever was killed has left an address behind."""
+    host, _, port = address.rpartition(":")
+    try:
+        async with asyncio.timeout(REACH_SECONDS):
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    except (OSError, TimeoutError, ValueError):
+        return False
+    writer.close()
+    return True
 
 
 @asynccontextmanager
@@ -61,6 +100,8 @@ async def _embedded(claim: Claim) -> AsyncIterator[Plane]:
     try:
         yield Plane(dict.fromkeys(CONTEXTS, channel), running.address, embedded=True)
     finally:
+        claim.announce("")
+        await guests_gone(load(StoreSettings).directory / GUESTS)
         await channel.close()
         await running.stop()
 
