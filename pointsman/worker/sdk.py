@@ -199,7 +199,7 @@ async def _do(job: Job, handler: Handler) -> str:
         result = await working
     except asyncio.CancelledError:
         if not beating.done():
-            await _give_up(job, "the worker was stopped", permanent=False)
+            await _give_back(job)
             raise
         log.warning("%s: lost the lease of %s", job.agent_id, job.assignment.id)
         return LOST
@@ -258,6 +258,15 @@ async def _give_up(job: Job, reason: str, *, permanent: bool) -> str:
     except CallFailed as error:
         log.warning("%s: %s could not be given up: %s", job.agent_id, job.assignment.id, error)
     return GIVEN_UP
+
+
+async def _give_back(job: Job) -> None:
+    """The worker has to stop: somebody else begins anew, and no attempt is lost."""
+    failure = pb.Failure(lease=job.key, error="the worker was stopped", returned=True)
+    try:
+        _tell(job, await _patient(job).agents.fail(job.agent_id, failure), "given back")
+    except CallFailed as error:
+        log.warning("%s: %s could not be given back: %s", job.agent_id, job.assignment.id, error)
 
 
 def _patient(job: Job) -> Client:

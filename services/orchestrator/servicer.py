@@ -273,6 +273,10 @@ class AgentServicer:
 
     async def _fail(self, agent_id: str, item: agent.Failure, caller: Caller) -> agent.CompletionOutcome:
         assignment_id = item.lease.assignment_id
+        if item.returned:
+            key, holder = (assignment_id, item.lease.epoch), Holder(caller.project, caller.principal, agent_id)
+            held = await self._store.store.perform(lambda c: self._store.exchange.give_back(c, holder, key))
+            return leases.returned(assignment_id, held=held)
         command = commands.FailAssignment(
             run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,
             handoffs.usage(item.usage), caller.principal,

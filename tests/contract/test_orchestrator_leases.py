@@ -156,6 +156,23 @@ async def test_a_failed_attempt_can_be_taken_by_another_agent(database_url: str)
         assert (again.assignment_id, again.epoch, again.attempt) == (held.assignment_id, 2, 2)
 
 
+async def test_a_lease_that_is_given_back_is_offered_at_once_and_no_attempt_is_lost(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await researching(store, "run_a")
+        (held,) = await take(store, "first")
+        key = (held.assignment_id, held.epoch)
+        give_back = store.exchange.give_back
+        for project, agent_id in (("theirs", "first"), ("local", "second")):
+            assert not await store.store.perform(lambda c, p=project, a=agent_id: give_back(c, p, a, key))
+        waiting = asyncio.create_task(take(store, "second", wait_seconds=20))
+        assert await store.store.perform(lambda c: give_back(c, "local", "first", key))
+        async with asyncio.timeout(5):
+            (again,) = await waiting
+        assert (again.assignment_id, again.epoch, again.attempt) == (held.assignment_id, 2, 1)
+        with pytest.raises(Refusal):
+            await store.ledger.submit(caller(), report(held))
+
+
 async def test_cancelled_work_is_not_handed_out_and_its_lease_is_lost(database_url: str) -> None:
     async with orchestrator(database_url) as store:
         await researching(store, "run_a", 2, research_expected=2)

@@ -295,14 +295,19 @@ class Exchange:
     def renew(self, connection: Connection, holder: Holder, keys: Sequence[tuple[str, int]]) -> tuple[int, list[str]]:
         """Extend leases; until when, and which are lost."""
         until_us = to_us(self._store.database.clock.now()) + self._lease_us
-        by = {"of_project": holder.project, "of_principal": holder.principal, "of_agent": holder.agent_id}
         lost = []
         for assignment_id, epoch in keys:
-            key = {"of_entity": run_of(assignment_id), "of_assignment": assignment_id, "of_epoch": epoch}
-            parameters = {**key, **by, "new_until": until_us}
+            parameters = {**_held_by(holder, assignment_id, epoch), "new_until": until_us}
             if connection.execute(self._sql.renew, parameters).rowcount != 1:
                 lost.append(assignment_id)
         return until_us, lost
+
+    def give_back(self, connection: Connection, holder: Holder, key: tuple[str, int]) -> bool:
+        """Put leased work back as if it had not been tried; whether the agent held it."""
+        found = connection.execute(self._sql.give_back, _held_by(holder, *key))
+        if found.rowcount == 1:
+            self._store.announce({ASSIGNMENTS})
+        return bool(found.rowcount == 1)
 
     def exhausted(self, connection: Connection, limit: int = 100) -> Sequence[Any]:
         """Assignments whose last lease ran out."""
@@ -329,6 +334,12 @@ class _Match:
             self.waiting = self._exchange.gather(self)
         if self.waiting:
             self._exchange.lease(connection, self.waiting)
+
+
+def _held_by(holder: Holder, assignment_id: str, epoch: int) -> dict[str, Any]:
+    """What a lease has to be: of this assignment and epoch, in these hands."""
+    lease = {"of_entity": run_of(assignment_id), "of_assignment": assignment_id, "of_epoch": epoch}
+    return {**lease, "of_project": holder.project, "of_principal": holder.principal, "of_agent": holder.agent_id}
 
 
 def _kinds(waiting: Sequence[Waiter]) -> dict[tuple[str, str], tuple[int, frozenset[str]]]:

@@ -62,17 +62,17 @@ class Queue:
         )  # fmt: skip
         self.lease = upsert_rows(database, table, ("entity_id", "assignment_id"), changed, "epoch")
         mine = (columns.entity_id == bindparam("of_entity")) & (columns.assignment_id == bindparam("of_assignment"))
-        self.renew = (
-            table.update()
-            .where(
-                mine,
-                columns.epoch == bindparam("of_epoch"),
-                columns.agent_id == bindparam("of_agent"),
-                columns.project == bindparam("of_project"),
-                or_(holder_of(table) == literal_column("''"), holder_of(table) == bindparam("of_principal")),
-                columns.status == LEASED,
-            )
-            .values(lease_until_us=bindparam("new_until"))
+        held = table.update().where(
+            mine,
+            columns.epoch == bindparam("of_epoch"),
+            columns.agent_id == bindparam("of_agent"),
+            columns.project == bindparam("of_project"),
+            or_(holder_of(table) == literal_column("''"), holder_of(table) == bindparam("of_principal")),
+            columns.status == LEASED,
+        )
+        self.renew = held.values(lease_until_us=bindparam("new_until"))
+        self.give_back = held.values(
+            status=OPEN, agent_id="", poll_id="", lease_until_us=0, attempt=columns.attempt - 1
         )
         self.busy = (
             select(columns.project, func.count().label("held"))

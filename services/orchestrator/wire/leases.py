@@ -15,6 +15,7 @@ from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.chassis.wire import timestamp
 from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.handin import lease_lost
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.values import NOTHING_SPENT, Assignment, GivenCriterion, Usage
 from pointsman.services.orchestrator.domain.views import AgentRow, Given, Held
@@ -178,6 +179,13 @@ def outcome(assignment_id: str, answer: commands.HandIn) -> agent.CompletionOutc
 def refused(assignment_id: str, refusal: Refusal) -> agent.CompletionOutcome:
     """Why a result was not taken."""
     return _refused(assignment_id, str(refusal.reason), refusal.message)
+
+
+def returned(assignment_id: str, *, held: bool) -> agent.CompletionOutcome:
+    """Whether a lease was taken back."""
+    if held:
+        return agent.CompletionOutcome(assignment_id=assignment_id, accepted=True)
+    return refused(assignment_id, lease_lost(assignment_id, "another agent holds it"))
 
 
 def _refused(assignment_id: str, reason: str, message: str) -> agent.CompletionOutcome:

@@ -145,7 +145,8 @@ async def test_a_cancelled_worker_gives_its_work_back_at_once() -> None:
 
     async with exchange() as (plane, client):
         await served_and_cancelled(client, handler, plane, started)
-        assert (await plane.failed.get()).failures[0].error == "the worker was stopped"
+        failure = (await plane.failed.get()).failures[0]
+        assert (failure.error, failure.returned) == ("the worker was stopped", True)
 
 
 async def served_and_cancelled(

@@ -520,10 +520,13 @@ class Failure(_message.Message):
     ERROR_FIELD_NUMBER: _builtins.int
     PERMANENT_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    RETURNED_FIELD_NUMBER: _builtins.int
     error: _builtins.str
     """What went wrong."""
     permanent: _builtins.bool
     """Nobody can do it: do not offer it again."""
+    returned: _builtins.bool
+    """It was not tried to its end, because the agent has to stop: the lease goes back and does not count as an attempt; neither does the usage."""
     @_builtins.property
     def lease(self) -> Global___LeaseKey:
         """The lease."""
@@ -539,10 +542,11 @@ class Failure(_message.Message):
         error: _builtins.str = ...,
         permanent: _builtins.bool = ...,
         usage: _run_pb2.Usage | None = ...,
+        returned: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["lease", b"lease", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "lease", b"lease", "permanent", b"permanent", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "lease", b"lease", "permanent", b"permanent", "returned", b"returned", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -93,7 +93,7 @@ class AgentServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Fail(self, request, context):
-        """Fail gives assignments up; each counts as an attempt. Errors: INVALID_FIELD (failures). Each has its own outcome in the answer.
+        """Fail gives assignments up; each counts as an attempt, unless it is returned. Errors: INVALID_FIELD (failures). Each has its own outcome in the answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -23,7 +23,7 @@ class AgentServiceStub:
     Complete: _aio.UnaryUnaryMultiCallable[_agent_pb2.CompleteRequest, _agent_pb2.CompleteResponse]
     """Complete hands in results, and can lease the next assignments in the same call. Errors: INVALID_FIELD (completions). Each completion has its own outcome in the answer."""
     Fail: _aio.UnaryUnaryMultiCallable[_agent_pb2.FailRequest, _agent_pb2.FailResponse]
-    """Fail gives assignments up; each counts as an attempt. Errors: INVALID_FIELD (failures). Each has its own outcome in the answer."""
+    """Fail gives assignments up; each counts as an attempt, unless it is returned. Errors: INVALID_FIELD (failures). Each has its own outcome in the answer."""
     ListAgents: _aio.UnaryUnaryMultiCallable[_agent_pb2.ListAgentsRequest, _agent_pb2.ListAgentsResponse]
     """ListAgents pages the agents that ever polled, with their liveness. Errors: INVALID_PAGE_TOKEN (page)."""
     ListAssignments: _aio.UnaryUnaryMultiCallable[_agent_pb2.ListAssignmentsRequest, _agent_pb2.ListAssignmentsResponse]
@@ -62,7 +62,7 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agent_pb2.FailRequest,
         context: _aio.ServicerContext[_agent_pb2.FailRequest, _abc.Awaitable[_agent_pb2.FailResponse]],
     ) -> _abc.Awaitable[_agent_pb2.FailResponse]:
-        """Fail gives assignments up; each counts as an attempt. Errors: INVALID_FIELD (failures). Each has its own outcome in the answer."""
+        """Fail gives assignments up; each counts as an attempt, unless it is returned. Errors: INVALID_FIELD (failures). Each has its own outcome in the answer."""
 
     @_abc_1.abstractmethod
     def ListAgents(
