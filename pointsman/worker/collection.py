@@ -89,6 +89,17 @@ def coder_result(folder: Path, tree: Path, captured: Captured, criteria: Collect
     )
 
 
+def by_products(folder: Path) -> frozenset[str]:
+    """Files that commands made while they gave evidence; those that the agent names as changed are its work."""
+    if not (folder / files.BY_PRODUCTS).exists():
+        return frozenset()
+    values = strict_json(read_bytes(folder, files.BY_PRODUCTS), files.BY_PRODUCTS)
+    if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
+        raise Unreadable(f"{files.BY_PRODUCTS}: a list of paths is expected")
+    named = {file.path for file in read_list(folder, files.CHANGED_FILES, handoff.ChangedFile)}
+    return frozenset(values) - named
+
+
 def _check_ids(name: str, ids: Iterable[str]) -> None:
     seen: set[str] = set()
     for one in ids:

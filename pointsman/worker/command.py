@@ -142,6 +142,7 @@ def _variables(job: Job, bench: Bench) -> dict[str, str]:
         "PATH": os.pathsep.join((str(_own_command(bench)), os.environ.get("PATH", os.defpath))),
         "HOME": str(bench.scratch),
         "TMPDIR": str(bench.scratch),
+        "PYTHONDONTWRITEBYTECODE": "1",
         "POINTSMAN_HANDOFF": str(bench.handoff),
         "POINTSMAN_WORKTREE": str(bench.tree),
         "POINTSMAN_RUN_ID": assignment.run_id,
@@ -219,7 +220,7 @@ async def _made(job: Job, bench: Bench, clone: Clone | None) -> handoff.CoderRes
     if clone is None:
         raise GiveUp("a coder needs a repository; submit the run with one", permanent=True)
     base = job.assignment.repository.base_commit
-    captured = await clone.capture(bench.tree, base, job.agent_id)
+    captured = await clone.capture(bench.tree, base, job.agent_id, collection.by_products(bench.handoff))
     criteria = {item.id for item in job.work.handoff.acceptance_criteria}
     result = collection.coder_result(bench.handoff, bench.tree, captured, criteria)
     body = await clone.make_bundle(base, captured.commit)

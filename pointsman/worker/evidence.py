@@ -5,15 +5,15 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.files import atomic_write
-from pointsman.worker.git import GitFailed, tree_hash
-from pointsman.worker.handoff import EVIDENCE
+from pointsman.worker.git import GitFailed, tree_hash, untracked
+from pointsman.worker.handoff import BY_PRODUCTS, EVIDENCE
 from pointsman.worker.plain import strict_json, to_plain
 
 EXCERPT_LENGTH = 2000
@@ -44,8 +44,13 @@ async def capture(command: Sequence[str], directory: Path, evidence_id: str = ""
     folder = os.environ.get(FOLDER_VARIABLE, "")
     known = _known(Path(folder)) if folder else []
     evidence_id = evidence_id or f"E{len(known) + 1}"
+    earlier = _by_products(Path(folder)) if folder else frozenset()
+    before = await _untracked_or_nothing(directory)
     exit_code, output = await _run_and_show(command, directory)
-    taken = command_evidence(evidence_id, command, exit_code, output, await _tree_or_nothing(directory))
+    made = earlier | (await _untracked_or_nothing(directory) - before)
+    taken = command_evidence(evidence_id, command, exit_code, output, await _tree_or_nothing(directory, made))
+    if folder and made:
+        atomic_write(Path(folder) / BY_PRODUCTS, json.dumps(sorted(made), indent=2) + "\n")
     if folder:
         kept = [item for item in known if item.get("id") != evidence_id]
         atomic_write(Path(folder) / EVIDENCE, json.dumps([*kept, entry(taken)], indent=2, ensure_ascii=False) + "\n")
@@ -65,10 +70,21 @@ def _known(folder: Path) -> list[dict[str, object]]:
     return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
 
 
+def _by_products(folder: Path) -> frozenset[str]:
+    """Files that earlier commands of this kind have made on their way."""
+    path = folder / BY_PRODUCTS
+    values = strict_json(path.read_bytes(), BY_PRODUCTS) if path.exists() else []
+    return frozenset(value for value in values if isinstance(value, str)) if isinstance(values, list) else frozenset()
+
+
 async def _run_and_show(command: Sequence[str], directory: Path) -> tuple[int, bytes]:
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, cwd=directory, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+            *command,
+            cwd=directory,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
         )
     except OSError as error:
         return 127, f"cannot start {command[0]!r}: {error.strerror}\n".encode()
@@ -81,8 +97,15 @@ async def _run_and_show(command: Sequence[str], directory: Path) -> tuple[int, b
     return await process.wait(), bytes(output)
 
 
-async def _tree_or_nothing(directory: Path) -> str:
+async def _tree_or_nothing(directory: Path, left_out: Collection[str]) -> str:
     try:
-        return await tree_hash(directory)
+        return await tree_hash(directory, left_out)
     except GitFailed:
         return ""
+
+
+async def _untracked_or_nothing(directory: Path) -> frozenset[str]:
+    try:
+        return await untracked(directory)
+    except GitFailed:
+        return frozenset()

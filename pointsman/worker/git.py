@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,12 +109,28 @@ async def uncommitted(folder: Path) -> tuple[str, ...]:
     return tuple(entry[3:] for entry in listed.split("\0") if entry)
 
 
-async def tree_hash(folder: Path) -> str:
+async def untracked(folder: Path) -> frozenset[str]:
+    """Files of a working tree that git neither knows nor ignores."""
+    listed = await git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--full-name", ":/")
+    return frozenset(path for path in listed.decode(errors="surrogateescape").split("\0") if path)
+
+
+async def _add_all(folder: Path, extra: Mapping[str, str], left_out: Collection[str]) -> None:
+    """Take all files of a working tree into an index, but those that are left out."""
+    if not left_out:
+        await git(folder, "add", "-A", extra=extra)
+        return
+    paths = [":/", *(f":(top,exclude,literal){path}" for path in left_out)]
+    stdin = "\0".join(paths).encode(errors="surrogateescape")
+    await git(folder, "add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul", extra=extra, stdin=stdin)
+
+
+async def tree_hash(folder: Path, left_out: Collection[str] = ()) -> str:
     """The tree that the files of a working tree would make, without touching its index."""
     with tempfile.TemporaryDirectory() as scratch:
         extra = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
         await git(folder, "read-tree", "HEAD", extra=extra)
-        await git(folder, "add", "-A", extra=extra)
+        await _add_all(folder, extra, left_out)
         return await text(folder, "write-tree", extra=extra)
 
 
@@ -189,7 +205,7 @@ class Clone:
         await git(self.path, "clone", "-q", "--shared", "--no-checkout", str(self.path), str(folder))
         await git(folder, "checkout", "-q", "--detach", commit)
 
-    async def capture(self, folder: Path, base: str, author: str) -> Captured:
+    async def capture(self, folder: Path, base: str, author: str, left_out: Collection[str] = ()) -> Captured:
         """The files of a working tree as one commit on its base; only files are taken, nothing of its repository."""
         with tempfile.TemporaryDirectory() as scratch:
             extra = {
@@ -199,7 +215,7 @@ class Clone:
                 "GIT_AUTHOR_NAME": author,
             }
             await git(folder, "read-tree", base, extra=extra)
-            await git(folder, "add", "-A", extra=extra)
+            await _add_all(folder, extra, left_out)
             tree = await text(folder, "write-tree", extra=extra)
             if tree == await self.tree_of(base):
                 return Captured(base, base, tree, ())

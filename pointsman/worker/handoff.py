@@ -14,6 +14,7 @@ from pointsman.worker.plain import to_plain
 
 PROMPT, USAGE = "prompt.md", "usage.json"
 CLAIMS, EVIDENCE, CHANGED_FILES = "claims.json", "evidence.json", "changed_files.json"
+BY_PRODUCTS = "by_products.json"
 DECISION, ROUTE, PLAN, ANSWERS, DESIGN = (
     "decision.json", "route.json", "plan.json", "answers.json", "detail_design.md",
 )  # fmt: skip

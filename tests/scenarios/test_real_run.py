@@ -144,3 +144,14 @@ async def test_a_run_that_only_a_person_can_accept_waits_with_exit_4(world: Worl
     run_id = next(word for word in output.split() if word.startswith("run_"))
     code, output = finished("answer", run_id, "accept", **world.environment)
     assert code == 0, output
+
+
+async def test_a_repository_that_ignores_nothing_can_be_worked_on(world: World) -> None:
+    command = shlex.join((sys.executable, "-I", str(PATIENT), str(world.gate)))
+    world.gate.touch()
+    await git(world.repository, "rm", "-q", ".gitignore")
+    await git(world.repository, "commit", "-q", "-m", "nothing is ignored")
+    arguments = ("run", "add a greeting to the hello module", "--action", "--repo", str(world.repository))
+    code, output = finished(*arguments, "--command", command, **world.environment)
+    assert code == 0, output
+    assert "work  T1 changed hello/__init__.py; claims CL1" in output

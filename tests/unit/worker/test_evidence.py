@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
-from pointsman.worker.collection import read_list
+from pointsman.worker.collection import by_products, read_list
 from pointsman.worker.evidence import capture
-from pointsman.worker.git import tree_hash
-from tests.unit.worker.repositories import repository
+from pointsman.worker.git import text, tree_hash
+from tests.unit.worker.repositories import clone_of, repository
 
 
 @pytest.fixture
@@ -41,3 +41,28 @@ async def test_entries_are_numbered_and_one_of_the_same_id_is_replaced(tmp_path:
 
 async def test_a_command_that_cannot_start_is_evidence_of_failure(tmp_path: Path, folder: Path) -> None:
     assert (await capture(["no-such-command"], tmp_path)).exit_code == 127
+
+
+async def test_what_a_command_makes_on_its_way_is_no_part_of_the_work(tmp_path: Path, folder: Path) -> None:
+    await repository(tmp_path / "r", {"a/m.py": "x = 1\n"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    base, tree = await text(tmp_path / "r", "rev-parse", "HEAD"), tmp_path / "tree"
+    await clone.check_out(base, tree)
+    (tree / "mine").write_text("new\n")
+    make = "import sys; sys.dont_write_bytecode = False; import a.m; open('report ü', 'w'); open('kept', 'w')"
+    taken = await capture(["python3", "-c", make], tree)
+    (folder / "changed_files.json").write_text('[{"path": "mine", "change": "ADDED"}]')
+    captured = await clone.capture(tree, base, "box", by_products(folder))
+    assert [file.path for file in captured.changed_files] == ["mine"]
+    assert taken.tree_hash == captured.tree
+    (folder / "changed_files.json").write_text(
+        '[{"path": "mine", "change": "ADDED"}, {"path": "kept", "change": "ADDED"}]'
+    )
+    captured = await clone.capture(tree, base, "box", by_products(folder))
+    assert [file.path for file in captured.changed_files] == ["kept", "mine"]
+
+
+async def test_python_leaves_no_compiled_files_behind(tmp_path: Path, folder: Path) -> None:
+    await repository(tmp_path / "r", {"a/m.py": "x = 1\n"})
+    await capture(["python3", "-c", "import a.m"], tmp_path / "r")
+    assert not (tmp_path / "r" / "a" / "__pycache__").exists()
