@@ -11,6 +11,7 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_UNREACHABLE = 3
 EXIT_WAITS_FOR_PERSON = 4
+EXIT_INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,16 @@ import typer
 
 from pointsman.cli import EXIT_FAILED
 from pointsman.cli.plane import control_plane
-from pointsman.cli.workers import COMMAND_ROLES, ROLES, Hire, fail_usage, profile_for, worker_for, workshop_for
+from pointsman.cli.workers import (
+    COMMAND_ROLES,
+    ROLES,
+    Hire,
+    fail_usage,
+    profile_for,
+    require_program,
+    worker_for,
+    workshop_for,
+)
 from pointsman.client import Client, Terms
 from pointsman.worker import Limits, Worker
 
@@ -71,6 +80,7 @@ def agent(  # noqa: PLR0913 - one parameter per option
             fail_usage(f"there is no role '{one}'; known are {', '.join(ROLES)}")
         if one in COMMAND_ROLES and profile is None:
             fail_usage(f"the role '{one}' needs --agent or --command")
+    require_program(profile)
     hire = Hire(roles, profile, Limits(seconds=time_limit, output_bytes=output_limit), name, capacity)
     asyncio.run(_work(repo or [Path()], hire, server, Greeting(project, as_json)))
 

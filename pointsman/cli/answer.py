@@ -4,11 +4,13 @@ from typing import Annotated
 
 import typer
 
+from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST
 from pointsman.api.orchestrator.v1.run_pb2 import AnswerKind
 from pointsman.cli import EXIT_FAILED
-from pointsman.cli.asking import AsJson, InProject, RunId, ServerAt, ask, print_json
-from pointsman.cli.following import question_lines
-from pointsman.cli.run import parse_budget
+from pointsman.cli.asking import AsJson, InProject, RunId, ServerAt, ask_plane, print_json
+from pointsman.cli.following import TERMINAL, program, question_lines
+from pointsman.cli.plane import Plane
+from pointsman.cli.terms import parse_budget
 from pointsman.cli.views import status
 from pointsman.cli.workers import fail_usage
 from pointsman.client import Client, Reply
@@ -36,7 +38,7 @@ def answer(  # noqa: PLR0913 - one parameter per option
     if reply and name not in AnswerKind.keys():  # noqa: SIM118 - an enum wrapper, not a dict
         fail_usage(f"there is no answer '{reply}'; `pointsman answer {run_id}` shows those that the question takes")
 
-    async def question(client: Client) -> int:
+    async def question(client: Client, plane: Plane) -> int:
         run = await client.runs.get(run_id)
         if not run.HasField("question"):
             print(f"{run_id} asks nothing")
@@ -50,6 +52,15 @@ def answer(  # noqa: PLR0913 - one parameter per option
             print_json(run)
         else:
             print(status(run))
+            if run.state not in TERMINAL and not await _attended(client, plane):
+                print(f"nobody works on it now; go on: {program()} watch {run_id} --repo . --agent claude")
         return 0
 
-    ask(server, project, question)
+    ask_plane(server, project, question)
+
+
+async def _attended(client: Client, plane: Plane) -> bool:
+    """Whether agents are there; a control plane that ends with this command has none."""
+    if plane.embedded:
+        return False
+    return any([one.state != AGENT_STATE_LOST async for one in client.agents.all()])

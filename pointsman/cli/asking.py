@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from pointsman.cli import EXIT_FAILED
 from pointsman.cli.messages import as_dict
-from pointsman.cli.plane import control_plane
+from pointsman.cli.plane import Plane, control_plane
 from pointsman.client import CallFailed, Client, Terms
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
@@ -22,10 +22,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
 
 def ask(server: str, project: str, question: Callable[[Client], Awaitable[int]]) -> None:
     """Ask the control plane something and end with the exit code that comes back."""
+    ask_plane(server, project, lambda client, _: question(client))
+
+
+def ask_plane(server: str, project: str, question: Callable[[Client, Plane], Awaitable[int]]) -> None:
+    """The same for a question that depends on the control plane that is asked."""
 
     async def work() -> int:
         async with control_plane(server) as plane:
-            return await question(Client(plane.channels["orchestrator"], Terms(project=project)))
+            return await question(Client(plane.channels["orchestrator"], Terms(project=project)), plane)
 
     try:
         sys.exit(asyncio.run(work()))

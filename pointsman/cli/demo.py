@@ -4,6 +4,7 @@ import asyncio
 import shlex
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,8 @@ from pointsman.cli import demo_agent
 from pointsman.cli.deliver import put_on_branch
 from pointsman.cli.following import exit_code, follow
 from pointsman.cli.plane import control_plane
-from pointsman.cli.run import Wish, order_on, report
+from pointsman.cli.pursuit import report
+from pointsman.cli.repository import order_on
 from pointsman.cli.views import view_for
 from pointsman.cli.workers import Hire, profile_for, worker_for, working, workshop_for
 from pointsman.client import Client, Order
@@ -51,7 +53,8 @@ async def _demo(task: str, as_json: bool) -> int:
     print(f"An example repository with a failing test: {folder}", file=out, flush=True)
     command = shlex.join((sys.executable, "-I", demo_agent.__file__))
     hire = Hire(("verifier", "surveyor", "coder"), profile_for("", command), name="demo")
-    order = await order_on(Wish(Order(task, as_action=True), folder, hire, as_json), include_changes=False)
+    say = partial(print, file=out, flush=True)
+    order = await order_on(Order(task, as_action=True), folder, say, include_changes=False)
     async with control_plane() as plane:
         client = Client(plane.channels["orchestrator"])
         answer = await client.runs.submit(order)

@@ -14,6 +14,14 @@ from pointsman.api.orchestrator.v1.assignment_pb2 import (
     Assignment,
 )
 from pointsman.api.orchestrator.v1.run_pb2 import (
+    ANSWER_KIND_CLARIFIED,
+    ANSWER_KIND_MODIFY,
+    ANSWER_KIND_RAISE,
+    ANSWER_KIND_RESTART_STAGE,
+    ANSWER_KIND_RETRY,
+    ANSWER_KIND_SKIP,
+    ANSWER_KIND_SKIP_STAGE,
+    ANSWER_KIND_WAIVE,
     RUN_STATE_CANCELLED,
     RUN_STATE_COMPLETE,
     RUN_STATE_FAILED,
@@ -22,10 +30,22 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     WaitKind,
 )
 from pointsman.cli import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
+from pointsman.cli.terms import BUDGET_FIELDS
+from pointsman.cli.unattended import Unattended
 from pointsman.cli.views import View, state_name
 from pointsman.client import Client
 
 TICK_SECONDS = 0.5
+_BESIDES = {
+    ANSWER_KIND_CLARIFIED: ' --text "…"',
+    ANSWER_KIND_MODIFY: ' --text "…"',
+    ANSWER_KIND_WAIVE: ' --text "…"',
+    ANSWER_KIND_RETRY: " --task TASK",
+    ANSWER_KIND_SKIP: " --task TASK",
+    ANSWER_KIND_RESTART_STAGE: " --stage STAGE",
+    ANSWER_KIND_SKIP_STAGE: " --stage STAGE",
+}
+"""What has to be said with an answer, besides."""
 LIVE = (ASSIGNMENT_STATE_OPEN, ASSIGNMENT_STATE_LEASED)
 TERMINAL = frozenset({RUN_STATE_COMPLETE, RUN_STATE_CANCELLED, RUN_STATE_FAILED})
 
@@ -55,31 +75,19 @@ async def _watch(client: Client, run_id: str, view: View, after_seq: int) -> Non
 
 
 async def _until_asked(client: Client, run_id: str, view: View) -> None:
-    hinted = False
+    unattended = Unattended(client, run_id)
     while True:
         run = await client.runs.get(run_id)
         view.run(run, await _live(client, run_id) if view.shows_work else ())
         if run.HasField("question"):
             return
-        if run.waiting_for.kind == WaitKind.WAIT_KIND_AGENT and run.waiting_for.who == "code" and not hinted:
-            hinted = True
-            await _hint(client)
+        if run.waiting_for.kind == WaitKind.WAIT_KIND_AGENT:
+            await unattended.look()
         await asyncio.sleep(TICK_SECONDS)
 
 
 async def _live(client: Client, run_id: str) -> list[Assignment]:
     return [item async for item in client.agents.assignments(run_id, LIVE)]
-
-
-async def _hint(client: Client) -> None:
-    """Say how to start a coder when there is none."""
-    from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST
-    from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_CODE
-
-    async for agent in client.agents.all():
-        if CAPABILITY_CODE in agent.capabilities and agent.state != AGENT_STATE_LOST:
-            return
-    print("no coder is there; start one: pointsman agent --role coder --agent claude --repo .", file=sys.stderr)
 
 
 def exit_code(run: Run) -> int:
@@ -97,7 +105,19 @@ def question_lines(run: Run) -> Iterator[str]:
         yield f"  {subject}"
     for kind in question.takes:
         name = AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower()
-        yield f"  {program()} answer {run.id} {name}"
+        given = f" --budget {raised_budget(run)}" if kind == ANSWER_KIND_RAISE else _BESIDES.get(kind, "")
+        yield f"  {program()} answer {run.id} {name}{given}"
+    yield f"  {program()} cancel {run.id}"
+
+
+def raised_budget(run: Run) -> str:
+    """Twice of what ran out, as `--budget` takes it."""
+    short = run.question.subjects[0] if run.question.subjects else ""
+    if short == "wall_clock":
+        return f"minutes={max(1, 2 * run.budget.wall_clock.seconds // 60)}"
+    name = "cost_micros" if short == "cost" else short
+    name = name if name in BUDGET_FIELDS else "assignments"
+    return f"{name}={max(1, 2 * getattr(run.budget, name))}"
 
 
 def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:

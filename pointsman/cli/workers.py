@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import os
 import shlex
+import shutil
 import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +18,7 @@ from pointsman.client import Client
 from pointsman.profiles import Profile, PromptBy, profiles
 from pointsman.services.chassis.config import StoreSettings, load
 from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workshop
-from pointsman.worker.git import GitFailed, repository_id
+from pointsman.worker.git import GitFailed, repository_id, text
 
 COMMAND_ROLES = ("planner", "critic", "researcher", "designer", "coder", "reviewer")
 ROLES = (*COMMAND_ROLES, "verifier", "surveyor")
@@ -35,8 +37,10 @@ class Hire:
 
 def profile_for(agent: str, command: str, environment: Sequence[str] = ()) -> Profile | None:
     """The profile of a named agent, or of a command line of one's own."""
+    if agent and command:
+        fail_usage("--agent and --command both name the agent; give one of them")
     if command:
-        return Profile("command", tuple(shlex.split(command)), PromptBy.FILE, environment=tuple(environment))
+        return Profile("command", words_of(command, "--command"), PromptBy.FILE, environment=tuple(environment))
     if not agent:
         return None
     if agent not in profiles():
@@ -45,20 +49,51 @@ def profile_for(agent: str, command: str, environment: Sequence[str] = ()) -> Pr
     return replace(known, environment=(*known.environment, *environment))
 
 
+def words_of(command: str, option: str) -> tuple[str, ...]:
+    """A command line as its argument list; whoever wants a shell names it: `sh -c '…'`."""
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        fail_usage(f"{option} cannot be read: {error}: {command}")
+    if not words:
+        fail_usage(f"{option} needs a command")
+    return words
+
+
+def require_program(profile: Profile | None) -> None:
+    """End the command when the agent's program is not there; what is looked up in the working tree is not known yet."""
+    program = profile.command[0] if profile else ""
+    if not program or "{" in program or (os.sep in program and not Path(program).is_absolute()):
+        return
+    if shutil.which(program) is None:
+        fail_usage(f"the agent's program '{program}' is not there, or not on the PATH; install it, or name another")
+
+
 def fail_usage(message: str) -> NoReturn:
     """End the command because it was called wrongly."""
     print(f"pointsman: {message}", file=sys.stderr)
     sys.exit(EXIT_USAGE)
 
 
+async def repository_at(folder: Path) -> Path:
+    """The top of the git repository that a folder is in; whoever names one without a commit is told what is missing."""
+    try:
+        top = Path(await text(folder, "rev-parse", "--show-toplevel"))
+    except (FileNotFoundError, NotADirectoryError):
+        fail_usage(f"there is no folder {folder}")
+    except GitFailed as error:
+        fail_usage(f"{folder} is in no git repository with a working tree ({error}); `git init` makes one")
+    try:
+        await text(top, "rev-parse", "--verify", "-q", "HEAD^{commit}")
+    except GitFailed:
+        fail_usage(f"the git repository {top} has no commit yet; the work starts from one: git add -A && git commit")
+    return top
+
+
 async def workshop_for(folders: Sequence[Path]) -> Workshop:
     """A workshop in the data directory for the repositories in these folders."""
-    repositories = {}
-    for folder in folders:
-        try:
-            repositories[await repository_id(folder)] = folder.resolve()
-        except (GitFailed, FileNotFoundError, NotADirectoryError) as error:
-            fail_usage(f"{folder} is no git repository with a commit: {error}")
+    tops = [await repository_at(folder) for folder in folders]
+    repositories = {await repository_id(top): top for top in tops}
     return Workshop(load(StoreSettings).directory.resolve() / "worker", repositories)
 
 

@@ -274,7 +274,7 @@ class AgentServicer:
     async def _fail(self, agent_id: str, item: agent.Failure, caller: Caller) -> agent.CompletionOutcome:
         assignment_id = item.lease.assignment_id
         if item.returned:
-            key, holder = (assignment_id, item.lease.epoch), Holder(caller.project, caller.principal, agent_id)
+            key, holder = (assignment_id, item.lease.epoch), _holder(agent_id, caller)
             held = await self._store.store.perform(lambda c: self._store.exchange.give_back(c, holder, key))
             return leases.returned(assignment_id, held=held)
         command = commands.FailAssignment(

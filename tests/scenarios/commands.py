@@ -18,10 +18,10 @@ START_SECONDS = 60.0
 class Running:
     """A `pointsman` command in a process group of its own."""
 
-    def __init__(self, arguments: tuple[str, ...], environment: dict[str, str]) -> None:
+    def __init__(self, arguments: tuple[str, ...], environment: dict[str, str], folder: Path = ROOT) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pointsman.cli", *arguments],
-            cwd=ROOT,
+            cwd=folder,
             env={**os.environ, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -65,6 +65,11 @@ class Running:
         return code
 
     @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
     def ended(self) -> bool:
         """Whether it has ended."""
         return self._process.poll() is not None
@@ -86,6 +91,12 @@ def finished(*arguments: str, **environment: str) -> tuple[int, str]:
     with running(*arguments, **environment) as process:
         code = process.wait(120)
         return code, "".join(process.lines)
+
+
+def finished_in(folder: Path, *arguments: str, **environment: str) -> tuple[int, str]:
+    """The same for a command that is called in a folder."""
+    process = Running(arguments, environment, folder)
+    return process.wait(120), "".join(process.lines)
 
 
 def processes_with(marker: str) -> list[int]:

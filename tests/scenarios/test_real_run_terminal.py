@@ -14,7 +14,7 @@ import pytest
 from pointsman.cli.demo import example_repository
 from pointsman.worker.git import git
 from tests.helpers.eventually import eventually_now
-from tests.scenarios.commands import ROOT
+from tests.scenarios.commands import ROOT, finished
 
 PATIENT = Path(__file__).parent / "agents" / "patient.py"
 pytestmark = pytest.mark.timeout(150)
@@ -82,6 +82,12 @@ def terminal(*arguments: str, data: Path) -> Iterator[Terminal]:
         shown.close()
 
 
+def greeting_on(folder: Path, gate: Path) -> tuple[str, ...]:
+    """A task for a coder that waits at a gate."""
+    command = shlex.join((sys.executable, "-I", str(PATIENT), str(gate)))
+    return ("run", "add a greeting to the hello module", "--action", "--repo", str(folder), "--command", command)
+
+
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 async def test_ctrl_c_asks_and_cancels_the_run(tmp_path: Path) -> None:
     folder = await example_repository(tmp_path)
@@ -113,3 +119,58 @@ async def test_a_question_is_asked_at_the_terminal_and_the_run_goes_on(tmp_path:
         code = shown.wait()
     assert code == 0, shown.text
     assert "COMPLETE" in shown.text
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+async def test_ctrl_c_and_d_leave_the_run_to_a_process_in_the_background(tmp_path: Path) -> None:
+    folder, data = await example_repository(tmp_path), tmp_path / "data"
+    with terminal(*greeting_on(folder, tmp_path / "gate"), data=data) as shown:
+        shown.wait_for("CODER_EXEC")
+        shown.type("\x03")
+        shown.wait_for("[d]etach")
+        shown.type("d\n")
+        code = shown.wait()
+    assert code == 0, shown.text
+    assert "goes on with it" in shown.text
+    (tmp_path / "gate").touch()
+    run_id = next(word for word in shown.text.split() if word.startswith("run_"))
+    code, output = finished("watch", run_id, POINTSMAN_DATA=str(data))
+    assert code == 0, output
+    assert "failed (attempt" not in output
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+async def test_a_budget_is_asked_for_where_it_is_raised(tmp_path: Path) -> None:
+    folder = await example_repository(tmp_path)
+    (tmp_path / "gate").touch()
+    arguments = greeting_on(folder, tmp_path / "gate")
+    with terminal(*arguments, "--budget", "assignments=1", data=tmp_path / "data") as shown:
+        shown.wait_for("raise? (or cancel, detach)")
+        shown.type("raise\n")
+        shown.wait_for("the new budget (for example assignments=2)")
+        shown.type("lots\n")
+        shown.wait_for("each with a number; not 'lots'")
+        shown.type("raise\n")
+        shown.type("assignments=50\n")
+        code = shown.wait()
+    assert code == 0, shown.text
+
+
+@pytest.mark.parametrize(
+    ("keys", "ending", "words"),
+    [("cancel\n", 1, "CANCELLED"), ("\x04", 4, "answer run_"), ("\x03\x03", 130, "Go on: ")],
+    ids=["cancel", "ctrl-d", "ctrl-c twice"],
+)
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+async def test_a_question_can_be_left(keys: str, ending: int, words: str, tmp_path: Path) -> None:
+    folder = await example_repository(tmp_path)
+    arguments = greeting_on(folder, tmp_path / "gate")
+    with terminal(*arguments, "--budget", "assignments=1", data=tmp_path / "data") as shown:
+        shown.wait_for("raise? (or cancel, detach)")
+        for key in keys if keys.startswith("\x03") else (keys,):
+            shown.type(key)
+            if key == "\x03":
+                shown.wait_for("[d]etach")
+        code = shown.wait()
+    assert code == ending, shown.text
+    assert words in shown.text

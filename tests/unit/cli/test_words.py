@@ -12,6 +12,8 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.machine_pb2 import GetMachineResponse, MachineTransition
 from pointsman.api.orchestrator.v1.run_pb2 import (
     ANSWER_KIND_ACCEPT,
+    ANSWER_KIND_CLARIFIED,
+    ANSWER_KIND_RAISE,
     ANSWER_KIND_REJECT,
     RUN_STATE_BOOT,
     RUN_STATE_CANCELLED,
@@ -23,11 +25,13 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
 )
 from pointsman.cli.audit import findings
 from pointsman.cli.following import exit_code, program, question_lines
-from pointsman.cli.run import _arguments, parse_budget
+from pointsman.cli.repository import chosen_repository
 from pointsman.cli.telling import told
+from pointsman.cli.terms import parse_budget
 from pointsman.cli.views import working_lines
-from pointsman.cli.workers import profile_for
+from pointsman.cli.workers import profile_for, words_of
 from pointsman.services.chassis.codec import DIGESTED, chain
+from tests.unit.worker.repositories import repository
 
 MACHINE = GetMachineResponse(
     version=1,
@@ -107,13 +111,13 @@ def test_the_live_view_says_who_works_on_which_stage_and_what_meets_at_a_barrier
 
 
 def test_a_proof_is_an_argument_list_without_a_shell() -> None:
-    assert _arguments("pytest -q 'a b'") == ("pytest", "-q", "a b")
+    assert words_of("pytest -q 'a b'", "--verify") == ("pytest", "-q", "a b")
 
 
 @pytest.mark.parametrize("command", ["", "it's"])
 def test_a_proof_that_is_no_command_line_is_refused(command: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        _arguments(command)
+        words_of(command, "--verify")
     assert ended.value.code == 2
 
 
@@ -159,3 +163,24 @@ def test_the_program_is_called_as_it_can_be_called_from_here(tmp_path: Path, mon
     assert program() == ".venv/bin/pointsman"
     monkeypatch.setenv("PATH", str(place))
     assert program() == "pointsman"
+
+
+async def test_a_folder_of_a_repository_stands_for_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "user"
+    await repository(folder, {"a/b": "x\n"})
+    assert await chosen_repository(folder / "a") == folder
+    monkeypatch.chdir(folder / "a")
+    assert await chosen_repository(None) == folder
+    monkeypatch.chdir(tmp_path)
+    assert await chosen_repository(None) is None
+
+
+def test_an_answer_that_needs_words_or_a_budget_is_shown_with_them() -> None:
+    unclear = Run(id="r1", question=Question(takes=[ANSWER_KIND_CLARIFIED]))
+    assert f'  {program()} answer r1 clarified --text "…"' in question_lines(unclear)
+    over = Run(id="r1", question=Question(takes=[ANSWER_KIND_RAISE], subjects=["wall_clock"]))
+    over.budget.wall_clock.FromSeconds(600)
+    assert f"  {program()} answer r1 raise --budget minutes=20" in question_lines(over)
+    assert f"  {program()} cancel r1" in question_lines(over)
