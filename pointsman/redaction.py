@@ -11,7 +11,7 @@ KINDS: Mapping[str, str] = {
     "password in an address": r"[A-Za-z][A-Za-z0-9+.-]*://[^\s:/@]*:[^\s/@]+@",
     "webhook of Slack": r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]+",
     "authorization header": r"(?i:bearer|basic)\s+[A-Za-z0-9._~+/-]{8,}=*",
-    "signed token": r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*",
+    "signed token": r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?",
     "key id of AWS": r"(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}",
     "token of GitHub": r"gh[pousr]_[A-Za-z0-9]{20,}",
     "fine-grained token of GitHub": r"github_pat_[A-Za-z0-9_]{20,}",

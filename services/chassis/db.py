@@ -104,7 +104,10 @@ class Database:
                 raise unusable(self.file.parent, error) from None
         pool: dict[str, Any] = {"poolclass": NullPool} if writes else {"poolclass": QueuePool, "pool_size": READERS}
         engine = create_engine(
-            self.url, connect_args={"check_same_thread": False, "timeout": 10, "cached_statements": 512}, **pool
+            self.url,
+            hide_parameters=True,
+            connect_args={"check_same_thread": False, "timeout": 10, "cached_statements": 512},
+            **pool,
         )
 
         @event.listens_for(engine, "connect")
@@ -128,6 +131,7 @@ class Database:
             pool_size=size,
             max_overflow=0,
             pool_pre_ping=True,
+            hide_parameters=True,
             **terms,
             connect_args={"options": options, "application_name": f"pointsman-{self.schema}", "connect_timeout": 5},
         )

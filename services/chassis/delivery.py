@@ -103,7 +103,7 @@ class EffectRunner:
                 if chain and not await self._keep(chain[0]):
                     break
         except Exception as error:  # noqa: BLE001 - a chain that stays behind would block its entity for ever
-            log.error("delivery_unsettled", entity=entity_id, error=repr(error)[:300])
+            log.error("delivery_unsettled", entity=entity_id, error=repr(error))
         finally:
             del self._chains[entity_id]
         await self._release(list(chain)[1:])
@@ -136,7 +136,7 @@ class EffectRunner:
         except TimeoutError:
             return await self._settle_refusal(effect, Refusal(Reason.DEADLINE_EXCEEDED, "timed out"))
         except Exception as error:  # noqa: BLE001 - a bug in a handler must not end the chain silently
-            log.error("delivery_failed", effect=effect.effect_id, kind=effect.kind, error=repr(error)[:300])
+            log.error("delivery_failed", effect=effect.effect_id, kind=effect.kind, error=repr(error))
             if effect.attempts >= self._policy.max_faults:
                 await self._handlers.give_up(effect, _fault(error))
                 self._count(effect, "refused")
@@ -219,7 +219,7 @@ class TimerRunner:
             log.info("timer_refused", timer=timer.timer_id, reason=refusal.reason)
             await self._store.perform(lambda connection: self._sql.forget(connection, timer))
         except Exception as error:  # noqa: BLE001 - fired again when its lease is over
-            log.error("timer_failed", timer=timer.timer_id, error=repr(error)[:300])
+            log.error("timer_failed", timer=timer.timer_id, error=repr(error))
 
     async def _seconds_to_next(self) -> float:
         due_at_us = await self._store.database.read(self._sql.next_due)

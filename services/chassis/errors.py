@@ -66,7 +66,7 @@ def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
     info, bad, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
     told = {kind.DESCRIPTOR.name for detail in status.details for kind in (info, bad, retry) if detail.Unpack(kind)}
     reason = Reason(info.reason) if info.reason in Reason.__members__ else _reason_of_code(error.code())
-    said = (error.details() or "")[:MAX_STATUS_TEXT]
+    said = redact(error.details() or "")[:MAX_STATUS_TEXT]
     if not info.reason and reason is Reason.UNAVAILABLE:
         log.warning("peer_out_of_reach", code=error.code().name, details=said)
         said = "a service that this one needs is out of reach; try again"

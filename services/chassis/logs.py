@@ -9,8 +9,11 @@ import structlog
 from pointsman.redaction import redact
 from pointsman.services.chassis.telemetry import current_request, place_now
 
-OTHERS = ("opentelemetry", "pointsman.otlp")
-"""Libraries that log by themselves what an operator has to see."""
+OTHERS = ("asyncio", "grpc", "opentelemetry", "pointsman.otlp", "psycopg", "sqlalchemy", "urllib3")
+"""Libraries that log by themselves what an operator has to see, and whose lines would pass unmasked by themselves."""
+MAX_TEXT = 500
+MAX_STORY = 20_000
+"""Letters of a value in a line, and of the story of an exception."""
 
 
 def configure_logs(*, as_json: bool, level: str = "INFO") -> None:
@@ -62,17 +65,18 @@ def run_of(subject: Any) -> str:
 
 def hide_secrets(_logger: object, _method: str, entry: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Mask whatever has the shape of a secret, wherever in the line it stands."""
-    return {name: _hidden(value) for name, value in entry.items()}
+    return {
+        redact(name): _hidden(value, MAX_STORY if name == "exception" else MAX_TEXT) for name, value in entry.items()
+    }
 
 
-def _hidden(value: Any) -> Any:
-    if isinstance(value, str):
-        return redact(value)
+def _hidden(value: Any, limit: int) -> Any:
+    """Masked, then cut: a secret of which a part was cut off does not look like one any more."""
     if isinstance(value, dict):
-        return {name: _hidden(item) for name, item in value.items()}
+        return {redact(str(name)): _hidden(item, limit) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_hidden(item) for item in value]
-    return value if isinstance(value, bool | int | float | None) else redact(str(value))
+        return [_hidden(item, limit) for item in value]
+    return value if isinstance(value, bool | int | float | None) else redact(str(value))[:limit]
 
 
 class _Forward(logging.Handler):
@@ -81,4 +85,5 @@ class _Forward(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """One line."""
         log = structlog.get_logger()
-        log.log(record.levelno, "library", library=record.name, message=record.getMessage()[:500])
+        told = {"library": record.name, "message": record.getMessage(), "exc_info": record.exc_info}
+        log.log(record.levelno, "library", **told)

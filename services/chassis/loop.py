@@ -47,8 +47,16 @@ async def _supervise(name: str, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except Exception as error:  # noqa: BLE001 - a loop outlives whatever its work throws
-            log.error("loop_failed", loop=name, error=type(error).__name__, detail=str(error)[:200])
+            log.error("loop_failed", loop=name, error=type(error).__name__, detail=str(error))
+            if _is_stopped():
+                return
         if asyncio.get_running_loop().time() - started > MAX_BACKOFF_SECONDS:
             backoff_seconds = 0.1
         await asyncio.sleep(jitter(backoff_seconds))
         backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
+
+
+def _is_stopped() -> bool:
+    """Whether this task was cancelled, also where what it did on its way out has failed and taken the place of that."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

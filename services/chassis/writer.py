@@ -219,7 +219,7 @@ def _tell(group: Sequence[_Ticket]) -> None:
     try:
         group[0].handler.committed([ticket.item for ticket in group], [ticket.outcome for ticket in group])
     except Exception as error:  # noqa: BLE001 - see above
-        log.error("news_failed", handler=type(group[0].handler).__name__, error=repr(error)[:300])
+        log.error("news_failed", handler=type(group[0].handler).__name__, error=repr(error))
 
 
 def _settle(tickets: Sequence[_Ticket], callbacks: Sequence[Callable[[], None]]) -> None:

@@ -1,8 +1,11 @@
 """Secrets that come in through any text field of any RPC never leave in a log line, a span, a metric or an error."""
 
+import asyncio
+import json
 import re
-from collections.abc import AsyncIterator, Iterator
-from itertools import cycle
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,9 @@ from tests.helpers.eventually import eventually
 from tests.scenarios.planes import WISH, Plane, plane
 
 CALL_SECONDS = 5.0
+CALLERS = 16
+GROUPS = 4
+NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 def test_every_kind_is_masked_wherever_it_stands() -> None:
@@ -52,13 +58,16 @@ async def test_no_secret_leaves_by_another_door(
         async with collector() as kept:
             monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
             async with plane(tmp_path) as here:
-                count = sum([await _call(here, *made, errors) for made in poisoned()])
+                count = await _call_all(here, poisoned(in_small_groups()), errors)
                 run = await _poisoned_run(here)
                 await _poisoned_names(here)
                 await eventually(lambda: _arrived(kept, run), 60)
+                _break_stores(tmp_path)
+                await _call_all(here, poisoned(all_together()), errors)
     finally:
         structlog.reset_defaults()
     shown = capfd.readouterr()
+    lines = [json.loads(line) for line in shown.err.splitlines()]
     places = {
         "errors": errors,
         "logs": (shown.out, shown.err),
@@ -66,23 +75,64 @@ async def test_no_secret_leaves_by_another_door(
         "metrics": (generate_latest().decode(),),
     }
     assert all_seen(places) == []
-    assert count > 300
-    assert len(errors) > 100
+    assert count > 15 * 300
+    assert len(errors) > 4000
     assert len(kept.spans) > 100
+    assert len([line for line in lines if line["event"] == "bug"]) > 200
+    assert {line["event"] for line in lines} >= {"bug", "loop_failed"}
+    assert any(MASK in str(line) for line in lines)
+    assert "[parameters:" not in shown.err, "what a statement was given is content"
 
 
-def poisoned() -> Iterator[tuple[MethodDescriptor, Message]]:
-    """For every text field of every RPC's request: a request that has a secret there, the kinds in turn."""
-    texts = cycle([text for text, _ in canaries().values()])
+async def _call_all(here: Plane, waiting: Iterator[tuple[MethodDescriptor, Message]], errors: list[str]) -> int:
+    """Make every call, some at a time; how many there were."""
+
+    async def work() -> int:
+        return sum([await _call(here, *made, errors) for made in waiting])
+
+    return sum(await asyncio.gather(*(work() for _ in range(CALLERS))))
+
+
+def _break_stores(data: Path) -> None:
+    """Take the tables away below the running services: whatever they are asked for now is a fault that is logged."""
+    for path in data.glob("*.db"):
+        with closing(sqlite3.connect(path, timeout=30)) as store:
+            for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                if not name.startswith("sqlite_"):
+                    store.execute(f'ALTER TABLE "{name}" RENAME TO "lost_{name}"')
+            store.commit()
+
+
+def in_small_groups() -> list[str]:
+    """Texts that hold every kind: those that could be a name alone, since only so they get past a field of names."""
+    alone = [text for text, _ in canaries().values() if NAME.fullmatch(text)]
+    others = [text for text, _ in canaries().values() if not NAME.fullmatch(text)]
+    return alone + [" ".join(others[start::GROUPS]) for start in range(GROUPS)]
+
+
+def all_together() -> list[str]:
+    """Texts with every kind in each, behind more and more: what is cut to a length is cut elsewhere in each."""
+    everything = " ".join(text for text, _ in canaries().values())
+    names = [text for text, _ in canaries().values() if NAME.fullmatch(text) and len(text) < 40]
+    return [f"{'-' * length} {everything}" for length in (0, 77, 154)] + names
+
+
+def poisoned(texts: Sequence[str]) -> Iterator[tuple[MethodDescriptor, Message]]:
+    """For every text field of every RPC's request, and for every text: a request that has it there."""
     for file in files():
         for service in file.services_by_name.values():
             for method in service.methods:
                 for path in _text_fields(method.input_type):
-                    request = sample(method.input_type)
-                    _set(request, path, next(texts))
-                    if "wait" in method.input_type.fields_by_name:
-                        request.ClearField("wait")
-                    yield method, request
+                    for text in texts:
+                        yield method, _poisoned(method, path, text)
+
+
+def _poisoned(method: MethodDescriptor, path: tuple[str, ...], text: str) -> Message:
+    request = sample(method.input_type)
+    _set(request, path, text)
+    if "wait" in method.input_type.fields_by_name:
+        request.ClearField("wait")
+    return request
 
 
 def _text_fields(message: Any, depth: int = 0) -> Iterator[tuple[str, ...]]:
@@ -152,7 +202,7 @@ async def _poisoned_run(here: Plane) -> str:
 async def _poisoned_names(here: Plane) -> None:
     """Workflows that are called by secrets, as far as a name may look like one."""
     for number, (text, _) in enumerate(canaries().values()):
-        if re.fullmatch(r"[A-Za-z0-9_-]{1,128}", text):
+        if NAME.fullmatch(text):
             await here.workflow.UpsertPlan(
                 plans.UpsertPlanRequest(request_id=f"named-{number}", workflow_id=text, title=text, intake_text=text)
             )

@@ -161,7 +161,7 @@ class Exchange:
             await self._store.perform(match)
         except Exception as error:  # noqa: BLE001 - whoever waits is kept, and the next pass tries again
             self._matching = None if self._matching is match else self._matching
-            log.error("matching_failed", error=repr(error)[:300])
+            log.error("matching_failed", error=repr(error))
         else:
             now = asyncio.get_running_loop().time()
             for waiter in match.waiting:

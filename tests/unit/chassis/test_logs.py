@@ -1,5 +1,6 @@
 """Log lines: JSON or for people, with their trace and their run, without secrets."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterator
@@ -9,7 +10,8 @@ import structlog
 
 from pointsman.api.orchestrator.v1 import agent_pb2, orchestrator_pb2
 from pointsman.services.chassis.errors import masked
-from pointsman.services.chassis.logs import configure_logs, run_of
+from pointsman.services.chassis.logs import OTHERS, configure_logs, run_of
+from pointsman.services.chassis.loop import Loops
 from pointsman.services.chassis.outbox import PendingEffect
 from pointsman.services.chassis.telemetry import current_request, current_traceparent
 from tests.helpers.canaries import canaries, seen_in
@@ -24,7 +26,7 @@ def _as_before() -> Iterator[None]:
     current_traceparent.reset(traceparent)
     current_request.reset(request)
     structlog.reset_defaults()
-    for name in ("opentelemetry", "pointsman.otlp"):
+    for name in OTHERS:
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True
 
@@ -69,7 +71,48 @@ def test_secrets_are_masked_in_every_part_of_a_line(capsys: pytest.CaptureFixtur
         structlog.get_logger().info("told", plain=text, listed=[text], named={"inner": text}, other=ValueError(text))
         masked(RuntimeError(f"cannot use {text}"), "e1")
         logging.getLogger("opentelemetry.exporter").error("could not send %s", text)
+        logging.getLogger("asyncio").error("never retrieved", exc_info=ValueError(text))
     shown = capsys.readouterr().err
     assert shown.count("RuntimeError") >= len(canaries())
     assert shown.count('"library"') >= len(canaries())
+    assert shown.count("never retrieved") == len(canaries())
+    assert seen_in(shown) == []
+
+
+def test_a_secret_that_is_cut_by_the_end_of_a_long_text_is_masked_too(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logs(as_json=True)
+    for text, core in canaries().values():
+        for limit in (200, 300, 500):
+            filler = "-" * (limit - text.index(core) - len(core) + 4)
+            structlog.get_logger().error("loop_failed", detail=str(RuntimeError(f"{filler} {text}")))
+            logging.getLogger("opentelemetry.exporter").error("%s %s", filler, text)
+    shown = capsys.readouterr().err
+    assert seen_in(shown) == []
+    assert all(len(json.loads(line).get("detail", "")) <= 500 for line in shown.splitlines())
+
+
+def test_a_secret_is_masked_also_as_the_name_of_a_value(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logs(as_json=True)
+    for text, _ in canaries().values():
+        structlog.get_logger().info("told", named={text: 1})
+    assert seen_in(capsys.readouterr().err) == []
+
+
+async def test_a_loop_that_fails_over_a_long_text_does_not_log_half_a_secret(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure_logs(as_json=True)
+    for text, core in canaries().values():
+        failed = asyncio.Event()
+
+        async def fail(told: str = f"{'-' * (200 - text.index(core) - len(core) + 1)}{text}") -> None:
+            failed.set()  # noqa: B023
+            raise RuntimeError(told)
+
+        loops = Loops()
+        loops.start("poisoned", fail)
+        await failed.wait()
+        await loops.stop()
+    shown = capsys.readouterr().err
+    assert shown.count("loop_failed") == len(canaries())
     assert seen_in(shown) == []

@@ -57,3 +57,21 @@ async def test_stopped_loops_are_gone() -> None:
 
 async def _reached(runs: list[int], count: int) -> bool:
     return len(runs) >= count
+
+
+async def test_a_loop_that_fails_on_its_way_out_does_not_hold_up_the_stop() -> None:
+    """A lease that cannot be given back, since the database is away, must not keep a service from stopping."""
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RuntimeError("the lease cannot be given back")
+
+    loops = Loops()
+    loops.start("leased", work)
+    await begun.wait()
+    async with asyncio.timeout(5):
+        await loops.stop()
