@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.helpers.eventually import eventually
-from tests.helpers.traces import Arrived, differences, transitions_of
+from tests.helpers.traces import Arrived, differences, roots_of, transitions_of
 from tests.scenarios.tracing import Traced, killed_process, killed_services, two_days_of_waiting
 
 START_SECONDS = 180.0
@@ -144,10 +144,16 @@ async def prove(back_end: Phoenix, folder: Path) -> int:
             async with scenario(data, back_end.variables(protocol)) as all_runs:
                 for traced in all_runs:
                     await _proved(back_end, data, traced)
-                    count = len(transitions_of(data, traced.run_id, traced.trace_id))
-                    whole = len(back_end.spans(traced.trace_id))
-                    row = {"scenario": name, "protocol": protocol, "run": traced.run_id, "state": traced.state}
-                    print(json.dumps({**row, "transitions": count, "spans": whole, "roots": 1}), flush=True)
+                    spans = back_end.spans(traced.trace_id)
+                    row: dict[str, str | int] = {
+                        "scenario": name,
+                        "protocol": protocol,
+                        "run": traced.run_id,
+                        "state": traced.state,
+                    }
+                    row |= {"moves_since_kill": traced.moves_since} if name == "four_processes" else {}
+                    row |= {"transitions": len(transitions_of(data, traced.run_id, traced.trace_id))}
+                    print(json.dumps({**row, "spans": len(spans), "roots": len(roots_of(spans))}), flush=True)
                     proved += 1
     return proved
 

@@ -52,6 +52,11 @@ def transitions_of(data: Path, run_id: str, trace_id: str) -> set[str]:
     return wanted
 
 
+def roots_of(spans: Iterable[Arrived]) -> list[Arrived]:
+    """The spans that say that nothing is above them."""
+    return [span for span in spans if not span.parent_id]
+
+
 def differences(spans: Iterable[Arrived], data: Path, run_id: str, trace_id: str) -> list[str]:
     """What is wrong with a trace: lost or invented transitions, spans without a parent, not exactly one root."""
     by_id = {span.span_id: span for span in spans}
@@ -63,4 +68,5 @@ def differences(spans: Iterable[Arrived], data: Path, run_id: str, trace_id: str
     wrong += [
         f"{span.name} has no parent here" for key, span in by_id.items() if key != root and span.parent_id not in by_id
     ]
-    return wrong + ([] if root in by_id else ["no root"])
+    roots = [span.span_id for span in roots_of(by_id.values())]
+    return wrong + ([] if roots == [root] else [f"{len(roots)} roots: {roots}"])

@@ -7,13 +7,17 @@ import pytest
 
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.cli.audit_stores import audit_stores
+from pointsman.client import Order
 from pointsman.services.chassis.telemetry import transition_span_id
+from pointsman.testing.planes import control_plane_in
+from pointsman.worker import Worker
 from tests.helpers.collector import Collector, collector
 from tests.helpers.eventually import eventually
 from tests.helpers.traces import arrived_at, differences
 from tests.scenarios.planes import WISH, plane
 from tests.scenarios.processes import CONTEXTS
-from tests.scenarios.tracing import Traced, killed_process, two_days_of_waiting
+from tests.scenarios.test_real_run_testing import review, write
+from tests.scenarios.tracing import Traced, killed_process, killed_services, two_days_of_waiting
 
 
 async def test_every_transition_of_a_run_is_a_span_of_one_trace_with_one_root(
@@ -46,6 +50,44 @@ async def test_a_run_is_one_whole_trace_also_when_all_services_are_killed_in_its
             await eventually(lambda: whole(kept, tmp_path, traced), 100)  # noqa: B023
     services = {resource["service.name"] for resource in kept.resources}
     assert services >= {f"pointsman-{name}" for name in CONTEXTS}
+
+
+@pytest.mark.timeout(240)
+async def test_a_run_is_one_whole_trace_also_when_a_service_is_killed_in_its_middle(tmp_path: Path) -> None:
+    async with (
+        collector() as kept,
+        killed_services(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=f"http://{kept.endpoint}") as all_runs,
+    ):
+        assert len(all_runs) == len(CONTEXTS)
+        for traced in all_runs:
+            assert traced.state == "COMPLETE"
+            assert traced.moves_since > 0, "it was over before its service was killed"
+            await eventually(lambda: whole(kept, tmp_path, traced), 100)  # noqa: B023
+
+
+async def test_what_an_agent_does_is_a_span_in_its_runs_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = Worker("scripted")
+    worker.coder(write)
+    worker.reviewer(review)
+    async with collector() as kept:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
+        async with control_plane_in(tmp_path) as client:
+            serving = asyncio.create_task(worker.serve(client))
+            run_id = (await client.runs.submit(Order("write the release notes", as_action=True))).run.id
+            _ = [transition async for transition in client.runs.watch(run_id)]
+            run = await client.runs.get(run_id)
+            worker.stop()
+            await serving
+            traced = Traced(run_id, run.traceparent[3:35], "COMPLETE")
+            await eventually(lambda: whole(kept, tmp_path, traced), 50)
+    by_id = {span.span_id: span for span in arrived_at(kept, traced.trace_id)}
+    work = [span for span in by_id.values() if span.name.startswith("invoke_agent")]
+    assert {span.name for span in work} == {"invoke_agent coder", "invoke_agent reviewer"}
+    for span in work:
+        assert by_id[span.parent_id].is_transition
+        assert by_id[span.parent_id].attributes["pointsman.run.id"] == run_id == span.attributes["pointsman.run.id"]
+        assert span.attributes["pointsman.assignment.outcome"] == "done"
 
 
 @pytest.mark.timeout(240)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
@@ -47,6 +47,8 @@ class Traced:
     run_id: str
     trace_id: str
     state: str
+    moves_since: int = 0
+    """How often it has moved since its service was killed."""
 
 
 class ShiftedClock:
@@ -68,17 +70,18 @@ class ShiftedClock:
 async def killed_services(data: Path, **environment: str) -> AsyncIterator[Sequence[Traced]]:
     """A run for each of the four services, which is killed in its middle and started again; they go on to the end."""
     with processes(data, **MOCKS, **QUICKLY, **environment) as group:
-        started, mark = [], token_hex(4)
+        started, mark = {}, token_hex(4)
         for number, context in enumerate(CONTEXTS):
+            request = pb.SubmitRequest(
+                request_id=f"{mark}-{number}", message=f"Fix the failing test in src/a{number}.py"
+            )
             async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
-                request = pb.SubmitRequest(
-                    request_id=f"{mark}-{number}", message=f"Fix the failing test in src/a{number}.py"
-                )
-                started.append(await eventually(partial(_submitted, clients(channel), request), PATIENCE_SECONDS))
+                here = clients(channel)
+                run_id = await eventually(partial(_submitted, here, request), PATIENCE_SECONDS)
+                started[run_id] = await eventually(partial(_moves_on_its_way, here, run_id), PATIENCE_SECONDS)
             await asyncio.to_thread(_kill_and_restart, group, context)
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
-            here = clients(channel)
-            yield [_traced(await here.ended(run_id, PATIENCE_SECONDS)) for run_id in started]
+            yield [await _at_its_end(clients(channel), run_id, before) for run_id, before in started.items()]
 
 
 @asynccontextmanager
@@ -119,7 +122,18 @@ def _with_new_requests(channel: grpc.aio.Channel) -> Plane:
 
 
 async def _is_on_its_way(here: Plane, run_id: str) -> bool:
-    return len(await here.moves(run_id)) > 5
+    return await _moves_on_its_way(here, run_id) > 0
+
+
+async def _moves_on_its_way(here: Plane, run_id: str) -> int:
+    """How often the run has moved, once that is more than at its beginning."""
+    moves = len(await here.moves(run_id))
+    return moves if moves > 5 else 0
+
+
+async def _at_its_end(here: Plane, run_id: str, moves_before: int) -> Traced:
+    traced = _traced(await here.ended(run_id, PATIENCE_SECONDS))
+    return replace(traced, moves_since=len(await here.moves(run_id)) - moves_before)
 
 
 @asynccontextmanager
