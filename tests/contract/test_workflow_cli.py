@@ -208,6 +208,41 @@ def test_a_command_that_is_not_there_or_takes_too_long_does_not_pass() -> None:
     assert check("'unclosed", 5).passed is None
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["echo done|grep missing", "true;false", "true&&false", "a | b", "(false)", "true>x", "echo $(false)", "echo `false`",
+     'test "$HOME" = x', "true&"],
+)  # fmt: skip
+def test_what_only_a_shell_would_do_is_not_run_in_part_and_never_passes(command: str) -> None:
+    assert check(command, 5).passed is None
+
+
+@pytest.mark.parametrize("command", ["grep -c 'a|b;$x' /dev/null", "echo 'a && b'", "echo a\\ b", "echo 100$"])
+def test_what_is_quoted_needs_no_shell(command: str) -> None:
+    assert check(command, 5).passed is not None
+
+
+def test_a_folder_is_loaded_whole_or_not_at_all(shell: Shell, tmp_path: Path) -> None:
+    shell.run("import-tasks plan -", stdin=TASKS)
+    shell.run(f"save plan --folder {tmp_path}")
+    before = shell.run("export plan").stdout, shell.run("export-tasks plan").stdout
+    (tmp_path / "tasks.md").write_text("## T1: a\n- **depends**: T2\n## T2: b\n- **depends**: T1\n")
+    assert "cycle" in shell.run(f"load plan --replace --folder {tmp_path}", exits=1).stderr
+    assert (shell.run("export plan").stdout, shell.run("export-tasks plan").stdout) == before
+    (tmp_path / "tasks.md").write_text(before[1])
+    shell.run(f"load plan --replace --folder {tmp_path}")
+    assert shell.run("export-tasks plan").stdout == before[1]
+
+
+def test_a_completed_workflow_is_loaded_with_its_tasks_beside_it(shell: Shell, tmp_path: Path) -> None:
+    shell.run("import-tasks plan -", stdin="## T1: only\n")
+    shell.run("execute plan --all")
+    shell.run("next plan")
+    shell.run("complete plan T1")
+    shell.run(f"save plan --folder {tmp_path}")
+    assert "completed" in shell.run(f"load again --folder {tmp_path}").stdout
+
+
 def test_classification_needs_no_server() -> None:
     result = CliRunner().invoke(app, ["classify", "-"], input="## T1: user api\n## T2: docs\n")
     assert [line.split()[1] for line in result.stdout.splitlines()] == ["api_spec", "-"]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pointsman.api.common.v1 import common_pb2
-from pointsman.api.workflow.v1 import model_pb2, reading_pb2
+from pointsman.api.workflow.v1 import reading_pb2
 from pointsman.cli.reading import read_text
 from pointsman.cli.workflow.talk import AsJson, File, Server, Stub, WorkflowId, ask, progress_line, say
 from pointsman.files import atomic_write
@@ -78,15 +78,12 @@ def save(
 def load(
     workflow_id: WorkflowId, folder: Folder = "", replace: Replace = False, server: Server = "", as_json: AsJson = False
 ) -> None:
-    """Import both files from a workflow's folder; the tasks.md may be missing."""
+    """Import both files from a workflow's folder, or neither; the tasks.md may be missing."""
     source = _folder(workflow_id, folder)
-    state = _state_request(read_text(str(source / STATE_FILE)), workflow_id, replace)
-    tasks = None
+    request = _state_request(read_text(str(source / STATE_FILE)), workflow_id, replace)
     if (source / TASKS_FILE).exists():
-        markdown = read_text(str(source / TASKS_FILE))
-        read_tasks(markdown)
-        tasks = reading_pb2.ImportTasksRequest(request_id=new_nonce(), workflow_id=workflow_id, markdown=markdown)
-    progress = ask(server, lambda stub: _load(stub, state, tasks))
+        request.tasks_markdown = read_text(str(source / TASKS_FILE))
+    progress = ask(server, lambda stub: stub.ImportState(request)).progress
     say(progress, as_json, progress_line(progress))
 
 
@@ -106,13 +103,6 @@ def _state_request(text: str, workflow_id: str, replace: bool) -> reading_pb2.Im
     return reading_pb2.ImportStateRequest(
         request_id=new_nonce(), workflow_id=workflow_id, state_json=text, replace=replace
     )
-
-
-async def _load(
-    stub: Stub, state: reading_pb2.ImportStateRequest, tasks: reading_pb2.ImportTasksRequest | None
-) -> model_pb2.Progress:
-    progress = (await stub.ImportState(state)).progress
-    return (await stub.ImportTasks(tasks)).progress if tasks is not None else progress
 
 
 async def _both(stub: Stub, workflow_id: str, chinese: bool) -> tuple[str, str]:

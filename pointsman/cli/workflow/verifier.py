@@ -1,5 +1,6 @@
 """Runs the commands that check constraints, on this machine and without a shell."""
 
+import re
 import shlex
 import subprocess
 import time
@@ -7,7 +8,9 @@ from dataclasses import dataclass
 
 from pointsman.services.workflow.domain.constraints import BUILTIN_VERIFIERS
 
-SHELL_WORDS = frozenset({"&&", "||", "|", ";", ">", ">>", "<", "&"})
+OPERATORS = frozenset("();<>|&")
+_SINGLE_QUOTED = re.compile(r"'[^']*'")
+_EXPANDED = re.compile(r"\$[\w({]|`")
 EXCERPT_CHARACTERS = 1500
 
 
@@ -34,9 +37,18 @@ def check(verify_cmd: str, timeout_seconds: float) -> Checked:
         return Checked(None, f"not a command: {error}")
     if not words:
         return Checked(None, "no command")
-    if SHELL_WORDS & set(words):
+    if needs_shell(command):
         return Checked(None, "needs a shell; put it into a script and name the script")
     return _run(command, words, timeout_seconds)
+
+
+def needs_shell(command: str) -> bool:
+    """Whether a shell would do more with a command than run it: run without one, half of it could pass for all."""
+    reader = shlex.shlex(command, posix=True, punctuation_chars=True)
+    reader.whitespace_split = True
+    return _EXPANDED.search(_SINGLE_QUOTED.sub("", command)) is not None or any(
+        OPERATORS.issuperset(w) for w in reader if w
+    )
 
 
 def _run(command: str, words: list[str], timeout_seconds: float) -> Checked:

@@ -34,11 +34,12 @@ class UpsertPlan:
 
 @dataclass(frozen=True, slots=True)
 class ImportState:
-    """Store a whole workflow as read from a workflow-state.json."""
+    """Store a whole workflow as read from a workflow-state.json, with the plan of the tasks.md beside it."""
 
     entity_id: str
     imported: Imported
     replace: bool = False
+    plan: UpsertPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)

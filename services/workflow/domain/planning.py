@@ -125,6 +125,8 @@ def import_state(draft: Draft, command: asked.ImportState) -> asked.Progress:
     if draft.exists:
         _check_replaceable(draft.state, command)
     draft.emit(EventName.IMPORTED, imported, target)
+    if command.plan is not None and target is not WorkflowStatus.COMPLETED:
+        upsert_plan(draft, command.plan)
     return progress_of(draft.header)
 
 

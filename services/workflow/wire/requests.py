@@ -171,11 +171,17 @@ def record_verification(request: constraints_pb2.RecordVerificationRequest) -> a
 
 
 def import_state(request: reading_pb2.ImportStateRequest, imported: Imported) -> asked.ImportState:
-    """An imported workflow under its own id."""
-    return asked.ImportState(imported.header.workflow_id, imported, request.replace)
+    """An imported workflow under its own id, with its plan if there is one."""
+    workflow_id, markdown = imported.header.workflow_id, request.tasks_markdown
+    plan = _plan(workflow_id, markdown) if markdown else None
+    return asked.ImportState(workflow_id, imported, request.replace, plan)
 
 
 def import_tasks(request: reading_pb2.ImportTasksRequest) -> asked.UpsertPlan:
     """A tasks.md as a plan."""
-    tasks, places = read_tasks(request.markdown)
-    return asked.UpsertPlan(request.workflow_id, tasks=tasks, places=places)
+    return _plan(request.workflow_id, request.markdown)
+
+
+def _plan(workflow_id: str, markdown: str) -> asked.UpsertPlan:
+    tasks, places = read_tasks(markdown)
+    return asked.UpsertPlan(workflow_id, tasks=tasks, places=places)

@@ -372,6 +372,7 @@ class ImportStateRequest(_message.Message):
     WORKFLOW_ID_FIELD_NUMBER: _builtins.int
     STATE_JSON_FIELD_NUMBER: _builtins.int
     REPLACE_FIELD_NUMBER: _builtins.int
+    TASKS_MARKDOWN_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     workflow_id: _builtins.str
@@ -380,6 +381,10 @@ class ImportStateRequest(_message.Message):
     """The text of workflow-state.json."""
     replace: _builtins.bool
     """Replace a stored workflow of that id; without it a stored one is refused."""
+    tasks_markdown: _builtins.str
+    """The text of the tasks.md beside it, stored as its plan in the same transaction: both, or neither. Passed over where the document
+    is of a completed workflow, whose plan does not change any more.
+    """
     def __init__(
         self,
         *,
@@ -387,10 +392,11 @@ class ImportStateRequest(_message.Message):
         workflow_id: _builtins.str = ...,
         state_json: _builtins.str = ...,
         replace: _builtins.bool = ...,
+        tasks_markdown: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["replace", b"replace", "request_id", b"request_id", "state_json", b"state_json", "workflow_id", b"workflow_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["replace", b"replace", "request_id", b"request_id", "state_json", b"state_json", "tasks_markdown", b"tasks_markdown", "workflow_id", b"workflow_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
