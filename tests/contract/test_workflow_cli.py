@@ -192,6 +192,29 @@ def test_verify_runs_the_commands_here_and_records_the_results(shell: Shell) -> 
 def test_verify_with_nothing_left_to_check_is_content(shell: Shell) -> None:
     shell.run("import-tasks plan -", stdin=TASKS)
     shell.run("verify plan")
+    assert json.loads(shell.run("verify plan --json").stdout)["unmet_constraint_ids"] == []
+
+
+def test_each_result_is_recorded_as_soon_as_it_is_there(shell: Shell) -> None:
+    python = shlex.quote(sys.executable)
+    shell.run("import-tasks plan -", stdin="## T1: only\n")
+    shell.run("merge plan -", stdin=constraints(good=f"{python} -c pass", bad=f"{python} -c 'raise SystemExit(3)'"))
+    shell.run("verify plan", exits=1)
+    events = json.loads(shell.run("show plan --json").stdout)["workflow"]["seq"]
+    shell.run("verify plan --again", exits=1)
+    assert int(json.loads(shell.run("show plan --json").stdout)["workflow"]["seq"]) == int(events) + 2
+
+
+@pytest.mark.parametrize("wrapped", ['{"sets": [%s]}', '{"constraints": %s}', "%s"])
+def test_constraints_are_merged_by_the_names_of_a_state_file(shell: Shell, wrapped: str) -> None:
+    shell.run("import-tasks plan -", stdin="## T1: only\n")
+    held = {"hard": [{"id": "C1", "description": "typed", "sourceModel": "codex", "verifyCmd": "make"}], "soft": []}
+    shell.run("merge plan -", stdin=wrapped % json.dumps(held))
+    (stored,) = json.loads(shell.run("show plan --json").stdout)["workflow"]["constraints"]["hard"]
+    assert (stored["constraint_id"], stored["verify_cmd"]) == ("C1", "make")
+    assert stored["source_model"] == "SOURCE_MODEL_CODEX"
+    refused = shell.run("merge plan -", stdin='{"hard": [{"id": 7}]}', exits=2)
+    assert "sets[0].constraints.hard.id" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from google.protobuf.json_format import ParseDict, ParseError
@@ -13,16 +13,21 @@ from pointsman.cli.reading import read_text
 from pointsman.cli.workflow.talk import AsJson, File, Server, WorkflowId, ask, progress_line, say
 from pointsman.cli.workflow.verifier import Checked, check, command_of
 from pointsman.services.chassis.ids import new_nonce
+from pointsman.services.workflow.domain.document_reader import Reader
+from pointsman.services.workflow.domain.state_reading import read_constraints
 from pointsman.services.workflow.domain.strict_json import JsonError, load_object
+from pointsman.services.workflow.wire.answers import constraint_set
 
 _SETTLED = (constraints_pb2.VERIFICATION_STATUS_PASSED, constraints_pb2.VERIFICATION_STATUS_WAIVED)
 
 
 def merge(workflow_id: WorkflowId, file: File, server: Server = "", as_json: AsJson = False) -> None:
-    """Merge constraint sets from a JSON file: {"sets": [{"hard": [...], "soft": [...], ...}]}."""
+    """Merge constraints from a JSON file: one set {"hard": [{"id": "C1", "description": "…", "verifyCmd": "…"}], "soft": […]} or {"sets": […]}."""
     request = constraints_pb2.MergeConstraintsRequest(request_id=new_nonce(), workflow_id=workflow_id)
     try:
-        ParseDict({"sets": load_object(read_text(file)).get("sets", [])}, request)
+        document = load_object(read_text(file))
+        for number, one in enumerate(document.get("sets", [document.get("constraints", document)])):
+            request.sets.append(_constraints(one, f"sets[{number}]"))
     except (JsonError, ParseError) as error:
         raise typer.BadParameter(f"'{file}': {error}") from None
     answer = ask(server, lambda stub: stub.MergeConstraints(request))
@@ -30,6 +35,21 @@ def merge(workflow_id: WorkflowId, file: File, server: Server = "", as_json: AsJ
     lines = [f"{len(answer.constraints.hard)} hard, {len(answer.constraints.soft)} soft constraints"]
     lines += [f"  left out: {one.constraint_id}  {one.description}" for one in dropped]
     say(answer, as_json, "\n".join(lines))
+
+
+def _constraints(content: Any, place: str) -> constraints_pb2.ConstraintSet:
+    """One set, by the names of a workflow-state.json or by those of the contract."""
+    if not isinstance(content, dict):
+        raise typer.BadParameter(f"{place} must be an object with hard and soft constraints")
+    if any(
+        "constraint_id" in one for kind in ("hard", "soft") for one in content.get(kind) or () if isinstance(one, dict)
+    ):
+        return ParseDict(content, constraints_pb2.ConstraintSet())
+    reader = Reader(place)
+    found = read_constraints(reader, content)
+    if reader.problems:
+        raise typer.BadParameter("; ".join(f"{problem.field}: {problem.description}" for problem in reader.problems))
+    return constraint_set(found)
 
 
 def waive(
@@ -61,20 +81,28 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the command
     chosen = [one for one in (*held.hard, *held.soft) if again or one.verification not in _SETTLED]
     if not yes and sys.stdin.isatty():
         _confirm(chosen)
-    request = constraints_pb2.RecordVerificationRequest(request_id=new_nonce(), workflow_id=workflow_id)
+    unmet = [one.constraint_id for one in held.hard if one.verification not in _SETTLED]
+    answer = constraints_pb2.RecordVerificationResponse(progress=found.workflow.progress, unmet_constraint_ids=unmet)
     for number, constraint in enumerate(chosen, 1):
         _show(
             f"[{number}/{len(chosen)}] {constraint.constraint_id}  {command_of(constraint.verify_cmd) or 'no command'}"
         )
+        request = constraints_pb2.RecordVerificationRequest(request_id=new_nonce(), workflow_id=workflow_id)
         _take_in(request, constraint, check(constraint.verify_cmd, timeout))
-    unmet = [one.constraint_id for one in held.hard if one.verification not in _SETTLED]
-    if request.verifications:
-        answer = ask(server, lambda stub: stub.RecordVerification(request))
-        unmet = list(answer.unmet_constraint_ids)
-        say(answer, as_json, progress_line(answer.progress))
+        if request.verifications:
+            answer = _record(server, request)
+    unmet = list(answer.unmet_constraint_ids)
+    say(answer, as_json, progress_line(answer.progress))
     if unmet:
         _show(f"not met: {', '.join(unmet)}")
         raise typer.Exit(EXIT_FAILED)
+
+
+def _record(
+    server: str, request: constraints_pb2.RecordVerificationRequest
+) -> constraints_pb2.RecordVerificationResponse:
+    """Record a result as soon as it is there: whoever stops in the middle keeps what was found."""
+    return ask(server, lambda stub: stub.RecordVerification(request))
 
 
 def _confirm(chosen: Sequence[constraints_pb2.Constraint]) -> None:

@@ -46,14 +46,22 @@ class Audit:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("undecided", re.compile(r"\b(?:TBD|tbd|TODO)\b|待定|待确认|待讨论"), error=True),
-    Rule("depends_on", re.compile(r"\bdepend(?:s|ing) on\b|取决于|视[^。；;\n]{1,50}而定", re.IGNORECASE), error=True),
+    Rule("undecided", re.compile(r"\b(?:TBD|tbd|TODO)\b|待定|待确认|待讨论", re.ASCII), error=True),
+    Rule(
+        "depends_on",
+        re.compile(r"\bdepend(?:s|ing) on\b|取决于|视[^。；;\n]{1,50}而定", re.ASCII | re.IGNORECASE),
+        error=True,
+    ),
     Rule("placeholder", re.compile(r"\[[^\[\]\n]{0,200}[?？]\]|\{[^{}\n]{0,200}[?？]\}"), error=True),
-    Rule("conditional", re.compile(r"\bif (?:needed|necessary)\b|如果需要|可能需要", re.IGNORECASE), error=False),
-    Rule("open_list", re.compile(r"等等|\betc\b|…|\.\.\.", re.IGNORECASE), error=False),
-    Rule("guess", re.compile(r"\b(?:maybe|perhaps)\b|大概|可能(?!需要)|或许", re.IGNORECASE), error=False),
-    Rule("vague", re.compile(r"\bappropriate(?:ly)?\b|适当|合适", re.IGNORECASE), error=False),
-    Rule("code_marker", re.compile(r"\b(?:XXX|FIXME|HACK)\b"), error=False),
+    Rule(
+        "conditional",
+        re.compile(r"\bif (?:needed|necessary)\b|如果需要|可能需要", re.ASCII | re.IGNORECASE),
+        error=False,
+    ),
+    Rule("open_list", re.compile(r"等等|\betc\b|…|\.\.\.", re.ASCII | re.IGNORECASE), error=False),
+    Rule("guess", re.compile(r"\b(?:maybe|perhaps)\b|大概|可能(?!需要)|或许", re.ASCII | re.IGNORECASE), error=False),
+    Rule("vague", re.compile(r"\bappropriate(?:ly)?\b|适当|合适", re.ASCII | re.IGNORECASE), error=False),
+    Rule("code_marker", re.compile(r"\b(?:XXX|FIXME|HACK)\b", re.ASCII), error=False),
 )
 
 

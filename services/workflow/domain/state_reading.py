@@ -72,7 +72,7 @@ def _read(reader: Reader, document: dict[str, Any], workflow_id: str, now: datet
     _read_settings(reader, document, header)
     _read_metrics(reader, reader.section(document, "contextMetrics"), header)
     header.collaboration = _read_collaboration(reader, document)
-    constraints = _read_constraints(reader, reader.section(document, "constraints"))
+    constraints = read_constraints(reader, reader.section(document, "constraints"))
     header.constrained, header.unmet = not constraints.empty, constraints.unmet
     audit = _read_audit(reader, document, header.updated_at)
     tasks = _read_tasks(reader, document, header)
@@ -127,7 +127,8 @@ def _read_collaboration(reader: Reader, document: dict[str, Any]) -> Collaborati
     )
 
 
-def _read_constraints(reader: Reader, section: dict[str, Any]) -> ConstraintSet:
+def read_constraints(reader: Reader, section: dict[str, Any]) -> ConstraintSet:
+    """The constraints of a document, by the document's own names."""
     at = "constraints."
     sources = reader.optional_texts(section, "openQuestionSources", at)
     return ConstraintSet(
