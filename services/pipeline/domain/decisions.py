@@ -178,7 +178,7 @@ def _time_out(state: Pipeline, command: c.TimeOutBarrier, now: datetime) -> Deci
     for stage in absent:
         if not goes_back and settling.is_strict(stage):
             draft.emit(EventName.STAGE_ESCALATED, e.StageEscalated(stage, Correction.BARRIER_TIMEOUT))
-    if draft.state.head.status is PipelineStatus.ACTIVE:
+    if all(draft.state.finished(stage) for stage in members):
         settling.settle_barrier(command.group)
     return draft.decision(c.Answer(draft.state.head.status, _live_views(draft, settling.ready)))
 

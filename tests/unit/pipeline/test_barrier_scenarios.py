@@ -12,6 +12,7 @@ from pointsman.services.pipeline.domain.words import (
     PipelineStatus,
     RiskKind,
     Severity,
+    StageKind,
     StageStatus,
     Verdict,
 )
@@ -333,3 +334,20 @@ def test_strict_nothing_new_is_delegated_while_a_person_is_awaited() -> None:
     assert [(view.stage, view.delegation_id) for view in answer.next] == [("DOCS", "")]
     drive.do(c.SkipStage("p", "REVIEW"))
     assert drive.delegate("DOCS").delegation_id == "DOCS#1"
+
+
+def test_a_barrier_that_times_out_beside_a_stage_that_waits_for_a_person_is_resolved() -> None:
+    nodes = [
+        Node("REVIEW", StageKind.REVIEW, next=("END",)),
+        Node("DOCS:a", StageKind.DOCS, next=("AFTER",), barrier="both"),
+        Node("DOCS:b", StageKind.DOCS, next=("AFTER",), barrier="both"),
+        Node("AFTER", StageKind.DOCS, next=("END",)),
+        Node("END", StageKind.DOCS),
+    ]
+    drive = start(graph=build_graph(nodes), policy=STRICT)
+    drive.complete("REVIEW", said("never heard of it"))
+    assert drive.status("REVIEW") is StageStatus.ESCALATED
+    drive.fire("barrier:both")
+    assert drive.count(EventName.BARRIER_RESOLVED) == 1
+    assert drive.status("AFTER") is StageStatus.READY
+    assert drive.do(c.SkipStage("p", "REVIEW")).status is PipelineStatus.ACTIVE
