@@ -24,7 +24,14 @@ from pointsman.services.pipeline.domain.dag import Node, build_graph
 from pointsman.services.pipeline.domain.marker import Reported
 from pointsman.services.pipeline.domain.state import Head, Settings
 from pointsman.services.pipeline.domain.templates import template_graph
-from pointsman.services.pipeline.domain.words import Disposition, EventName, PipelineStatus, RouteSource, StageKind
+from pointsman.services.pipeline.domain.words import (
+    Disposition,
+    EventName,
+    PipelineStatus,
+    RouteSource,
+    StageKind,
+    Verdict,
+)
 from pointsman.services.pipeline.loops import PipelineTimers
 from pointsman.services.pipeline.store import PipelineStore
 from tests.helpers.clock import FakeClock
@@ -39,6 +46,13 @@ GRAPH = build_graph(
     [
         *(Node(name, StageKind[name], barrier="all", next=("DOCS",)) for name in MEMBERS),
         Node("DOCS", StageKind.DOCS),
+    ]
+)
+BACK = build_graph(
+    [
+        Node("DEV", StageKind.DEV),
+        *(Node(name, StageKind[name], deps=("DEV",), on_fail="DEV", barrier="all") for name in MEMBERS),
+        Node("DOCS", StageKind.DOCS, deps=MEMBERS),
     ]
 )
 _numbers = itertools.count(1)
@@ -65,11 +79,20 @@ async def replicas(url: str, clock: FakeClock) -> AsyncIterator[list[PipelineSto
             await asyncio.to_thread(store.store.close)
 
 
-async def race(stores: Sequence[PipelineStore], clock: FakeClock, pipeline_ids: Sequence[str]) -> None:
-    """Finish every member of every barrier, each through a random replica, while time runs out for some of them."""
+async def race(
+    stores: Sequence[PipelineStore],
+    clock: FakeClock,
+    pipeline_ids: Sequence[str],
+    failing: frozenset[str] = frozenset(),
+) -> None:
+    """Finish every member of every barrier, each through a random replica, while time runs out for some of them.
+
+    In the failing ones the first member says FAIL, if it is heard in time.
+    """
 
     async def finish(number: int, pipeline_id: str, member: str) -> None:
-        command = c.CompleteStage(pipeline_id, f"{member}#1", "agent", "seed", PASS, auto=c.AutoDelegate("agent"))
+        said = FAIL if pipeline_id in failing and member == MEMBERS[0] else PASS
+        command = c.CompleteStage(pipeline_id, f"{member}#1", "agent", "seed", said, auto=c.AutoDelegate("agent"))
         await stores[number % len(stores)].submit(caller(), command)
 
     async def run_out() -> None:
@@ -148,3 +171,32 @@ async def test_every_barrier_is_resolved_once_around_its_timeout(database_url: s
         heads = [from_text(body, Head) for body in bodies]
         assert [head.barriers for head in heads] == [{}] * BARRIERS
         assert {head.marks[-1] for head in heads} <= {"a", "r"}
+
+
+async def test_every_barrier_with_a_fail_goes_back_once_or_on_once_around_its_timeout(database_url: str) -> None:
+    clock = FakeClock()
+    ids = [f"p{number}" for number in range(BARRIERS)]
+    failing = frozenset(ids[::2])
+    settings = Settings(barrier_timeout_seconds=TIMEOUT_SECONDS)
+    async with replicas(database_url, clock) as stores:
+        for batch in (ids[begin : begin + AT_ONCE] for begin in range(0, len(ids), AT_ONCE)):
+            starts = [c.StartPipeline(name, settings, BACK, "seed", {}, c.AutoDelegate("agent")) for name in batch]
+            await asyncio.gather(*(stores[0].submit(caller(), command) for command in starts))
+            done = [
+                c.CompleteStage(name, "DEV#1", "agent", "seed", PASS, auto=c.AutoDelegate("agent")) for name in batch
+            ]
+            await asyncio.gather(*(stores[0].submit(caller(), command) for command in done))
+            await race(stores, clock, batch, failing)
+        resolved, timed_out = await stores[0].store.database.read(lambda connection: tally(connection, stores[0]))
+        assert resolved == dict.fromkeys(ids, 1)
+        assert 0 < len(timed_out) < BARRIERS
+        for name in ids:
+            pipeline = (await stores[0].get("local", name)).pipeline
+            heard = pipeline.stages[MEMBERS[0]].verdict is Verdict.FAIL
+            assert heard <= (name in failing)
+            went_back = pipeline.stages["DEV"].delegations + pipeline.marked("r").count("DEV")
+            assert went_back == (2 if heard else 1)
+            assert pipeline.head.barriers == {}
+            assert pipeline.stages[MEMBERS[0]].retries == int(heard)
+        auditor = Auditor(stores[0].store, {"pipeline": PipelineProof(stores[0].store)})
+        assert await stores[0].store.database.read(lambda connection: list(auditor.violations(connection))) == []

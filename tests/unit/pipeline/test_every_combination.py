@@ -19,6 +19,7 @@ from pointsman.services.pipeline.domain.words import (
     RouteTarget,
     Severity,
     StageKind,
+    StageStatus,
     Verdict,
 )
 from tests.unit.pipeline.driver import Drive, said, start
@@ -62,12 +63,12 @@ SEVERITIES = [*Severity, None, "AWFUL"]
 RETRIES = (0, 2, 3, 4)
 
 
-def prepared(kind: StageKind, barrier: str, policy: Policy) -> Drive:
-    """A pipeline whose stage X is active: alone, or as a member of a barrier with a REVIEW beside it."""
+def prepared(kind: StageKind, barrier: str, policy: Policy, other: StageKind = StageKind.DOCS) -> Drive:
+    """A pipeline whose stage X is active: alone, or as a member of a barrier with a Y beside it."""
     group = None if barrier == "none" else "both"
     nodes = [Node("DEV", StageKind.DEV), Node("X", kind, deps=("DEV",), on_fail="DEV", barrier=group)]
     if group:
-        nodes.append(Node("Y", StageKind.DOCS, deps=("DEV",), on_fail="DEV", barrier=group))
+        nodes.append(Node("Y", other, deps=("DEV",), on_fail="DEV", barrier=group))
     last = Node("END", StageKind.DOCS, deps=("X", "Y") if group else ("X",))
     drive = start(graph=build_graph([*nodes, last]), policy=policy)
     drive.complete("DEV")
@@ -102,6 +103,76 @@ def test_every_combination_leads_where_the_table_says(kind: StageKind, barrier: 
         assert (answer.status is PipelineStatus.ESCALATED) == (expected is ESCALATED)
 
 
+@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("barrier", sorted({case.barrier for case in TABLE}))
+@pytest.mark.parametrize("kind", StageKind)
+def test_every_verdict_that_is_no_word_counts_as_pass_and_proves_nothing(
+    kind: StageKind, barrier: str, policy: Policy
+) -> None:
+    drive = prepared(kind, barrier, policy)
+    for verdict, route, severity, retries in itertools.product(("", "MAYBE", "РASS"), ROUTES, SEVERITIES, RETRIES):
+        answer = outcome(drive, {"verdict": verdict, "route": route, "severity": severity}, retries)
+        expected = TABLE[Case(barrier, PASS, retries < 3)]
+        if policy is Policy.STRICT and kind in QUALITY:
+            expected = ESCALATED
+        if route is RouteTarget.ABORT:
+            expected = ENDED
+        assert answer.disposition == expected, (verdict, route, severity, retries)
+        assert answer.route is not None
+        assert answer.route.verdict is PASS
+        assert answer.route.degraded == (kind in QUALITY)
+
+
+@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("kind", StageKind)
+@pytest.mark.parametrize("other", StageKind)
+def test_every_pair_of_members_without_retries_goes_on_or_waits_for_a_person(
+    kind: StageKind, other: StageKind, policy: Policy
+) -> None:
+    drive = prepared(kind, "first of two", policy, other)
+    for stage in ("X", "Y"):
+        drive.pipeline.change_stage(stage, retries=3)
+    assert drive.complete("Y", said("FAIL")).disposition is WAIT
+    answer = drive.complete("X", said("FAIL"))
+    judges = {stage for stage, of in (("X", kind), ("Y", other)) if of in QUALITY and policy is Policy.STRICT}
+    assert answer.disposition is (ESCALATED if judges else ADVANCED)
+    assert {stage for stage in ("X", "Y") if drive.status(stage) is StageStatus.ESCALATED} == judges
+    assert drive.last(EventName.RETRY_EXHAUSTED).forced_on is not bool(judges)
+    assert drive.count(EventName.BARRIER_RESOLVED) == (0 if judges else 1)
+
+
+TIMED_OUT: dict[tuple[str, bool], str] = {
+    ("first of two", True): "on",
+    ("first of two", False): "on",
+    ("after a pass", True): "on",
+    ("after a pass", False): "on",
+    ("after a fail", True): "back",
+    ("after a fail", False): "on",
+}
+"""By what had arrived, and whether a member that failed may still go back."""
+
+
+@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize(("barrier", "retries_left"), TIMED_OUT)
+@pytest.mark.parametrize("kind", StageKind)
+def test_every_barrier_whose_time_is_over_leads_where_the_table_says(
+    kind: StageKind, barrier: str, retries_left: bool, policy: Policy
+) -> None:
+    drive = prepared(kind, barrier, policy)
+    drive.pipeline.change_stage("Y", retries=0 if retries_left else 3)
+    answer = drive.fire("barrier:both")
+    judged = policy is Policy.STRICT and kind in QUALITY
+    if TIMED_OUT[barrier, retries_left] == "back":
+        assert (drive.status("DEV"), drive.status("X")) == (StageStatus.READY, StageStatus.PENDING)
+    elif judged:
+        assert (drive.status("X"), drive.status("END")) == (StageStatus.ESCALATED, StageStatus.PENDING)
+    else:
+        assert (drive.status("X"), drive.status("END")) == (StageStatus.TIMED_OUT, StageStatus.READY)
+    waits = judged and TIMED_OUT[barrier, retries_left] == "on"
+    assert answer.status is (PipelineStatus.ESCALATED if waits else PipelineStatus.ACTIVE)
+    assert drive.count(EventName.BARRIER_RESOLVED) == (0 if waits else 1)
+
+
 WITHOUT_A_WAY_BACK: dict[tuple[str, RouteTarget], Disposition] = {
     ("before DEV", RouteTarget.DEV): REPEATED,
     ("before DEV", RouteTarget.NEXT): ADVANCED,
@@ -122,20 +193,32 @@ WITHOUT_A_WAY_BACK: dict[tuple[str, RouteTarget], Disposition] = {
 }
 
 
+KINDS = {
+    "before DEV": [kind for kind in StageKind if kind is not StageKind.DEV],
+    "DEV itself": [StageKind.DEV],
+    "no DEV at all": [kind for kind in StageKind if kind is not StageKind.DEV],
+    "after DEV, own DAG": [kind for kind in StageKind if kind is not StageKind.DEV],
+}
+
+
+@pytest.mark.parametrize("policy", Policy)
 @pytest.mark.parametrize(("place", "route"), WITHOUT_A_WAY_BACK)
 @pytest.mark.parametrize("retries", RETRIES)
-def test_every_fail_without_on_fail_leads_where_the_table_says(place: str, route: RouteTarget, retries: int) -> None:
-    kinds = {"DEV itself": [StageKind.DEV], "before DEV": [StageKind.PLAN], "no DEV at all": [StageKind.PLAN]}
-    kind = kinds.get(place, [StageKind.DOCS])[0]
-    x = Node("X", kind, next=("END",))
-    end = Node("END", StageKind.DEV if place == "before DEV" else StageKind.DOCS)
-    before = [Node("DEV", StageKind.DEV, next=("X",))] if place.startswith("after") else []
-    drive = start(graph=build_graph([*before, x, end]))
-    if before:
-        drive.complete("DEV")
-    answer = outcome(drive, {"verdict": FAIL, "route": route, "severity": "LOW"}, retries)
-    expected = WITHOUT_A_WAY_BACK[place, route]
-    assert answer.disposition == (ADVANCED if retries >= 3 else expected)
+def test_every_fail_without_on_fail_leads_where_the_table_says(
+    place: str, route: RouteTarget, retries: int, policy: Policy
+) -> None:
+    for kind in KINDS[place]:
+        x = Node("X", kind, next=("END",))
+        end = Node("END", StageKind.DEV if place == "before DEV" else StageKind.DOCS)
+        before = [Node("DEV", StageKind.DEV, next=("X",))] if place.startswith("after") else []
+        drive = start(graph=build_graph([*before, x, end]), policy=policy)
+        if before:
+            drive.complete("DEV")
+        answer = outcome(drive, {"verdict": FAIL, "route": route, "severity": "LOW"}, retries)
+        expected = ADVANCED if retries >= 3 else WITHOUT_A_WAY_BACK[place, route]
+        if expected is ADVANCED and policy is Policy.STRICT and kind in QUALITY:
+            expected = ESCALATED
+        assert answer.disposition == expected, kind
 
 
 def test_terminal_states_have_no_exit_and_every_live_state_can_end() -> None:

@@ -11,8 +11,8 @@ from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.machine import MACHINE
-from pointsman.services.pipeline.domain.state import READY
-from pointsman.services.pipeline.domain.words import Disposition, EventName, PipelineStatus, StageStatus
+from pointsman.services.pipeline.domain.state import ACTIVE, ESCALATED, READY
+from pointsman.services.pipeline.domain.words import Disposition, EventName, PipelineStatus, Policy, StageStatus
 from tests.unit.pipeline.driver import Drive, said, start
 from tests.unit.pipeline.model import WORDS, Model, graphs
 
@@ -23,16 +23,16 @@ class RandomPipelines(RuleBasedStateMachine):
     drive: Drive
     model: Model
 
-    @initialize(graph=graphs())
-    def begin(self, graph: Graph) -> None:
-        self.drive = start(graph=graph, auto=False)
-        self.model = Model(graph)
+    @initialize(graph=graphs(), policy=st.sampled_from(Policy))
+    def begin(self, graph: Graph, policy: Policy) -> None:
+        self.drive = start(graph=graph, auto=False, policy=policy)
+        self.model = Model(graph, strict=policy is Policy.STRICT)
 
     def _pick(self, data: st.DataObject, *words: StageStatus) -> str | None:
         names = [node.stage for node in self.drive.pipeline.graph.nodes if self.drive.status(node.stage) in words]
         return data.draw(st.sampled_from(names)) if names else None
 
-    @precondition(lambda self: self.drive.pipeline.is_live())
+    @precondition(lambda self: self.drive.pipeline.head.status is PipelineStatus.ACTIVE)
     @rule(data=st.data())
     def delegate(self, data: st.DataObject) -> None:
         returns = self.drive.pipeline.head.returns
@@ -52,6 +52,14 @@ class RandomPipelines(RuleBasedStateMachine):
             self.model.finish(stage, passed=passed)
 
     @precondition(lambda self: self.drive.pipeline.is_live())
+    @rule(data=st.data(), garbled=st.booleans())
+    def complete_beyond_belief(self, data: st.DataObject, garbled: bool) -> None:
+        stage = self._pick(data, StageStatus.ACTIVE)
+        if stage is not None:
+            self.drive.complete(stage, said("never heard of it") if garbled else (), auto=None)
+            (self.model.garble if garbled else self.model.mumble)(stage)
+
+    @precondition(lambda self: self.drive.pipeline.is_live())
     @rule(data=st.data())
     def complete_too_late(self, data: st.DataObject) -> None:
         stage = self._pick(data, StageStatus.READY, StageStatus.PASSED, StageStatus.FAILED, StageStatus.PENDING)
@@ -61,7 +69,7 @@ class RandomPipelines(RuleBasedStateMachine):
     @precondition(lambda self: self.drive.pipeline.is_live())
     @rule(data=st.data())
     def skip(self, data: st.DataObject) -> None:
-        stage = self._pick(data, StageStatus.READY, StageStatus.ACTIVE)
+        stage = self._pick(data, StageStatus.READY, StageStatus.ACTIVE, StageStatus.ESCALATED)
         if stage is not None:
             self.drive.do(c.SkipStage("p", stage))
             self.model.skip(stage)
@@ -69,17 +77,28 @@ class RandomPipelines(RuleBasedStateMachine):
     @precondition(lambda self: self.drive.pipeline.is_live())
     @rule(data=st.data())
     def restart(self, data: st.DataObject) -> None:
-        stage = self._pick(data, StageStatus.PASSED, StageStatus.FAILED, StageStatus.ACTIVE)
+        words = (
+            StageStatus.PASSED,
+            StageStatus.FAILED,
+            StageStatus.ACTIVE,
+            StageStatus.ESCALATED,
+            StageStatus.TIMED_OUT,
+        )
+        stage = self._pick(data, *words)
         if stage is not None:
             self.drive.do(c.RestartFrom("p", stage))
             self.model.restart(stage)
 
-    @precondition(lambda self: self.drive.pipeline.is_live() and bool(self.drive.pipeline.head.barriers))
+    def _due(self) -> list[str]:
+        barriers = self.drive.pipeline.head.barriers
+        return sorted(group for group, barrier in barriers.items() if barrier.due_at is not None)
+
+    @precondition(lambda self: self.drive.pipeline.is_live() and bool(self._due()))
     @rule(data=st.data())
     def time_out(self, data: st.DataObject) -> None:
-        group = data.draw(st.sampled_from(sorted(self.drive.pipeline.head.barriers)))
+        group = data.draw(st.sampled_from(self._due()))
         self.drive.fire(f"barrier:{group}")
-        self.model.time_out(group)
+        self.model.time_out(next(node.stage for node in self.model.nodes.values() if node.barrier == group))
 
     @precondition(lambda self: not self.drive.pipeline.is_live())
     @rule()
@@ -92,6 +111,7 @@ class RandomPipelines(RuleBasedStateMachine):
         pipeline = self.drive.pipeline
         assert {stage: WORDS[self.drive.status(stage)] for stage in pipeline.graph.index} == self.model.stages
         assert {stage: known.retries for stage, known in pipeline.stages.items()} == self.model.retries
+        assert {stage: known.crashes for stage, known in pipeline.stages.items()} == self.model.crashes
         ends = {PipelineStatus.COMPLETED: "well", PipelineStatus.COMPLETED_WITH_FAILURES: "with failures"}
         assert ends.get(pipeline.head.status, "") == self.model.ended
         assert self.drive.count(EventName.BARRIER_RESOLVED) == self.model.resolved
@@ -106,12 +126,15 @@ class RandomPipelines(RuleBasedStateMachine):
         for stage, known in pipeline.stages.items():
             assert known.retries <= pipeline.graph.node(stage).max_retries
         waiting = {timer for timer in self.drive.timers if timer.startswith("barrier:")}
-        assert waiting == {f"barrier:{group}" for group in pipeline.head.barriers}
+        assert waiting == {f"barrier:{group}" for group in self._due()}
         if pipeline.is_live():
-            assert pipeline.marked(READY) or self.drive.pipeline.marked("a")
+            assert pipeline.marked(READY) or pipeline.marked(ACTIVE) or pipeline.marked(ESCALATED)
+        assert (pipeline.head.status is PipelineStatus.ESCALATED) == (
+            pipeline.is_live() and ESCALATED in pipeline.head.marks
+        )
 
 
 TestRandomPipelines = RandomPipelines.TestCase
 TestRandomPipelines.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=100, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
