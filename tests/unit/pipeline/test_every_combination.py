@@ -193,7 +193,7 @@ WITHOUT_A_WAY_BACK: dict[tuple[str, RouteTarget], Disposition] = {
 }
 
 
-KINDS = {
+KINDS: dict[str, list[StageKind]] = {
     "before DEV": [kind for kind in StageKind if kind is not StageKind.DEV],
     "DEV itself": [StageKind.DEV],
     "no DEV at all": [kind for kind in StageKind if kind is not StageKind.DEV],
