@@ -110,7 +110,7 @@ lock: ## resolve the dependencies anew into the lock files (needs uv)
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --no-default-groups -o requirements.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --only-group build -o requirements-build.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --group dev -o requirements-dev.lock
-	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -o tests/acceptance/requirements.lock tests/acceptance/requirements.in
+	uv pip compile -q --upgrade --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o tests/acceptance/requirements.lock tests/acceptance/requirements.in
 
 screenshots: $(DEV_STAMP) ## take the README's pictures of the console (needs chromium)
 	@$(BIN)/python -m tests.e2e.screenshots
