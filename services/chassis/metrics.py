@@ -64,11 +64,13 @@ span_lag = Gauge(
 spans_dropped = Counter(
     "pointsman_spans_dropped", "Spans of calls, commits and agents that were dropped; transitions never are."
 )
+http_requests = Counter("pointsman_http_requests", "Requests that the gateway answered, by HTTP status.", ("status",))
+event_streams = Gauge("pointsman_event_streams", "Event streams that the gateway holds open.")
 
 DECLARED = (
     transitions, dwell, batch_size, commit_seconds, calls, outbox_pending, outbox_lag, timers_late, deliveries,
     queue_depth, queue_age, lease_expiries, decisions, retries, forced_stages, barrier_waits, rejected_claims,
-    spans_sent, span_lag, spans_dropped,
+    spans_sent, span_lag, spans_dropped, http_requests, event_streams,
 )  # fmt: skip
 
 

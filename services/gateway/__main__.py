@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from pointsman.services.chassis.config import DEFAULT_PORT, ClientSettings, PeerSettings, exit_with, load
 from pointsman.services.chassis.loop import Loops
+from pointsman.services.chassis.metrics import serve_metrics
 from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.chassis.service import Service
 from pointsman.services.chassis.watched import Watched
@@ -133,6 +134,8 @@ async def serve_gateway(settings: GatewaySettings, addresses: PeerSettings, gree
     stopped, loops = asyncio.Event(), Loops()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    if settings.metrics_port:
+        serve_metrics(settings.metrics_port, settings.metrics_host)
     for name, work in service.loops:
         loops.start(name, work)
     greet(server.address)

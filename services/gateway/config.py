@@ -32,6 +32,14 @@ class GatewaySettings(BaseSettings):
         default=15.0, gt=0, description="How often a silent event stream says that it is alive."
     )
 
+    metrics_host: str = Field(default="127.0.0.1", description="Address of the Prometheus endpoint.")
+    metrics_port: int = Field(
+        default=0,
+        ge=0,
+        le=65535,
+        description="Port of the Prometheus endpoint of a gateway that runs alone; 0 has none.",
+    )
+
     tls_certificate: Path | None = Field(default=None, description="PEM file of the gateway's certificate chain.")
     tls_key: Path | None = Field(default=None, description="PEM file of the gateway's private key.")
     token_keys: Path | None = Field(

@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 import msgspec
 
+from pointsman.services.chassis import metrics
 from pointsman.services.chassis.refusals import invalid_field
 from pointsman.services.gateway.contract import RESUME_FIELDS, Method
 from pointsman.services.gateway.errors import body_of
@@ -37,6 +38,7 @@ class EventStream:
         stopping = asyncio.ensure_future(self.stopped.wait())
         reading = asyncio.ensure_future(self.call.read())
         reached = asyncio.ensure_future(self.channel.channel_ready())
+        metrics.event_streams.inc()
         try:
             await asyncio.wait((reached, reading, stopping), return_when=asyncio.FIRST_COMPLETED)
             if reached.done():
@@ -55,6 +57,7 @@ class EventStream:
         except grpc.aio.AioRpcError as error:
             yield b"event: refusal\ndata: " + msgspec.json.encode(body_of(refused(error, self.method))) + b"\n\n"
         finally:
+            metrics.event_streams.dec()
             reached.cancel()
             reading.cancel()
             stopping.cancel()

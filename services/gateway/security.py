@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pointsman.services.chassis import metrics
 from pointsman.services.chassis.refusals import Reason
 from pointsman.services.gateway.errors import Rejected, response_of
 
@@ -43,6 +44,7 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
+                metrics.http_requests.labels(str(message["status"])).inc()
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)

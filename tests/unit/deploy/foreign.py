@@ -95,6 +95,12 @@ SPECS: dict[tuple[str, str], Schema] = {
         selector=thing(matchLabels=LABELS),
         endpoints=many(thing(port=TEXT, path=TEXT, interval=PROMETHEUS_DURATION)),
     ),
+    ("monitoring.coreos.com/v1", "PodMonitor"): thing(
+        "podMetricsEndpoints",
+        "selector",
+        selector=thing(matchLabels=LABELS),
+        podMetricsEndpoints=many(thing(port=TEXT, path=TEXT, interval=PROMETHEUS_DURATION)),
+    ),
 }
 
 

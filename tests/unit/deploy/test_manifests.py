@@ -359,6 +359,24 @@ def test_scrapes_reach_the_port_where_the_services_count() -> None:
     for service in of_kind(manifests, "Service"):
         assert selects(monitor["spec"]["selector"], service["metadata"]["labels"])
         assert monitor["spec"]["endpoints"][0]["port"] in [port["name"] for port in service["spec"]["ports"]]
+    (gateways,) = of_kind(manifests, "PodMonitor")
+    (gateway,) = [m for m in of_kind(manifests, "Deployment") if name_of(m) == "pointsman-gateway"]
+    assert selects(gateways["spec"]["selector"], labels_of(gateway))
+    (port,) = pod_of(gateway)["containers"][0]["ports"]
+    assert port["name"] == gateways["spec"]["podMetricsEndpoints"][0]["port"]
+    found = environment_of(pod_of(gateway)["containers"][0], manifests)
+    assert found["POINTSMAN_GATEWAY_METRICS_PORT"] == str(port["containerPort"])
+
+
+def test_every_deployment_of_ours_is_missed_when_it_is_down_and_when_it_is_gone() -> None:
+    (rules,) = of_kind(rendered_with("overlays/prod", COMPONENTS), "PrometheusRule")
+    alerts = {rule["alert"]: rule["expr"] for group in rules["spec"]["groups"] for rule in group["rules"]}
+    expression = alerts["PointsmanServiceDown"]
+    (down,) = re.findall(r'deployment=~"([^"]+)"\} == 0', expression)
+    gone = re.findall(r'absent\([^)]*deployment="([^"]+)"', expression)
+    deployments = [name_of(deployment) for deployment in of_kind(rendered("overlays/prod"), "Deployment")]
+    assert all(re.fullmatch(down, name) for name in deployments)
+    assert sorted(gone) == sorted(deployments)
 
 
 def test_every_file_below_kubernetes_is_used() -> None:
