@@ -97,7 +97,9 @@ def _images() -> Iterator[Other]:
     """Images that are not ours, by the tags that the manifests and the compose file name."""
     release = (ROOT / "deploy/kubernetes/components/release/kustomization.yaml").read_text()
     compose = (ROOT / "deploy/compose.yaml").read_text()
-    named = re.findall(r"newName: (\S+), newTag: ([^\s}]+)", release) + re.findall(r"image: (\S+):(\S+)", compose)
+    named = re.findall(r"newName: (\S+), (?:newTag|digest): ([^\s}]+)", release) + re.findall(
+        r"image: (\S+):(\S+)", compose
+    )
     for name, tag in named:
         if not name.startswith("pointsman"):
             yield Other(name, tag, "cluster and compose", _licence(name))
