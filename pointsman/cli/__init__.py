@@ -27,6 +27,7 @@ COMMANDS = {
     "demo": Listed("demo", "watch an agent's lie being caught, on a small example repository"),
     "run": Listed("run", "submit a task, follow it live, print what was delivered"),
     "agent": Listed("agent", "start a worker: verifier, surveyor, or any command-line agent"),
+    "agents": Listed("agents", "list agents: who works, who is lost, what each has spent"),
     "runs": Listed("runs", "list runs"),
     "show": Listed("show", "show a run and what it delivered"),
     "watch": Listed("watch", "follow a run"),

@@ -11,6 +11,7 @@ import typer
 
 from pointsman.cli import EXIT_FAILED
 from pointsman.cli.plane import control_plane
+from pointsman.cli.workers import repository_at
 from pointsman.client import Client, Terms
 from pointsman.worker.git import GitFailed, git, text
 
@@ -32,16 +33,20 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
     """Fetch what a run has accepted so far and put it on a new branch; your working tree is not touched."""
-    name = branch or f"pointsman/{run_id}"
+    named = branch or f"pointsman/{run_id}"
 
     async def work() -> str:
+        folder = await repository_at(repo)
         async with control_plane(server) as plane:
             client = Client(plane.channels["orchestrator"], Terms(project=project))
-            return await put_on_branch(client, run_id, repo, name)
+            told = await put_on_branch(client, run_id, folder, named)
+        if not as_json:
+            return told
+        commit = await text(folder, "rev-parse", f"refs/heads/{named}")
+        return json.dumps({"run_id": run_id, "branch": named, "commit": commit})
 
     try:
-        told = asyncio.run(work())
-        print(json.dumps({"run_id": run_id, "branch": name, "told": told}, ensure_ascii=False) if as_json else told)
+        print(asyncio.run(work()))
     except (NotDelivered, GitFailed) as error:
         print(f"pointsman: {error}", file=sys.stderr)
         sys.exit(EXIT_FAILED)

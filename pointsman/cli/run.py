@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
+from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST as LOST
+from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_PLAN
 from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO, RESUME_YES, SubmitResponse
 from pointsman.api.orchestrator.v1.run_pb2 import ExecutionMode
 from pointsman.cli.crew import Coder, Crew, options_of
@@ -125,6 +127,7 @@ async def _run(wish: Wish, server: str, project: str) -> int:
             if folder is None and needed:
                 require_repository(order)
             client = Client(plane.channels["orchestrator"], Terms(project=project))
+            await _note_single_step(client, order, crew)
             answer = await client.runs.submit(order)
             if not answer.HasField("run"):
                 return _without_run(order, answer, wish.as_json)
@@ -134,6 +137,14 @@ async def _run(wish: Wish, server: str, project: str) -> int:
         return await leave(Left(answer.run.id, detached=True), crew, needed=needed)
     except Left as left:
         return await leave(left, crew, needed=needed)
+
+
+async def _note_single_step(client: Client, order: Order, crew: Crew) -> None:
+    """Without a planner the plan is one task, after which there is nothing left to pause for."""
+    if order.mode not in (_MODES[Mode.STEP], _MODES[Mode.PHASE]):
+        return
+    if not any([CAPABILITY_PLAN in one.capabilities and one.state != LOST async for one in client.agents.all()]):
+        crew.say("no planner is there: the plan will be one task, and the work does not pause within it")
 
 
 def _without_run(order: Order, answer: SubmitResponse, as_json: bool) -> int:

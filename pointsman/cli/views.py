@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_LEASED, Assignment, Purpose
-from pointsman.api.orchestrator.v1.run_pb2 import Run, RunState, WaitKind
+from pointsman.api.orchestrator.v1.run_pb2 import Run, RunState, Usage, WaitKind
 from pointsman.cli.messages import as_dict
 from pointsman.cli.telling import told
 
@@ -111,12 +111,22 @@ def status(run: Run) -> str:
         [f"cost {spent.cost_micros / 1e6:.2f}/{budget.cost_micros / 1e6 or 'no limit'}"] if spent.cost_micros else []
     )
     lines = [f"{state_name(run)}  {int(elapsed.total_seconds())} s  {', '.join(limits)}"]
-    lines += [f"  {task.task_id} {task.status} (attempt {task.attempt}) {task.name[:80]}" for task in run.tasks]
+    lines += [
+        f"  {task.task_id} {task.status} (attempt {task.attempt}) {task.name[:80]}{spent_words(task.usage)}"
+        for task in run.tasks
+    ]
     if run.HasField("waiting_for"):
         waiting = run.waiting_for
         kind = WaitKind.Name(waiting.kind).removeprefix("WAIT_KIND_").lower()
         lines.append(f"  waits for {kind}: {waiting.who} {waiting.action}")
     return "\n".join(lines)
+
+
+def spent_words(usage: Usage) -> str:
+    """What was spent, where an agent said so."""
+    said = [f"{usage.tokens} tokens"] if usage.tokens else []
+    said += [f"cost {usage.cost_micros / 1e6:.2f}"] if usage.cost_micros else []
+    return f"  [{', '.join(said)}]" if said else ""
 
 
 def working_lines(live: Sequence[Assignment]) -> Iterator[str]:

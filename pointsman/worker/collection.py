@@ -46,10 +46,13 @@ def read_text(folder: Path, name: str) -> str:
 
 
 def document(folder: Path, name: str, *, required: bool = True) -> handoff.Document | None:
-    """A text as a document, cut where the contract's limit is."""
+    """A text as a document; one that the contract has no room for is refused, because half of it would mislead."""
     if not required and not (folder / name).exists():
         return None
-    return handoff.Document(text=read_text(folder, name).encode()[:MAX_TEXT_BYTES].decode(errors="ignore"))
+    content = read_text(folder, name)
+    if len(content.encode()) > MAX_TEXT_BYTES:
+        raise Unreadable(f"{name}: is larger than {MAX_TEXT_BYTES} bytes; leave what matters, not everything")
+    return handoff.Document(text=content)
 
 
 def read_list(folder: Path, name: str, kind: type[Kind]) -> list[Kind]:

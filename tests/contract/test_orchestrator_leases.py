@@ -163,7 +163,8 @@ async def test_a_lease_that_is_given_back_is_offered_at_once_and_no_attempt_is_l
         key = (held.assignment_id, held.epoch)
         give_back = store.exchange.give_back
         for project, agent_id in (("theirs", "first"), ("local", "second")):
-            assert not await store.store.perform(lambda c, p=project, a=agent_id: give_back(c, p, a, key))
+            not_held = partial(give_back, project=project, agent_id=agent_id, key=key)
+            assert not await store.store.perform(not_held)
         waiting = asyncio.create_task(take(store, "second", wait_seconds=20))
         assert await store.store.perform(lambda c: give_back(c, "local", "first", key))
         async with asyncio.timeout(5):

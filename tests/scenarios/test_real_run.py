@@ -155,3 +155,12 @@ async def test_a_repository_that_ignores_nothing_can_be_worked_on(world: World) 
     code, output = finished(*arguments, "--command", command, **world.environment)
     assert code == 0, output
     assert "work  T1 changed hello/__init__.py; claims CL1" in output
+    run_id = next(word for word in output.split() if word.startswith("run_"))
+    given = ("--repo", str(world.repository / "hello"), "--branch", "mine", "--json")
+    code, output = finished("deliver", run_id, *given, **world.environment)
+    assert code == 0, output
+    assert json.loads(output) == {
+        "run_id": run_id,
+        "branch": "mine",
+        "commit": await text(world.repository, "rev-parse", "mine"),
+    }

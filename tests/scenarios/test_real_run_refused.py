@@ -1,5 +1,6 @@
 """What `pointsman run` cannot do is said before anything is submitted: exit 2, one line, no run."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,10 @@ def test_work_that_needs_a_repository_is_refused_where_there_is_none(tmp_path: P
     code, output = finished_in(tmp_path, *TASK, POINTSMAN_DATA=str(tmp_path / "data"))
     assert (code, len(output.splitlines())) == (2, 1), output
     assert "the work needs a git repository, and here is none" in output
+
+
+def test_a_message_that_asks_for_no_run_is_answered_as_json_where_that_is_wanted(tmp_path: Path) -> None:
+    code, output = finished("run", "what is a barrier?", "--json", POINTSMAN_DATA=str(tmp_path / "data"))
+    assert code == 0, output
+    events = [json.loads(line) for line in output.splitlines() if not line.startswith(("proof: ", "left out"))]
+    assert [(event["run"], event["mode"]) for event in events] == [(None, "ANSWER")]

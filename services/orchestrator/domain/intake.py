@@ -10,6 +10,7 @@ from pointsman.services.orchestrator.domain.words import Call, Move, Question, R
 
 KEPT = "kept"
 MERGED = "merged"
+GIVEN_UP = 0.0
 
 
 def probe_unfinished_work(turn: Turn) -> None:
@@ -82,10 +83,14 @@ def judge_intake(turn: Turn) -> None:
 
 
 def ask_for_clarity(turn: Turn) -> None:
-    """Ask what is meant."""
+    """Ask what is meant; where it was the work that failed, ask what should be different."""
+    confidence = turn.run.effective_confidence
     reasons = "; ".join(reason.partition("\n")[0][:200] for reason in turn.run.reasons)
-    reasons = reasons or "the request is not clear enough"
-    text = f"Confidence is {turn.run.effective_confidence:.2f}, below {CONFIDENCE_FLOOR} ({reasons}). What is meant?"
+    if reasons and confidence == GIVEN_UP:
+        text = f"The work failed too often to be tried again by itself: {reasons}. What should be different?"
+    else:
+        why = reasons or "the request is not clear enough"
+        text = f"Confidence is {confidence:.2f}, below {CONFIDENCE_FLOOR} ({why}). What is meant?"
     turn.ask(Question.LOW_CONFIDENCE, text, turn.run.reasons)
 
 

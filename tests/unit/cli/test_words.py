@@ -9,6 +9,7 @@ import pytest
 
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_WORKING, Agent
 from pointsman.api.orchestrator.v1.machine_pb2 import GetMachineResponse, MachineTransition
 from pointsman.api.orchestrator.v1.run_pb2 import (
     ANSWER_KIND_ACCEPT,
@@ -22,13 +23,16 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     RUN_STATE_INTAKE,
     Question,
     Run,
+    TaskProgress,
+    Usage,
 )
+from pointsman.cli.agents import agent_line
 from pointsman.cli.audit import findings
 from pointsman.cli.following import exit_code, program, question_lines
 from pointsman.cli.repository import chosen_repository
 from pointsman.cli.telling import told
 from pointsman.cli.terms import parse_budget
-from pointsman.cli.views import working_lines
+from pointsman.cli.views import status, working_lines
 from pointsman.cli.workers import profile_for, words_of
 from pointsman.services.chassis.codec import DIGESTED, chain
 from tests.unit.worker.repositories import repository
@@ -184,3 +188,12 @@ def test_an_answer_that_needs_words_or_a_budget_is_shown_with_them() -> None:
     over.budget.wall_clock.FromSeconds(600)
     assert f"  {program()} answer r1 raise --budget minutes=20" in question_lines(over)
     assert f"  {program()} cancel r1" in question_lines(over)
+
+
+def test_what_was_spent_is_told_by_task_and_by_agent() -> None:
+    usage = Usage(assignments=2, tokens=1200, cost_micros=340_000)
+    run = Run(tasks=[TaskProgress(task_id="T1", status="accepted", attempt=1, name="greet", usage=usage)])
+    assert "  T1 accepted (attempt 1) greet  [1200 tokens, cost 0.34]" in status(run).splitlines()
+    agent = Agent(id="box-coder", capabilities=[assignments.CAPABILITY_CODE], state=AGENT_STATE_WORKING, usage=usage)
+    assert agent_line(agent).split()[:3] == ["box-coder", "working", "code"]
+    assert agent_line(agent).endswith("2 assignments  [1200 tokens, cost 0.34]")

@@ -162,6 +162,18 @@ def test_a_lost_coder_aborts_the_attempt_and_never_passes() -> None:
     assert driver.run.tasks["T1"].rejections == (reason,)
 
 
+def test_work_that_failed_too_often_is_asked_about_by_what_failed() -> None:
+    driver = executing("T1")
+    while driver.run.question is None:
+        driver.settle()
+        driver.lose(driver.open()[0])
+    text = driver.run.question.text
+    assert text.startswith(
+        "The work failed too often to be tried again by itself: the attempt was aborted: DEV: no agent"
+    )
+    assert text.endswith("What should be different?")
+
+
 def test_a_lost_judge_counts_as_a_crash_of_its_stage() -> None:
     driver = executing("T1")
     driver.hand_in(driver.open()[0], commands.StageResult("PASS", work=work("T1")), "coder")

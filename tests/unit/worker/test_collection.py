@@ -120,3 +120,9 @@ def test_a_report_needs_its_summary_and_a_readable_memory(tmp_path: Path) -> Non
     (tmp_path / "memory.jsonl").write_text('{"a": 1}\nnot json\n')
     with pytest.raises(Unreadable, match=r"memory\.jsonl:2"):
         collection.research_report(tmp_path, "r", "s")
+
+
+def test_a_text_that_is_too_large_is_refused_by_name_and_never_cut(tmp_path: Path) -> None:
+    (tmp_path / "memory.jsonl").write_text('{"a": 1}\n' * 10_000)
+    with pytest.raises(Unreadable, match=r"memory\.jsonl: is larger than 60000 bytes"):
+        collection.document(tmp_path, "memory.jsonl")
