@@ -67,11 +67,16 @@ spans_dropped = Counter(
 http_requests = Counter("pointsman_http_requests", "Requests that the gateway answered, by HTTP status.", ("status",))
 event_streams = Gauge("pointsman_event_streams", "Event streams that the gateway holds open.")
 
-DECLARED = (
-    transitions, dwell, batch_size, commit_seconds, calls, outbox_pending, outbox_lag, timers_late, deliveries,
-    queue_depth, queue_age, lease_expiries, decisions, retries, forced_stages, barrier_waits, rejected_claims,
-    spans_sent, span_lag, spans_dropped, http_requests, event_streams,
-)  # fmt: skip
+UNITS: Mapping[Counter | Gauge | Histogram, str] = {
+    transitions: "transitions", dwell: "seconds", batch_size: "writes", commit_seconds: "seconds", calls: "seconds",
+    outbox_pending: "effects", outbox_lag: "seconds", timers_late: "seconds", deliveries: "deliveries",
+    queue_depth: "assignments", queue_age: "seconds", lease_expiries: "leases", decisions: "decisions",
+    retries: "retries", forced_stages: "stages", barrier_waits: "waits", rejected_claims: "claims",
+    spans_sent: "transitions", span_lag: "seconds", spans_dropped: "spans", http_requests: "requests",
+    event_streams: "streams",
+}  # fmt: skip
+"""What each number counts; Prometheus asks for it in a name only where it is a measure, such as seconds."""
+DECLARED = tuple(UNITS)
 
 
 class CallTimes:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from prometheus_client import REGISTRY
+from prometheus_client.metrics import MetricWrapperBase
 
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.pipeline.v1 import state_pb2 as sp
@@ -243,6 +244,13 @@ def test_every_number_has_a_name_a_unit_and_one_sentence() -> None:
         (family,) = metric.describe()
         assert family.name.startswith("pointsman_"), family.name
         assert family.documentation.endswith("."), family.name
+        assert metrics.UNITS[metric], family.name
+        assert family.name.endswith("_seconds") == (metrics.UNITS[metric] == "seconds"), family.name
+
+
+def test_every_number_of_the_module_is_declared() -> None:
+    made = {one for one in vars(metrics).values() if isinstance(one, MetricWrapperBase)}
+    assert made == set(metrics.UNITS)
 
 
 async def _is(condition: bool) -> bool:
