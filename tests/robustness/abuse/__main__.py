@@ -19,13 +19,15 @@ def abuse(requests: int, seed: int) -> Findings:
     with tempfile.TemporaryDirectory() as data, target(Path(data)) as process:
         campaign = Campaign(process, seed)
         asyncio.run(campaign.over_grpc(requests))
-        campaign.over_http(requests // 10)
+        asyncio.run(campaign.over_http(requests // 10))
         findings = campaign.findings
         if not process.is_alive:
             findings.problems.append("the process has died")
-        if findings.grown_bytes > ALLOWED_GROWTH_BYTES:
-            findings.problems.append(f"memory grew by {findings.grown_bytes} bytes")
+        for way, grown_bytes in (("gRPC", findings.grown_bytes), ("HTTP", findings.grown_bytes_over_http)):
+            if grown_bytes > ALLOWED_GROWTH_BYTES:
+                findings.problems.append(f"memory grew by {grown_bytes} bytes over {way}")
         findings.problems += ["the log has a stack trace"] if "Traceback" in process.log else []
+        findings.problems += [f"not documented: {what}, {times} times" for what, times in findings.undocumented.items()]
         return findings
 
 
@@ -42,6 +44,7 @@ def main() -> int:
         "statuses": dict(findings.statuses),
         "undocumented": dict(findings.undocumented),
         "grown_bytes": findings.grown_bytes,
+        "grown_bytes_over_http": findings.grown_bytes_over_http,
         "problems": findings.problems,
         "seconds": round(time.monotonic() - begun, 1),
     }

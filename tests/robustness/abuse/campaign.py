@@ -3,9 +3,10 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random  # noqa: TID251 - a campaign can be repeated from its seed
@@ -55,6 +56,7 @@ class Findings:
     problems: list[str] = field(default_factory=list)
     undocumented: Counter[str] = field(default_factory=Counter)
     grown_bytes: int = 0
+    grown_bytes_over_http: int = 0
 
 
 async def prepare(target: Target) -> Known:
@@ -110,7 +112,7 @@ class Campaign:
                 again += self._random.sample(refused, min(len(refused), most))
                 before = before or (self._target.resident_bytes if part + 1 == PARTS // 10 else 0)
             self.findings.grown_bytes = self._target.resident_bytes - before
-            await self._again(sender, again)
+            await self._again(partial(self._send, sender), again)
 
     async def _send(self, sender: "_Sender", batch: Iterable[Shot]) -> list[Shot]:
         """Those that were refused."""
@@ -123,12 +125,12 @@ class Campaign:
         await asyncio.gather(*(lane() for _ in range(LANES)))
         return refused
 
-    async def _again(self, sender: "_Sender", sample: list[Shot]) -> None:
-        """What was refused is refused again, and leaves no trace."""
+    async def _again(self, send: Callable[[Sequence[Any]], Awaitable[list[Any]]], sample: Sequence[Any]) -> None:
+        """What was refused is refused again, and leaves no trace; without those that are taken by now."""
         while True:
             await self._settled()
             before = self._target.content()
-            still = await self._send(sender, sample)
+            still = await send(sample)
             after = self._target.content()
             if len(still) == len(sample):
                 break
@@ -146,16 +148,27 @@ class Campaign:
             alike = alike + 1 if now == seen else 0
             seen = now
 
-    def over_http(self, count: int) -> None:
-        """The same through the gateway, over a few connections."""
+    async def over_http(self, count: int) -> None:
+        """The same through the gateway, over a few connections; what was refused is sent again and changes nothing."""
         known = Known({"workflow_id": "plan-1", "pipeline_id": "pipe-1", "task_id": "T1", "stage": "DEV"})
         source = http.requests(self._random, known)
-        batches = [[next(source) for _ in range(count // HTTP_LANES)] for _ in range(HTTP_LANES)]
-        with ThreadPoolExecutor(HTTP_LANES) as threads:
-            list(threads.map(self._browse, batches))
+        first = await self._browsed([next(source) for _ in range(count // PARTS)])
+        before = self._target.resident_bytes
+        refused = first + await self._browsed([next(source) for _ in range(count - count // PARTS)])
+        self.findings.grown_bytes_over_http = self._target.resident_bytes - before
+        sample = self._random.sample(refused, min(len(refused), MOST_AGAIN, max(20, count // 4)))
+        await self._again(self._browsed, sample)
 
-    def _browse(self, batch: Sequence[http.Sent]) -> None:
-        browser = http.Browser(self._target.http_port)
+    async def _browsed(self, sent: Sequence[http.Sent]) -> list[http.Sent]:
+        """Those that were refused."""
+        with ThreadPoolExecutor(HTTP_LANES) as threads:
+            running = asyncio.get_running_loop()
+            lanes = [sent[lane::HTTP_LANES] for lane in range(HTTP_LANES)]
+            found = await asyncio.gather(*(running.run_in_executor(threads, self._browse, lane) for lane in lanes))
+        return [one for lane in found for one in lane]
+
+    def _browse(self, batch: Sequence[http.Sent]) -> list[http.Sent]:
+        browser, refused = http.Browser(self._target.http_port), []
         for sent in batch:
             status, body = browser.send(sent)
             with self._counting:
@@ -163,7 +176,9 @@ class Campaign:
                 if status not in http.ALLOWED:
                     asked = f"{sent.verb} {sent.path} {sent.headers} {(sent.body or b'')[:200]!r}"
                     self.findings.problems.append(f"{asked}: {status} {body[:300]!r}")
+            refused += [sent] if status >= 400 else []
         browser.close()
+        return refused
 
 
 class _Sender:

@@ -2,6 +2,7 @@
 
 import asyncio
 import faulthandler
+import hashlib
 import json
 import re
 import signal
@@ -53,16 +54,9 @@ class Target:
         assert found is not None
         return int(found[1]) * 1024
 
-    def content(self) -> dict[str, int]:
-        """How much there is in every table of every store, and how far each journal has come."""
-        found: dict[str, int] = {}
-        for path in sorted(self._data.rglob("*.db")):
-            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-                names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-                for name in names:
-                    found[f"{path.stem}.{name}"] = connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
-                found[f"{path.stem}.position"] = connection.execute("SELECT position FROM head").fetchone()[0]
-        return found
+    def content(self) -> dict[str, str]:
+        """What is in its stores."""
+        return content_of(self._data)
 
     @property
     def log(self) -> str:
@@ -76,6 +70,23 @@ class Target:
         self._log.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
+
+
+def content_of(data: Path) -> dict[str, str]:
+    """What is in every table of every store of a data directory, as a digest of its rows."""
+    found: dict[str, str] = {}
+    for path in sorted(data.rglob("*.db")):
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            connection.execute("BEGIN")
+            names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            found |= {f"{path.stem}.{name}": _digest(connection, name) for name in names}
+    return found
+
+
+def _digest(connection: sqlite3.Connection, table: str) -> str:
+    """How many rows there are, and what they say, in whatever order they stand."""
+    rows = sorted(repr(row) for row in connection.execute(f"SELECT * FROM {table}"))
+    return f"{len(rows)} rows, {hashlib.sha256(chr(10).join(rows).encode()).hexdigest()[:16]}"
 
 
 @contextmanager

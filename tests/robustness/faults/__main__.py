@@ -40,6 +40,8 @@ def report(figures: Figures) -> int:
     print(json.dumps(shown), flush=True)
     for problem in figures.broken[:SHOWN]:
         print(f"BROKEN  {problem}", flush=True)
+    if figures.slow:
+        print(f"SLOW    {figures.slow}", flush=True)
     if figures.broken:
         return 1
     if figures.void:

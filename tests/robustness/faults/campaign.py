@@ -22,6 +22,7 @@ from tests.robustness.faults.schedule import Plan, Schedule
 PROJECTS = 2
 FINISH_SECONDS = 150.0
 LEAST_TRANSITIONS_A_SECOND = 20
+AIM_RECOVERY_SECONDS = 3.0
 EVERYTHING = Plan(1)
 
 
@@ -75,7 +76,14 @@ class Figures:
     @property
     def broken(self) -> list[str]:
         """Every broken promise."""
-        return [*self.lost, *self.duplicated, *self.violations, *self.unexpected]
+        stuck = [f"stuck: {run}" for run in self.stuck]
+        return [*self.lost, *self.duplicated, *self.violations, *self.unexpected, *stuck]
+
+    @property
+    def slow(self) -> str:
+        """How far recovery has missed its aim; empty when it has not."""
+        p99 = self.recovery_p99_seconds
+        return f"recovery p99 {p99} s, over the aim of {AIM_RECOVERY_SECONDS} s" if p99 > AIM_RECOVERY_SECONDS else ""
 
 
 async def campaign(terms: Terms, folder: Path) -> Figures:
