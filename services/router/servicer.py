@@ -17,6 +17,7 @@ from pointsman.services.router.domain.log import log_entry
 from pointsman.services.router.domain.policy import Policy
 from pointsman.services.router.domain.record import Circumstances, Clarified, Clarify, Kept, Made, make_record
 from pointsman.services.router.domain.thinking import route_thinking
+from pointsman.services.router.domain.values import Mode
 from pointsman.services.router.rules import rule_book_with
 from pointsman.services.router.store import RouterStore
 from pointsman.services.router.wire import requests, responses
@@ -132,8 +133,12 @@ class RouterServicer:
                     book, message.text, already_debated=debated_before, system_generated=message.system_generated
                 )
                 override = requests.mode(message.mode_override)
+                forced = override is Mode.ACTION and found.mode is Mode.ANSWER
+                weighed = (
+                    classify(book, message.text, already_debated=debated_before, as_action=True) if forced else None
+                )
                 around = Circumstances(new_id("dec", now), run_id, session_id, policy.hard_routing, override, item)
-                made.append(make_record(message.text, found, around))
+                made.append(make_record(message.text, found, around, weighed))
             return made
 
         # What takes long must not hold up other callers; for what is short a thread would cost more than the decision.

@@ -95,6 +95,17 @@ async def test_strong_cannot_be_overridden_while_weak_can_and_is_counted(databas
         assert (stats.decisions, stats.overrides, stats.clarifications, stats.override_rate) == (2, 1, 1, 1.0)
 
 
+async def test_talk_that_is_overridden_to_action_is_weighed_and_the_log_tells_both(database_url: str) -> None:
+    async with served(database_url) as client:
+        made = await client.classify("should I drop the users table?", mode_override=d.MODE_ACTION)
+        assert (made.mode, made.overridden, made.debate) == (d.MODE_ACTION, True, d.DEBATE_PLANNING)
+        assert (made.stakes, made.debate_reasons[0].rule) == (d.STAKES_HIGH, "debate.destructive")
+        day = made.decided_at.ToDatetime().date().isoformat()
+        told = "".join([part.markdown async for part in client.stub.ExportLog(log_pb2.ExportLogRequest(day=day))])
+        assert "→ ANSWER" in told
+        assert "  Overridden: ACTION\n  Routed to: Swarm Orchestrator" in told
+
+
 async def test_with_hard_routing_off_the_decision_is_advice_and_the_log_goes_on(database_url: str) -> None:
     async with served(database_url, hard_routing=False) as client:
         made = await client.classify(STRONG_TEXT, mode_override=d.MODE_ANSWER)

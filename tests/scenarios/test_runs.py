@@ -56,6 +56,30 @@ async def test_talk_and_trivial_commands_start_no_run(tmp_path: Path, message: s
         assert (await here.runs.ListRuns(pb.ListRunsRequest())).runs == []
 
 
+async def test_a_strong_decision_cannot_be_overridden_where_a_message_is_submitted(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        request = pb.SubmitRequest(
+            request_id="r",
+            message="fix the bug in src/api/auth.ts and update tests",
+            mode_override=pb.MODE_OVERRIDE_ANSWER,
+        )
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await here.runs.Submit(request)
+        assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+        assert "STRONG" in str(refused.value.details())
+        assert (await here.runs.ListRuns(pb.ListRunsRequest())).runs == []
+
+
+async def test_talk_that_is_submitted_as_action_starts_a_run_whose_plan_is_to_be_debated(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        request = pb.SubmitRequest(
+            request_id="r", message="should I drop the users table?", mode_override=pb.MODE_OVERRIDE_ACTION
+        )
+        answer = await here.runs.Submit(request)
+        assert answer.HasField("run")
+        assert answer.routing.debate
+
+
 async def test_the_same_request_starts_one_run(tmp_path: Path) -> None:
     async with plane(tmp_path) as here:
         request = pb.SubmitRequest(request_id="once", message=WISH)

@@ -56,17 +56,25 @@ _CALM: _Weighed = (_NO_DEBATE, _NO_STAKES, None, ())
 
 
 def classify(
-    book: RuleBook, text: str, *, already_debated: bool = False, system_generated: bool = False
+    book: RuleBook,
+    text: str,
+    *,
+    already_debated: bool = False,
+    system_generated: bool = False,
+    as_action: bool = False,
 ) -> Classification:
-    """Decide one message."""
+    """Decide one message; as an ACTION, what it talks about is weighed like what is to be done."""
     lower = text.lower()
     ascii_only = lower.isascii()
     if not ascii_only:
         lower = lower_case(text)
     shapes = book.shapes.matching(lower)
-    if system_generated or _SYSTEM in shapes.names:
+    message = Message(text, lower, shapes.names, already_debated)
+    if as_action:
+        message.as_action = True
+    elif system_generated or _SYSTEM in shapes.names:
         return _answer(book, _SYSTEM)
-    return _classify_users(book, Message(text, lower, shapes.names, already_debated), shapes, ascii_only)
+    return _classify_users(book, message, shapes, ascii_only)
 
 
 def _classify_users(book: RuleBook, message: Message, shapes: Shapes, ascii_only: bool) -> Classification:
@@ -123,15 +131,16 @@ def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence
         name, active = _english_rule(book, message, sentences)
         if message.own:
             name, active = _mode_rule(message, name, active)
-        if not active:
+        if not active and not message.as_action:
             return _answer(book, name)
     triggers = _triggers(message, _english_keywords(book, message, sentences))
     shapes = message.shapes
     harmful = bool(shapes) and _shows_harm(book, message)
-    reads = debating.only_reads(book.debate, english, sentences, harmful) and _REDIRECTION not in shapes
+    reads = not message.as_action and debating.only_reads(book.debate, english, sentences, harmful)
+    reads = reads and _REDIRECTION not in shapes
     reasons: dict[PlanningTrigger, str] = {}
     if not reads and (commands or message.seen & WEIGHTY):
-        reasons = debating.planning_triggers(book.debate, english, sentences)
+        reasons = debating.planning_triggers(book.debate, english, sentences, message.as_action)
     if shapes and not reads and not shapes.isdisjoint(book.debated):
         _add_patterns(book, message, reasons)
     return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
@@ -153,10 +162,10 @@ def _add_patterns(book: RuleBook, message: Message, found: dict[PlanningTrigger,
 
 def _classify_foreign(book: RuleBook, message: Message, reading: Reading) -> Classification:
     name, active = _mode_rule(message, reading.rule, reading.active)
-    if not active:
+    if not active and not message.as_action:
         return _answer(book, name)
     triggers = _triggers(message, _foreign_keywords(message, reading))
-    reads = debating.foreign_only_reads(reading)
+    reads = not message.as_action and debating.foreign_only_reads(reading)
     reasons = {} if reads else debating.foreign_triggers(reading)
     if not reads and not message.shapes.isdisjoint(book.debated):
         _add_patterns(book, message, reasons)

@@ -125,9 +125,9 @@ def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -
 
 
 def planning_triggers(
-    rules: DebateRules, english: English, sentences: Iterable[Sentence]
+    rules: DebateRules, english: English, sentences: Iterable[Sentence], wanted: bool = False
 ) -> dict[PlanningTrigger, str]:
-    """Every reason to debate that the sentences give, each with the word that stands for it."""
+    """Every reason to debate that the sentences give, each with the word that stands for it; wanted is all that they say."""
     found: dict[PlanningTrigger, str] = {}
     for sentence in sentences:
         act = sentence.act
@@ -136,9 +136,9 @@ def planning_triggers(
             senses = senses_of(english, sentence)
             if sentence.orders:
                 _weigh_orders(rules, sentence, found)
-            if act is _WISH:
+            if wanted or act is _WISH:
                 _weigh_wish(rules, sentence, found)
-            if act in _IMPLIED_WORK and sentence.meaning & _SECRET:
+            if (wanted or act in _IMPLIED_WORK) and sentence.meaning & _SECRET:
                 _note(found, _SECURITY, _security_word(sentence.words, senses))
         if act is _COMMAND and sentence.words[0] in rules.destructive_commands:
             _note(found, _DESTRUCTIVE, sentence.words[0])

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pointsman.services.router.domain.record import Made
+from pointsman.services.router.domain.record import Made, decided_mode
 from pointsman.services.router.domain.values import Mode, RouteTarget
 
 ROUTE_NAMES = {
@@ -20,14 +20,17 @@ _TALK = {
 
 
 def log_entry(made: Made, decided_at: datetime) -> str:
-    """One decision, with the line break that ends it."""
-    lines = [f'{decided_at:%H:%M} ROUTE "{" ".join(made.excerpt.split())}" → {made.mode}']
-    if made.mode is Mode.ACTION:
+    """One decision, with the line break that ends it: what the rules said, and what became of it if somebody overrode it."""
+    mode = decided_mode(made)
+    lines = [f'{decided_at:%H:%M} ROUTE "{" ".join(made.excerpt.split())}" → {mode}']
+    if mode is Mode.ACTION:
         noun = "trigger" if made.trigger_count == 1 else "triggers"
         lines.append(f"  Triggers: [{', '.join(trigger.name for trigger in made.triggers)}]")
         lines.append(f"  Confidence: {made.confidence} ({made.trigger_count} {noun})")
     else:
         lines.append("  Triggers: []")
         lines.append(f"  Pattern: {_TALK.get(made.rules[0].rpartition('.')[2], 'Statement')} + no external refs")
+    if made.overridden:
+        lines.append(f"  Overridden: {made.mode}")
     lines.append(f"  Routed to: {ROUTE_NAMES[made.route]}")
     return "\n".join(lines) + "\n"

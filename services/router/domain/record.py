@@ -115,8 +115,11 @@ class Circumstances:
     item: int = 0
 
 
-def make_record(text: str, found: Classification, around: Circumstances) -> Made:
-    """The decision as it will be stored, with the caller's override applied; refused if it may not be."""
+def make_record(text: str, found: Classification, around: Circumstances, weighed: Classification | None = None) -> Made:
+    """The decision as it will be stored, with the caller's override applied; refused if it may not be.
+
+    What was found stays, so that the log can tell it; of talk that becomes work, the debate is what was weighed as an ACTION.
+    """
     overridden = around.mode_override is not None and around.mode_override is not found.mode
     if overridden and around.hard_routing and found.confidence is Confidence.STRONG:
         metadata = {"mode": str(found.mode), "confidence": str(found.confidence), "item": str(around.item)}
@@ -143,11 +146,18 @@ def make_record(text: str, found: Classification, around: Circumstances) -> Made
         run_id=around.run_id,
         session_id=around.session_id,
     )
-    return _overridden(kept) if overridden else kept
+    return _overridden(kept, weighed or found) if overridden else kept
 
 
-def _overridden(made: Made) -> Made:
-    """The other mode: what was work becomes a direct response, what was talk goes to the swarm."""
+def decided_mode(made: Made) -> Mode:
+    """What the rules decided, whether or not it was overridden."""
+    if not made.overridden:
+        return made.mode
+    return Mode.ANSWER if made.mode is Mode.ACTION else Mode.ACTION
+
+
+def _overridden(made: Made, weighed: Classification) -> Made:
+    """The other mode: what was work becomes a direct response, what was talk goes to the swarm, once it is debated."""
     if made.mode is Mode.ACTION:
         return replace(
             made,
@@ -156,7 +166,17 @@ def _overridden(made: Made) -> Made:
             fast_path=False,
             debate=Debate.NONE,
         )
-    return replace(made, mode=Mode.ACTION, route=RouteTarget.SWARM_ORCHESTRATOR)
+    debated = (rule for rule in weighed.rules if rule.startswith(("debate.", "bypass.", "own.")))
+    return replace(
+        made,
+        mode=Mode.ACTION,
+        route=RouteTarget.SWARM_ORCHESTRATOR,
+        debate=weighed.debate,
+        stakes=weighed.stakes,
+        bypass=weighed.bypass,
+        reasons=weighed.reasons,
+        rules=tuple(dict.fromkeys((*made.rules, *debated)))[:MAX_TRIGGERS],
+    )
 
 
 def decide(state: Record | None, command: Any, now: datetime) -> Decision:

@@ -158,6 +158,7 @@ class Message:
 
     __slots__ = (
         "already_debated",
+        "as_action",
         "compound",
         "dotted",
         "identified",
@@ -175,6 +176,8 @@ class Message:
         self.lower = self.masked = lower
         self.shapes = shapes
         self.already_debated = already_debated
+        self.as_action = False
+        """Whether somebody calls it ACTION who may, whatever it does."""
         self.references: tuple[Trigger, ...] = ()
         self.seen = 0
         """What all its words together can be."""

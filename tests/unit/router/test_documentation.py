@@ -8,8 +8,8 @@ import pytest
 from pointsman.services.router.domain.classify import classify
 from pointsman.services.router.domain.log import log_entry
 from pointsman.services.router.domain.manual import mode_prompt, soft_router_prompt, tables, with_tables
-from pointsman.services.router.domain.record import Circumstances, make_record
-from pointsman.services.router.domain.values import Mode
+from pointsman.services.router.domain.record import Circumstances, Made, make_record
+from pointsman.services.router.domain.values import Debate, Mode, Stakes
 from pointsman.services.router.rules import standard_rule_book
 
 PAGES = Path(__file__).parents[3] / "docs" / "concepts"
@@ -44,6 +44,40 @@ def test_one_trigger_is_told_in_the_singular() -> None:
         '09:05 ROUTE "search for examples" → ACTION\n'
         "  Triggers: [search]\n  Confidence: WEAK (1 trigger)\n  Routed to: Swarm Orchestrator\n"
     )
+
+
+def overridden(text: str, mode: Mode) -> Made:
+    around = Circumstances("d", "", "", hard_routing=True, mode_override=mode)
+    book = standard_rule_book()
+    return make_record(text, classify(book, text), around, classify(book, text, as_action=True))
+
+
+def test_an_override_is_told_beside_what_the_rules_decided() -> None:
+    assert log_entry(overridden("search for examples", Mode.ANSWER), AT) == (
+        '09:05 ROUTE "search for examples" → ACTION\n'
+        "  Triggers: [search]\n  Confidence: WEAK (1 trigger)\n  Overridden: ANSWER\n  Routed to: Direct Response\n"
+    )
+    assert log_entry(overridden("should I drop the users table?", Mode.ACTION), AT) == (
+        '09:05 ROUTE "should I drop the users table?" → ANSWER\n'
+        "  Triggers: []\n  Pattern: Question + no external refs\n"
+        "  Overridden: ACTION\n  Routed to: Swarm Orchestrator\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["should I drop the users table?", "¿debería borrar la tabla de usuarios?", "is it ok to rotate the api keys?"],
+)
+def test_talk_that_is_overridden_to_action_is_debated_like_an_order(text: str) -> None:
+    made = overridden(text, Mode.ACTION)
+    assert (made.mode, made.debate, made.stakes, made.bypass) == (Mode.ACTION, Debate.PLANNING, Stakes.HIGH, None)
+    assert made.rules[0].endswith("question")
+    assert [reason.rule for reason in made.reasons] == list(made.rules[1:])
+
+
+def test_talk_without_anything_at_stake_needs_no_debate_when_it_is_overridden() -> None:
+    made = overridden("what is a monad?", Mode.ACTION)
+    assert (made.debate, made.stakes, made.bypass) == (Debate.NONE, Stakes.NONE, None)
 
 
 def test_a_trivial_command_is_routed_to_the_tool_specialist_in_the_log() -> None:
