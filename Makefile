@@ -10,7 +10,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto lock screenshots
+.PHONY: help run up test check bench pipeline-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto lock screenshots
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -61,6 +61,9 @@ bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON li
 pipeline-campaign: $(DEV_STAMP) ## read a million damaged transcripts, and race 10,000 barriers round their timeouts on both databases
 	@$(BIN)/python -m tests.bench.pipeline_fuzz $(or $(TRANSCRIPTS),1000000) $(or $(SEED),1)
 	@POINTSMAN_RACE_BARRIERS=$(or $(BARRIERS),10000) $(BIN)/pytest -q --timeout 3600 tests/contract/test_pipeline_races.py
+
+router-campaign: $(DEV_STAMP) ## decide a million random, hostile and rule-made texts twice each (TEXTS=1000000 SEED=1)
+	@$(BIN)/python -m tests.bench.router_fuzz $(or $(TEXTS),1000000) $(or $(SEED),1)
 
 faults: $(DEV_STAMP) ## break real processes under load and prove that nothing is lost (FAULT_SECONDS=150 FAULT_RUNS=64 FAULT_DATABASES=sqlite,postgresql)
 	@$(BIN)/python -m tests.robustness.faults

@@ -49,7 +49,8 @@ _start = operator.attrgetter("start")
 _new = tuple.__new__
 _NO_PLACES: Mapping[str, int] = {}
 _LONG_TEXT = 1024
-_AROUND = " ,.;:!?\n\t'\"()-"
+_WORDS = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
+"""From the first letter to the last: in some scripts a match has its neighbours with it."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _Weighed: TypeAlias = tuple[Debate, Stakes, Bypass | None, tuple[DebateReason, ...]]
 _CALM: _Weighed = (_NO_DEBATE, _NO_STAKES, None, ())
@@ -268,10 +269,10 @@ def _foreign_keywords(message: Message, reading: Reading) -> dict[str, Trigger]:
         if name in reading.hits:
             rule = f"{reading.language.code}.{name}"
             for start, end in classes.spans(name, reading.text):
-                begun = text[start:end].lstrip(_AROUND)
-                word = begun.rstrip(_AROUND)
-                if word and word not in found:
-                    found[word] = Trigger(_KEYWORD, word, rule, end - len(begun), end - len(begun) + len(word))
+                begun = _WORDS.search(text, start, end)
+                word = begun.group() if begun is not None else ""
+                if begun is not None and word not in found:
+                    found[word] = Trigger(_KEYWORD, word, rule, *begun.span())
     return found
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from pointsman.services.router.domain.document import RuleDocument
+from pointsman.services.router.domain.document import OwnRule, RuleDocument, RuleEffect
 from pointsman.services.router.domain.outcomes import REACTION_OF
 from pointsman.services.router.domain.thinking import TABLE
 from pointsman.services.router.domain.values import Bypass, Mode
@@ -13,22 +13,42 @@ _BYPASSES = {
     Bypass.READ_ONLY: "the whole message only reads",
     Bypass.ALREADY_DEBATED: "the task was debated in this session",
 }
+OWN_EXAMPLE = OwnRule("ticket", RuleEffect.REFERENCE, r"\bpaint-[0-9]+\b")
 MODE_ROWS = (
-    ("1", "text that a program wrote", Mode.ANSWER, "system.marker"),
-    ("2", "one trivial command: pwd, date, whoami, echo, ping", Mode.ACTION, "fast_path.*"),
-    ("3", "a reference: file, folder, URL, host, fenced code, the code at hand", Mode.ACTION, "reference.*"),
-    ("4", "a rule of the project's own", "as it says", "own.*"),
-    ("5", "an order whose object is work, also dressed as a question (can you add …)", Mode.ACTION, "order.verb"),
-    ("6", "a command line", Mode.ACTION, "order.command_line"),
-    ("7", "an approval: go ahead, yes, continue", Mode.ACTION, "order.approval"),
-    ("8", "a wish: I want, we need, it should", Mode.ACTION, "order.wish"),
-    ("9", "a fault report, or code by its name", Mode.ACTION, "order.fault_report, order.names_code"),
-    ("10", "a question", Mode.ANSWER, "talk.question"),
-    ("11", "a request for words: explain, translate, write a poem", Mode.ANSWER, "talk.request"),
-    ("12", "thanks and other acknowledgements", Mode.ANSWER, "talk.acknowledgement"),
-    ("13", "any other statement: past tense, plans, negations, prose", Mode.ANSWER, "talk.statement"),
+    ("1", "text that a program wrote", Mode.ANSWER, "system.marker", "<system-reminder>fix it</system-reminder>"),
+    ("2", "one trivial command: pwd, date, whoami, echo, ping", Mode.ACTION, "fast_path.*", "date -u"),
+    (
+        "3",
+        "a reference: file, folder, URL, host, fenced code, the code at hand",
+        Mode.ACTION,
+        "reference.*",
+        "why did tests/e2e/login.ts fail?",
+    ),
+    ("4", "a rule of the project's own", "as it says", "own.*", "what about PAINT-17?"),
+    (
+        "5",
+        "an order whose object is work, also dressed as a question",
+        Mode.ACTION,
+        "order.verb",
+        "can you add a button?",
+    ),
+    ("6", "a command line", Mode.ACTION, "order.command_line", "npm install"),
+    ("7", "an approval", Mode.ACTION, "order.approval", "yes, go ahead"),
+    ("8", "a wish: I want, we need, it should", Mode.ACTION, "order.wish", "we need a dark theme"),
+    ("9", "a fault report", Mode.ACTION, "order.fault_report", "the export button is broken"),
+    ("10", "code by its name", Mode.ACTION, "order.names_code", "the parse_date thing again"),
+    ("11", "a question", Mode.ANSWER, "talk.question", "how do I delete a branch?"),
+    ("12", "a request for words: explain, translate", Mode.ANSWER, "talk.request", "write a poem about autumn"),
+    ("13", "thanks and other acknowledgements", Mode.ANSWER, "talk.acknowledgement", "great, thanks"),
+    (
+        "14",
+        "any other statement: past tense, plans, negations, prose",
+        Mode.ANSWER,
+        "talk.statement",
+        "no need to fix it",
+    ),
 )
-"""The order in which the mode is decided; every row of a message's sentences is tried before the next one."""
+"""The order in which the mode is decided, each row with a message that it decides; the own rule of row 4 is OWN_EXAMPLE."""
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -41,7 +61,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def mode_table() -> str:
     """How the mode is decided."""
-    return table(("#", "the message has", "mode", "rule"), MODE_ROWS)
+    return table(("#", "the message has", "mode", "rule", "for example"), MODE_ROWS)
 
 
 def keyword_table(document: RuleDocument) -> str:

@@ -266,7 +266,11 @@ def _suggested(english: English, sentence: Sentence, at: int) -> Order | None:
     """What follows let's: an order, in whatever word, unless it is to leave something as it is."""
     words = sentence.words
     verb = pass_over(sentence, at)
-    if words[verb] in _LEAVING or (words[verb] == "keep" and words[verb + 1 : verb + 2] in _KEPT):
+    if (
+        words[at] in _LEAVING
+        or words[verb] in _LEAVING
+        or (words[verb] == "keep" and words[verb + 1 : verb + 2] in _KEPT)
+    ):
         return None
     if sentence.seen & NEGATION and (words[verb] == "not" or _is_negated(words, verb)):
         return None

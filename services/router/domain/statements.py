@@ -49,7 +49,12 @@ _ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWL
 def statement(english: English, sentence: Sentence, start: int) -> Act:
     """What a statement does whose first words up to a place are to be passed over."""
     hits, seen = hits_in(english, sentence), sentence.seen
-    if "plan" in hits or "declined" in hits or ("past" in hits and "turn" not in hits):
+    if (
+        sentence.words[start] == "let's"
+        or "plan" in hits
+        or "declined" in hits
+        or ("past" in hits and "turn" not in hits)
+    ):
         return _STATEMENT
     if ("approval" in hits and not seen & FAULT) or _chooses(sentence, start):
         return _APPROVAL
@@ -74,6 +79,8 @@ def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> A
     """A statement that is not about prose."""
     if "wish" in hits:
         return _REQUEST if "form" in hits else _WISH
+    if "opinion" in hits and not means(english, sentence, HARD_FAULT):
+        return _CODE if _names_code(english, sentence, hits) else _STATEMENT
     if "odd" in hits and not sentence.seen & PROSE and sentence.words[0] not in _PERSONAL:
         return _FAULT
     if "topic" not in hits and (_is_fault(english, sentence, hits) or _is_behaviour(sentence, hits)):

@@ -1,14 +1,23 @@
 """The pages about the router print the rules that hold, and the log and prompts have their form."""
 
 from datetime import UTC, datetime
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 from pointsman.services.router.domain.classify import classify
 from pointsman.services.router.domain.log import log_entry
-from pointsman.services.router.domain.manual import mode_prompt, soft_router_prompt, tables, with_tables
+from pointsman.services.router.domain.manual import (
+    MODE_ROWS,
+    OWN_EXAMPLE,
+    mode_prompt,
+    soft_router_prompt,
+    tables,
+    with_tables,
+)
 from pointsman.services.router.domain.record import Circumstances, Made, make_record
+from pointsman.services.router.domain.rulebook import with_own_rules
 from pointsman.services.router.domain.values import Debate, Mode, Stakes
 from pointsman.services.router.rules import standard_rule_book
 
@@ -20,6 +29,14 @@ AT = datetime(2026, 1, 1, 9, 5, tzinfo=UTC)
 def test_the_tables_in_the_documentation_are_current(name: str) -> None:
     text = (PAGES / name).read_text(encoding="utf-8")
     assert with_tables(text, standard_rule_book().document) == text
+
+
+@pytest.mark.parametrize("row", MODE_ROWS, ids=lambda row: f"row {row[0]}")
+def test_every_row_of_the_mode_table_decides_its_example(row: tuple[str, str, Mode | str, str, str]) -> None:
+    _, _, mode, rule, example = row
+    found = classify(with_own_rules(standard_rule_book(), (OWN_EXAMPLE,)), example)
+    assert fnmatch(found.rules[0], rule)
+    assert mode in (found.mode, "as it says")
 
 
 def test_every_table_is_printed_somewhere() -> None:

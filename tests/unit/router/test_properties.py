@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pointsman.services.router.domain.classify import classify, lower_case
-from pointsman.services.router.domain.values import Classification, Confidence, Debate, Mode
+from pointsman.services.router.domain.classify import classify
 from pointsman.services.router.rules import standard_rule_book
+from tests.bench.router_fuzz import campaign, check
 
 FRAGMENTS = (
     "fix", "delete all", "src/a.py", "```", "~~~", "https://x.y", "?", "!", ".", "\n", "can you", "please", "what is",
@@ -23,27 +23,6 @@ FRAGMENTS = (
 HOSTILE = st.lists(st.sampled_from(FRAGMENTS), max_size=30).flatmap(
     lambda parts: st.sampled_from((" ", "", ", ", "\n")).map(lambda joint: joint.join(parts))
 )
-
-
-def check(text: str) -> Classification:
-    found = classify(standard_rule_book(), text)
-    lower = lower_case(text)
-    assert len(lower) == len(text)
-    for trigger in found.triggers:
-        assert 0 <= trigger.start <= trigger.end <= len(text)
-        if trigger.kind in ("path", "url", "host", "keyword"):
-            assert lower[trigger.start : trigger.end] == trigger.name
-    for reason in found.reasons:
-        assert 0 <= reason.start <= reason.end <= len(text)
-    if found.mode is Mode.ANSWER:
-        assert (found.confidence, found.triggers, found.debate) == (Confidence.NONE, (), Debate.NONE)
-    else:
-        assert found.confidence is (Confidence.STRONG if len(found.triggers) >= 3 else Confidence.WEAK)
-    if found.debate is Debate.PLANNING:
-        assert found.reasons
-        assert found.bypass is None
-    assert found.rules
-    return found
 
 
 @given(st.text(max_size=200))
@@ -62,6 +41,11 @@ def test_any_mixture_of_what_the_rules_look_for_is_decided(text: str) -> None:
 @settings(max_examples=200, deadline=None)
 def test_bytes_taken_for_text_are_decided(data: bytes) -> None:
     check(data.decode("utf-8", "surrogateescape"))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_short_campaign_of_random_texts_and_the_rules_own_words_finds_nothing(seed: int) -> None:
+    assert campaign(1_500, seed)["texts"] == 1_500
 
 
 REPEATED = (
