@@ -12,6 +12,7 @@ from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
 from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChildren, holder_of
 
+LEASE = ("status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id", "principal", "principal_epoch")
 EXHAUSTED = ("entity_id", "assignment_id", "epoch", "project", "traceparent", "capability")
 
 
@@ -57,10 +58,7 @@ class Queue:
                 among(database, columns.poll_id, "polls"), columns.status == literal_column(f"'{LEASED}'")
             ),
         )
-        changed = (
-            "status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id", "principal", "principal_epoch"
-        )  # fmt: skip
-        self.lease = upsert_rows(database, table, ("entity_id", "assignment_id"), changed, "epoch")
+        self.lease = upsert_rows(database, table, ("entity_id", "assignment_id"), LEASE, "epoch")
         mine = (columns.entity_id == bindparam("of_entity")) & (columns.assignment_id == bindparam("of_assignment"))
         held = table.update().where(
             mine,
