@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -20,7 +21,7 @@ from prometheus_client import generate_latest
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.workflow.v1 import plans_pb2 as plans
 from pointsman.redaction import KINDS, MASK, redact
-from pointsman.services.chassis.logs import configure_logs
+from pointsman.services.chassis.logs import OTHERS, configure_logs
 from tests.contract.wire_samples import files, sample
 from tests.helpers.canaries import all_seen, canaries, seen_in
 from tests.helpers.collector import collector
@@ -66,6 +67,9 @@ async def test_no_secret_leaves_by_another_door(
                 await _call_all(here, poisoned(all_together()), errors)
     finally:
         structlog.reset_defaults()
+        for name in OTHERS:
+            logging.getLogger(name).handlers.clear()
+            logging.getLogger(name).propagate = True
     shown = capfd.readouterr()
     lines = [json.loads(line) for line in shown.err.splitlines()]
     places = {
