@@ -97,7 +97,8 @@ async def overload(process: Target, seconds: float, times: float) -> dict[str, A
         "codes": dict(flood.codes),
         "seen": flood.seen,
         "refused_without_retry_info": flood.without_retry_info,
-        "heartbeats": beats["codes"],
+        "heartbeats": beats["heartbeats"],
+        "completions": beats["completions"],
         "heartbeat_p50_ms": round(median(beats["seconds"]) * 1000, 1),
         "heartbeat_worst_ms": round(beats["seconds"][-1] * 1000, 1),
         "p99_ms_before": usual.p99_ms,
@@ -162,7 +163,7 @@ def holds(figures: dict[str, Any], watchers: dict[str, Any]) -> bool:
         figures["goodput_of_sustainable"] >= 0.8
         and set(figures["codes"]) <= {"OK", "RESOURCE_EXHAUSTED"}
         and figures["refused_without_retry_info"] == 0
-        and set(figures["heartbeats"]) == {"OK"}
+        and set(figures["heartbeats"]) == set(figures["completions"]) == {"OK"}
         and figures["p99_ms_after"] <= 2 * figures["p99_ms_before"] + 20
         and watchers["bytes_each"] <= 256 * 1024
         and set(watchers["reads_meanwhile"]) == {"OK"}

@@ -1,6 +1,6 @@
-"""`python -m tests.robustness.overload.heartbeats ADDRESS`: an agent in a process of its own, which says that it is alive.
+"""`python -m tests.robustness.overload.heartbeats ADDRESS`: an agent in a process of its own, which keeps its leases and hands in.
 
-It beats until its input ends, then prints how it fared: beside a flood from its own process it would wait for itself.
+It works until its input ends, then prints how it fared: beside a flood from its own process it would wait for itself.
 """
 
 import json
@@ -15,27 +15,73 @@ from itertools import count
 from typing import Any
 
 import grpc
+from google.protobuf.duration_pb2 import Duration
 
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
+from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
+from tests.bench.orchestrator import completion, wanted
+from tests.scenarios.planes import WISH
 
 PAUSE_SECONDS = 0.25
 PATIENCE_SECONDS = 60.0
+REPORTS = 64
+"""What a run waits for: enough to hand in until the flood is over."""
+BEATS = 3
+"""How often it says that it is alive before it hands in."""
 
 
 class Agent:
-    """Says that it is alive, over a connection of its own."""
+    """Works on a run over a connection of its own: keeps its lease, hands in, and takes the next."""
 
     def __init__(self, address: str) -> None:
         channel: Any = grpc.insecure_channel(address)
         self._stub: Any = AgentServiceStub(channel)
+        self._runs: Any = OrchestratorServiceStub(channel)
         self._numbers = count(1)
+        self.codes: dict[str, Counter[str]] = {"heartbeats": Counter(), "completions": Counter()}
+        self.seconds: list[float] = []
+        self._lease: agent.Lease | None = None
 
-    def beat(self) -> str:
-        """One heartbeat; the code of its answer."""
-        request = agent.HeartbeatRequest(request_id=f"beat-{next(self._numbers)}", agent_id="steady")
+    def begin(self) -> None:
+        """A run with enough to do, and the first piece of it."""
+        self._order()
+        answer = self._stub.Poll(agent.PollRequest(**self._said(), wanted=wanted(1), wait=Duration(seconds=30)))
+        self._lease = answer.leases[0]
+
+    def step(self, number: int) -> None:
+        """Say that it is alive, or hand in."""
+        begun = time.monotonic()
+        if number % (BEATS + 1) < BEATS:
+            self.codes["heartbeats"][self._try(self._beat)] += 1
+        else:
+            self.codes["completions"][self._try(self._hand_in)] += 1
+        self.seconds.append(time.monotonic() - begun)
+
+    def _order(self) -> None:
+        order = pb.SubmitRequest(request_id=f"order-{next(self._numbers)}", message=WISH, research_expected=REPORTS)
+        self._runs.Submit(order, timeout=PATIENCE_SECONDS)
+
+    def _beat(self) -> None:
+        assert self._lease is not None
+        key = agent.LeaseKey(assignment_id=self._lease.assignment.id, epoch=self._lease.epoch)
+        answer = self._stub.Heartbeat(agent.HeartbeatRequest(**self._said(), leases=[key]), timeout=PATIENCE_SECONDS)
+        assert not answer.lost_assignment_ids
+
+    def _hand_in(self) -> None:
+        assert self._lease is not None
+        request = agent.CompleteRequest(**self._said(), completions=[completion(self._lease)], next=wanted(1))
+        answer = self._stub.Complete(request, timeout=PATIENCE_SECONDS)
+        assert answer.outcomes[0].accepted
+        self._lease = answer.leases[0]
+
+    def _said(self) -> dict[str, Any]:
+        return {"request_id": f"said-{next(self._numbers)}", "agent_id": "steady"}
+
+    def _try(self, call: Callable[[], None]) -> str:
         try:
-            self._stub.Heartbeat(request, timeout=PATIENCE_SECONDS)
+            call()
         except grpc.RpcError as error:
             failed: Any = error
             return str(failed.code().name)
@@ -43,24 +89,27 @@ class Agent:
 
 
 def beat(address: str) -> dict[str, Any]:
-    """Beat while anybody listens; the codes of the answers, and how long they took."""
+    """Work while anybody listens; the codes of the answers, and how long they took."""
     listening = threading.Thread(target=sys.stdin.read, daemon=True)
+    steady = Agent(address)
+    steady.begin()
+    print("begun", flush=True)
     listening.start()
-    steady, codes = Agent(address), Counter[str]()
-    seconds: list[float] = []
-    while listening.is_alive():
-        begun = time.monotonic()
-        codes[steady.beat()] += 1
-        seconds.append(time.monotonic() - begun)
+    for number in count():
+        steady.step(number)
         listening.join(PAUSE_SECONDS)
-    return {"codes": codes, "seconds": sorted(seconds)}
+        if not listening.is_alive():
+            break
+    return {**steady.codes, "seconds": sorted(steady.seconds)}
 
 
 @contextmanager
 def beating(address: str) -> Iterator[Callable[[], dict[str, Any]]]:
-    """An agent that beats until it is asked how it fared."""
+    """An agent that works until it is asked how it fared."""
     command = [sys.executable, "-m", "tests.robustness.overload.heartbeats", address]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
 
         def fared() -> dict[str, Any]:
             told: dict[str, Any] = json.loads(process.communicate()[0])
