@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from pointsman.cli import EXIT_FAILED
+from pointsman.cli.messages import project_name
 from pointsman.cli.plane import control_plane
 from pointsman.cli.workers import (
     COMMAND_ROLES,
@@ -65,7 +66,7 @@ def agent(  # noqa: PLR0913 - one parameter per option
         str, typer.Option(help="Play coder, reviewer and researcher without a model: success, failure, …")
     ] = "",
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
-    project: Annotated[str, typer.Option(help="The project to work in.")] = "local",
+    project: Annotated[str, typer.Option(help="The project to work in.", callback=project_name)] = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Who works, as a line of JSON.")] = False,
 ) -> None:
     """Pull assignments and do them until stopped; the first Ctrl-C finishes what is in hand."""

@@ -10,13 +10,13 @@ import typer
 from google.protobuf.message import Message
 
 from pointsman.cli import EXIT_FAILED
-from pointsman.cli.messages import as_dict
+from pointsman.cli.messages import as_dict, project_name
 from pointsman.cli.plane import Plane, control_plane
 from pointsman.client import CallFailed, Client, Terms
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
 ServerAt = Annotated[str, typer.Option("--server", help="Address of the control plane.")]
-InProject = Annotated[str, typer.Option("--project", help="The project of the run.")]
+InProject = Annotated[str, typer.Option("--project", help="The project of the run.", callback=project_name)]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
 
 

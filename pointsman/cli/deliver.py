@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from pointsman.cli import EXIT_FAILED
+from pointsman.cli.messages import project_name
 from pointsman.cli.plane import control_plane
 from pointsman.cli.workers import repository_at
 from pointsman.client import Client, Terms
@@ -29,7 +30,7 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     repo: Annotated[Path, typer.Option(help="The git repository.")] = Path(),
     branch: Annotated[str, typer.Option(help="The branch; default: pointsman/RUN.")] = "",
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
-    project: Annotated[str, typer.Option(help="The project of the run.")] = "local",
+    project: Annotated[str, typer.Option(help="The project of the run.", callback=project_name)] = "local",
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
     """Fetch what a run has accepted so far and put it on a new branch; your working tree is not touched."""

@@ -11,13 +11,14 @@ import typer
 from typer.core import TyperGroup
 
 from pointsman.cli import EXIT_USAGE
+from pointsman.cli.messages import project_name
 from pointsman.files import atomic_write
 
 Answer = TypeVar("Answer")
 AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON.")]
 Rules = Annotated[Path | None, typer.Option(help="A JSON file with rules of your own, added to the rule set.")]
 Server = Annotated[str, typer.Option(help="Address of the control plane; default: the one that runs, or an own one.")]
-Project = Annotated[str, typer.Option(help="The project.")]
+Project = Annotated[str, typer.Option(help="The project.", callback=project_name)]
 DEFAULT_COMMAND = "text"
 
 
@@ -92,7 +93,10 @@ def evaluate(
     """Measure the rules on labelled messages: accuracy, errors each way, agreement, and every wrong item."""
     from pointsman.services.router.domain import evaluation
 
-    result = evaluation.evaluate(_book(rules), _items(file))
+    items = list(_items(file))
+    if not items:
+        raise _usage(f'{file}: there is no message to measure; a line is {{"text": …, "mode": …}}')
+    result = evaluation.evaluate(_book(rules), items)
     if as_json:
         print(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
     else:

@@ -19,6 +19,7 @@ from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO
 from pointsman.api.orchestrator.v1.run_pb2 import ExecutionMode
 from pointsman.cli.crew import Coder, Crew, options_of
 from pointsman.cli.dialogue import Left
+from pointsman.cli.messages import project_name
 from pointsman.cli.plane import control_plane
 from pointsman.cli.pursuit import leave, pursue
 from pointsman.cli.repository import chosen_repository, order_on, require_repository
@@ -93,7 +94,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     action: Annotated[bool, typer.Option("--action", help="Start a run even if the router would only answer.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Submit, print the run's id, and leave.")] = False,
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
-    project: Annotated[str, typer.Option(help="The project to work in.")] = "local",
+    project: Annotated[str, typer.Option(help="The project to work in.", callback=project_name)] = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Events as JSON lines.")] = False,
 ) -> None:
     """Submit a task and follow it to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""

@@ -17,7 +17,7 @@ app = typer.Typer(add_completion=False)
 def runs(
     *,
     state: Annotated[list[str] | None, typer.Option(help="Only runs in this state, several times.")] = None,
-    limit: Annotated[int, typer.Option(help="How many at the most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="How many at the most.")] = 50,
     server: ServerAt = "",
     project: InProject = "local",
     as_json: AsJson = False,

@@ -1,0 +1,39 @@
+"""Options that cannot be followed: each is named in a sentence, with exit code 2 and no stack trace."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+runner = CliRunner()
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "words"),
+    [
+        ("run", ("fix", "--command", "a 'b"), "--command cannot be read"),
+        ("agent", ("--command", "a 'b"), "--command cannot be read"),
+        ("run", ("fix", "--repo", "{empty}"), "--repo"),
+        ("run", ("fix", "--repo", "{empty}/nope"), "--repo"),
+        ("run", ("fix", "--budget", "tokens=99999999999999999999"), "--budget"),
+        ("run", ("fix", "--budget", "minutes=²"), "--budget"),
+        ("pipeline", ("clean-up", "--days", "1e300"), "--days"),
+        ("pipeline", ("clean-up", "--days", "nan"), "--days"),
+        ("pipeline", ("start", "fix", "--barrier-timeout", "inf"), "--barrier-timeout"),
+        ("pipeline", ("parse", "{empty}/nope"), "cannot read"),
+        ("route", ("stats", "--project", "é"), "--project"),
+        ("runs", ("--project", "é"), "--project"),
+        ("runs", ("--limit", "-1"), "--limit"),
+        ("route", ("eval", "/dev/null"), "no message to measure"),
+    ],
+)
+def test_an_option_that_cannot_be_followed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, arguments: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.setenv("POINTSMAN_DATA", str(tmp_path / "data"))
+    app = importlib.import_module(f"pointsman.cli.{command}").app
+    result = runner.invoke(app, [argument.format(empty=tmp_path) for argument in arguments])
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    assert words in " ".join(result.stderr.replace("│", " ").split())
+    assert isinstance(result.exception, SystemExit)
