@@ -80,9 +80,9 @@ async def repository_at(folder: Path) -> Path:
     try:
         top = Path(await text(folder, "rev-parse", "--show-toplevel"))
     except (FileNotFoundError, NotADirectoryError):
-        fail_usage(f"there is no folder {folder}")
+        fail_usage(f"--repo: there is no folder {folder}")
     except GitFailed as error:
-        fail_usage(f"{folder} is in no git repository with a working tree ({error}); `git init` makes one")
+        fail_usage(f"--repo: {folder} is in no git repository with a working tree ({error}); `git init` makes one")
     try:
         await text(top, "rev-parse", "--verify", "-q", "HEAD^{commit}")
     except GitFailed:
