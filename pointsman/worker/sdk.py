@@ -23,6 +23,7 @@ from pointsman.worker.spans import DONE, GIVEN_UP, LOST, NOT_TAKEN, STOPPED, Wor
 
 MAX_ERROR = 4000
 HAND_IN_PATIENCE_SECONDS = 600.0
+GIVE_BACK_PATIENCE_SECONDS = 5.0
 POLL_SECONDS = 20.0
 AWAY_SECONDS = 2.0
 MIN_BEAT_SECONDS, MAX_BEAT_SECONDS = 0.5, 20.0
@@ -264,7 +265,8 @@ async def _give_back(job: Job) -> None:
     """The worker has to stop: somebody else begins anew, and no attempt is lost."""
     failure = pb.Failure(lease=job.key, error="the worker was stopped", returned=True)
     try:
-        _tell(job, await _patient(job).agents.fail(job.agent_id, failure), "given back")
+        client = job.client.on(patience_seconds=GIVE_BACK_PATIENCE_SECONDS, traceparent=job.assignment.traceparent)
+        _tell(job, await client.agents.fail(job.agent_id, failure), "given back")
     except CallFailed as error:
         log.warning("%s: %s could not be given back: %s", job.agent_id, job.assignment.id, error)
 
