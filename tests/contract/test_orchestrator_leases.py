@@ -162,11 +162,15 @@ async def test_a_lease_that_is_given_back_is_offered_at_once_and_no_attempt_is_l
         (held,) = await take(store, "first")
         key = (held.assignment_id, held.epoch)
         give_back = store.exchange.give_back
-        for project, agent_id in (("theirs", "first"), ("local", "second")):
-            not_held = partial(give_back, project=project, agent_id=agent_id, key=key)
-            assert not await store.store.perform(not_held)
+        others = (
+            Holder("theirs", LOCAL, "first"),
+            Holder("local", "mallory", "first"),
+            Holder("local", LOCAL, "second"),
+        )
+        for other in others:
+            assert not await store.store.perform(partial(give_back, holder=other, key=key))
         waiting = asyncio.create_task(take(store, "second", wait_seconds=20))
-        assert await store.store.perform(lambda c: give_back(c, "local", "first", key))
+        assert await store.store.perform(lambda c: give_back(c, Holder("local", LOCAL, "first"), key))
         async with asyncio.timeout(5):
             (again,) = await waiting
         assert (again.assignment_id, again.epoch, again.attempt) == (held.assignment_id, 2, 1)
