@@ -46,7 +46,8 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy -p pointsman
 	$(BIN)/mypy tests
-	$(BIN)/mypy deploy examples integrations/claude-code
+	$(BIN)/mypy examples integrations/claude-code
+	cd deploy && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	cd protos && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint protos
