@@ -15,7 +15,7 @@ from pointsman.cli.guests import STEP_SECONDS, guests_gone, staying
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.owner import Claim, owner_of
 from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.chassis.service import Service, start
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
@@ -60,6 +60,8 @@ async def _claim_or_address(lock: Path, stack: AsyncExitStack, *, brief: bool) -
         try:
             return stack.enter_context(Claim(lock))
         except Refusal as refusal:
+            if refusal.reason is not Reason.UNAVAILABLE:
+                raise
             if address := await _address_of_owner(lock, stack, brief=brief):
                 return address
             if asyncio.get_running_loop().time() > deadline:

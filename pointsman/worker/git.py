@@ -77,7 +77,7 @@ async def git(
     """Run git in a folder and return what it printed; a failure says what git said."""
     process = await asyncio.create_subprocess_exec(
         "git", *SAFE, *arguments, cwd=folder, env=environment(extra), stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     try:
         async with asyncio.timeout(TIME_LIMIT_SECONDS):

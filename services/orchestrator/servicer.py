@@ -22,6 +22,7 @@ from pointsman.services.chassis.wire import page_key, page_size, page_token, tra
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.mocking import MockPolicy
+from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.services.orchestrator.domain.values import Budget
 from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.peers import Peers
@@ -377,11 +378,6 @@ def _own(caller: Caller, part: str) -> Caller:
     """The caller, for one part of what it asks: each part has an answer of its own."""
     request_id = f"{caller.request_id}/{part}"
     return Caller(caller.principal, caller.project, caller.roles, caller.traceparent, request_id, caller.fingerprint)
-
-
-def run_id_for(project: str, request_id: str) -> str:
-    """The same request names the same run, however often it is sent: the router keeps its decision under this id."""
-    return f"run_{hashlib.sha256(f'{project}/{request_id}'.encode()).hexdigest()[:26]}"
 
 
 def _classify(request: pb.SubmitRequest, run_id: str) -> decision.ClassifyRequest:

@@ -15,6 +15,7 @@ PLAN = Plan(
     script=(Fault.STORM, Fault.UNREACHABLE, Fault.FULL_DISK, Fault.CLOCK, Fault.KILL_ALL),
     points=(CrashPoint.BATCH_COMMITTED,),
     hold_seconds=0.5,
+    clock_jumps_seconds=(-3600.0, 5.0, 3600.0),
 )
 
 

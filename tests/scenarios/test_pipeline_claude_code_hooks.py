@@ -291,7 +291,7 @@ async def test_the_guard_lets_people_write_when_the_service_cannot_be_reached(us
 async def test_a_lock_that_cannot_be_read_does_not_stand_in_the_way(user: User, tmp_path: Path) -> None:
     (tmp_path / "data" / "pointsman.lock").mkdir(parents=True)
     answer = await user.process("session-start", {"POINTSMAN_SERVER": "", "POINTSMAN_DATA": str(tmp_path / "data")})
-    assert answer["systemMessage"].startswith("pointsman: the hook failed (IsADirectoryError)")
+    assert "cannot be reached; going on without it" in answer["systemMessage"]
 
 
 @pytest.mark.parametrize("name", ["session-start", "pre-tool-use-write", "subagent-stop"])

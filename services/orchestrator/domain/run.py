@@ -1,5 +1,6 @@
 """A run as its journal makes it."""
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter
@@ -146,3 +147,8 @@ class RunState:
     run: Run
     leases: dict[str, Lease] = field(default_factory=dict)
     present: frozenset[Capability] = frozenset()
+
+
+def run_id_for(project: str, request_id: str) -> str:
+    """The same request names the same run, however often it is sent: the router keeps its decision under this id."""
+    return f"run_{hashlib.sha256(f'{project}/{request_id}'.encode()).hexdigest()[:26]}"

@@ -35,7 +35,8 @@ WISHES = (
 )
 MAX_ANSWERS = 6
 LOOK_SECONDS = 5.0
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
+"""Longer than the longest jump of a clock after which a lease is still waited for."""
 PLAN_TASKS = 24
 PLAN_WORKERS = 3
 TEMPLATES = ("standard", "quick-dev", "full", "test-first", "fix")

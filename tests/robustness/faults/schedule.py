@@ -60,6 +60,7 @@ class Plan:
     points: tuple[CrashPoint, ...] = tuple(CrashPoint)
     hold_seconds: float = 2.0
     """How long a storm, a cut wire, a full disk or a shifted clock lasts."""
+    clock_jumps_seconds: tuple[float, ...] = CLOCK_JUMPS
 
 
 class Schedule:
@@ -194,7 +195,7 @@ class Schedule:
 
     async def _shift(self) -> None:
         context = self._one()
-        self._cluster.shift_clock(context, self._chance.choice(CLOCK_JUMPS))
+        self._cluster.shift_clock(context, self._chance.choice(self._plan.clock_jumps_seconds))
         await asyncio.sleep(self._plan.hold_seconds)
         self._cluster.shift_clock(context, 0.0)
 

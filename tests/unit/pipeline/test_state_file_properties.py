@@ -74,7 +74,10 @@ def shown(drive: Drive) -> dict[str, Any]:
         for group, barrier in head.barriers.items()
     }
     timers = {name: max(timer.due_at, drive.now) for name, timer in drive.timers.items() if name != "clean-up"}
-    about = (head.settings, head.marks, head.status, head.returns, head.ended_at is None)
+    marks = (
+        head.marks if head.ended_at is None else head.marks.replace(READY, PENDING)
+    )  # nothing can begin after the end
+    about = (head.settings, marks, head.status, head.returns, head.ended_at is None)
     return {"head": about, "nodes": pipeline.graph.nodes, "stages": stages, "barriers": barriers, "timers": timers}
 
 
