@@ -1,4 +1,4 @@
-"""The same runs with every service in its own process, and with any of them killed in the middle."""
+"""The same runs with every service in its own process, and with any of them killed right after the runs were submitted."""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +24,9 @@ async def test_a_run_completes_with_every_service_in_its_own_process(tmp_path: P
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
-async def test_runs_survive_the_death_of_any_service_at_any_point(tmp_path: Path, context: str) -> None:
+async def test_runs_survive_the_death_of_any_service_right_after_they_were_submitted(
+    tmp_path: Path, context: str
+) -> None:
     with processes(tmp_path, POINTSMAN_FULL_MOCK_MODE="1", POINTSMAN_ORCHESTRATOR_LEASE_SECONDS="3") as group:
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
             here = clients(channel)
