@@ -9,7 +9,7 @@ import typer
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import reading_pb2
 from pointsman.cli.reading import read_text
-from pointsman.cli.workflow.talk import AsJson, File, Server, Stub, WorkflowId, ask, progress_line, say
+from pointsman.cli.workflow.talk import AsJson, File, IsJson, Server, Stub, WorkflowId, ask, progress_line, say
 from pointsman.files import atomic_write
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.workflow.domain.classification import classify as classes_of
@@ -23,7 +23,6 @@ DEFAULT_ROOT = Path("~/.claude/workflows")
 Output = Annotated[str, typer.Option("--output", "-o", help="Write to this file instead of standard output.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Import over a stored workflow of that id.")]
 OwnId = Annotated[str, typer.Option("--id", help="The workflow's id; default: the document's project_id.")]
-IsJson = Annotated[bool, typer.Option("--json", help="As it is anyway.")]
 Chinese = Annotated[bool, typer.Option("--chinese", help="Chinese field names.")]
 Folder = Annotated[str, typer.Option(help="Where the two files are; default: ~/.claude/workflows/<id>/.")]
 

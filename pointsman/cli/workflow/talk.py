@@ -1,30 +1,18 @@
 """What the workflow commands share: asking the control plane, and saying what it answered."""
 
-import asyncio
-import json
-import sys
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
-import grpc
 import typer
 
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, workflow_pb2_grpc
-from pointsman.cli import EXIT_FAILED
-from pointsman.cli.messages import as_dict
-from pointsman.cli.plane import control_plane
-from pointsman.services.chassis.errors import refusal_from
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.cli.talk import Answer, AsJson, File, IsJson, Reason, Server, ask_service, say
 
-Answer = TypeVar("Answer")
+__all__ = ["AsJson", "File", "IsJson", "Reason", "Server", "say"]
 Stub = workflow_pb2_grpc.WorkflowServiceStub
 
-AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON.")]
-Server = Annotated[str, typer.Option(help="Address of the control plane; default: the one that runs, or an own one.")]
 WorkflowId = Annotated[str, typer.Argument(help="The workflow's id.")]
 TaskId = Annotated[str, typer.Argument(help="The task's id, such as T3.")]
-Reason = Annotated[str, typer.Option(help="Why, for the journal.")]
-File = Annotated[str, typer.Argument(help="A file; - is standard input.")]
 Step = Annotated[bool, typer.Option("--step", help="Pause after each task.")]
 Phase = Annotated[bool, typer.Option("--phase", help="Pause when the phase changes, and after a quality gate.")]
 Whole = Annotated[bool, typer.Option("--all", help="Pause only at quality gates and before commits.")]
@@ -32,25 +20,8 @@ Subagent = Annotated[bool | None, typer.Option("--subagent/--no-subagent", help=
 
 
 def ask(server: str, question: Callable[[Stub], Awaitable[Answer]]) -> Answer:
-    """Ask the control plane one thing; what it refuses ends the command with its reason."""
-
-    async def run() -> Answer:
-        async with control_plane(server) as plane:
-            try:
-                return await question(Stub(plane.channels["workflow"]))
-            except grpc.aio.AioRpcError as error:
-                raise refusal_from(error) from None
-
-    try:
-        return asyncio.run(run())
-    except Refusal as refusal:
-        print(f"pointsman: {refusal.message}", file=sys.stderr)
-        raise typer.Exit(EXIT_FAILED) from None
-
-
-def say(message: Any, as_json: bool, line: str) -> None:
-    """Print the answer: for programs, or for people."""
-    print(json.dumps(as_dict(message, whole=True), ensure_ascii=False, indent=2) if as_json else line)
+    """Ask the workflow service one thing."""
+    return ask_service(server, "workflow", lambda channel: question(Stub(channel)))
 
 
 def settings_of(step: bool, phase: bool, whole: bool, subagent: bool | None) -> plans_pb2.ExecutionSettings:
