@@ -4,16 +4,12 @@ import itertools
 import operator
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pointsman.services.router.domain import debate as debating
 from pointsman.services.router.domain.document import OwnRule, RuleEffect
 from pointsman.services.router.domain.english import act_of, belongs_to_talk, is_command_line, read_english
-from pointsman.services.router.domain.languages import (
-    Reading,
-    detect_language,
-    read_language,
-)
+from pointsman.services.router.domain.languages import Reading, detect_language, read_language
 from pointsman.services.router.domain.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
 from pointsman.services.router.domain.rulebook import RuleBook
 from pointsman.services.router.domain.scan import Message, Shapes, refer
@@ -32,28 +28,42 @@ from pointsman.services.router.domain.values import (
     TriggerKind,
 )
 
-STRONG_AT = 3
+STRONG_AT: Final = 3
 # Looking up a member of an enum costs more than the rest of most functions here: they are looked up once. And a tuple's
 # constructor with names is a function in Python.
-_KEYWORD = TriggerKind.KEYWORD
-_ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWLEDGEMENT, _STATEMENT = Act
-_ACTION, _SWARM, _PLANNING, _NO_DEBATE = Mode.ACTION, RouteTarget.SWARM_ORCHESTRATOR, Debate.PLANNING, Debate.NONE
-_STRONG, _WEAK, _NO_STAKES = Confidence.STRONG, Confidence.WEAK, Stakes.NONE
-_USER_OVERRIDE, _READ_ONLY, _ALREADY_DEBATED = Bypass.USER_OVERRIDE, Bypass.READ_ONLY, Bypass.ALREADY_DEBATED
-_SYSTEM, _REDIRECTION = "system.marker", "shape.redirection"
-_FENCE, _OVERRIDE = "reference.fence", "override.user"
-_BULK = PlanningTrigger.BULK
-_IS_KEYWORD = KEYWORD.__and__
-_ZEROS = itertools.repeat(0)
-_start = operator.attrgetter("start")
-_new = tuple.__new__
-_NO_PLACES: Mapping[str, int] = {}
-_LONG_TEXT = 1024
-_WORDS = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
+_KEYWORD: Final = TriggerKind.KEYWORD
+_ORDER: Final = Act.ORDER
+_COMMAND: Final = Act.COMMAND
+_FAULT: Final = Act.FAULT
+_QUESTION: Final = Act.QUESTION
+_REQUEST: Final = Act.REQUEST
+_ACKNOWLEDGEMENT: Final = Act.ACKNOWLEDGEMENT
+_STATEMENT: Final = Act.STATEMENT
+_ACTION: Final = Mode.ACTION
+_SWARM: Final = RouteTarget.SWARM_ORCHESTRATOR
+_PLANNING: Final = Debate.PLANNING
+_NO_DEBATE: Final = Debate.NONE
+_STRONG: Final = Confidence.STRONG
+_WEAK: Final = Confidence.WEAK
+_NO_STAKES: Final = Stakes.NONE
+_USER_OVERRIDE: Final = Bypass.USER_OVERRIDE
+_READ_ONLY: Final = Bypass.READ_ONLY
+_ALREADY_DEBATED: Final = Bypass.ALREADY_DEBATED
+_SYSTEM: Final = "system.marker"
+_REDIRECTION: Final = "shape.redirection"
+_FENCE: Final = "reference.fence"
+_OVERRIDE: Final = "override.user"
+_BULK: Final = PlanningTrigger.BULK
+_ZEROS: Final = itertools.repeat(0)
+_start: Final = operator.attrgetter("start")
+_new: Final = tuple.__new__
+_NO_PLACES: Final[Mapping[str, int]] = {}
+_LONG_TEXT: Final = 1024
+_WORDS: Final = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 """From the first letter to the last: in some scripts a match has its neighbours with it."""
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _Weighed: TypeAlias = tuple[Debate, Stakes, Bypass | None, tuple[DebateReason, ...]]
-_CALM: _Weighed = (_NO_DEBATE, _NO_STAKES, None, ())
+_CALM: Final[_Weighed] = (_NO_DEBATE, _NO_STAKES, None, ())
 
 
 def classify(
@@ -222,10 +232,10 @@ def _english_keywords(book: RuleBook, message: Message, sentences: list[Sentence
     for sentence in sentences:
         words = sentence.words
         if sentence.seen & KEYWORD and (len(sentences) == 1 or act_of(book.english, sentence) is not _STATEMENT):
-            for word in itertools.compress(words, map(_IS_KEYWORD, sentence.flags)):
-                stem, kind, rule = keywords[word]
-                if stem not in found:
-                    found[stem] = _keyword(text, places, word, kind, rule)
+            for at, flag in enumerate(sentence.flags):
+                if flag & KEYWORD and (counted := keywords[words[at]])[0] not in found:
+                    stem, kind, rule = counted
+                    found[stem] = _keyword(text, places, words[at], kind, rule)
         for verb, _, at, work in sentence.orders:
             if work and verb not in found and verb not in keywords:
                 found[verb] = _keyword(text, places, words[at], _KEYWORD, _ORDER)
@@ -318,8 +328,8 @@ def _weigh(book: RuleBook, message: Message, triggers: int, reads: bool, found: 
     return debate, _stakes(book, message, found), bypass, reasons
 
 
-_BYPASS_RULES = {bypass: f"bypass.{bypass}" for bypass in Bypass}
-_OWN_STAKES = {RuleEffect.HIGH_STAKES: Stakes.HIGH, RuleEffect.MEDIUM_STAKES: Stakes.MEDIUM}
+_BYPASS_RULES: Final = {bypass: f"bypass.{bypass}" for bypass in Bypass}
+_OWN_STAKES: Final = {RuleEffect.HIGH_STAKES: Stakes.HIGH, RuleEffect.MEDIUM_STAKES: Stakes.MEDIUM}
 
 
 def _own_reasons(message: Message) -> tuple[DebateReason, ...]:

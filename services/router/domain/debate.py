@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from pointsman.services.router.domain.document import DebateRule
 from pointsman.services.router.domain.english import act_of
@@ -43,15 +44,23 @@ from pointsman.services.router.domain.sentence import (
 )
 from pointsman.services.router.domain.values import DebateReason, PlanningTrigger, Stakes
 
-_DESTRUCTIVE, _DEPLOYMENT, _SECURITY, _BULK, _AMBIGUOUS_SCOPE, _OWN_RULE = _ALL = tuple(PlanningTrigger)
-_COMMAND, _WISH = Act.COMMAND, Act.WISH
-_QUESTION, _REQUEST, _STATEMENT = Act.QUESTION, Act.REQUEST, Act.STATEMENT
-MAX_WISHED = 16
-_WRITING_MARKS = frozenset({">", ">>", "&", "&&", ";"})
-_WRITING_OPTIONS = words_of(
+_DESTRUCTIVE: Final = PlanningTrigger.DESTRUCTIVE
+_DEPLOYMENT: Final = PlanningTrigger.DEPLOYMENT
+_SECURITY: Final = PlanningTrigger.SECURITY
+_BULK: Final = PlanningTrigger.BULK
+_AMBIGUOUS_SCOPE: Final = PlanningTrigger.AMBIGUOUS_SCOPE
+_ALL: Final = tuple(PlanningTrigger)
+_COMMAND: Final = Act.COMMAND
+_WISH: Final = Act.WISH
+_QUESTION: Final = Act.QUESTION
+_REQUEST: Final = Act.REQUEST
+_STATEMENT: Final = Act.STATEMENT
+MAX_WISHED: Final = 16
+_WRITING_MARKS: Final = frozenset({">", ">>", "&", "&&", ";"})
+_WRITING_OPTIONS: Final = words_of(
     "-delete -exec -execdir -ok -okdir -fprint -fprintf -fls --exec --exec-batch --delete xargs tee"
 )
-_WRITES_BY = {
+_WRITES_BY: Final = {
     "sed": ("-i", "--in-place", "-ni", "-ei", "-ri"),
     "awk": ("-i",),
     "sort": ("-o", "--output"),
@@ -59,34 +68,34 @@ _WRITES_BY = {
     "history": ("-c", "-d", "-w", "-a"),
     "fd": ("-x",),
 }
-_WRITING_SQL = words_of("into insert update delete drop alter create truncate replace merge grant revoke call exec")
-_CLAUSE_LETTERS = 120
-_CLAUSE_END = re.compile(r"[.!?;:,\n，。；：！？、]")
-_DENIAL = re.compile(
+_WRITING_SQL: Final = words_of(
+    "into insert update delete drop alter create truncate replace merge grant revoke call exec"
+)
+_CLAUSE_LETTERS: Final = 120
+_CLAUSE_END: Final = re.compile(r"[.!?;:,\n，。；：！？、]")
+_DENIAL: Final = re.compile(
     r"\b(?:not|never|no|nor|dont|cannot|without|instead of|rather than|\w+n't|nicht|nichts|nie|niemals|kein\w*|ne|pas|jamais"
     r"|rien|nunca|nada|não|nao|non|mai)\b|\bn'|[不别別勿]"
 )
-_LISTED = frozenset({"branch", "remote", "reflog"})
-_LISTING = words_of("""
+_LISTED: Final = frozenset({"branch", "remote", "reflog"})
+_LISTING: Final = words_of("""
     -a -r -v -vv -l -av -avv -rv --all --remotes --list --verbose --show-current --contains --no-contains --merged
     --no-merged --sort --format show get-url exists
     """)
-_FILTERS = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
-_POINTING = frozenset({"it", "them", "those", "these", "this", "that"})
-_CHANGING = CHANGE | TOOL
-_ACTING = CHANGE | MAKE | READ
-_LOOKING = READ | TELL | ASK
-_WRITING = CHANGE | MAKE
-_SECRET = SECURITY | KEY
-_IS_SECRET = _SECRET.__and__
-_OBJECTS = SECURITY | KEY | VAGUE
-_IS_VAGUE = VAGUE.__and__
-_EDGES = frozenset(
+_FILTERS: Final = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
+_POINTING: Final = frozenset({"it", "them", "those", "these", "this", "that"})
+_CHANGING: Final = CHANGE | TOOL
+_ACTING: Final = CHANGE | MAKE | READ
+_LOOKING: Final = READ | TELL | ASK
+_WRITING: Final = CHANGE | MAKE
+_SECRET: Final = SECURITY | KEY
+_OBJECTS: Final = SECURITY | KEY | VAGUE
+_EDGES: Final = frozenset(
     {"from", "in", "of", "to", "with", "by", "under", "on", "for", "at", "into", "when", "if", "that", "which"}
 )
-_SUBORDINATE = frozenset({"that", "which", "where", "when", "if", "so", "while", "because", "whose"})
-_HARMLESS = frozenset({"sort", "filter", "group", "sum", "calculate", "compute", "order", "compare", "let"})
-_CHECKED = {trigger: f"debate.{trigger}" for trigger in PlanningTrigger}
+_SUBORDINATE: Final = frozenset({"that", "which", "where", "when", "if", "so", "while", "because", "whose"})
+_HARMLESS: Final = frozenset({"sort", "filter", "group", "sum", "calculate", "compute", "order", "compare", "let"})
+_CHECKED: Final = {trigger: f"debate.{trigger}" for trigger in PlanningTrigger}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,7 @@ def planning_triggers(
     return found
 
 
-_IMPLIED_WORK = frozenset({Act.FAULT, Act.WISH, Act.CODE})
+_IMPLIED_WORK: Final = frozenset({Act.FAULT, Act.WISH, Act.CODE})
 
 
 def _weigh_orders(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
@@ -186,7 +195,7 @@ def _weigh(rules: DebateRules, sentence: Sentence, order: Order, end: int, found
         if meaning & _SECRET:
             _note(found, _SECURITY, _security_word(words, senses, verb))
         if meaning & VAGUE:
-            _note(found, _AMBIGUOUS_SCOPE, next(itertools.compress(words, map(_IS_VAGUE, senses)), ""))
+            _note(found, _AMBIGUOUS_SCOPE, _vague_word(words, senses))
 
 
 def _weigh_verb(
@@ -221,8 +230,17 @@ def _reaches_production(words: list[str], senses: list[int]) -> bool:
 
 
 def _security_word(words: list[str], senses: list[int], verb: str = "") -> str:
-    for at in itertools.compress(range(len(words)), map(_IS_SECRET, senses)):
-        if senses[at] & SECURITY or verb in ("rotate", "revoke") or (at and senses[at - 1] & KEY_OWNER):
+    for at, sense in enumerate(senses):
+        if sense & _SECRET and (
+            sense & SECURITY or verb in ("rotate", "revoke") or (at and senses[at - 1] & KEY_OWNER)
+        ):
+            return words[at]
+    return ""
+
+
+def _vague_word(words: list[str], senses: list[int]) -> str:
+    for at, sense in enumerate(senses):
+        if sense & VAGUE:
             return words[at]
     return ""
 

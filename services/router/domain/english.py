@@ -1,6 +1,7 @@
 """What an English sentence does: ask, tell, order, approve, wish, report a fault, or just talk."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from pointsman.services.router.domain.lexicon import (
     APPROVAL,
@@ -30,21 +31,28 @@ from pointsman.services.router.domain.orders import orders_in, requests_in
 from pointsman.services.router.domain.sentence import WORKS, Act, English, Order, Sentence
 from pointsman.services.router.domain.statements import statement
 
-_AUXILIARIES = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
-_NO_SUBJECT = VERB | NEGATION | FAULT
-_LONG_COMMAND = 8
-_PREDICATE = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
-_REQUESTING = frozenset({"how", "what", "any", "mind"})
-_PERSONS = frozenset({"i", "you", "we", "they"})
-_DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
-_COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
-_STARTING_MARKS = frozenset("_$~./@" + MASK)
-_AT_HAND = (["the"], ["this"], ["our"])
-_PASSED_OVER = LEAD | CLAUSE
-_DOING = TOOL | CHANGE | MAKE
-_NOT_DOING = TELL | LEAD
+_AUXILIARIES: Final = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
+_NO_SUBJECT: Final = VERB | NEGATION | FAULT
+_LONG_COMMAND: Final = 8
+_PREDICATE: Final = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
+_REQUESTING: Final = frozenset({"how", "what", "any", "mind"})
+_PERSONS: Final = frozenset({"i", "you", "we", "they"})
+_DETERMINERS: Final = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
+_COMMAND_MARKS: Final = frozenset("-~.*$\"'`|&;<>" + MASK)
+_STARTING_MARKS: Final = frozenset("_$~./@" + MASK)
+_AT_HAND: Final = (["the"], ["this"], ["our"])
+_PASSED_OVER: Final = LEAD | CLAUSE
+_DOING: Final = TOOL | CHANGE | MAKE
+_NOT_DOING: Final = TELL | LEAD
 # Looking up a member costs more than the rest of most functions here: they are looked up once.
-_ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWLEDGEMENT, _STATEMENT = Act
+_ORDER: Final = Act.ORDER
+_APPROVAL: Final = Act.APPROVAL
+_COMMAND: Final = Act.COMMAND
+_WISH: Final = Act.WISH
+_CODE: Final = Act.CODE
+_QUESTION: Final = Act.QUESTION
+_REQUEST: Final = Act.REQUEST
+_ACKNOWLEDGEMENT: Final = Act.ACKNOWLEDGEMENT
 
 
 def read_english(english: English, sentence: Sentence) -> None:

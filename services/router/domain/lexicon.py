@@ -2,84 +2,64 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import IntFlag
+from typing import Final
 
 from pointsman.services.router.domain.document import EnglishRules, RuleProblem
 from pointsman.services.router.domain.values import TriggerKind
 
-
-class Word(IntFlag):
-    """What a word can be in a sentence. No more than 30: longer numbers cost twice as much."""
-
-    TOOL = 1 << 0
-    CHANGE = 1 << 1
-    MAKE = 1 << 2
-    READ = 1 << 3
-    ASK = 1 << 4
-    TELL = 1 << 5
-    WORK = 1 << 6
-    STRONG_WORK = 1 << 7
-    PROSE = 1 << 8
-    WEAK_PROSE = 1 << 9
-    FAULT = 1 << 10
-    QUESTION = 1 << 11
-    WH = 1 << 12
-    SUBJECT = 1 << 13
-    DETERMINER = 1 << 14
-    COPULA = 1 << 15
-    LEAD = 1 << 16
-    APPROVAL = 1 << 17
-    NEGATION = 1 << 18
-    FUNCTION = 1 << 19
-    THIRD = 1 << 20
-    FILLER = 1 << 21
-    GERUND = 1 << 22
-    CLAUSE = 1 << 23
-    REQUEST = 1 << 24
-    NOUNLIKE = 1 << 25
-    KEYWORD = 1 << 26
-    WEIGHTY = 1 << 27
-    FOREIGN = 1 << 28
-    KNOWN = 1 << 29
-
-
-class Sense(IntFlag):
-    """What else a word can mean, where the sentence gives reason to ask."""
-
-    DATA = 1 << 0
-    SURFACE = 1 << 1
-    SECURITY = 1 << 2
-    KEY_OWNER = 1 << 3
-    BULK = 1 << 4
-    VAGUE = 1 << 5
-    TIME = 1 << 6
-    PRODUCTION = 1 << 7
-    RISKY = 1 << 8
-    GIVEN = 1 << 9
-    TEXTUAL = 1 << 10
-    LINGUAL = 1 << 11
-    HARD_FAULT = 1 << 12
-    KEY = 1 << 13
-
-
-# Flags as plain numbers: combining the members of an enum costs more than all the rest of a look-up.
-TOOL, CHANGE, MAKE, READ, ASK, TELL = (int(Word[name]) for name in ("TOOL", "CHANGE", "MAKE", "READ", "ASK", "TELL"))
-WORK, STRONG_WORK, PROSE, WEAK_PROSE = (int(Word[name]) for name in ("WORK", "STRONG_WORK", "PROSE", "WEAK_PROSE"))
-FAULT, QUESTION, WH, SUBJECT = (int(Word[name]) for name in ("FAULT", "QUESTION", "WH", "SUBJECT"))
-DETERMINER, COPULA, LEAD, APPROVAL = (int(Word[name]) for name in ("DETERMINER", "COPULA", "LEAD", "APPROVAL"))
-THIRD, FILLER, GERUND, FUNCTION = (int(Word[name]) for name in ("THIRD", "FILLER", "GERUND", "FUNCTION"))
-CLAUSE, REQUEST, NEGATION, NOUNLIKE = (int(Word[name]) for name in ("CLAUSE", "REQUEST", "NEGATION", "NOUNLIKE"))
-KEYWORD, WEIGHTY, FOREIGN, KNOWN = (int(Word[name]) for name in ("KEYWORD", "WEIGHTY", "FOREIGN", "KNOWN"))
-DATA, SURFACE, SECURITY, KEY_OWNER = (int(Sense[name]) for name in ("DATA", "SURFACE", "SECURITY", "KEY_OWNER"))
-BULK, VAGUE, TIME, PRODUCTION = (int(Sense[name]) for name in ("BULK", "VAGUE", "TIME", "PRODUCTION"))
-GIVEN, TEXTUAL, LINGUAL = (int(Sense[name]) for name in ("GIVEN", "TEXTUAL", "LINGUAL"))
-HARD_FAULT, RISKY, KEY = int(Sense.HARD_FAULT), int(Sense.RISKY), int(Sense.KEY)
-VERB = int(Word.TOOL | Word.CHANGE | Word.MAKE | Word.READ | Word.ASK | Word.TELL)
-_KEYS = ("key", "keys")
-MASK = "\x01"
+# What a word can be in a sentence. Plain numbers, no members of an enum, which cost more than all the rest of a look-up,
+# and no more than 30: longer numbers cost twice as much.
+TOOL: Final = 1 << 0
+CHANGE: Final = 1 << 1
+MAKE: Final = 1 << 2
+READ: Final = 1 << 3
+ASK: Final = 1 << 4
+TELL: Final = 1 << 5
+WORK: Final = 1 << 6
+STRONG_WORK: Final = 1 << 7
+PROSE: Final = 1 << 8
+WEAK_PROSE: Final = 1 << 9
+FAULT: Final = 1 << 10
+QUESTION: Final = 1 << 11
+WH: Final = 1 << 12
+SUBJECT: Final = 1 << 13
+DETERMINER: Final = 1 << 14
+COPULA: Final = 1 << 15
+LEAD: Final = 1 << 16
+APPROVAL: Final = 1 << 17
+NEGATION: Final = 1 << 18
+FUNCTION: Final = 1 << 19
+THIRD: Final = 1 << 20
+FILLER: Final = 1 << 21
+GERUND: Final = 1 << 22
+CLAUSE: Final = 1 << 23
+REQUEST: Final = 1 << 24
+NOUNLIKE: Final = 1 << 25
+KEYWORD: Final = 1 << 26
+WEIGHTY: Final = 1 << 27
+FOREIGN: Final = 1 << 28
+KNOWN: Final = 1 << 29
+VERB: Final = TOOL | CHANGE | MAKE | READ | ASK | TELL
+# What else a word can mean, where the sentence gives reason to ask.
+DATA: Final = 1 << 0
+SURFACE: Final = 1 << 1
+SECURITY: Final = 1 << 2
+KEY_OWNER: Final = 1 << 3
+BULK: Final = 1 << 4
+VAGUE: Final = 1 << 5
+TIME: Final = 1 << 6
+PRODUCTION: Final = 1 << 7
+RISKY: Final = 1 << 8
+GIVEN: Final = 1 << 9
+TEXTUAL: Final = 1 << 10
+LINGUAL: Final = 1 << 11
+HARD_FAULT: Final = 1 << 12
+KEY: Final = 1 << 13
+_KEYS: Final = ("key", "keys")
+MASK: Final = "\x01"
 """Stands for each letter of a reference once it has been found."""
-_LONGEST_MASK = 256
-_WEIGHTY = int(Sense.SECURITY | Sense.BULK | Sense.VAGUE | Sense.RISKY | Sense.KEY)
+_LONGEST_MASK: Final = 256
+_WEIGHTY: Final = SECURITY | BULK | VAGUE | RISKY | KEY
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -87,48 +67,60 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_WORD_CLASSES = words_of("""
-    question wh subject determiner copula lead approval negation function filler clause request nounlike given hard_fault
-    known
-    """)
-_NOUN_CLASSES = words_of("""
-    work strong_work prose weak_prose textual lingual data surface security key_owner bulk vague time production
-    """)
-_VERB_CLASSES = frozenset({"tool", "change", "make", "read", "ask", "tell", "stative"})
+# The classes of the rule file: what the words of each list can be, or mean.
+_WORD_FLAGS: Final = {
+    "question": QUESTION, "wh": WH, "subject": SUBJECT, "determiner": DETERMINER, "copula": COPULA, "lead": LEAD,
+    "approval": APPROVAL, "negation": NEGATION, "function": FUNCTION, "filler": FILLER, "clause": CLAUSE,
+    "request": REQUEST, "nounlike": NOUNLIKE, "known": KNOWN,
+}  # fmt: skip
+_WORD_SENSES: Final = {"given": GIVEN, "hard_fault": HARD_FAULT}
+_NOUN_FLAGS: Final = {"work": WORK, "strong_work": STRONG_WORK, "prose": PROSE, "weak_prose": WEAK_PROSE}
+_NOUN_SENSES: Final = {
+    "textual": TEXTUAL, "lingual": LINGUAL, "data": DATA, "surface": SURFACE, "security": SECURITY,
+    "key_owner": KEY_OWNER, "bulk": BULK, "vague": VAGUE, "time": TIME, "production": PRODUCTION,
+}  # fmt: skip
+_VERB_FLAGS: Final = {"tool": TOOL, "change": CHANGE, "make": MAKE, "read": READ, "ask": ASK, "tell": TELL}
+_STATIVE: Final = "stative"
+"""Verbs of what things do, and nobody is told to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
     """Every known English word with its flags and senses, and every counted form with its stem."""
 
-    flags: Mapping[str, int]
-    senses: Mapping[str, int]
-    base: Mapping[str, str]
-    keywords: Mapping[str, tuple[str, TriggerKind, str]]
+    flags: dict[str, int]
+    senses: dict[str, int]
+    base: dict[str, str]
+    keywords: dict[str, tuple[str, TriggerKind, str]]
 
 
 def build_lexicon(english: EnglishRules, risky: Iterable[str], foreign: Iterable[str]) -> Lexicon:
     """Inflect and merge the lists; risky are verbs that may start a debate, foreign words that give a language away."""
-    _check_classes("english.words", english.words, _WORD_CLASSES)
-    _check_classes("english.nouns", english.nouns, _NOUN_CLASSES)
-    _check_classes("english.verbs", english.verbs, _VERB_CLASSES)
+    _check_classes("english.words", english.words, {*_WORD_FLAGS, *_WORD_SENSES})
+    _check_classes("english.nouns", english.nouns, {*_NOUN_FLAGS, *_NOUN_SENSES})
+    _check_classes("english.verbs", english.verbs, {*_VERB_FLAGS, _STATIVE})
     flags: dict[str, int] = {}
     senses: dict[str, int] = {}
-    for name, words in (*english.words.items(), *english.nouns.items()):
-        known = name.upper() in Word.__members__
-        _mark(flags if known else senses, words.split(), (Word if known else Sense)[name.upper()])
-    _mark(flags, english.faults.split(), Word.FAULT)
+    for lists, marked, numbers in (
+        (english.words, flags, _WORD_FLAGS),
+        (english.words, senses, _WORD_SENSES),
+        (english.nouns, flags, _NOUN_FLAGS),
+        (english.nouns, senses, _NOUN_SENSES),
+    ):
+        for name, number in numbers.items():
+            _mark(marked, lists[name].split(), number)
+    _mark(flags, english.faults.split(), FAULT)
     base = _mark_verbs(flags, english)
-    _mark(senses, (form for verb in risky for form in _present(verb, english)), Sense.RISKY)
-    _mark(senses, _KEYS, Sense.KEY)
+    _mark(senses, (form for verb in risky for form in _present(verb, english)), RISKY)
+    _mark(senses, _KEYS, KEY)
     keywords = _keywords(english)
-    _mark(flags, keywords, Word.KEYWORD)
-    _mark(flags, senses, Word.KNOWN)
-    _mark(flags, [word for word in foreign if word not in flags], Word.FOREIGN)
-    _mark(flags, [word for word, sense in senses.items() if sense & _WEIGHTY], Word.WEIGHTY)
+    _mark(flags, keywords, KEYWORD)
+    _mark(flags, senses, KNOWN)
+    _mark(flags, [word for word in foreign if word not in flags], FOREIGN)
+    _mark(flags, [word for word, sense in senses.items() if sense & _WEIGHTY], WEIGHTY)
     masks = [MASK * length for length in range(1, _LONGEST_MASK)]
-    _mark(flags, masks, Word.WORK | Word.STRONG_WORK)
-    _mark(senses, masks, Sense.DATA)
+    _mark(flags, masks, WORK | STRONG_WORK)
+    _mark(senses, masks, DATA)
     return Lexicon(_shared(flags), _shared(senses), base, keywords)
 
 
@@ -145,9 +137,9 @@ def _check_classes(rule: str, given: Mapping[str, str], known: Iterable[str]) ->
         raise RuleProblem(rule, f"classes missing or unknown: {', '.join(sorted(odd))}")
 
 
-def _mark(flags: dict[str, int], words: Iterable[str], flag: IntFlag) -> None:
+def _mark(flags: dict[str, int], words: Iterable[str], flag: int) -> None:
     for word in words:
-        flags[word] = flags.get(word, 0) | int(flag)
+        flags[word] = flags.get(word, 0) | flag
 
 
 def _mark_verbs(flags: dict[str, int], english: EnglishRules) -> dict[str, str]:
@@ -156,10 +148,10 @@ def _mark_verbs(flags: dict[str, int], english: EnglishRules) -> dict[str, str]:
     for name, words in english.verbs.items():
         for verb in words.split():
             forms = _present(verb, english)
-            if name == "stative":  # what things do, and nobody is told to
-                _mark(flags, forms[:2], Word.THIRD)
+            if name == _STATIVE:
+                _mark(flags, forms[:2], THIRD)
                 continue
-            for form, flag in zip(forms, (Word[name.upper()], Word.THIRD, Word.GERUND), strict=True):
+            for form, flag in zip(forms, (_VERB_FLAGS[name], THIRD, GERUND), strict=True):
                 _mark(flags, [form], flag)
                 base.setdefault(form, verb)
     return base

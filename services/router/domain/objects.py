@@ -1,5 +1,7 @@
 """Whether the object of an order lies in files, web or code (work), or in prose that can be answered (talk)."""
 
+from typing import Final
+
 from pointsman.services.router.domain.lexicon import (
     ASK,
     CHANGE,
@@ -18,12 +20,11 @@ from pointsman.services.router.domain.lexicon import (
 )
 from pointsman.services.router.domain.sentence import English, Sentence, means
 
-KNOWN_THINGS = words_of("the it this that them these those sure all every my our your each")
-_ABILITIES = frozenset({"option", "ability", "possibility", "way", "means", "setting"})
-_NOUN = WORK | PROSE
-_DECIDED = TOOL | TELL
-_IS_WEAK_PROSE = WEAK_PROSE.__and__
-_DOING = TOOL | CHANGE
+KNOWN_THINGS: Final = words_of("the it this that them these those sure all every my our your each")
+_ABILITIES: Final = frozenset({"option", "ability", "possibility", "way", "means", "setting"})
+_NOUN: Final = WORK | PROSE
+_DECIDED: Final = TOOL | TELL
+_DOING: Final = TOOL | CHANGE
 
 
 def is_work(english: English, sentence: Sentence, at: int, verb: int) -> bool:
@@ -74,7 +75,11 @@ def _invents(words: list[str], at: int) -> bool:
 
 def _texts(sentence: Sentence) -> int:
     if sentence.texts < 0:
-        sentence.texts = sum(map(_IS_WEAK_PROSE, sentence.flags)) // WEAK_PROSE
+        texts = 0
+        for flag in sentence.flags:
+            if flag & WEAK_PROSE:
+                texts += 1
+        sentence.texts = texts
     return sentence.texts
 
 

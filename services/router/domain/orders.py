@@ -1,8 +1,8 @@
 """Orders in an English sentence: where their verbs stand, and whether their objects are work or talk."""
 
-import itertools
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 from pointsman.services.router.domain.lexicon import (
     ASK,
@@ -42,48 +42,34 @@ from pointsman.services.router.domain.sentence import (
     skip_fillers,
 )
 
-_OBJECTS = words_of("the a an my our your its their this these those all every each both it them")
-_PARTNERS = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
-_CONDITIONS = words_of(
+_OBJECTS: Final = words_of("the a an my our your its their this these those all every each both it them")
+_PARTNERS: Final = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
+_CONDITIONS: Final = words_of(
     "in at on after before inside when if once for since as under instead with given using based from"
 )
-_HYPOTHESES = frozenset({"suppose", "assume", "imagine", "pretend"})
-_ANY_THINGS = frozenset({"a", "an", "another", "something", "with", "without"})
-_FAILING = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
-_PRAISES = frozenset({"good", "nice", "great", "excellent", "awesome", "amazing", "perfect", "super", "wonderful"})
-_NOUNS_OF = frozenset(
-    {
-        "release",
-        "model",
-        "report",
-        "cover",
-        "program",
-        "process",
-        "position",
-        "design",
-        "plan",
-        "view",
-        "build",
-        "default",
-    }
+_HYPOTHESES: Final = frozenset({"suppose", "assume", "imagine", "pretend"})
+_ANY_THINGS: Final = frozenset({"a", "an", "another", "something", "with", "without"})
+_FAILING: Final = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
+_PRAISES: Final = frozenset(
+    {"good", "nice", "great", "excellent", "awesome", "amazing", "perfect", "super", "wonderful"}
 )
-_NEGATIONS = frozenset({"don't", "dont", "not", "never"})
-_PLEAS = frozenset({"please", "pls", "plz"})
-_PARTICLES = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
-_VERB_ENDINGS = ("ize", "ise", "ify")
-_LEAVING = frozenset({"leave", "forget", "wait", "postpone", "defer", "shelve", "park", "stay"})
-_KEPT = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
-_AGAIN = frozenset({"help", "let's"})
-_OBJECT_START = DETERMINER | WORK
-_SKIPPED = LEAD | FILLER
-_IS_CLAUSE = CLAUSE.__and__
-_MAY_ORDER = VERB | LEAD | FILLER
-_MAY_BEGIN = _MAY_ORDER | THIRD | GERUND
-_DOING = TOOL | CHANGE
-_MANNERS = frozenset({"with", "from", "by", "over", "again", "here", "there"})
-_DOING_OR_SHOWING = TOOL | CHANGE | MAKE | READ
-_BEFORE_A_NOUN_OR_ITS_VERB = SUBJECT | DETERMINER | QUESTION | FUNCTION | CLAUSE | GERUND
-_NOUN_SIGNS = COPULA | FAULT | WORK
+_NOUNS_OF: Final = words_of("release model report cover program process position design plan view build default")
+_NEGATIONS: Final = frozenset({"don't", "dont", "not", "never"})
+_PLEAS: Final = frozenset({"please", "pls", "plz"})
+_PARTICLES: Final = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
+_VERB_ENDINGS: Final = ("ize", "ise", "ify")
+_LEAVING: Final = frozenset({"leave", "forget", "wait", "postpone", "defer", "shelve", "park", "stay"})
+_KEPT: Final = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
+_AGAIN: Final = frozenset({"help", "let's"})
+_OBJECT_START: Final = DETERMINER | WORK
+_SKIPPED: Final = LEAD | FILLER
+_MAY_ORDER: Final = VERB | LEAD | FILLER
+_MAY_BEGIN: Final = _MAY_ORDER | THIRD | GERUND
+_DOING: Final = TOOL | CHANGE
+_MANNERS: Final = frozenset({"with", "from", "by", "over", "again", "here", "there"})
+_DOING_OR_SHOWING: Final = TOOL | CHANGE | MAKE | READ
+_BEFORE_A_NOUN_OR_ITS_VERB: Final = SUBJECT | DETERMINER | QUESTION | FUNCTION | CLAUSE | GERUND
+_NOUN_SIGNS: Final = COPULA | FAULT | WORK
 
 
 class Place(StrEnum):
@@ -96,7 +82,9 @@ class Place(StrEnum):
     LATER = "later"
 
 
-_FIRST, _REQUESTED, _LATER = Place
+_FIRST: Final = Place.FIRST
+_REQUESTED: Final = Place.REQUESTED
+_LATER: Final = Place.LATER
 
 
 def requests_in(english: English, sentence: Sentence, start: int) -> list[Order]:
@@ -216,7 +204,9 @@ def _later_orders(english: English, sentence: Sentence, start: int) -> list[Orde
     """Orders at the beginning of later clauses: with a verb, or with something to pass over or unknown before it."""
     found: list[Order] = []
     flags = sentence.flags
-    for at in itertools.compress(range(start, len(flags) - 1), map(_IS_CLAUSE, flags[start:])):
+    for at in range(start, len(flags) - 1):
+        if not flags[at] & CLAUSE:
+            continue
         flag = flags[at + 1]
         if (flag & _MAY_ORDER and not flag & CLAUSE) or (not flag and _may_be_passed(sentence.words[at + 1])):
             order = _order_at(english, sentence, at + 1, _LATER)

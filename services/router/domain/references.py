@@ -3,18 +3,21 @@
 import itertools
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from pointsman.services.router.domain.document import ReferenceRules
 from pointsman.services.router.domain.values import Trigger, TriggerKind
 
-_INNER = "\"'`()[]{}<>,;=|\x01"
-_BLANKS = str.maketrans(_INNER, " " * len(_INNER))
-_AROUND = _INNER + ".:!?"
-_VISIBLE = re.compile(r"[!-~]+")
-_ROOTS = ("/", "~/", "./", "../")
-_SEPARATORS = frozenset(_INNER)
-_RULES = {kind: f"reference.{kind}" for kind in TriggerKind}
-_PATH, _URL, _HOST = TriggerKind.PATH, TriggerKind.URL, TriggerKind.HOST
+_INNER: Final = "\"'`()[]{}<>,;=|\x01"
+_BLANKS: Final = str.maketrans(_INNER, " " * len(_INNER))
+_AROUND: Final = _INNER + ".:!?"
+_VISIBLE: Final = re.compile(r"[!-~]+")
+_ROOTS: Final = ("/", "~/", "./", "../")
+_SEPARATORS: Final = frozenset(_INNER)
+_RULES: Final = {kind: f"reference.{kind}" for kind in TriggerKind}
+_PATH: Final = TriggerKind.PATH
+_URL: Final = TriggerKind.URL
+_HOST: Final = TriggerKind.HOST
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import re2
 
@@ -12,22 +12,26 @@ from pointsman.services.router.domain.lexicon import MASK
 from pointsman.services.router.domain.references import References, find_references
 from pointsman.services.router.domain.values import Trigger, TriggerKind
 
-_FENCE = "reference.fence"
-_CODE = "reference.code"
-_FILE_NAME = "reference.file_name"
-_SPOKEN = {
+_FENCE: Final = "reference.fence"
+_CODE: Final = "reference.code"
+_FILE_NAME: Final = "reference.file_name"
+_SPOKEN: Final = {
     _CODE: TriggerKind.CODE_BLOCK,
     _FILE_NAME: TriggerKind.PATH,
     "reference.at_hand": TriggerKind.CODE_INDICATOR,
 }
-_SET_MEMORY_BYTES = 64 << 20
-_MOST_COMBINATIONS = 4096
-_FENCE_MARK = re.compile(r"```|~~~")
+_SET_MEMORY_BYTES: Final = 64 << 20
+_MOST_COMBINATIONS: Final = 4096
+_FENCE_MARK: Final = re.compile(r"```|~~~")
 # What the steps behind the one pass over the text need to know: whether it has anything for them.
-BREAK, COMMA, ASKS, APOSTROPHE, MARK = 1, 2, 4, 8, 16
-MARKS = ':!;()"`/=[]{}<>|&…“”—–。，？！、：«»‘'
-_NAMED = "step.named"
-_STEPS = {
+BREAK: Final = 1
+COMMA: Final = 2
+ASKS: Final = 4
+APOSTROPHE: Final = 8
+MARK: Final = 16
+MARKS: Final = ':!;()"`/=[]{}<>|&…“”—–。，？！、：«»‘'
+_NAMED: Final = "step.named"
+_STEPS: Final = {
     "step.break": (r"\. |\n|[?!;] |\x02", BREAK),
     "step.comma": (",", COMMA),
     "step.asks": (r"\?", ASKS),

@@ -19,13 +19,13 @@ from pointsman.services.router.domain.scan import (
     PatternSet,
 )
 
-_BREAK = "\x02"
-NAMES_CODE = "names_code"
-IDENTIFIER = "shape.identifier"
-_MARKS = re.compile(f"([,?{re.escape(MARKS)}])")
-_ZEROS = itertools.repeat(0)
-_NOWHERE = (0, -1)
-_PASSED = LEAD | FILLER
+_BREAK: Final = "\x02"
+NAMES_CODE: Final = "names_code"
+IDENTIFIER: Final = "shape.identifier"
+_MARKS: Final = re.compile(f"([,?{re.escape(MARKS)}])")
+_ZEROS: Final = itertools.repeat(0)
+_NOWHERE: Final = (0, -1)
+_PASSED: Final = LEAD | FILLER
 
 
 class Act(StrEnum):
@@ -45,7 +45,7 @@ class Act(StrEnum):
     STATEMENT = "talk.statement"
 
 
-ACTIVE = frozenset({Act.ORDER, Act.APPROVAL, Act.COMMAND, Act.WISH, Act.FAULT, Act.CODE})
+ACTIVE: Final = frozenset({Act.ORDER, Act.APPROVAL, Act.COMMAND, Act.WISH, Act.FAULT, Act.CODE})
 
 PLACE: Final = 2
 WORKS: Final = 3

@@ -1,7 +1,7 @@
 """What an English sentence does that neither asks nor orders: approve, wish, report a fault, name code, or just talk."""
 
-import itertools
 import re
+from typing import Final
 
 from pointsman.services.router.domain.lexicon import (
     APPROVAL,
@@ -26,24 +26,28 @@ from pointsman.services.router.domain.lexicon import (
 from pointsman.services.router.domain.scan import Message
 from pointsman.services.router.domain.sentence import NAMES_CODE, Act, English, Sentence, hits_in, means
 
-_PERSONAL = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
-_MODALS = frozenset({"should", "could", "must"})
-_SUGGESTING = frozenset({*_MODALS, "to"}).__contains__
-_DUTIES = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
-_FEELINGS = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores", "hopes", "believes"})
-_FINITE = _FEELINGS | words_of(
+_PERSONAL: Final = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
+_MODALS: Final = frozenset({"should", "could", "must"})
+_DUTIES: Final = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
+_FEELINGS: Final = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores", "hopes", "believes"})
+_FINITE: Final = _FEELINGS | words_of(
     "is are was were be been am has have had will would i we he she they you i'm it's that's"
 )
-_POINTERS = frozenset({"the", "this", "our", "that", "these", "those"})
-_DENIALS = frozenset({"no", "nope", "nah"})
-_OPTIONS = frozenset("123456789abcde")
-_LIMITS = frozenset({"only", "without", "except", "rather"})
-_DOING = CHANGE | TOOL | MAKE
-_NOUN = WORK | PROSE
-_NO_OBJECT = FUNCTION | COPULA | CLAUSE
-_HUMP = re.compile("[a-z0-9][A-Z]")
-_CAMEL = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
-_ORDER, _APPROVAL, _COMMAND, _WISH, _FAULT, _CODE, _QUESTION, _REQUEST, _ACKNOWLEDGEMENT, _STATEMENT = Act
+_POINTERS: Final = frozenset({"the", "this", "our", "that", "these", "those"})
+_DENIALS: Final = frozenset({"no", "nope", "nah"})
+_OPTIONS: Final = frozenset("123456789abcde")
+_LIMITS: Final = frozenset({"only", "without", "except", "rather"})
+_DOING: Final = CHANGE | TOOL | MAKE
+_NOUN: Final = WORK | PROSE
+_NO_OBJECT: Final = FUNCTION | COPULA | CLAUSE
+_HUMP: Final = re.compile("[a-z0-9][A-Z]")
+_CAMEL: Final = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
+_APPROVAL: Final = Act.APPROVAL
+_WISH: Final = Act.WISH
+_FAULT: Final = Act.FAULT
+_CODE: Final = Act.CODE
+_REQUEST: Final = Act.REQUEST
+_STATEMENT: Final = Act.STATEMENT
 
 
 def statement(english: English, sentence: Sentence, start: int) -> Act:
@@ -93,8 +97,9 @@ def _suggests(sentence: Sentence) -> bool:
     words, flags = sentence.words, sentence.flags
     if words[0] == "i":
         return False
-    for at in itertools.compress(range(len(words) - 1), map(_SUGGESTING, words)):
-        if at and (words[at] != "to" or words[at - 1] in _DUTIES):
+    for at in range(1, len(words) - 1):
+        word = words[at]
+        if word in _MODALS or (word == "to" and words[at - 1] in _DUTIES):
             following = at + 1
             while following < len(words) - 1 and (
                 words[following] in ("also", "just", "really") or words[following].endswith("ly")
