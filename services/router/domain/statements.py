@@ -135,9 +135,12 @@ def _names_code(english: English, sentence: Sentence, hits: frozenset[str]) -> b
 def _has_compound_name(english: English, message: Message) -> bool:
     """A name like DatePicker or getUser that is not the name of some product: looked for once, however many sentences ask."""
     if message.compound is None:
-        # few texts have a hump, and the full expression takes five times as long
-        message.compound = _HUMP.search(message.source) is not None and any(
-            match.group().lower() not in english.brands for match in _CAMEL.finditer(message.source)
+        source = message.source
+        # few texts have capitals behind the first letter, fewer a hump, and the full expression takes five times as long
+        message.compound = (
+            source[1:] != message.lower[1:]
+            and _HUMP.search(source) is not None
+            and any(match.group().lower() not in english.brands for match in _CAMEL.finditer(source))
         )
     return message.compound
 
