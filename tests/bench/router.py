@@ -1,8 +1,10 @@
-"""Decisions per second: in process, and over gRPC against an empty call. JSON lines."""
+"""Decisions per second, of the router as it is written and compiled: in process, and over gRPC against an empty call. JSON lines."""
 
 import asyncio
 import itertools
 import json
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -16,11 +18,13 @@ from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.service import settle_memory, start
 from pointsman.services.router.__main__ import build_on
 from pointsman.services.router.config import RouterSettings
+from pointsman.services.router.domain import classify as module
 from pointsman.services.router.domain.classify import classify
 from pointsman.services.router.rules import standard_rule_book
+from tests.helpers.compiled import compiled_tree, missing, python_of
 
 SHORTEST, LONGEST = 75, 125
-ROUNDS = 25
+ROUNDS = 200
 CALLERS = 32
 SECONDS = 2.0
 DATA = Path(__file__).parents[1] / "data"
@@ -48,8 +52,10 @@ def in_process() -> Iterator[dict[str, object]]:
     """Decisions, none remembered, and what the set matcher alone would do."""
     book = standard_rule_book()
     texts = messages()
-    yield {"what": "set matcher alone", "per_second": round(per_second(book.shapes.matching, texts))}
-    yield {"what": "decisions", "per_second": round(per_second(lambda text: classify(book, text), texts))}
+    floor = per_second(book.shapes.matching, texts)
+    rate = per_second(lambda text: classify(book, text), texts)
+    yield {"what": "set matcher alone", "per_second": round(floor)}
+    yield {"what": "decisions", "per_second": round(rate), "of_set_matcher": round(rate / floor, 3)}
 
 
 async def over_grpc() -> list[dict[str, object]]:
@@ -102,10 +108,24 @@ async def _rate(call: Callable[[], Awaitable[int]]) -> float:
     return done / (time.monotonic() - begun)
 
 
-def main() -> None:
-    """Print one JSON line for each figure."""
+def measure(form: str) -> None:
+    """Print one JSON line for each figure; the form that is imported here has to be the one that is asked for."""
+    assert form == ("python" if str(module.__file__).endswith(".py") else "compiled")
     for line in (*in_process(), *asyncio.run(over_grpc())):
-        print(json.dumps(line))
+        print(json.dumps({"router": form, **line}), flush=True)
+
+
+def main() -> None:
+    """Measure the router as it is written, then compiled, each in a process of its own kind."""
+    measure("python")
+    if reason := missing():
+        print(f"# NOT MEASURED: the compiled router, for {reason}", file=sys.stderr)
+        print(json.dumps({"router": "compiled", "not_measured": reason}))
+        return
+    command, environment = python_of(
+        compiled_tree(), "-c", "from tests.bench.router import measure; measure('compiled')"
+    )
+    subprocess.run(command, env=environment, check=True)
 
 
 if __name__ == "__main__":
