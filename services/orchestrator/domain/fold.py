@@ -255,7 +255,8 @@ def _answered(run: Run, data: facts.Answered) -> Run:
 
 
 def _budget_held(run: Run, data: facts.BudgetHeld) -> Run:
-    return run.change(held=(*run.held, data.assignment))
+    others = (held for held in run.held if held.assignment_id != data.assignment.assignment_id)
+    return run.change(held=(*others, data.assignment))
 
 
 def _intent_changed(run: Run, data: facts.IntentChanged) -> Run:

@@ -107,7 +107,8 @@ class Turn:
         if not exhausted:
             self.note(facts.Assigned(assignment))
             return
-        self.note(facts.BudgetHeld(assignment, exhausted))
+        if all(held.assignment_id != assignment_id for held in self.run.held):
+            self.note(facts.BudgetHeld(assignment, exhausted))
         if self.run.question is None:
             text = f"The budget is exhausted: {exhausted}. Raise it to go on, or cancel the run."
             self.ask(Question.BUDGET, text, (exhausted,))

@@ -299,7 +299,10 @@ def test_raising_too_little_asks_again() -> None:
             "run_1", assignment.assignment_id, epoch, "agent", commands.ResearchResult(0.9, "{}"), Usage(tokens=50)
         )
     )
-    driver.settle().reply(Reply.RAISE, budget=Budget(0, 0, 0, 20, 0, 0.0))
+    held = driver.settle().run.held
+    for too_little in (20, 30, 40):
+        driver.reply(Reply.RAISE, budget=Budget(0, 0, 0, too_little, 0, 0.0))
+    assert [item.assignment_id for item in driver.run.held] == [item.assignment_id for item in held]
     assert kind_asked(driver) is Question.BUDGET
     driver.reply(Reply.RAISE, budget=Budget(0, 0, 0, 500, 0, 0.0))
     assert driver.work_until().run.status is State.COMPLETE
