@@ -25,7 +25,6 @@ from pointsman.services.orchestrator.domain.words import (
     Reply,
     Resume,
     State,
-    TaskStatus,
     Verdict,
     Wait,
     WorkflowStatus,
@@ -193,13 +192,11 @@ class RandomWalk(RuleBasedStateMachine):
         assert named or self.driver.timers or self.driver.effects or self.driver.run.assignments
 
     @invariant()
-    def nothing_is_accepted_without_evidence_and_retries_are_bounded(self) -> None:
+    def retries_are_bounded(self) -> None:
         if self.driver.state is None:
             return
         for task in self.driver.run.tasks.values():
             assert len(task.rejections) <= MAX_REJECTIONS + 1
-            if task.status is TaskStatus.ACCEPTED and task.work is not None:
-                assert all(set(claim.evidence) - {EvidenceKind.NOTE} for claim in task.work.claims)
 
     @invariant()
     def limits_hold(self) -> None:
