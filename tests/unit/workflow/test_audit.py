@@ -23,6 +23,7 @@ def rules_in(text: str) -> list[tuple[str, bool]]:
         ("colour TBD", "undecided"),
         ("TODO: name it", "undecided"),
         ("颜色待定", "undecided"),
+        ("返回格式TBD", "undecided"),
         ("待确认的字段", "undecided"),
         ("格式待讨论", "undecided"),
         ("depends on the backend", "depends_on"),
@@ -57,6 +58,7 @@ def test_an_open_decision_is_an_error(text: str, rule: str) -> None:
         ("合适的名字", "vague"),
         ("XXX look again", "code_marker"),
         ("FIXME", "code_marker"),
+        ("这里FIXME再看", "code_marker"),
         ("HACK around it", "code_marker"),
     ],
 )
