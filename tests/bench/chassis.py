@@ -6,9 +6,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.bench.floors import open_raw
-from tests.bench.load import Measured, load, server
+from tests.bench.load import Measured, load, paired_ratio, server
 from tests.bench.preload import preload
 from tests.helpers.databases import new_postgres_database
 from tests.helpers.postgres import postgres_server
@@ -16,14 +17,14 @@ from tests.helpers.postgres import postgres_server
 CALLERS = (1, 16, 64)
 DATABASES = ("sqlite", "postgresql")
 HISTORIES = (1_000, 1_000_000)
-ROUNDS = 3
+ROUNDS = 5
 SECONDS = 3.0
 
 NewUrl = Callable[[str], str]
 
 
 def main() -> None:
-    """Measure floors and ours in turn, so that a noisy minute hits both, and print the middle round."""
+    """Measure floors and ours in turn, so that a noisy minute hits both, and print the middle rounds and ratios."""
     with postgres_server(durable=True) as postgres, tempfile.TemporaryDirectory() as folder:
 
         def new_url(database: str) -> str:
@@ -58,16 +59,19 @@ def raw_transactions(database: str, joined: int, url: str) -> None:
 
 
 def compare(database: str, callers: int, new_url: NewUrl) -> None:
-    """Stack and ours, several rounds each, one after the other."""
+    """Stack and ours in pairs of rounds, each first as often as the other can be."""
     results: dict[str, list[Measured]] = {"stack": [], "ours": []}
-    for _ in range(ROUNDS):
-        for kind, measured in results.items():
+    for number in range(ROUNDS):
+        for kind in in_turn(number, list(results)):
             with server(kind, new_url(database)) as port:
-                measured.append(asyncio.run(load(port, callers, SECONDS)))
-    stack, ours = middle(results["stack"]), middle(results["ours"])
-    emit("stack", database, callers, stack)
-    ratios = {"ratio_to_stack": ours.rate / stack.rate, "p50_ratio_to_stack": ours.p50_ms / stack.p50_ms}
-    emit("durable_command", database, callers, ours, ratios)
+                results[kind].append(asyncio.run(load(port, callers, SECONDS)))
+    stack, ours = results["stack"], results["ours"]
+    emit("stack", database, callers, middle(stack))
+    ratios = {
+        "ratio_to_stack": paired_ratio([each.rate for each in stack], [each.rate for each in ours]),
+        "p50_ratio_to_stack": paired_ratio([each.p50_ms for each in stack], [each.p50_ms for each in ours]),
+    }
+    emit("durable_command", database, callers, middle(ours), ratios)
 
 
 def flatness(database: str, new_url: NewUrl) -> None:
@@ -76,13 +80,19 @@ def flatness(database: str, new_url: NewUrl) -> None:
     for rows, url in urls.items():
         preload(url, rows)
     results: dict[int, list[Measured]] = {rows: [] for rows in HISTORIES}
-    for _ in range(ROUNDS):
-        for rows, url in urls.items():
-            with server("ours", url) as port:
+    for number in range(ROUNDS):
+        for rows in in_turn(number, list(HISTORIES)):
+            with server("ours", urls[rows]) as port:
                 results[rows].append(asyncio.run(load(port, 16, SECONDS)))
-    short, long = (middle(results[rows]) for rows in HISTORIES)
-    emit(f"durable_command_after_{HISTORIES[0]}_rows", database, 16, short)
-    emit(f"durable_command_after_{HISTORIES[1]}_rows", database, 16, long, {"ratio_to_short": long.rate / short.rate})
+    short, long = (results[rows] for rows in HISTORIES)
+    ratio = paired_ratio([each.rate for each in short], [each.rate for each in long])
+    emit(f"durable_command_after_{HISTORIES[0]}_rows", database, 16, middle(short))
+    emit(f"durable_command_after_{HISTORIES[1]}_rows", database, 16, middle(long), {"ratio_to_short": ratio})
+
+
+def in_turn(number: int, sides: list[Any]) -> list[Any]:
+    """Both sides of a round, the other way round in every second one."""
+    return sides[::-1] if number % 2 else sides
 
 
 def middle(results: list[Measured]) -> Measured:

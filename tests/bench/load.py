@@ -2,10 +2,11 @@
 
 import asyncio
 import itertools
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,11 @@ class Measured:
     rate: float
     p50_ms: float
     p99_ms: float
+
+
+def paired_ratio(floors: Sequence[float], ours: Sequence[float]) -> float:
+    """Ours against the floor of the same round, in the middle round: a slow minute hits both sides of its pair."""
+    return statistics.median(own / floor for floor, own in zip(floors, ours, strict=True))
 
 
 @contextmanager

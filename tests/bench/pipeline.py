@@ -23,13 +23,14 @@ from pointsman.services.pipeline.__main__ import build_on
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.domain.marker import candidates
 from tests.bench.load import load as load_floor
+from tests.bench.load import paired_ratio
 from tests.bench.load import server as floor_server
 from tests.helpers.databases import new_postgres_database
 from tests.helpers.postgres import PostgresServer, postgres_server
 
 CALLERS = 16
 STAGES = 6
-ROUNDS = 3
+ROUNDS = 5
 SECONDS = 4.0
 SIZES = (10, 100, 1_000)
 MIB = 1_048_576
@@ -168,7 +169,7 @@ async def barrier_ms(port: int) -> dict[str, float]:
 
 
 def measure(database: str, postgres: PostgresServer, folder: Path) -> None:
-    """The floor and ours in turn, so that a noisy minute hits both; the middle rounds are printed."""
+    """The floor and ours in turn, so that a noisy minute hits both; the middle rounds are printed, and the middle ratio of a round."""
     floors: list[float] = []
     own: list[float] = []
     for number in range(ROUNDS):
@@ -179,7 +180,7 @@ def measure(database: str, postgres: PostgresServer, folder: Path) -> None:
             own.append(asyncio.run(whole_pipelines(port, SECONDS)))
     floor, rate = sorted(floors)[ROUNDS // 2], sorted(own)[ROUNDS // 2]
     row = {"name": "standard_pipelines", "database": database, "callers": CALLERS, "per_second": round(rate, 1)}
-    emit(**row, stack_per_second=round(floor, 1), ratio_to_stack_over_six=round(rate / (floor / STAGES), 3))
+    emit(**row, stack_per_second=round(floor, 1), ratio_to_stack_over_six=round(paired_ratio(floors, own) * STAGES, 3))
     with pipeline_server(_url(database, postgres, folder / "sizes.db")) as port:
         for size in SIZES:
             emit(
