@@ -59,9 +59,10 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines (BENCH="chassis" for one)
 	@$(BIN)/python -m tests.bench $(BENCH)
 
-pipeline-campaign: $(DEV_STAMP) ## read a million damaged transcripts, and race 10,000 barriers round their timeouts on both databases
+pipeline-campaign: $(DEV_STAMP) ## read a million damaged transcripts, race 10,000 barriers round their timeouts, and hold random pipelines against a model, on both databases
 	@$(BIN)/python -m tests.bench.pipeline_fuzz $(or $(TRANSCRIPTS),1000000) $(or $(SEED),1)
 	@POINTSMAN_RACE_BARRIERS=$(or $(BARRIERS),10000) $(BIN)/pytest -q --timeout 3600 tests/contract/test_pipeline_races.py
+	@POINTSMAN_RANDOM_PIPELINES=$(or $(PIPELINES),1000) $(BIN)/pytest -q --timeout 3600 tests/contract/test_pipeline_random.py
 
 router-campaign: $(DEV_STAMP) ## decide a million random, hostile and rule-made texts twice each (TEXTS=1000000 SEED=1)
 	@$(BIN)/python -m tests.bench.router_fuzz $(or $(TEXTS),1000000) $(or $(SEED),1)
