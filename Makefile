@@ -10,7 +10,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image compiled setup proto lock screenshots
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image compiled setup proto lock screenshots
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -63,6 +63,9 @@ pipeline-campaign: $(DEV_STAMP) ## read a million damaged transcripts, race 10,0
 	@$(BIN)/python -m tests.bench.pipeline_fuzz $(or $(TRANSCRIPTS),1000000) $(or $(SEED),1)
 	@POINTSMAN_RACE_BARRIERS=$(or $(BARRIERS),10000) $(BIN)/pytest -q --timeout 3600 tests/contract/test_pipeline_races.py
 	@POINTSMAN_RANDOM_PIPELINES=$(or $(PIPELINES),1000) $(BIN)/pytest -q --timeout 3600 tests/contract/test_pipeline_random.py
+
+workflow-campaign: $(DEV_STAMP) ## give random commands to the service on both databases and to its rules written down a second time (WALKS=5000 FIRST=1)
+	@POINTSMAN_WORKFLOW_WALKS=$(or $(WALKS),5000) POINTSMAN_WORKFLOW_FIRST_WALK=$(or $(FIRST),1) $(BIN)/pytest -q tests/contract/test_workflow_walks.py
 
 router-campaign: $(DEV_STAMP) ## decide a million random, hostile and rule-made texts twice each (TEXTS=1000000 SEED=1)
 	@$(BIN)/python -m tests.bench.router_fuzz $(or $(TEXTS),1000000) $(or $(SEED),1)

@@ -36,6 +36,7 @@ def apply(state: Workflow | None, event: Event, at: datetime) -> Workflow:
     state.header.updated_at = at
     _leave(state.header, event)
     _FOLDS[EventName(event.name)](state, event.data)
+    _look_ahead(state)
     state.header.status = WorkflowStatus(event.target)
     return state
 
@@ -97,7 +98,6 @@ def _store_plan(state: Workflow, data: happened.PlanStored) -> None:
         listed = {task.task_id for task in data.tasks}
         kept = [task for task in state.book.in_order() if task.status in SETTLED_TASKS and task.task_id not in listed]
         _rewrite(state, [*kept, *data.tasks])
-    _look_ahead(state)
     upcoming = state.book.first_ready()
     state.header.current_task = upcoming.task_id if upcoming else ""
 
@@ -160,7 +160,6 @@ def _settle(state: Workflow, data: happened.TasksSettled) -> None:
         retried = _land(state, result.task_id, TaskStatus.PENDING, result.reason)
         state.replace_task(replace(retried, retry_count=retried.retry_count + 1))
     state.header.consecutive_count += len(data.completed)
-    _look_ahead(state)
     _move_on(state, data.completed)
     if data.failed:
         state.header.current_task = data.failed[0].task_id
@@ -181,9 +180,11 @@ def _free_dependants(state: Workflow, task_id: str) -> None:
 
 
 def _look_ahead(state: Workflow) -> None:
+    """Weigh the task that is next now; one that was handed out already no longer counts."""
     upcoming = state.book.first_ready()
-    if upcoming is not None:
-        state.header.max_consecutive_tasks = consecutive_limit(upcoming.spec, state.header.usage_percent)
+    state.header.max_consecutive_tasks = consecutive_limit(
+        upcoming.spec if upcoming else None, state.header.usage_percent
+    )
 
 
 def _move_on(state: Workflow, left: Iterable[str]) -> None:
@@ -203,7 +204,6 @@ def _skip(state: Workflow, data: happened.TaskSkipped) -> None:
     task = state.book.tasks[data.task_id]
     state.replace_task(task.moved(TaskStatus.SKIPPED, data.reason))
     _free_dependants(state, data.task_id)
-    _look_ahead(state)
     _move_on(state, (data.task_id,))
     if task.spec.quality_gate:
         _take_risk(state, data.task_id, f"quality gate '{data.task_id}' was skipped: {data.reason}")
@@ -233,7 +233,6 @@ def _unblock(state: Workflow, data: happened.Unblocked) -> None:
     for task in blocked:
         if all(dependency in header.unblocked for dependency in task.spec.blocked_by):
             state.replace_task(task.moved(TaskStatus.PENDING))
-    _look_ahead(state)
     _move_on(state, ())
 
 
@@ -275,7 +274,6 @@ def _use(state: Workflow, data: happened.UsageRecorded) -> None:
     record = UsageRecord(data.task_id, data.tokens, state.header.updated_at)
     state.header.estimated_tokens = data.estimated_tokens
     state.header.history = (*state.header.history, record)[-HISTORY_LIMIT:]
-    _look_ahead(state)
 
 
 def _audit(state: Workflow, data: happened.Audited) -> None:

@@ -26,19 +26,20 @@ def tokens_of(characters: int) -> int:
     return -(-characters // 4)
 
 
-def consecutive_limit(upcoming: TaskSpec, usage_percent: float) -> int:
-    """How many tasks may run in a row before this one: fewer the heavier it is and the fuller the context."""
-    if upcoming.quality_gate or upcoming.design_ref or len(upcoming.files) > 1:
-        base = HEAVY_LIMIT
-    elif len(upcoming.actions) > MANY_ACTIONS:
-        base = MANY_ACTIONS_LIMIT
-    else:
-        base = LIGHT_LIMIT
+def consecutive_limit(upcoming: TaskSpec | None, usage_percent: float) -> int:
+    """How many tasks may run in a row before this one, if one is next: fewer the heavier it is and the fuller the context."""
+    base = _weighed(upcoming) if upcoming else LIGHT_LIMIT
     if usage_percent > 70:
         return max(2, base - 3)
     if usage_percent > 50:
         return max(3, base - 1)
     return base
+
+
+def _weighed(upcoming: TaskSpec) -> int:
+    if upcoming.quality_gate or upcoming.design_ref or len(upcoming.files) > 1:
+        return HEAVY_LIMIT
+    return MANY_ACTIONS_LIMIT if len(upcoming.actions) > MANY_ACTIONS else LIGHT_LIMIT
 
 
 def stop_after(state: Workflow, finished: Sequence[TaskSpec]) -> Stop | None:

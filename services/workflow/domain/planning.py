@@ -107,13 +107,13 @@ def _store_plan(draft: Draft, command: asked.UpsertPlan) -> None:
 
 
 def _status_after_plan(outlook: Workflow) -> WorkflowStatus:
-    """Idle is planned now; failed runs again without failed tasks, blocked when a task is ready; else it stays."""
+    """Idle is planned now; failed runs again without failed tasks, blocked with a ready one or without blocked ones."""
     status, counts = outlook.header.status, outlook.header.counts
     if status is WorkflowStatus.IDLE:
         return WorkflowStatus.PLANNED
     if status is WorkflowStatus.FAILED and not counts[TaskStatus.FAILED]:
         return WorkflowStatus.RUNNING
-    if status is WorkflowStatus.BLOCKED and counts[READY]:
+    if status is WorkflowStatus.BLOCKED and (counts[READY] or not counts[TaskStatus.BLOCKED]):
         return WorkflowStatus.RUNNING
     return status
 

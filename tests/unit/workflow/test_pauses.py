@@ -136,6 +136,14 @@ def test_a_heavy_next_task_pauses_earlier() -> None:
     assert flow.state.header.max_consecutive_tasks == 3
 
 
+def test_a_heavy_task_that_was_handed_out_already_is_not_the_next_one() -> None:
+    flow = running(spec("heavy", files=("a", "b")), *(spec(f"t{n}") for n in range(4)), use_subagent=False)
+    flow.take(5)
+    flow.complete("t0", "t1", "t2")
+    assert flow.status is WorkflowStatus.RUNNING
+    assert flow.state.header.max_consecutive_tasks == 8
+
+
 def test_with_subagents_the_limits_warn_instead_of_pausing() -> None:
     flow = running(*(spec(f"t{n:02}") for n in range(12)), use_subagent=True)
     for _ in range(8):

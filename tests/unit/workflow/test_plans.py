@@ -155,6 +155,13 @@ def test_a_blocked_workflow_stays_blocked_when_the_new_plan_has_nothing_ready() 
     assert flow.last_events(1) == [("plan_stored", "blocked", "blocked")]
 
 
+def test_a_blocked_workflow_completes_when_the_new_plan_leaves_nothing_to_do() -> None:
+    flow = in_status(WorkflowStatus.BLOCKED)
+    flow.plan(spec("a"))
+    assert flow.statuses() == {"b": "completed", "a": "completed"}
+    assert flow.status is WorkflowStatus.COMPLETED
+
+
 def test_a_failed_workflow_stays_failed_while_an_appended_plan_leaves_a_failed_task() -> None:
     flow = running(spec("a"))
     flow.take()

@@ -507,7 +507,7 @@ class ContextMetrics(_message.Message):
     danger_threshold: _builtins.int
     """Percent of the window above which the workflow pauses; default 80."""
     max_consecutive_tasks: _builtins.int
-    """How many tasks may run in a row before a pause, computed for the next task."""
+    """How many tasks may run in a row before a pause, computed for the next task; for a light one while none is ready."""
     window_tokens: _builtins.int
     """The model's window in tokens; default 200,000."""
     @_builtins.property

@@ -191,8 +191,8 @@ class WorkflowServiceServicer:
 
     def UpsertPlan(self, request, context):
         """UpsertPlan creates a workflow or changes its plan and settings; without tasks it only keeps the epic (idle stays idle).
-        idle → planned when it has tasks; failed → running when no failed task is left; blocked → running when a task is ready;
-        otherwise the state stays.
+        idle → planned when it has tasks; failed → running when no failed task is left; blocked → running when a task is ready
+        or none is blocked any more; otherwise the state stays.
         Errors: INVALID_FIELD (every problem of the plan at once, by task and field), STATE_FORBIDS (completed, or tasks are in progress),
         WORKFLOW_OWNED (another run owns it), REQUEST_ID_REUSED.
         """

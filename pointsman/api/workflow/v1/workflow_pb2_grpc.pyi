@@ -30,8 +30,8 @@ class WorkflowServiceStub:
     def __init__(self, channel: _aio.Channel) -> None: ...
     UpsertPlan: _aio.UnaryUnaryMultiCallable[_plans_pb2.UpsertPlanRequest, _plans_pb2.UpsertPlanResponse]
     """UpsertPlan creates a workflow or changes its plan and settings; without tasks it only keeps the epic (idle stays idle).
-    idle → planned when it has tasks; failed → running when no failed task is left; blocked → running when a task is ready;
-    otherwise the state stays.
+    idle → planned when it has tasks; failed → running when no failed task is left; blocked → running when a task is ready
+    or none is blocked any more; otherwise the state stays.
     Errors: INVALID_FIELD (every problem of the plan at once, by task and field), STATE_FORBIDS (completed, or tasks are in progress),
     WORKFLOW_OWNED (another run owns it), REQUEST_ID_REUSED.
     """
@@ -170,8 +170,8 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_plans_pb2.UpsertPlanRequest, _abc.Awaitable[_plans_pb2.UpsertPlanResponse]],
     ) -> _abc.Awaitable[_plans_pb2.UpsertPlanResponse]:
         """UpsertPlan creates a workflow or changes its plan and settings; without tasks it only keeps the epic (idle stays idle).
-        idle → planned when it has tasks; failed → running when no failed task is left; blocked → running when a task is ready;
-        otherwise the state stays.
+        idle → planned when it has tasks; failed → running when no failed task is left; blocked → running when a task is ready
+        or none is blocked any more; otherwise the state stays.
         Errors: INVALID_FIELD (every problem of the plan at once, by task and field), STATE_FORBIDS (completed, or tasks are in progress),
         WORKFLOW_OWNED (another run owns it), REQUEST_ID_REUSED.
         """

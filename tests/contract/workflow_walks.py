@@ -1,0 +1,232 @@
+"""Random walks through a workflow: commands as plain tuples, mostly such as make sense where the workflow stands."""
+
+from dataclasses import dataclass
+from random import Random  # noqa: TID251 - a walk is repeated from its seed
+from typing import Any
+
+from tests.contract.workflow_rulings import Rulings
+
+Command = tuple[str, dict[str, Any]]
+
+NAMES = {
+    "do it": (),
+    "rapid build of the guide": (),
+    "wire the api": ("api_spec",),
+    "extend userService": ("api_spec",),
+    "登录接口": ("api_spec",),
+    "draw the ui": ("design_spec",),
+    "skeleton of the ui": ("design_spec",),
+    "ui for the http client": ("api_spec", "design_spec"),
+}
+"""What progressive mode infers from a task's name, unless it is a skeleton's; written down by hand."""
+FILES = {"": (), "src/a.py": (), "src/components/card.py": ("design_spec",), "src/api/client.py": ("api_spec",)}
+BLOCKERS = ("api_spec", "design_spec", "legal")
+CONSTRAINTS = ("C1", "C2")
+
+
+def inferred(task: dict[str, Any]) -> set[str]:
+    """What progressive mode infers from a task."""
+    found = {*NAMES[task["name"]], *(one for path in task["files"] for one in FILES.get(path, ()))}
+    return found - {"design_spec"} if "skeleton" in task["name"] else found
+
+
+@dataclass(frozen=True, slots=True)
+class Temper:
+    """What a walk's plans and commands are like; each walk has its own, so that each rule is met often in some."""
+
+    size: int
+    gates: float
+    commits: float
+    blockers: float
+    weights: float
+    phases: int
+    failures: int
+    odd: float
+    steady: bool
+
+
+def temper(random: Random) -> Temper:
+    """A temper."""
+    return Temper(
+        size=random.choice((2, 4, 6, 12)),
+        gates=random.choice((0.0, 0.0, 0.3)),
+        commits=random.choice((0.0, 0.0, 0.3)),
+        blockers=random.choice((0.0, 0.1, 0.6)),
+        weights=random.choice((0.0, 0.3, 0.9)),
+        phases=random.choice((1, 1, 3)),
+        failures=random.choice((0, 1, 12)),
+        odd=random.choice((0.02, 0.1, 0.3)),
+        steady=random.random() < 0.5,
+    )
+
+
+class Walker:
+    """Says what to try next."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.temper = temper(self.random)
+
+    def next(self, rulings: Rulings) -> Command:
+        """A command: now and then any, mostly one that this state is likely to take."""
+        if self.random.random() < self.temper.odd:
+            kind = self.random.choice(KINDS)
+        else:
+            weights = LIKELY[rulings.status] | self._at_work(rulings)
+            kind = self.random.choices([*weights], [*weights.values()])[0]
+        return kind, getattr(self, f"_{kind}")(rulings)
+
+    def _at_work(self, rulings: Rulings) -> dict[str, int]:
+        if not rulings.in_state("in_progress") or rulings.status not in ("running", "paused", "failed"):
+            return {}
+        return {"complete": 20, "settle": 6, "fail": self.temper.failures, "release": 1}
+
+    def _chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+    def _some(self, rulings: Rulings, *states: str) -> str:
+        """A task in one of the states, if there is one; now and then any, or none that exists."""
+        fitting = [own_id for state in states for own_id in rulings.in_state(state)]
+        if fitting and not self._chance(self.temper.odd / 2):
+            return self.random.choice(fitting)
+        return self.random.choice([*rulings.tasks, "t99"])
+
+    def _plan(self, rulings: Rulings) -> dict[str, Any]:
+        tasks = [] if self._chance(0.1) else self._tasks(rulings)
+        return {
+            "tasks": tasks,
+            "append": self._chance(0.3),
+            "progressive": self.random.choice((None, None, False, True)),
+            "settings": self._settings(),
+        }
+
+    def _tasks(self, rulings: Rulings) -> list[dict[str, Any]]:
+        known = [*rulings.tasks]
+        fresh = [f"t{number}" for number in range(len(known), len(known) + self.temper.size)]
+        again = [own_id for own_id in known if self._chance(0.3)]
+        ids = [*again, *fresh[: self.random.randint(0 if again else 1, self.temper.size)]]
+        if self._chance(0.3):
+            self.random.shuffle(ids)
+        return [self._task(own_id, ids[:index]) for index, own_id in enumerate(ids)]
+
+    def _task(self, own_id: str, earlier: list[str]) -> dict[str, Any]:
+        random = self.random
+        depends = random.sample(earlier, min(len(earlier), random.choice((0, 0, 1, 2))))
+        if self._chance(self.temper.odd / 10):
+            depends = [random.choice((own_id, "t98", *earlier))]
+        heavy = self._chance(self.temper.weights)
+        files = random.choice((("src/a.py", "src/b.py"), ("",), ("src/components/card.py",))) if heavy else ("",)
+        actions = ["git_commit"] if self._chance(self.temper.commits) else random.choice((["edit"], list("abc")))
+        return {
+            "id": own_id if not self._chance(self.temper.odd / 20) else "t0",
+            "name": random.choice([*NAMES]) if self._chance(self.temper.blockers) else "do it",
+            "phase": f"phase {random.randint(1, self.temper.phases)}",
+            "files": ["../x"] if self._chance(self.temper.odd / 20) else [path for path in files if path],
+            "actions": actions,
+            "depends": depends,
+            "blocked_by": random.sample(BLOCKERS, random.choice((1, 2)))
+            if self._chance(self.temper.blockers / 2)
+            else [],
+            "gate": self._chance(self.temper.gates),
+            "design_ref": "figma" if heavy and self._chance(0.3) else "",
+        }
+
+    def _settings(self) -> dict[str, Any]:
+        """Steady walks run without pauses of the mode, so that limits are reached."""
+        if self.temper.steady:
+            return {"mode": "quality_gate", "subagent": False}
+        offered = {
+            "mode": self.random.choice(("step", "phase", "quality_gate")),
+            "subagent": self._chance(0.5),
+            "before_commit": self._chance(0.7),
+        }
+        return {name: value for name, value in offered.items() if self._chance(0.4)}
+
+    def _execute(self, _rulings: Rulings) -> dict[str, Any]:
+        return {"settings": self._settings()}
+
+    def _resume(self, _rulings: Rulings) -> dict[str, Any]:
+        return {"settings": self._settings() if self._chance(0.3) else {}}
+
+    def _take(self, _rulings: Rulings) -> dict[str, Any]:
+        return {"limit": self.random.choice((1, 1, 2, 5))}
+
+    def _release(self, rulings: Rulings) -> dict[str, Any]:
+        way = self.random.choice(("ids", "ids", "every", "owner"))
+        named = way == "ids" or self._chance(self.temper.odd / 2)
+        ids = [self._some(rulings, "in_progress")] if named else []
+        return {"ids": ids, "every": way == "every", "owner": way == "owner"}
+
+    def _complete(self, rulings: Rulings) -> dict[str, Any]:
+        characters = self.random.choice((0, 0, 0, 1, 100_001, 400_000)) if self._chance(0.3) else 0
+        return {**self._landing(rulings), "characters": characters}
+
+    def _fail(self, rulings: Rulings) -> dict[str, Any]:
+        return self._landing(rulings)
+
+    def _landing(self, rulings: Rulings) -> dict[str, Any]:
+        own_id = self._some(rulings, "in_progress")
+        now = rulings.tasks[own_id]["attempt"] if own_id in rulings.tasks else 1
+        return {"own_id": own_id, "attempt": self.random.choice((0, now, now, now + self._chance(self.temper.odd)))}
+
+    def _settle(self, rulings: Rulings) -> dict[str, Any]:
+        ids = [own_id for own_id in rulings.in_state("in_progress") if self._chance(0.7)]
+        if self._chance(self.temper.odd / 2):
+            ids.append(self._some(rulings))
+        rejected = [own_id for own_id in ids if self._chance(self.temper.failures / 20)]
+        return {
+            "completed": [own_id for own_id in ids if own_id not in rejected],
+            "rejected": [(own_id, self._chance(0.8)) for own_id in rejected],
+        }
+
+    def _retry(self, rulings: Rulings) -> dict[str, Any]:
+        return {"own_id": self._some(rulings, "failed")}
+
+    def _skip(self, rulings: Rulings) -> dict[str, Any]:
+        return {"own_id": self._some(rulings, "failed", "blocked", "pending")}
+
+    def _pause(self, _rulings: Rulings) -> dict[str, Any]:
+        return {}
+
+    def _unblock(self, _rulings: Rulings) -> dict[str, Any]:
+        return {"dependency": self.random.choice((*BLOCKERS, "all"))}
+
+    def _cancel(self, _rulings: Rulings) -> dict[str, Any]:
+        return {}
+
+    def _constrain(self, _rulings: Rulings) -> dict[str, Any]:
+        return {"constraint_id": self.random.choice(CONSTRAINTS)}
+
+    def _verify(self, _rulings: Rulings) -> dict[str, Any]:
+        return {"constraint_id": self.random.choice(CONSTRAINTS), "passed": self._chance(0.7)}
+
+    def _waive(self, _rulings: Rulings) -> dict[str, Any]:
+        return {"constraint_id": self.random.choice(CONSTRAINTS)}
+
+    def _use(self, _rulings: Rulings) -> dict[str, Any]:
+        if self._chance(0.5):
+            return {"characters": self.random.choice((0, 3, 100_000)), "tokens": 0}
+        return {"characters": None, "tokens": self.random.choice((0, 100_001, 140_001, 160_000, 160_001))}
+
+
+LIKELY: dict[str, dict[str, int]] = {
+    "none": {"plan": 1},
+    "idle": {"plan": 8, "cancel": 1, "unblock": 1},
+    "planned": {"execute": 16, "plan": 2, "skip": 1, "unblock": 1, "constrain": 2, "cancel": 1},
+    "running": {"take": 20, "skip": 1, "retry": 1, "use": 1, "pause": 1, "plan": 1, "unblock": 1, "constrain": 1},
+    "paused": {
+        "resume": 20,
+        "verify": 3,
+        "waive": 1,
+        "take": 1,
+        "skip": 1,
+        "retry": 1,
+        "use": 1,
+        "plan": 1,
+        "cancel": 1,
+    },
+    "blocked": {"unblock": 8, "skip": 3, "plan": 3, "take": 1, "cancel": 1},
+    "failed": {"retry": 12, "skip": 3, "plan": 1, "take": 1, "cancel": 1},
+    "completed": {"take": 1, "unblock": 1, "use": 1, "plan": 1, "skip": 1, "cancel": 1},
+}
+KINDS = sorted({kind for weights in LIKELY.values() for kind in weights} | {"complete", "settle", "fail", "release"})
