@@ -64,8 +64,8 @@ def breaking(guard: str, run: Run) -> Run:
     return replace(run, **changes[guard])  # type: ignore[arg-type]
 
 
-def turn_on(run: Run) -> Turn:
-    return Turn(RunState(run), START, NO_ACTIONS)
+def turn_on(run: Run, actions: dict[str, Action] = NO_ACTIONS) -> Turn:
+    return Turn(RunState(run), START, actions)
 
 
 def name_of(value: object) -> str:
@@ -109,8 +109,7 @@ def test_each_pair_that_is_not_in_the_table_is_refused_and_changes_nothing() -> 
     for state, move in PAIRS:
         if rows_for(state, move):
             continue
-        run = run_in(state)
-        turn = turn_on(run)
+        turn = turn_on(run_in(state), ACTIONS)
         with pytest.raises(Refusal) as caught:
             turn.move(move)
         assert caught.value.reason is Reason.STATE_FORBIDS
