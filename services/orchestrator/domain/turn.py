@@ -44,6 +44,7 @@ class Turn:
     def __init__(self, state: RunState, now: datetime, actions: dict[str, Action]) -> None:
         self._state = RunState(state.run.copy(), state.leases, state.present)
         self._actions = actions
+        self._was_asked = state.run.question is not None
         self.now = now
         self.events: list[Event] = []
         self.effects: list[Effect] = []
@@ -62,7 +63,14 @@ class Turn:
 
     def decision(self, answer: Any) -> Decision:
         """What the command leads to."""
+        self._wind_up_clock()
         return Decision(self.events, answer, self.effects, self.timers, self.drop_effects, self._state)
+
+    def _wind_up_clock(self) -> None:
+        """The clock asks nothing while a question is open, so it strikes anew once that one is gone."""
+        run = self.run
+        if self._was_asked and run.question is None and not run.ended and self.now >= self.deadline:
+            self.wake(WALL_CLOCK, 0.0)
 
     def is_present(self, capability: Capability) -> bool:
         """Whether an agent with the capability is there."""

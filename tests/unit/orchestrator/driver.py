@@ -115,6 +115,7 @@ class Driver:
             self.journal.append(revived)
         if decision.events and self.state is not None:
             assert decision.state.run == self.state.run, "what was folded while deciding is what the journal says"
+        assert decision.events or not (decision.effects or decision.timers), "effects and timers need an event"
         if decision.drop_effects:
             self.effects.clear()
             self.timers.clear()
