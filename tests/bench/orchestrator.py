@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -26,9 +25,7 @@ from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.server import Server
 from pointsman.services.chassis.service import settle_memory, start
-from pointsman.services.chassis.writer import Writer
 from pointsman.services.orchestrator.__main__ import MIGRATIONS
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain.run import Run
@@ -37,8 +34,8 @@ from pointsman.services.orchestrator.store.listing import Listing, RunFilter
 from pointsman.services.orchestrator.wire.runs import run as show_run
 from tests.bench.load import load as load_chassis
 from tests.bench.load import server as chassis_server
+from tests.bench.tally import CountedProcesses, Tally
 from tests.scenarios.planes import MOCKED, NOBODY, WISH, Plane, builder, clients
-from tests.scenarios.processes import processes
 from tests.unit.orchestrator.driver import Driver
 
 AT_ONCE = 64
@@ -46,34 +43,11 @@ SLOTS = 16
 """Reports that a run waits for: with the last one it goes on to its coders, over all four services, while it is measured."""
 MOST_SLOTS = 64
 """As many as a run may wait for at once: agents' round trips, with little of what runs do afterwards."""
+ALL_MOCKED = {"POINTSMAN_FULL_MOCK_MODE": "1"}
 SECONDS = 5.0
 LISTED = 10_000
 KEPT_PAGES = 4
 numbers = count(1)
-
-
-class Tally:
-    """What a server process did: calls taken, transactions that wrote."""
-
-    def __init__(self) -> None:
-        self.calls: Counter[str] = Counter()
-        self.commits = 0
-
-    def install(self) -> None:
-        """Count every call that is admitted and every commit of a writing connection."""
-        admit, transact = Server._admit, Writer._transact
-
-        def counted_admit(server: Any, method: Any, request: Any, context: Any) -> Any:
-            self.calls[method.name] += 1
-            return admit(server, method, request, context)
-
-        def counted_transact(writer: Any, tickets: Any) -> Any:
-            result = transact(writer, tickets)
-            self.commits += 1
-            return result
-
-        Server._admit = counted_admit  # type: ignore[method-assign,assignment]
-        Writer._transact = counted_transact  # type: ignore[method-assign,assignment]
 
 
 async def serve(data: str, mocked: str, only: str, peers: str) -> None:
@@ -91,7 +65,7 @@ async def serve(data: str, mocked: str, only: str, peers: str) -> None:
     print(running.address, flush=True)
     loop = asyncio.get_running_loop()
     while await loop.run_in_executor(None, sys.stdin.readline):
-        print(json.dumps({"calls": sum(tally.calls.values()), "commits": tally.commits}), flush=True)
+        tally.tell()
 
 
 class ServerProcess:
@@ -154,7 +128,7 @@ async def one_run(here: Plane) -> int:
 
 
 async def measure_runs(address: str, tally: Callable[[], dict[str, int]]) -> dict[str, float]:
-    """Runs at once, again and again for a while; calls and commits where the server counts them."""
+    """Runs at once, again and again for a while, with the calls and commits that the servers counted."""
     async with connected(address) as here:
         await asyncio.gather(*(one_run(here) for _ in range(8)))
         before, started = tally(), time.perf_counter()
@@ -170,8 +144,6 @@ async def measure_runs(address: str, tally: Callable[[], dict[str, int]]) -> dic
         await asyncio.gather(*(follow() for _ in range(AT_ONCE)))
         elapsed, after = time.perf_counter() - started, tally()
     figures = {"runs_per_second": finished / elapsed, "transitions_per_second": transitions / elapsed}
-    if not after:
-        return figures
     calls = after["calls"] - before["calls"] - finished
     commits = after["commits"] - before["commits"]
     return {**figures, "rpcs_per_run": calls / finished, "commits_per_run": commits / finished}
@@ -287,8 +259,8 @@ def main() -> None:
     report("list 1,000 of 10,000 runs", **asyncio.run(measure_listing()))
     with server("mocked") as process:
         report("mock runs, one process", **asyncio.run(measure_runs(process.address, process.tally)))
-    with tempfile.TemporaryDirectory() as data, processes(Path(data), POINTSMAN_FULL_MOCK_MODE="1") as group:
-        figures = asyncio.run(measure_runs(group.addresses["orchestrator"], dict))
+    with tempfile.TemporaryDirectory() as data, CountedProcesses(Path(data), ALL_MOCKED) as group:
+        figures = asyncio.run(measure_runs(group.addresses["orchestrator"], group.tally))
     report("mock runs, four processes", **figures)
     durable = {callers: measure_chassis(callers) for callers in (1, 8, AT_ONCE)}
     for callers, rate in durable.items():

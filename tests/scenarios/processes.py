@@ -4,9 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 
@@ -14,9 +13,10 @@ CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 class Processes:
     """Four services on one data directory; addresses stay the same over a restart."""
 
-    def __init__(self, data: Path, environment: dict[str, str]) -> None:
+    def __init__(self, data: Path, environment: dict[str, str], runner: tuple[str, ...] = ()) -> None:
         self._data = data
         self._environment = environment
+        self._runner = runner
         self._running: dict[str, subprocess.Popen[str]] = {}
         self.addresses: dict[str, str] = {}
 
@@ -41,34 +41,51 @@ class Processes:
             "GRPC_VERBOSITY": "ERROR",
         }
         return subprocess.Popen(
-            [sys.executable, "-m", f"pointsman.services.{context}"],
+            [sys.executable, "-m", *self._runner, f"pointsman.services.{context}"],
             env=environment,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
+
+    def ask(self, context: str) -> str:
+        """The line that a service's runner prints for the line it gets."""
+        process = self._running[context]
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+        return process.stdout.readline()
 
     def kill(self, context: str) -> None:
         """The process is gone at once, without a word."""
         process = self._running.pop(context)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
 
     def stop(self) -> None:
         """End what still runs."""
         for context in tuple(self._running):
             self.kill(context)
 
+    def __enter__(self) -> Self:
+        """All four started, the others before the one that calls them."""
+        try:
+            self.start("router", "workflow", "pipeline")
+            self.start("orchestrator")
+        except BaseException:
+            self.stop()
+            raise
+        return self
 
-@contextmanager
-def processes(data: Path, **environment: str) -> Iterator[Processes]:
-    """All four services, each in its own process."""
-    group = Processes(data, environment)
-    try:
-        group.start("router", "workflow", "pipeline")
-        group.start("orchestrator")
-        yield group
-    finally:
-        group.stop()
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def processes(data: Path, **environment: str) -> Processes:
+    """All four services, each in its own process, while the context lasts."""
+    return Processes(data, environment)
