@@ -12,7 +12,7 @@ from tests.robustness.faults.schedule import Fault, Plan
 
 PLAN = Plan(
     seed=1,
-    script=(Fault.STORM, Fault.UNREACHABLE, Fault.FULL_DISK, Fault.CLOCK, Fault.KILL_ALL),
+    script=(Fault.STORM, Fault.UNREACHABLE, Fault.FULL_DISK, Fault.SLOW_DISK, Fault.CLOCK, Fault.KILL_ALL),
     points=(CrashPoint.BATCH_COMMITTED,),
     hold_seconds=0.5,
     clock_jumps_seconds=(-3600.0, 5.0, 3600.0),

@@ -21,7 +21,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pointsman.cli.plane import CONTEXTS
 from pointsman.services.chassis.crash import ARMED_BY
-from tests.robustness.faults.nursery import CLOCK, LOG, OFFSET
+from tests.robustness.faults.disk import Disk, a_disk
+from tests.robustness.faults.nursery import CLOCK, DISK, LOG, OFFSET
 from tests.robustness.faults.proxy import OPTIONS, Weather, Wire
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,6 +44,7 @@ class Member:
     wire_port: int
     weather: Weather
     folder: Path
+    disk: Disk
     pid: int = 0
     pidfd: int = -1
     died_at: float = 0.0
@@ -104,7 +106,10 @@ class Cluster:
         self._cold = cold
         chance = random.Random(seed)
         ports = iter(_free_ports(2 * len(CONTEXTS)))
-        self.members = {name: Member(name, next(ports), next(ports), Weather(), folder) for name in CONTEXTS}
+        self.members = {
+            name: Member(name, next(ports), next(ports), Weather(), folder, a_disk(folder / f"{name}.disk"))
+            for name in CONTEXTS
+        }
         self._wires = {
             name: Wire(f"127.0.0.1:{member.port}", member.weather, chance) for name, member in self.members.items()
         }
@@ -191,7 +196,7 @@ class Cluster:
     async def _start_cold(self, member: Member, armed: str) -> int:
         with member.log.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", f"pointsman.services.{member.context}", cwd=ROOT, stdout=log, stderr=log,
+                sys.executable, "-m", "tests.robustness.faults.nursery", member.context, cwd=ROOT, stdout=log, stderr=log,
                 env={**os.environ, **self.environment(member, armed)},
             )  # fmt: skip
         return process.pid
@@ -213,6 +218,7 @@ class Cluster:
             "POINTSMAN_SERVER_PORT": str(member.port),
             ARMED_BY: armed,
             CLOCK: str(member.clock),
+            DISK: str(member.folder / f"{member.context}.disk"),
             LOG: str(member.log),
         }
 

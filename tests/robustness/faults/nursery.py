@@ -1,7 +1,8 @@
 """Bears service processes that can be killed: all is imported once, so that each is a process of its own in no time.
 
 A JSON line with `context` and `environment` on standard input bears one; its pid comes back. Its clock goes ahead by what
-the file named FAULTS_CLOCK holds at each moment. The children die with the nursery, the nursery with its input.
+the file named FAULTS_CLOCK holds at each moment, and its commits take as much longer as the file named FAULTS_DISK says. The
+children die with the nursery, the nursery with its input. With the name of a context it is that service itself, from nothing.
 """
 
 import asyncio
@@ -22,9 +23,12 @@ from pointsman.cli.plane import CONTEXTS, build_all
 from pointsman.services.chassis import crash
 from pointsman.services.chassis.clock import SystemClock
 from pointsman.services.chassis.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.service import serve_until_stopped
+from tests.robustness.faults.disk import Disk, slowed_transaction
 
 CLOCK = "FAULTS_CLOCK"
+DISK = "FAULTS_DISK"
 LOG = "FAULTS_LOG"
 OFFSET = struct.Struct("d")
 PR_SET_PDEATHSIG = 1
@@ -52,6 +56,7 @@ def serve(context: str, environment: dict[str, str]) -> None:
     os.environ.update(environment)
     crash._fuse = crash._Fuse(environment.get(crash.ARMED_BY, ""))
     SystemClock.now = shifted_clock(Path(environment[CLOCK]))  # type: ignore[method-assign,assignment]
+    Database.transaction = slowed_transaction(Disk(Path(environment[DISK])))  # type: ignore[method-assign,assignment]
     asyncio.run(serve_until_stopped(build_all(load(StoreSettings), (context,)), load(ServerSettings), print))
 
 
@@ -81,4 +86,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:]:
+        serve(sys.argv[1], dict(os.environ))
+    else:
+        main()

@@ -11,8 +11,10 @@ from enum import StrEnum
 
 from pointsman.cli.plane import CONTEXTS
 from pointsman.services.chassis.crash import CrashPoint
+from tests.helpers.eventually import eventually
 from tests.helpers.postgres import PostgresServer
 from tests.robustness.faults.cluster import LEASE_SECONDS, Cluster
+from tests.robustness.faults.disk import Disk
 from tests.robustness.faults.load import Work
 from tests.robustness.faults.proxy import STORMY
 
@@ -27,6 +29,7 @@ class Fault(StrEnum):
     STORM = "calls lost, doubled, delayed, reordered; answers lost after the commit"
     UNREACHABLE = "a service that nobody reaches"
     FULL_DISK = "a disk that takes no more"
+    SLOW_DISK = "a disk that takes its time"
     CLOCK = "a clock that jumps"
     POSTGRES = "PostgreSQL killed and started again"
 
@@ -40,7 +43,7 @@ PASSED_BY: dict[CrashPoint, tuple[str, ...]] = {
 """Which services pass each point: all commit; one has effects, two have timers that come due by themselves."""
 WEIGHTS = {
     Fault.KILL: 8, Fault.KILL_ALL: 1, Fault.CRASH_POINT: 6, Fault.PAUSE: 1, Fault.STORM: 2, Fault.UNREACHABLE: 1,
-    Fault.FULL_DISK: 1, Fault.CLOCK: 1, Fault.POSTGRES: 1,
+    Fault.FULL_DISK: 1, Fault.SLOW_DISK: 1, Fault.CLOCK: 1, Fault.POSTGRES: 1,
 }  # fmt: skip
 OFTEN = (2, 12)
 COUNTS = {CrashPoint.BEFORE_TIMER: (1, 2)}
@@ -48,6 +51,9 @@ COUNTS = {CrashPoint.BEFORE_TIMER: (1, 2)}
 ARMED_SECONDS = 20.0
 TRIES_EACH = 4
 POSTGRES_TRIES = 5
+SLOW_SECONDS = (0.1, 0.5, 3.0)
+"""How long a commit takes on a slow disk: the longest is longer than a lease."""
+DIES_ON_SLOW_DISK = 0.5
 CLOCK_JUMPS = (-3600.0, -5.0, 5.0, 90.0, 3600.0)
 
 
@@ -59,7 +65,7 @@ class Plan:
     script: tuple[Fault, ...] = tuple(fault for fault in Fault if fault is not Fault.CRASH_POINT)
     points: tuple[CrashPoint, ...] = tuple(CrashPoint)
     hold_seconds: float = 2.0
-    """How long a storm, a cut wire, a full disk or a shifted clock lasts."""
+    """How long a storm, a cut wire, a full or slow disk or a shifted clock lasts."""
     clock_jumps_seconds: tuple[float, ...] = CLOCK_JUMPS
 
 
@@ -85,6 +91,7 @@ class Schedule:
             Fault.UNREACHABLE: self._cut,
             Fault.CLOCK: self._shift,
             Fault.FULL_DISK: self._fill,
+            Fault.SLOW_DISK: self._slow_down,
             Fault.POSTGRES: self._kill_postgres,
         }
         absent = Fault.FULL_DISK if postgres else Fault.POSTGRES
@@ -94,7 +101,9 @@ class Schedule:
     @property
     def expected(self) -> list[str]:
         """What has to happen at least once, or the campaign is void."""
-        return [*self._script, *(f"{context} {point}" for point in self._plan.points for context in PASSED_BY[point])]
+        slow = [f"{context} {Fault.SLOW_DISK}" for context in CONTEXTS if Fault.SLOW_DISK in self._script]
+        points = [f"{context} {point}" for point in self._plan.points for context in PASSED_BY[point]]
+        return [*self._script, *slow, *points]
 
     @property
     def missing(self) -> list[str]:
@@ -133,6 +142,7 @@ class Schedule:
             await self._start_postgres()
         for context, member in self._cluster.members.items():
             member.weather.calm()
+            member.disk.delay_seconds = 0.0
             self._cluster.shift_clock(context, 0.0)
             member.signal(signal.SIGCONT)
             await self._cluster.kill(context)
@@ -142,7 +152,9 @@ class Schedule:
         return self._chance.choice(CONTEXTS)
 
     async def _kill(self) -> None:
-        context = self._one()
+        await self._kill_one(self._one())
+
+    async def _kill_one(self, context: str) -> None:
         await self._cluster.kill(context)
         self.kills += 1
         await self._cluster.bear(context)
@@ -207,6 +219,26 @@ class Schedule:
         await asyncio.sleep(self._plan.hold_seconds)
         self._cluster.limit_files(context, -1)
 
+    async def _slow_down(self) -> None:
+        """Every service whose disk was never slow, one after the other; then one at random."""
+        late = [context for context in CONTEXTS if not self.hit[f"{context} {Fault.SLOW_DISK}"]]
+        for context in late or [self._one()]:
+            await self._slow_disk_of(context)
+
+    async def _slow_disk_of(self, context: str) -> None:
+        """Only commits that were really late count; every second time the service dies in the middle of one."""
+        disk = self._cluster.members[context].disk
+        before = disk.slowed
+        disk.delay_seconds = delay_seconds = self._chance.choice(SLOW_SECONDS)
+        await asyncio.sleep(self._plan.hold_seconds)
+        reached = await _slowed_since(disk, before)
+        if reached and self._chance.random() < DIES_ON_SLOW_DISK and await _slowed_since(disk, disk.slowed):
+            disk.delay_seconds = 0.0
+            await asyncio.sleep(self._chance.random() * delay_seconds)
+            await self._kill_one(context)
+        disk.delay_seconds = 0.0
+        self.hit[f"{context} {Fault.SLOW_DISK}"] += reached
+
     async def _kill_postgres(self) -> None:
         assert self._postgres is not None
         await asyncio.to_thread(self._postgres.kill)
@@ -224,3 +256,15 @@ class Schedule:
             else:
                 return
         raise AssertionError("PostgreSQL does not start again")
+
+
+async def _slowed_since(disk: Disk, count: int) -> bool:
+    """Whether one more commit is begun on the slow disk within the time."""
+
+    async def slowed() -> bool:
+        return disk.slowed > count
+
+    try:
+        return await eventually(slowed, ARMED_SECONDS)
+    except AssertionError:
+        return False
