@@ -38,7 +38,8 @@ async def test_what_can_be_resumed_comes_executable_first_then_by_priority_then_
         assert await _resumable(client) == expected
         assert await _resumable(client, 2) == expected
         answer = await client.stub.ListResumable(reading_pb2.ListResumableRequest())
-        assert [one.waits_for for one in answer.workflows] == ["execute", "a plan", "execute", "execute", "execute"]
+        waits = ["execute", "a plan", "execute", "execute", "unblock api_spec, then execute"]
+        assert [one.waits_for for one in answer.workflows] == waits
         assert [one.executable for one in answer.workflows] == [True, True, True, True, False]
 
 

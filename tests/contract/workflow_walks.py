@@ -53,10 +53,10 @@ def temper(random: Random) -> Temper:
         commits=random.choice((0.0, 0.0, 0.3)),
         blockers=random.choice((0.0, 0.1, 0.6)),
         weights=random.choice((0.0, 0.3, 0.9)),
-        phases=random.choice((1, 1, 3)),
-        failures=random.choice((0, 1, 12)),
+        phases=random.choice((1, 2, 2)),
+        failures=random.choice((0, 1, 60)),
         odd=random.choice((0.02, 0.1, 0.3)),
-        steady=random.random() < 0.5,
+        steady=random.random() < 0.4,
     )
 
 
@@ -88,7 +88,7 @@ class Walker:
         """A task in one of the states, if there is one; now and then any, or none that exists."""
         fitting = [own_id for state in states for own_id in rulings.in_state(state)]
         if fitting and not self._chance(self.temper.odd / 2):
-            return self.random.choice(fitting)
+            return fitting[0] if self._chance(0.6) else self.random.choice(fitting)
         return self.random.choice([*rulings.tasks, "t99"])
 
     def _plan(self, rulings: Rulings) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Walker:
         return {"settings": self._settings() if self._chance(0.3) else {}}
 
     def _take(self, _rulings: Rulings) -> dict[str, Any]:
-        return {"limit": self.random.choice((1, 1, 2, 5))}
+        return {"limit": self.random.choice((1, 2, 5))}
 
     def _release(self, rulings: Rulings) -> dict[str, Any]:
         way = self.random.choice(("ids", "ids", "every", "owner"))
@@ -173,7 +173,7 @@ class Walker:
         ids = [own_id for own_id in rulings.in_state("in_progress") if self._chance(0.7)]
         if self._chance(self.temper.odd / 2):
             ids.append(self._some(rulings))
-        rejected = [own_id for own_id in ids if self._chance(self.temper.failures / 20)]
+        rejected = [own_id for own_id in ids if self._chance(self.temper.failures / 100)]
         return {
             "completed": [own_id for own_id in ids if own_id not in rejected],
             "rejected": [(own_id, self._chance(0.8)) for own_id in rejected],

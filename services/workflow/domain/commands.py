@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pointsman.services.chassis.refusals import Violation
 from pointsman.services.workflow.domain.audit import Audit
 from pointsman.services.workflow.domain.collaboration import Collaboration
 from pointsman.services.workflow.domain.constraints import CheckResult, ConstraintSet
@@ -30,6 +31,8 @@ class UpsertPlan:
     append: bool = False
     places: tuple[str, ...] = ()
     """Where each task comes from, for messages; `tasks[i]` where not given."""
+    unreadable: tuple[Violation, ...] = ()
+    """What could not be read of the file that the plan comes from: told together with the plan's own problems."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _BAD_PATH = re.compile(r"[\x00-\x1f\\]|^/|^~|^[A-Za-z]:|^\s*$")
 
 def problems(state: Workflow | None, command: UpsertPlan) -> tuple[Violation, ...]:
     """Everything that is wrong with the plan, by task and field."""
-    return tuple(_problems(state, command))
+    return (*command.unreadable, *_problems(state, command))
 
 
 def is_safe_path(path: str) -> bool:
@@ -80,9 +80,12 @@ def _violation(place: str, field: str, spec: TaskSpec, message: str) -> Violatio
 
 def _cycles(placed: Mapping[str, TaskSpec]) -> Iterator[Violation]:
     """One violation for each cycle, naming its tasks in order."""
-    place_of = {spec.task_id: place for place, spec in placed.items()}
-    waits = {spec.task_id: set(spec.depends) & place_of.keys() for spec in placed.values()}
+    place_of: dict[str, str] = {}
+    waits: dict[str, set[str]] = {}
     specs = {spec.task_id: spec for spec in placed.values()}
+    for place, spec in placed.items():
+        place_of.setdefault(spec.task_id, place)
+        waits.setdefault(spec.task_id, set()).update(set(spec.depends) & specs.keys())
     while True:
         waits = _peel(waits)
         if not waits:

@@ -69,7 +69,7 @@ def _owned(state: Workflow) -> Refusal:
 
 
 def _check_plan(state: Workflow | None, command: asked.UpsertPlan) -> None:
-    if not command.tasks:
+    if not command.tasks and not command.unreadable:
         return
     if state is not None:
         _check_nothing_in_flight(state, "a plan")
@@ -122,6 +122,8 @@ def import_state(draft: Draft, command: asked.ImportState) -> asked.Progress:
     """Store an imported workflow: as a new one, or along an allowed change of state in place of a stored one."""
     imported = command.imported
     target = imported.header.status
+    if command.plan is not None and command.plan.unreadable and target is WorkflowStatus.COMPLETED:
+        raise invalid_fields(command.plan.unreadable)
     if draft.exists:
         _check_replaceable(draft.state, command)
     draft.emit(EventName.IMPORTED, imported, target)

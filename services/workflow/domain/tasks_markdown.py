@@ -54,7 +54,7 @@ NO = frozenset({"false", "no", "0", "否", ""})
 NOTHING = frozenset({"-", "none", "n/a", "无", ""})
 
 _HEADING = re.compile(r"##\s+([A-Za-z0-9][A-Za-z0-9_.-]*)\s*[:：]\s*(.*)")
-_HALF_HEADING = re.compile(r"##\s+T\d+\b")
+_HALF_HEADING = re.compile(r"##\s+(T\d+)\b.*")
 _FIELD = re.compile(r"[-*]?\s*\*\*\s*([^*:：]+?)\s*[:：]?\s*\*\*\s*[:：]?\s*(.*)")
 _ITEM = re.compile(r"\s+[-*]\s+(.*)")
 _SEPARATOR = re.compile(r"\s*[,，、]\s*")
@@ -82,22 +82,45 @@ class _Reading:
     current: _Section | None = None
     problems: list[Violation] = field(default_factory=list)
 
+    def begin(self, section: _Section) -> None:
+        """Go on with another task."""
+        self.current = section
+        self.sections.append(section)
+
     def complain(self, line: int, message: str) -> None:
         """Remember a problem with its line."""
         self.problems.append(Violation(f"markdown:{line}", f"line {line}: {message}"))
 
 
-def read_tasks(markdown: str) -> tuple[tuple[PlannedTask, ...], tuple[str, ...]]:
-    """The plan in a tasks.md, and the place of each task for messages; every problem is named with its line."""
+@dataclass(frozen=True, slots=True)
+class TasksFile:
+    """What a tasks.md holds: its tasks, the place of each for messages, and what in it could not be read."""
+
+    tasks: tuple[PlannedTask, ...]
+    places: tuple[str, ...]
+    problems: tuple[Violation, ...]
+
+
+def read_file(markdown: str) -> TasksFile:
+    """A tasks.md as far as it can be read; every problem is named with its line."""
     reading = _Reading()
     for number, line in enumerate(markdown.splitlines(), 1):
         _read_line(reading, number, line.rstrip())
-    if not reading.sections and not reading.problems:
+    if not reading.sections:
         reading.complain(1, "there is no task; a task begins with '## T1: name'")
-    if reading.problems:
-        raise invalid_fields(tuple(reading.problems))
-    planned = tuple(_planned(section) for section in reading.sections)
-    return planned, tuple(f"markdown:{section.line}" for section in reading.sections)
+    return TasksFile(
+        tuple(_planned(section) for section in reading.sections),
+        tuple(f"markdown:{section.line}" for section in reading.sections),
+        tuple(reading.problems),
+    )
+
+
+def read_tasks(markdown: str) -> tuple[tuple[PlannedTask, ...], tuple[str, ...]]:
+    """The plan in a tasks.md that can be read as a whole, and the place of each task for messages."""
+    found = read_file(markdown)
+    if found.problems:
+        raise invalid_fields(found.problems)
+    return found.tasks, found.places
 
 
 def _read_line(reading: _Reading, number: int, line: str) -> None:
@@ -119,14 +142,13 @@ def _read_line(reading: _Reading, number: int, line: str) -> None:
 
 
 def _read_heading(reading: _Reading, number: int, line: str) -> None:
-    match = _HEADING.fullmatch(line)
+    match, half = _HEADING.fullmatch(line), _HALF_HEADING.fullmatch(line)
     if match:
-        reading.current = _Section(number, match[1], _clean(match[2]))
-        reading.sections.append(reading.current)
-        return
-    if _HALF_HEADING.match(line):
+        reading.begin(_Section(number, match[1], _clean(match[2])))
+    elif half:
         reading.complain(number, "a task heading needs a colon and a name: '## T1: name'")
-    if not line.startswith("###"):
+        reading.begin(_Section(number, half[1], half[1]))
+    elif not line.startswith("###"):
         reading.current = None
 
 
@@ -135,14 +157,15 @@ def _read_field(reading: _Reading, section: _Section, number: int, named: tuple[
     word = _BY_NAME.get(name.strip().lower())
     section.open_list = ""
     if word is None:
-        reading.complain(number, f"unknown field '{name[:50]}'; known: {', '.join(one.field for one in VOCABULARY)}")
+        known = ", ".join(one.field for one in VOCABULARY)
+        reading.complain(number, f"unknown field '{name[:50]}' in task '{section.task_id}'; known: {known}")
     elif word.field in section.values:
         reading.complain(number, f"field '{name}' stands twice in task '{section.task_id}'")
     else:
         try:
             section.values[word.field] = _READERS[word.reads](text.strip())
         except ValueError as error:
-            reading.complain(number, f"field '{name}': {error}")
+            reading.complain(number, f"task '{section.task_id}', field '{name}': {error}")
         else:
             section.open_list = word.field if word.reads in ("list", "ids") else ""
 

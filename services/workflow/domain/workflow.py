@@ -219,14 +219,27 @@ def waits_for(header: Header) -> str:
         case WorkflowStatus.IDLE:
             return "a plan"
         case WorkflowStatus.PLANNED:
-            return "execute"
+            return _before(header, "execute")
         case WorkflowStatus.PAUSED:
-            return f"resume ({header.pause.cause})" if header.pause else "resume"
+            return _before(header, f"resume ({header.pause.cause})" if header.pause else "resume")
         case WorkflowStatus.BLOCKED:
-            return f"unblock {', '.join(sorted(header.blocking)) or 'all'}"
+            return f"unblock {_blockers(header) or 'all'}"
         case WorkflowStatus.FAILED:
             return "a new plan" if header.cancelled else f"retry or skip {header.current_task}".rstrip()
     return ""
+
+
+def _before(header: Header, step: str) -> str:
+    """The step that starts it, after what has to come first when that alone would start nothing."""
+    if header.idle_hands and header.blocking:
+        return f"unblock {_blockers(header)}, then {step}"
+    if header.idle_hands and header.pause is not None and header.pause.cause is PauseCause.CONSTRAINTS and header.unmet:
+        return f"verify or waive {', '.join(header.unmet)}"
+    return step
+
+
+def _blockers(header: Header) -> str:
+    return ", ".join(sorted(header.blocking))
 
 
 def warnings(header: Header) -> tuple[str, ...]:

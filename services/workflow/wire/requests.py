@@ -19,7 +19,7 @@ from pointsman.services.workflow.domain.constraints import (
 )
 from pointsman.services.workflow.domain.events import Fields, Imported
 from pointsman.services.workflow.domain.tasks import TaskSpec
-from pointsman.services.workflow.domain.tasks_markdown import read_tasks
+from pointsman.services.workflow.domain.tasks_markdown import read_file
 from pointsman.services.workflow.domain.workflow import Settings
 from pointsman.services.workflow.wire import enums
 
@@ -183,5 +183,5 @@ def import_tasks(request: reading_pb2.ImportTasksRequest) -> asked.UpsertPlan:
 
 
 def _plan(workflow_id: str, markdown: str) -> asked.UpsertPlan:
-    tasks, places = read_tasks(markdown)
-    return asked.UpsertPlan(workflow_id, tasks=tasks, places=places)
+    found = read_file(markdown)
+    return asked.UpsertPlan(workflow_id, tasks=found.tasks, places=found.places, unreadable=found.problems)

@@ -4,6 +4,7 @@ import pytest
 
 from pointsman.services.chassis.refusals import Reason
 from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet, ConstraintType
 from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.domain.states import ExecutionMode, WorkflowMode, WorkflowStatus
 from pointsman.services.workflow.domain.workflow import Settings, waits_for
@@ -320,6 +321,28 @@ def test_what_each_state_waits_for() -> None:
         "retry or skip a",
         "",
     ]
+
+
+def test_what_starts_nothing_alone_is_told_with_what_has_to_come_first() -> None:
+    flow = Flow()
+    flow.plan(spec("a", blocked_by=("design_spec", "api_spec")))
+    assert waits_for(flow.state.header) == "unblock api_spec, design_spec, then execute"
+    flow.do(asked.UpsertPlan(ID, tasks=planned(spec("b")), append=True))
+    assert waits_for(flow.state.header) == "execute"
+    flow.execute(execution_mode=ExecutionMode.STEP)
+    flow.take()
+    flow.do(asked.PauseWorkflow(ID))
+    assert waits_for(flow.state.header) == "resume (requested)"
+    flow.complete("b")
+    assert waits_for(flow.state.header) == "unblock api_spec, design_spec, then resume (requested)"
+
+
+def test_a_pause_for_constraints_waits_for_those_and_not_for_resume() -> None:
+    flow = running(spec("a"))
+    held = ConstraintSet(hard=(Constraint("C1", "holds", ConstraintType.HARD),))
+    flow.do(asked.MergeConstraints(ID, (held,)))
+    flow.complete(*flow.take())
+    assert waits_for(flow.state.header) == "verify or waive C1"
 
 
 def test_the_task_in_hand_is_the_handed_one_then_the_next() -> None:

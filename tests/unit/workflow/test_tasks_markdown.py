@@ -1,17 +1,21 @@
 """tasks.md: both vocabularies in, errors by line, and the same plan out and in again."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pointsman.api.workflow.v1 import reading_pb2
 from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.state_reading import read_state
 from pointsman.services.workflow.domain.states import TaskStatus
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
 from pointsman.services.workflow.domain.tasks_markdown import STATUS_WORDS, VOCABULARY, read_tasks, write_tasks
-from tests.unit.workflow.flow import ID, Flow
+from pointsman.services.workflow.wire.requests import import_state, import_tasks
+from tests.unit.workflow.flow import ID, NOON, Flow, planned, spec
 
 CHINESE = """# 任务清单
 
@@ -125,6 +129,51 @@ def test_all_errors_are_told_at_once() -> None:
         "markdown:3",
         "markdown:4",
     ]
+
+
+WRONG = """\
+## T1: a
+- **status**: lost
+- **depends**: T2
+## T2: b
+- **depends**: T1, T9
+- **file**: ../secret
+- **status**: dnoe
+## T3: c
+- **depends**: T4
+## T4 no colon
+- **priority**: high
+## T3: c again
+- **blocked_by**: all
+"""
+
+
+def test_a_tasks_file_is_told_everything_that_is_wrong_with_it_at_once() -> None:
+    request = reading_pb2.ImportTasksRequest(workflow_id=ID, markdown=WRONG)
+    found = {(one.field, one.description) for one in Flow().refused(import_tasks(request)).violations}
+    assert {(field, description[:30]) for field, description in found} == {
+        ("markdown:2", "line 2: task 'T1', field 'stat"),
+        ("markdown:7", "line 7: task 'T2', field 'stat"),
+        ("markdown:10", "line 10: a task heading needs "),
+        ("markdown:11", "line 11: task 'T4', field 'pri"),
+        ("markdown:1.depends", "task 'T1': cycle T1 → T2 → T1"),
+        ("markdown:4.depends", "task 'T2': there is no task 'T"),
+        ("markdown:4.files", "task 'T2': path '../secret' mu"),
+        ("markdown:12.task_id", "task 'T3': this id is used twi"),
+        ("markdown:12.blocked_by", "task 'T3': dependency 'all' mu"),
+    }
+
+
+def test_a_cycle_is_told_beside_an_id_that_is_used_twice() -> None:
+    refusal = Flow().refused(asked.UpsertPlan(ID, tasks=planned(spec("a", "b"), spec("b", "a"), spec("a"))))
+    assert [one.field for one in refusal.violations] == ["tasks[2].task_id", "tasks[0].depends"]
+
+
+def test_a_tasks_file_that_cannot_be_read_is_refused_beside_a_completed_state_too() -> None:
+    state = json.dumps({"project_id": "w1", "status": "completed"})
+    request = reading_pb2.ImportStateRequest(state_json=state, tasks_markdown="## T1: a\n- **status**: lost\n")
+    imported = read_state(request.state_json, "", NOON)
+    assert [one.field for one in Flow().refused(import_state(request, imported)).violations] == ["markdown:2"]
 
 
 def test_problems_of_the_plan_name_the_line_of_the_task() -> None:

@@ -119,7 +119,9 @@ class WorkflowEntry(_message.Message):
     owner_run_id: _builtins.str
     """The run that works on it now."""
     waits_for: _builtins.str
-    """What it waits for, for people: `a plan`, `execute`, `resume (phase_changed)`, `unblock api_spec`, `retry or skip T3`."""
+    """What it waits for, for people: `a plan`, `execute`, `resume (phase_changed)`, `unblock api_spec`,
+    `unblock api_spec, then execute`, `verify or waive C1`, `retry or skip T3`.
+    """
     intake_text: _builtins.str
     """The beginning of what was asked for, at most 500 characters."""
     @_builtins.property
