@@ -1,4 +1,8 @@
-"""NextTasks + CompleteTask pairs with 10, 1,000 and 100,000 tasks, against the chassis' durable command: JSON lines."""
+"""NextTasks + CompleteTask pairs with 10, 1,000 and 100,000 tasks, against the chassis' durable command: JSON lines.
+
+Only the size differs between the sizes: as many workflows are in play, each with as many callers; none is emptied, so that
+no size pays for ends and empty hand-outs; every eighth task frees another. A ratio is the median of the rounds' own ratios.
+"""
 
 import asyncio
 import itertools
@@ -12,6 +16,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import grpc
 
@@ -28,7 +33,9 @@ from tests.helpers.postgres import PostgresServer, postgres_server
 
 SIZES = (10, 1_000, 100_000)
 CALLERS = (1, 64)
-ROUNDS = 3
+CALLERS_PER_WORKFLOW = 8
+"""As many as the smallest workflow has work for."""
+ROUNDS = 5
 SECONDS = 3.0
 CHUNK = 5_000
 PAIRS_PER_SECOND = 2_500
@@ -85,7 +92,7 @@ async def connected(port: int) -> AsyncIterator[workflow_pb2_grpc.WorkflowServic
 
 
 async def plan(stub: workflow_pb2_grpc.WorkflowServiceStub, workflow_id: str, size: int) -> None:
-    """Store and execute a plan in which every tenth task depends on the one before it."""
+    """Store and execute a plan in which one task in eight depends on the one before it."""
     for begin in range(0, size, CHUNK):
         tasks = [_task(number) for number in range(begin, min(begin + CHUNK, size))]
         await stub.UpsertPlan(
@@ -107,22 +114,41 @@ def _task(number: int) -> model_pb2.TaskSpec:
         phase="build",
         files=[f"src/part_{number}.py"],
         actions=["edit", "test"],
-        depends=[f"T{number - 1}"] if number % 10 == 9 else [],
+        depends=[f"T{number - 1}"] if number % 8 == 5 else [],
         requirement="the part does what its page says",
     )
 
 
+class Group:
+    """Callers that share a workflow until eight tenths of it are done, then go on to the next."""
+
+    def __init__(self, pool: "Pool") -> None:
+        self._pool = pool
+        self._workflow_id = ""
+        self._left = 0
+
+    def next(self) -> str:
+        """The workflow to claim the next task of."""
+        if self._left == 0:
+            self._workflow_id, self._left = next(self._pool.fresh), self._pool.size * 8 // 10
+        self._left -= 1
+        return self._workflow_id
+
+
 class Pool:
-    """Workflows of one size: callers share one until it has no more to give, or have one each when it is small."""
+    """Workflows of one size, and the groups that work on them."""
 
     def __init__(self, name: str, size: int, callers: int) -> None:
         self.size = size
-        self._shared = size > callers
-        needed = int(PAIRS_PER_SECOND * SECONDS * 1.5) // size + 1
-        self.names = [f"{name}-{number}" for number in range(needed if self._shared else needed + 2 * callers)]
-        self._left = iter(self.names)
-        self._current = next(self._left) if self._shared else ""
+        self._groups = [Group(self) for _ in range(-(-callers // CALLERS_PER_WORKFLOW))]
+        needed = int(PAIRS_PER_SECOND * SECONDS * 1.5) // (size * 8 // 10) + len(self._groups)
+        self.names = [f"{name}-{number}" for number in range(needed)]
+        self.fresh = iter(self.names)
         self._filled = False
+
+    def group_of(self, number: int, callers: int) -> Group:
+        """The group of one of so many callers."""
+        return self._groups[number % -(-callers // CALLERS_PER_WORKFLOW)]
 
     async def fill(self, stub: workflow_pb2_grpc.WorkflowServiceStub) -> None:
         """Store all plans that are not stored yet, a few at a time."""
@@ -135,23 +161,16 @@ class Pool:
 
         await asyncio.gather(*(work() for _ in range(16)))
 
-    def first(self) -> str:
-        """The workflow a caller begins with."""
-        return self._current if self._shared else next(self._left)
 
-    def after(self, workflow_id: str) -> str:
-        """The workflow to go on with when this one has nothing ready."""
-        if not self._shared:
-            return next(self._left)
-        if workflow_id == self._current:
-            self._current = next(self._left)
-        return self._current
+async def filled(at: Server, pool: Pool) -> None:
+    """Store a pool's plans, before the round begins."""
+    async with connected(at.port) as stub:
+        await pool.fill(stub)
 
 
 async def pairs(at: Server, pool: Pool, callers: int) -> Result:
     """Claim one task, complete it, by many callers for a while; the rate is of commands, two a pair."""
     async with connected(at.port) as stub:
-        await pool.fill(stub)
         await _burst(stub, pool, callers, SECONDS / 4)
         started, cpu = time.perf_counter(), at.cpu_seconds()
         latencies = sorted(await _burst(stub, pool, callers, SECONDS))
@@ -173,15 +192,11 @@ async def _burst(stub: workflow_pb2_grpc.WorkflowServiceStub, pool: Pool, caller
     end = time.perf_counter() + seconds
     numbers, prefix = itertools.count(), f"{time.time_ns():x}"
 
-    async def call() -> None:
-        workflow_id = pool.first()
+    async def call(group: Group) -> None:
         while (begun := time.perf_counter()) < end:
-            request_id = f"{prefix}-{next(numbers)}"
+            request_id, workflow_id = f"{prefix}-{next(numbers)}", group.next()
             claim = tasks_pb2.NextTasksRequest(request_id=request_id, workflow_id=workflow_id)
             handed = await stub.NextTasks(claim)
-            if not handed.tasks:
-                workflow_id = pool.after(workflow_id)
-                continue
             done = tasks_pb2.CompleteTaskRequest(
                 request_id=f"{request_id}-done",
                 workflow_id=workflow_id,
@@ -191,52 +206,58 @@ async def _burst(stub: workflow_pb2_grpc.WorkflowServiceStub, pool: Pool, caller
             await stub.CompleteTask(done)
             latencies.append(time.perf_counter() - begun)
 
-    await asyncio.gather(*(call() for _ in range(callers)))
+    await asyncio.gather(*(call(pool.group_of(number, callers)) for number in range(callers)))
     return latencies
 
 
 def measure(database: str, postgres: PostgresServer | None, folder: Path) -> None:
-    """All sizes and the chassis in turn, several rounds, so that a noisy minute hits all alike."""
+    """All sizes and the chassis in turn, each round beginning with another, so that a noisy minute hits all alike."""
     with ExitStack() as servers:
         urls = {size: _url(database, postgres, folder / f"{size}.db") for size in (0, *SIZES)}
         chassis = servers.enter_context(server("tests.bench.server", "ours", urls[0]))
         ours = {size: servers.enter_context(server("tests.bench.workflow", urls[size])) for size in SIZES}
-        big = Pool("big", SIZES[-1], 0)
+        big = Pool("big", SIZES[-1], max(CALLERS))
         for callers in CALLERS:
-            found: dict[int, list[Result]] = {size: [] for size in (0, *SIZES)}
+            rounds: list[dict[int, Result]] = []
             for number in range(ROUNDS):
-                found[0].append(asyncio.run(durable_commands(chassis, callers)))
-                for size in SIZES:
-                    pool = big if size == big.size else Pool(f"{callers}-{number}", size, callers)
-                    found[size].append(asyncio.run(pairs(ours[size], pool, callers)))
-            emit(database, callers, {size: _middle(results) for size, results in found.items()})
+                pools = {size: Pool(f"{callers}-{number}", size, callers) for size in SIZES[:-1]}
+                pools[big.size] = big
+                for size, pool in pools.items():
+                    asyncio.run(filled(ours[size], pool))
+                found: dict[int, Result] = {}
+                for size in _in_turn((0, *SIZES), number):
+                    load = pairs(ours[size], pools[size], callers) if size else durable_commands(chassis, callers)
+                    found[size] = asyncio.run(load)
+                rounds.append(found)
+            emit(database, callers, rounds)
 
 
-def emit(database: str, callers: int, middle: dict[int, Result]) -> None:
-    """Print the middle round of each size; the chassis stands under 0."""
+def _in_turn(sizes: tuple[int, ...], number: int) -> tuple[int, ...]:
+    begin = number % len(sizes)
+    return sizes[begin:] + sizes[:begin]
+
+
+def emit(database: str, callers: int, rounds: list[dict[int, Result]]) -> None:
+    """Print the medians of each size over the rounds; the chassis stands under 0."""
+    smallest = SIZES[0]
     for size in SIZES:
-        own, cpu_us = middle[size].seen, middle[size].cpu_us
         row = {
             "name": "next_and_complete",
             "database": database,
             "callers": callers,
             "tasks": size,
-            "pairs_per_second": round(own.rate / 2, 1),
-            "p50_ms": round(own.p50_ms, 3),
-            "p99_ms": round(own.p99_ms, 3),
-            "ratio_to_chassis": round(own.rate / middle[0].seen.rate, 3),
-            "ratio_to_ten_tasks": round(own.rate / middle[SIZES[0]].seen.rate, 3),
-            "cpu_us_per_command": round(cpu_us, 1),
-            "cpu_ratio_to_chassis": round(middle[0].cpu_us / cpu_us, 3),
-            "cpu_ratio_to_ten_tasks": round(middle[SIZES[0]].cpu_us / cpu_us, 3),
+            "pairs_per_second": round(median(found[size].seen.rate / 2 for found in rounds), 1),
+            "p50_ms": round(median(found[size].seen.p50_ms for found in rounds), 3),
+            "p99_ms": round(median(found[size].seen.p99_ms for found in rounds), 3),
+            "ratio_to_chassis": round(median(found[size].seen.rate / found[0].seen.rate for found in rounds), 3),
+            "ratio_to_ten_tasks": round(
+                median(found[size].seen.rate / found[smallest].seen.rate for found in rounds), 3
+            ),
+            "cpu_us_per_command": round(median(found[size].cpu_us for found in rounds), 1),
+            "cpu_ratio_to_chassis": round(median(found[0].cpu_us / found[size].cpu_us for found in rounds), 3),
+            "cpu_ratio_to_ten_tasks": round(median(found[smallest].cpu_us / found[size].cpu_us for found in rounds), 3),
         }
         print(json.dumps(row), flush=True)
-
-
-def _middle(results: list[Result]) -> Result:
-    """The middle of each figure on its own: on a busy machine the rates say less than the processor time."""
-    seen = sorted((one.seen for one in results), key=lambda one: one.rate)[len(results) // 2]
-    return Result(seen, sorted(one.cpu_us for one in results)[len(results) // 2])
 
 
 def _url(database: str, postgres: PostgresServer | None, file: Path) -> str:

@@ -17,7 +17,7 @@ from tests.contract.workflow_requests import Asker
 from tests.contract.workflow_rulings import Refused, Rulings
 from tests.contract.workflow_walks import Command, Walker, inferred
 
-WALKS = int(os.environ.get("POINTSMAN_WORKFLOW_WALKS", "40"))
+WALKS = int(os.environ.get("POINTSMAN_WORKFLOW_WALKS", "32"))
 FIRST = int(os.environ.get("POINTSMAN_WORKFLOW_FIRST_WALK", "1"))
 STEPS = 40
 STEPS_AFTER_THE_END = 3

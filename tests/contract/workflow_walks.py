@@ -48,7 +48,7 @@ class Temper:
 def temper(random: Random) -> Temper:
     """A temper."""
     return Temper(
-        size=random.choice((2, 4, 6, 12)),
+        size=random.choice((2, 5, 6, 12)),
         gates=random.choice((0.0, 0.0, 0.3)),
         commits=random.choice((0.0, 0.0, 0.3)),
         blockers=random.choice((0.0, 0.1, 0.6)),
@@ -104,7 +104,8 @@ class Walker:
         known = [*rulings.tasks]
         fresh = [f"t{number}" for number in range(len(known), len(known) + self.temper.size)]
         again = [own_id for own_id in known if self._chance(0.3)]
-        ids = [*again, *fresh[: self.random.randint(0 if again else 1, self.temper.size)]]
+        few = self._chance(0.5)
+        ids = [*again, *(fresh[: self.random.randint(0 if again else 1, self.temper.size)] if few else fresh)]
         if self._chance(0.3):
             self.random.shuffle(ids)
         return [self._task(own_id, ids[:index]) for index, own_id in enumerate(ids)]
@@ -134,7 +135,7 @@ class Walker:
     def _settings(self) -> dict[str, Any]:
         """Steady walks run without pauses of the mode, so that limits are reached."""
         if self.temper.steady:
-            return {"mode": "quality_gate", "subagent": False}
+            return {"mode": "quality_gate"} if self.temper.size == 5 else {"mode": "quality_gate", "subagent": False}
         offered = {
             "mode": self.random.choice(("step", "phase", "quality_gate")),
             "subagent": self._chance(0.5),
@@ -212,7 +213,7 @@ class Walker:
 LIKELY: dict[str, dict[str, int]] = {
     "none": {"plan": 1},
     "idle": {"plan": 8, "cancel": 1, "unblock": 1},
-    "planned": {"execute": 16, "plan": 2, "skip": 1, "unblock": 1, "constrain": 2, "cancel": 1},
+    "planned": {"execute": 16, "plan": 2, "skip": 1, "unblock": 1, "constrain": 2, "cancel": 3},
     "running": {"take": 20, "skip": 1, "retry": 1, "use": 1, "pause": 1, "plan": 1, "unblock": 1, "constrain": 1},
     "paused": {
         "resume": 20,
