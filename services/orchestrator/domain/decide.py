@@ -23,7 +23,7 @@ from pointsman.services.orchestrator.domain.handin import expire, hand_in, hand_
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.table import ROWS, VERSION
 from pointsman.services.orchestrator.domain.turn import WALL_CLOCK, Action, Turn
-from pointsman.services.orchestrator.domain.values import Budget
+from pointsman.services.orchestrator.domain.values import Budget, OpenQuestion
 from pointsman.services.orchestrator.domain.words import (
     PIPELINE_ENDED,
     TAKES,
@@ -102,7 +102,7 @@ def _answer(turn: Turn, command: commands.Answer) -> None:
     if command.reply not in TAKES[question.kind]:
         takes = ", ".join(TAKES[question.kind])
         raise turn.refusal(f"'{command.reply}' is no answer to it: it takes {takes}")
-    _check_answer(turn, question.kind, command)
+    _check_answer(turn, question, command)
     turn.note(
         facts.Answered(
             command.question_id, command.reply, command.text, command.confidence, _raised(turn, command),
@@ -114,14 +114,16 @@ def _answer(turn: Turn, command: commands.Answer) -> None:
         _offer_held(turn)
 
 
-def _check_answer(turn: Turn, kind: Question, command: commands.Answer) -> None:
+def _check_answer(turn: Turn, question: OpenQuestion, command: commands.Answer) -> None:
     if command.task_id and command.task_id not in turn.run.tasks:
         raise invalid_field("task_id", "the run has no such task")
+    if question.kind is Question.ACCEPTANCE and command.task_id and command.task_id not in question.subjects:
+        raise invalid_field("task_id", f"the question is about {', '.join(question.subjects)}")
     if command.reply is Reply.RAISE and command.budget is None:
         raise invalid_field("budget", "say how far it is raised")
     if command.reply in (Reply.RESTART_STAGE, Reply.SKIP_STAGE) and not command.stage:
         raise invalid_field("stage", "name the stage")
-    if kind is Question.LOW_CONFIDENCE:
+    if question.kind is Question.LOW_CONFIDENCE:
         intake.check_switch_text(command)
 
 

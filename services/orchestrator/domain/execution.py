@@ -232,10 +232,11 @@ def look_at_pipelines(turn: Turn) -> None:
     """The safety pass over live pipelines."""
     if not turn.in_state(State.DISPATCH, State.CODER_EXEC):
         return
-    for task_id, task in turn.run.wave_tasks.items():
-        if task.pipeline_status not in PIPELINE_ENDED:
-            see_pipeline(turn, task_id)
-    turn.wake(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
+    live = [key for key, task in turn.run.wave_tasks.items() if task.pipeline_status not in PIPELINE_ENDED]
+    for task_id in live:
+        see_pipeline(turn, task_id)
+    if live:
+        turn.wake(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
 
 
 def see_pipeline(turn: Turn, task_id: str) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.commands import ReviewResult, StageResult, TaskFinding, VerifyResult
 from pointsman.services.orchestrator.domain.values import ClaimOutline, Plan, TaskOutline, Work
@@ -182,6 +183,20 @@ def test_no_reviewer_and_no_command_leaves_it_to_a_person() -> None:
     driver.hand_in(driver.open()[0], StageResult("PASS", work=work("T1")), "coder")
     assert driver.run.question is not None
     assert driver.reply(Reply.ACCEPT, task_id="T1").run.status is State.COMPLETE
+
+
+def test_a_person_cannot_accept_a_task_that_the_question_is_not_about() -> None:
+    driver = Driver(frozenset({Capability.CODE, Capability.PLAN})).submit().settle()
+    driver.hand_in(driver.open()[0], commands.PlanResult(plan("T1", "T2", slots=())))
+    driver.work_until(Purpose.STAGE)
+    for made in (work("T1", "coder", EvidenceKind.NOTE), work("T2")):
+        driver.hand_in(driver.open()[0], StageResult("PASS", work=made), "coder")
+    assert driver.run.question is not None
+    assert driver.run.question.subjects == ("T2",)
+    with pytest.raises(Refusal) as caught:
+        driver.reply(Reply.ACCEPT, task_id="T1")
+    assert caught.value.reason is Reason.INVALID_FIELD
+    assert driver.reply(Reply.ACCEPT, task_id="T2").run.tasks["T1"].rejections
 
 
 def verifying(**order: object) -> Driver:

@@ -1,19 +1,27 @@
 """A model test: whatever is said to a run, in whatever order and however often, it keeps its word."""
 
+from collections import Counter
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from pointsman.services.chassis.codec import to_text
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.decide import MACHINE
-from pointsman.services.orchestrator.domain.facts import Moved
-from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS
+from pointsman.services.orchestrator.domain.facts import Moved, TaskJudged
+from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS, RunState
 from pointsman.services.orchestrator.domain.table import rows_for
-from pointsman.services.orchestrator.domain.values import Budget, Candidate, Remark
+from pointsman.services.orchestrator.domain.values import Budget, Candidate, OpenQuestion, Remark
 from pointsman.services.orchestrator.domain.waiting import waiting_for
 from pointsman.services.orchestrator.domain.words import (
     TAKES,
@@ -21,6 +29,7 @@ from pointsman.services.orchestrator.domain.words import (
     DebateVerdict,
     EvidenceKind,
     Move,
+    PipelineStatus,
     Purpose,
     Reply,
     Resume,
@@ -29,10 +38,16 @@ from pointsman.services.orchestrator.domain.words import (
     Wait,
     WorkflowStatus,
 )
-from tests.unit.orchestrator.driver import Driver, plan, work
+from tests.unit.orchestrator.driver import START, Driver, plan, work
 
 CAPABILITIES = st.frozensets(st.sampled_from(Capability))
-EXPECTED = {Reason.STATE_FORBIDS, Reason.LEASE_LOST, Reason.INVALID_FIELD, Reason.ALREADY_EXISTS}
+EXPECTED = {Reason.STATE_FORBIDS, Reason.LEASE_LOST, Reason.INVALID_FIELD, Reason.ALREADY_EXISTS, Reason.LOST_RACE}
+
+SELDOM = 4
+"""Inside the ranges that it is drawn from: their ends are drawn far too often for what ends a run."""
+PROOFS = st.sampled_from([EvidenceKind.COMMAND, EvidenceKind.NOTE, EvidenceKind.DIFF])
+HEAD_STARTS = (0, 4, 8, 12, 16, 20, 24)
+"""How far all goes well before anything can happen: walks begin all along the way, not only at its beginning."""
 
 
 class RandomWalk(RuleBasedStateMachine):
@@ -43,16 +58,24 @@ class RandomWalk(RuleBasedStateMachine):
         self.driver = Driver()
         self.said: list[Any] = []
         self.ended: State | None = None
+        self.folded: RunState | None = None
         self.checked = 0
+        self.accepted = 0
 
     @initialize(
         present=CAPABILITIES,
         confidence=st.sampled_from([0.5, 0.6, 0.9]),
         resume=st.sampled_from(Resume),
         flags=st.tuples(st.booleans(), st.booleans(), st.booleans(), st.booleans()),
+        ahead=st.tuples(st.sampled_from(HEAD_STARTS), PROOFS),
     )
     def submit(
-        self, present: frozenset[Capability], confidence: float, resume: Resume, flags: tuple[bool, bool, bool, bool]
+        self,
+        present: frozenset[Capability],
+        confidence: float,
+        resume: Resume,
+        flags: tuple[bool, ...],
+        ahead: tuple[int, EvidenceKind],
     ) -> None:
         debate, rival, repository, candidates = flags
         self.driver = Driver(
@@ -66,6 +89,7 @@ class RandomWalk(RuleBasedStateMachine):
         if candidates:
             self.driver.candidates = (Candidate("epic_9", "old", planned=True),)
         self.driver.with_budget(assignments=40, transitions=600).submit()
+        self.all_goes_well(*ahead)
 
     def say(self, command: Any) -> Any:
         self.said.append(command)
@@ -91,7 +115,7 @@ class RandomWalk(RuleBasedStateMachine):
             self.driver.workflow = status
         self.driver.verdicts = [verdict]
         effect = self.driver.effects.pop(0)
-        if refuse == 0:
+        if refuse == SELDOM:
             self.say(commands.CallRefused("run_1", effect.data.call_id, "refused"))
         else:
             self.driver._deliver(effect)
@@ -130,8 +154,41 @@ class RandomWalk(RuleBasedStateMachine):
         question = self.driver.run.question
         assert question is not None
         reply = data.draw(st.sampled_from([*TAKES[question.kind], Reply.RAISE, Reply.ACCEPT]))
+        task_id = data.draw(st.sampled_from(["", *self.driver.run.tasks]))
+        self.say(self.answer(question, reply, confidence, task_id))
+
+    def answer(self, question: OpenQuestion, reply: Reply, confidence: float | None, task_id: str = "") -> Any:
         budget = Budget(10_000, 0, 0, 0, 0, 0.0)
-        self.say(commands.Answer("run_1", question.question_id, reply, "so", confidence, budget, stage="REVIEW"))
+        return commands.Answer(
+            "run_1", question.question_id, reply, "so", confidence, budget, task_id=task_id, stage="REVIEW"
+        )
+
+    @rule(steps=st.integers(4, 24), proof=PROOFS)
+    def a_stretch_goes_well(self, steps: int, proof: EvidenceKind) -> None:
+        self.all_goes_well(steps, proof)
+
+    def all_goes_well(self, steps: int, proof: EvidenceKind) -> None:
+        """A stretch of the way, so that what is only there to be tried is tried."""
+        for _ in range(steps):
+            self.next_step(proof)
+
+    def next_step(self, proof: EvidenceKind) -> None:
+        """The run gets what it waits for, as it would wish; only the coder's evidence may be of any kind."""
+        driver = self.driver
+        question, waiting = driver.run.question, driver.open()
+        if driver.effects:
+            driver.verdicts = []
+            if driver.workflow is not WorkflowStatus.COMPLETED:
+                driver.workflow = WorkflowStatus.RUNNING
+            driver._deliver(driver.effects.pop(0))
+        elif question is not None:
+            self.say(self.answer(question, TAKES[question.kind][0], 0.9))
+        elif waiting:
+            agent_id = "coder" if waiting[0].capability is Capability.CODE else "agent"
+            key, result = waiting[0].assignment_id, driver.good_result(waiting[0])
+            if isinstance(result, commands.StageResult) and result.work:
+                result = commands.StageResult("PASS", work=work(waiting[0].task_id, "coder", proof))
+            self.say(commands.CompleteAssignment("run_1", key, driver.lease(key, agent_id), agent_id, result))
 
     @precondition(lambda self: self.driver.timers)
     @rule(data=st.data())
@@ -142,12 +199,12 @@ class RandomWalk(RuleBasedStateMachine):
 
     @rule(chance=st.integers(0, 14))
     def the_requirement_changes(self, chance: int) -> None:
-        if chance == 0:
+        if chance == SELDOM:
             self.say(commands.ChangeRequirement("run_1", "more"))
 
     @rule(chance=st.integers(0, 30))
     def somebody_cancels(self, chance: int) -> None:
-        if chance == 0:
+        if chance == SELDOM:
             self.say(commands.Cancel("run_1", "enough"))
 
     @precondition(lambda self: self.said)
@@ -174,6 +231,9 @@ class RandomWalk(RuleBasedStateMachine):
             if isinstance(event.data, Moved):
                 targets = {str(row.target) for row in rows_for(State(event.source), Move(event.name))}
                 assert event.target in targets
+            if isinstance(event.data, TaskJudged) and event.data.accepted:
+                self.check_acceptance(event.data)
+            self.folded = MACHINE.apply(self.folded, event, START)
         if self.driver.state is None:
             return
         if self.ended is not None:
@@ -181,6 +241,18 @@ class RandomWalk(RuleBasedStateMachine):
         elif self.driver.run.ended:
             self.ended = self.driver.run.status
             assert self.driver.journal[-1].target == self.ended
+
+    def check_acceptance(self, said: TaskJudged) -> None:
+        """Work is accepted in its wave only, if it was finished, and on evidence: only a person takes it without claims."""
+        assert self.folded is not None
+        assert said.task_id in self.folded.run.wave
+        task = self.folded.run.tasks[said.task_id]
+        assert task.work is not None
+        assert task.pipeline_status in (PipelineStatus.COMPLETED, PipelineStatus.COMPLETED_WITH_FAILURES)
+        assert task.work.claims or said.judge == "person"
+        for claim in task.work.claims:
+            assert set(claim.evidence) - {EvidenceKind.NOTE}
+        self.accepted += 1
 
     @invariant()
     def a_live_run_waits_for_somebody_and_has_a_timer(self) -> None:
@@ -205,7 +277,23 @@ class RandomWalk(RuleBasedStateMachine):
             assert self.driver.run.spent.assignments <= self.driver.run.budget.assignments
 
 
-RandomWalk.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
-)
+WALKS = settings(max_examples=40, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck))
+RandomWalk.TestCase.settings = WALKS
 TestRandomWalk = RandomWalk.TestCase
+
+
+def test_a_good_share_of_the_walks_gets_to_review_to_acceptance_and_to_the_end() -> None:
+    reached: Counter[str] = Counter()
+
+    class CountedWalk(RandomWalk):
+        """Walks whose steps are the same each time, and how far they got."""
+
+        def teardown(self) -> None:
+            """Note how far it got."""
+            super().teardown()
+            states = {event.target for event in self.driver.journal}
+            reached.update(["walk", *states & {State.REVIEW_ACCEPT, State.COMPLETE}, *["accepted"][: self.accepted]])
+
+    run_state_machine_as_test(CountedWalk, settings=settings(WALKS, derandomize=True, database=None))
+    for place in (State.REVIEW_ACCEPT, "accepted", State.COMPLETE):
+        assert reached[place] >= 0.2 * reached["walk"], reached

@@ -23,6 +23,7 @@ from pointsman.services.orchestrator.domain.words import (
     Question,
     Reply,
     State,
+    Verdict,
     Wait,
 )
 from tests.unit.orchestrator.driver import MOCKS, START, Driver, plan
@@ -125,6 +126,18 @@ def test_a_person_who_answers_after_the_time_is_asked_for_more_when_others_still
     asked = driver.fire("wall_clock").run.question
     assert asked is not None
     assert asked.kind is Question.BUDGET
+
+
+def test_the_pipelines_timer_of_a_wave_that_has_ended_finds_nothing_to_look_at_in_the_next() -> None:
+    driver = Driver().submit().settle().work_until(Purpose.REVIEW)
+    review = driver.open(Purpose.REVIEW)[0]
+    epoch, result = driver.lease(review.assignment_id), commands.ReviewResult(Verdict.RETRY)
+    driver.send(commands.CompleteAssignment("run_1", review.assignment_id, epoch, "agent", result))
+    while not driver.is_in(State.DISPATCH):
+        driver._deliver(driver.effects.pop(0))
+    driver.send(commands.TimerFired("run_1", "pipelines"))
+    assert driver.settle().is_in(State.CODER_EXEC)
+    assert "pipelines" in driver.timers
 
 
 def test_who_comes_to_wait_for_room_or_for_pipelines_sets_a_timer_to_look_again() -> None:
