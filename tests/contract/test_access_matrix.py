@@ -148,7 +148,7 @@ MAKERS = {
     "WorkflowService/ImportState", "WorkflowService/ImportTasks", "RouterService/Classify",
     "RouterService/BatchClassify", "RouterService/RouteThinking",
 }  # fmt: skip
-"""What they name is not looked for: it is made, or is only written down."""
+"""What they name is not looked for: it is made, or is only written down; `test_access_makers.py` compares these."""
 ANSWERED = {
     "AgentService/ListAssignments", "PipelineService/ListPipelines", "RouterService/ListDecisions",
     "WorkflowService/ListWorkflows", "PipelineService/ForgetRun", "RouterService/ForgetRun",
