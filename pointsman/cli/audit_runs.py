@@ -30,6 +30,7 @@ class _Work:
     seq: int
     attempts: int = 0
     end: facts.AssignmentEnded | None = None
+    ended_seq: int = 0
 
 
 @dataclass(slots=True)
@@ -62,7 +63,9 @@ class RunProof:
         yield from _leases(history, ledger)
         table = self._assignments
         rows = connection.execute(select(table).where(table.c.entity_id == run.run_id)).all()
-        yield from _lease_rows(history, run, ledger, {row.assignment_id: row for row in rows})
+        leases = {row.assignment_id: row for row in rows}
+        yield from _lease_rows(history, run, ledger, leases)
+        yield from _judges(history, ledger, leases)
         yield from _acceptances(history)
         if not run.ended:
             yield from _waits(history, run)
@@ -117,7 +120,7 @@ def _ended(history: History, ledger: _Ledger, seq: int, data: facts.AssignmentEn
     if work is None or work.end is not None:
         yield history.violation("lease", seq, f"{data.assignment_id} ended, but nobody had to work on it")
         return
-    work.end = data
+    work.end, work.ended_seq = data, seq
 
 
 def _lease_rows(history: History, run: Run, ledger: _Ledger, rows: dict[str, Any]) -> Iterator[Violation]:
@@ -141,6 +144,31 @@ def _lease_rows(history: History, run: Run, ledger: _Ledger, rows: dict[str, Any
             )
     for assignment_id in rows.keys() - ledger.known.keys():
         yield history.violation("lease", 0, f"{assignment_id} has a lease that the journal does not know")
+
+
+def _judges(history: History, ledger: _Ledger, rows: dict[str, Any]) -> Iterator[Violation]:
+    """Nobody whom a principal tells apart judges what this principal handed in, whatever it calls its agents."""
+    for assignment_id, work in ledger.known.items():
+        row = rows.get(assignment_id)
+        if row is None or not row.excluded_agent or row.apart_epoch != row.epoch:
+            continue
+        made = [
+            other
+            for other, done in ledger.known.items()
+            if done.end is not None
+            and done.end.end is AssignmentEnd.DONE
+            and done.end.agent_id == row.excluded_agent
+            and done.ended_seq < work.seq
+        ]
+        if any(_holder(rows.get(other)) == row.principal for other in made):
+            yield history.violation(
+                "lease", work.seq, f"{assignment_id} is judged by the principal of its author {row.excluded_agent}"
+            )
+
+
+def _holder(row: Any) -> str:
+    """The principal that a lease was given to; empty where nobody wrote it down."""
+    return str(row.principal) if row is not None and row.principal_epoch == row.epoch else ""
 
 
 def _acceptances(history: History) -> Iterator[Violation]:

@@ -11,7 +11,10 @@ from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.cli.audit_stores import find
+from pointsman.services.chassis.config import StoreSettings
 from pointsman.services.orchestrator.domain.mocking import MockOutcome
+from pointsman.services.orchestrator.store.exchange import NOBODY, Exchange
 from pointsman.testing.answers import answer
 from tests.contract.guarded import guarded
 from tests.helpers.eventually import eventually
@@ -114,6 +117,22 @@ async def test_a_principal_never_judges_its_own_work_whatever_it_calls_its_agent
         assert review.assignment.run_id == run.id
 
 
+async def test_the_auditor_finds_a_principal_that_was_let_judge_its_own_work(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Exchange, "_authors", lambda *_: NOBODY)
+    async with guarded(tmp_path, monkeypatch, database_url) as there:
+        alice, operator = await there.as_principal("alice", "agent"), await there.as_principal("olga", "operator")
+        run = await operator.submit()
+        (lease,) = await poll(alice, "alice-coder", CODE, "code")
+        assert (await hand_in(alice, "alice-coder", lease)).accepted
+        (review,) = await poll(alice, "alice-reviewer", REVIEW, "own")
+    stores = StoreSettings(data=tmp_path, database_url="" if database_url.startswith("sqlite") else database_url)
+    found = (await find(stores))["orchestrator"].violations
+    said = f"{review.assignment.id} is judged by the principal of its author alice-coder"
+    assert [(one.invariant, one.entity_id, one.detail) for one in found] == [("lease", run.id, said)]
+
+
 async def test_mock_agents_of_the_service_itself_share_its_name_and_bring_a_run_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,3 +140,4 @@ async def test_mock_agents_of_the_service_itself_share_its_name_and_bring_a_run_
         operator = await there.as_principal("olga", "operator")
         run = await operator.ended((await operator.submit()).id)
         assert run.state == runs.RUN_STATE_COMPLETE
+    assert (await find(StoreSettings(data=tmp_path)))["orchestrator"].violations == []

@@ -132,6 +132,38 @@ def an_author_who_judges(forger: Forger) -> Planted:
     return {("orchestrator", "lease", run_id, _first_assignment(forger, run_id))}
 
 
+def _a_judged_piece(forger: Forger) -> tuple[str, str, str]:
+    """A run, an assignment in it that judges somebody's work, and that author."""
+    run_id = _completed_run(forger)
+    wanted = "SELECT assignment_id, excluded_agent FROM assignments WHERE entity_id = ? AND excluded_agent <> ''"
+    assignment_id, author = forger.sql("orchestrator", f"{wanted} ORDER BY assignment_id", run_id)[0]
+    return run_id, assignment_id, author
+
+
+def _held(forger: Forger, principal: str, condition: str, *values: str) -> None:
+    """Leases of a principal that is told apart by its name."""
+    change = "UPDATE assignments SET principal = ?, principal_epoch = epoch, apart_epoch = epoch WHERE entity_id = ?"
+    forger.sql("orchestrator", f"{change} AND {condition}", principal, *values)
+
+
+def a_principal_that_judges_its_own_work(forger: Forger) -> Planted:
+    run_id, assignment_id, author = _a_judged_piece(forger)
+    _held(forger, "alice", "agent_id = ?", run_id, author)
+    _held(forger, "alice", "assignment_id = ?", run_id, assignment_id)
+    offered = "SELECT seq FROM journal WHERE entity_id = ? AND event = 'assigned' AND payload LIKE ?"
+    seq = forger.sql("orchestrator", offered, run_id, f'%"{assignment_id}"%')[0][0]
+    return {("orchestrator", "lease", run_id, seq)}
+
+
+async def test_a_principal_may_judge_what_another_one_made(sound: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(sound, data)
+    run_id, assignment_id, author = _a_judged_piece(Forger(data))
+    _held(Forger(data), "alice", "agent_id = ?", run_id, author)
+    _held(Forger(data), "bob", "assignment_id = ?", run_id, assignment_id)
+    assert await _found(data) == set()
+
+
 def a_lost_lease(forger: Forger) -> Planted:
     run_id = _completed_run(forger)
     forger.sql("orchestrator", "DELETE FROM assignments WHERE assignment_id = ?", f"{run_id}.a1")
@@ -349,7 +381,8 @@ def spans_without_a_root(forger: Forger) -> Planted:
 
 
 PLANTED: tuple[Callable[[Forger], Planted], ...] = (
-    an_attempt_too_many, a_completion_under_an_older_epoch, a_lease_that_lives_on, an_author_who_judges, a_lost_lease,
+    an_attempt_too_many, a_completion_under_an_older_epoch, a_lease_that_lives_on, an_author_who_judges,
+    a_principal_that_judges_its_own_work, a_lost_lease,
     a_move_outside_the_table, an_acceptance_without_evidence, an_acceptance_without_work, a_run_that_waits_for_nobody,
     an_effect_that_nobody_asked_for, an_effect_that_comes_twice, an_effect_that_was_forgotten,
     a_barrier_that_was_not_open, a_member_that_counts_twice, a_retry_too_many, a_forced_stage_that_passes,

@@ -202,7 +202,7 @@ class _Rows:
             "repository_id": run.order.repository_id if item.needs_repository else "", "agent_id": "", "epoch": 0,
             "attempt": 0, "lease_until_us": 0, "priority": run.order.priority, "deadline_us": deadline_us,
             "created_at_us": to_us(change.at), "traceparent": step_traceparent(*self.step), "poll_id": "", "tokens": 0,
-            "cost_micros": 0, "body": to_text(item), "principal": "", "principal_epoch": 0,
+            "cost_micros": 0, "body": to_text(item), "principal": "", "principal_epoch": 0, "apart_epoch": 0,
         }  # fmt: skip
         self.assigned.append(row)
 

@@ -251,6 +251,7 @@ class Exchange:
                     **row._asdict(), "status": LEASED, "agent_id": holder.agent_id, "epoch": row.epoch + 1,
                     "attempt": row.attempt + 1, "lease_until_us": until_us, "poll_id": taker.wanted.poll_id,
                     "principal": holder.principal, "principal_epoch": row.epoch + 1,
+                    "apart_epoch": 0 if holder.speaks_for_many else row.epoch + 1,
                 }
             )  # fmt: skip
             if taker.is_served:

@@ -12,7 +12,9 @@ from pointsman.services.chassis.store import Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
 from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChildren, holder_of
 
-LEASE = ("status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id", "principal", "principal_epoch")
+LEASE = (
+    "status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id", "principal", "principal_epoch", "apart_epoch",
+)  # fmt: skip
 EXHAUSTED = ("entity_id", "assignment_id", "epoch", "project", "traceparent", "capability")
 
 
