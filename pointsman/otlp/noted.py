@@ -1,11 +1,13 @@
 """A span as it is noted where work is done: plain values, nothing of OpenTelemetry, made into a message later."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
 Value = str | int
+Attributes = Sequence[tuple[str, Value]]
 
 
 class Kind(IntEnum):
@@ -16,19 +18,28 @@ class Kind(IntEnum):
     CLIENT = 3
 
 
-class Noted(NamedTuple):
-    """A span in its simplest form, quick to write down where work is done."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Sort:
+    """What spans of one sort have in common; whoever keeps it for the next span spares writing it anew."""
 
     service: str
     name: str
     kind: Kind
+    attributes: Attributes
+    failed: bool = False
+
+
+class Noted(NamedTuple):
+    """A span in its simplest form, quick to write down where work is done."""
+
+    sort: Sort
     traceparent: str
     """The trace, and the span that is its parent; its flags say whether the caller records."""
     span_id: str
     begin_ns: int
     end_ns: int
-    attributes: Mapping[str, Value]
-    failed: bool = False
+    attributes: Attributes = ()
+    """Its own, besides those of its sort."""
     links: Sequence[str] = ()
     """Trace contexts of others that it has to do with."""
     is_root: bool = False

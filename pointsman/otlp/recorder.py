@@ -71,7 +71,7 @@ class Recorder:
         by_service: dict[str, list[Noted]] = {}
         for noted in taken:
             if is_sampled(self._sampler, noted.traceparent):
-                by_service.setdefault(noted.service, []).append(noted)
+                by_service.setdefault(noted.sort.service, []).append(noted)
         for service, group in by_service.items():
             if not self._sender.send(request_of(group, self._resource(service))):
                 dropped += len(group)

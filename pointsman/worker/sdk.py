@@ -133,11 +133,10 @@ class Worker:
 
     async def serve(self, client: Client) -> None:
         """Work until stopped."""
-        with self._spans.open():
-            async with asyncio.TaskGroup() as group:
-                for role in self._roles:
-                    for _ in range(self._capacity):
-                        group.create_task(self._serve_role(client, role))
+        async with self._spans.open(), asyncio.TaskGroup() as group:
+            for role in self._roles:
+                for _ in range(self._capacity):
+                    group.create_task(self._serve_role(client, role))
 
     def main(self, address: str) -> None:
         """Work for the control plane at an address until SIGINT or SIGTERM; the second one ends at once."""

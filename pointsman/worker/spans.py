@@ -1,13 +1,14 @@
 """The span of an agent's work on an assignment, below the transition that asked for it; only where spans are exported."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1.assignment_pb2 import Purpose
 from pointsman.otlp import derived_span_id, exports_spans
-from pointsman.otlp.noted import Kind, Noted, Value, now_ns
+from pointsman.otlp.noted import Kind, Noted, Sort, Value, now_ns
 
 if TYPE_CHECKING:
     from pointsman.otlp.recorder import Recorder
@@ -21,8 +22,8 @@ class WorkSpans:
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
 
-    @contextmanager
-    def open(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
         """Take notes in this block, if the standard variables name a collector; send the last ones at its end."""
         if exports_spans() and self._recorder is None:
             from pointsman.otlp.recorder import new_recorder  # noqa: PLC0415 - slow to import
@@ -33,7 +34,7 @@ class WorkSpans:
         finally:
             recorder, self._recorder = self._recorder, None
             if recorder is not None:
-                recorder.close()
+                await asyncio.to_thread(recorder.close)
 
     def context_of(self, lease: pb.Lease) -> str:
         """The trace context in which the work is done: its own span, or what asked for it where none is recorded."""
@@ -66,7 +67,8 @@ class WorkSpans:
             attributes["error.type"] = outcome
         name = f"invoke_agent {role}".strip()
         span_id, outer = _span_id(lease), assignment.traceparent
-        self._recorder.note(Noted("agent", name, Kind.CLIENT, outer, span_id, begin_ns, now_ns(), attributes, failed))
+        sort = Sort("agent", name, Kind.CLIENT, tuple(attributes.items()), failed)
+        self._recorder.note(Noted(sort, outer, span_id, begin_ns, now_ns()))
 
 
 def _span_id(lease: pb.Lease) -> str:

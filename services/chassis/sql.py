@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, String, Table, bindparam, func, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, String, Table, bindparam, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import ARRAY
 
@@ -16,12 +16,13 @@ from pointsman.services.chassis.db import Database, driver_of
 def among(database: Database, column: ColumnElement[Any], name: str = "values") -> ColumnElement[bool]:
     """`column` is one of the values bound to `name`: one statement text, however many values there are."""
     if database.is_postgresql:
-        return column == func.any(bindparam(name, type_=ARRAY(String)))
+        kind = BigInteger if isinstance(column.type, BigInteger) else String
+        return column == func.any(bindparam(name, type_=ARRAY(kind)))
     listed = func.json_each(bindparam(name, type_=String)).table_valued("value")
     return column.in_(select(listed.c.value))
 
 
-def packed(database: Database, values: Sequence[str]) -> Any:
+def packed(database: Database, values: Sequence[str] | Sequence[int]) -> Any:
     """The values as `among` wants them bound."""
     return list(values) if database.is_postgresql else msgspec.json.encode(values).decode()
 

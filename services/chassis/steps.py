@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pointsman.otlp.noted import Kind, Noted
+from pointsman.otlp.noted import Kind, Noted, Sort
 from pointsman.services.chassis.machine import Machine
 from pointsman.services.chassis.telemetry import new_traceparent, step_traceparent, transition_span_id
 
@@ -59,9 +59,11 @@ class Kinds:
 def noted_of(step: Step, kinds: Kinds) -> list[Noted]:
     """A transition's span and, where its entity ends or passes into a run, the span of the entity as a whole."""
     spans = [_transition(step, kinds)]
-    ended = step.source != step.target and step.target in kinds.terminal.get(step.kind, ())
-    if kinds.ends(step.kind) and (_joins_a_run(step) or (ended and _is_on_its_own(step))):
-        spans.append(_whole(step))
+    terminal = kinds.terminal.get(step.kind)
+    if terminal:
+        ended = step.source != step.target and step.target in terminal
+        if _joins_a_run(step) or (ended and _is_on_its_own(step)):
+            spans.append(_whole(step))
     return spans
 
 
@@ -96,52 +98,48 @@ def _joins_a_run(step: Step) -> bool:
 def _transition(step: Step, kinds: Kinds) -> Noted:
     parent = trace_of(step, kinds)
     own_id = transition_span_id(parent[3:35], step.entity_id, step.seq)
-    attributes: dict[str, str | int] = {
-        "pointsman.entity.id": step.entity_id,
-        "pointsman.entity.kind": step.kind,
-        "pointsman.seq": step.seq,
-        "pointsman.event": step.event,
-        "pointsman.state.from": step.source,
-        "pointsman.state.to": step.target,
-        "pointsman.project": step.project,
-        "pointsman.actor": step.actor,
-        "pointsman.run.id": step.run_id,
-    }
     begin_us = step.before_us if step.before_us is not None and kinds.ends(step.kind) else step.at_us
     return Noted(
-        "",
-        f"{step.kind} {step.event}",
-        Kind.INTERNAL,
+        _transition_sort(step.kind, step.event, step.source, step.target, step.project, step.actor),
         parent,
         own_id,
         begin_us * 1000,
         step.at_us * 1000,
-        attributes,
-        step.target in FAILED_STATES and step.source != step.target,
+        (("pointsman.entity.id", step.entity_id), ("pointsman.seq", step.seq), ("pointsman.run.id", step.run_id)),
         (step.cause,) if step.cause and step.cause[36:52] != parent[36:52] else (),
         is_root=parent[36:52] == own_id,
     )
 
 
+@lru_cache(4096)
+def _transition_sort(*told: str) -> Sort:
+    kind, event, source, target, project, actor = told
+    attributes = (
+        ("pointsman.entity.kind", kind),
+        ("pointsman.event", event),
+        ("pointsman.state.from", source),
+        ("pointsman.state.to", target),
+        ("pointsman.project", project),
+        ("pointsman.actor", actor),
+    )
+    return Sort("", f"{kind} {event}", Kind.INTERNAL, attributes, target in FAILED_STATES and source != target)
+
+
 def _whole(step: Step) -> Noted:
     outer = step.outer or _own_trace(step.entity_id, step.created_at_us)
     own_id = transition_span_id(outer[3:35], step.entity_id, 0)
-    attributes: dict[str, str | int] = {
-        "pointsman.entity.id": step.entity_id,
-        "pointsman.entity.kind": step.kind,
-        "pointsman.state.to": step.target,
-        "pointsman.project": step.project,
-        "pointsman.run.id": step.run_id,
-    }
+    attributes = (
+        ("pointsman.entity.id", step.entity_id),
+        ("pointsman.entity.kind", step.kind),
+        ("pointsman.state.to", step.target),
+        ("pointsman.project", step.project),
+        ("pointsman.run.id", step.run_id),
+    )
     return Noted(
-        "",
-        step.kind,
-        Kind.SERVER,
+        Sort("", step.kind, Kind.SERVER, attributes, step.target in FAILED_STATES),
         outer,
         own_id,
         step.created_at_us * 1000,
         step.at_us * 1000,
-        attributes,
-        step.target in FAILED_STATES,
         is_root=outer[36:52] == own_id,
     )

@@ -1,11 +1,12 @@
 """The spans of calls and commits, each below the transition that it belongs to; noted only where spans are exported."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import count
 from secrets import token_hex
 from typing import NamedTuple, Protocol
 
-from pointsman.otlp.noted import Kind, Noted, now_ns
+from pointsman.otlp.noted import Kind, Noted, Sort, now_ns
 from pointsman.services.chassis.telemetry import is_traced, place_now, step_traceparent
 
 MAX_LINKS = 31
@@ -84,36 +85,37 @@ class Tracing:
         assert self._recorder is not None
         code, seconds = ended
         end_ns = now_ns()
-        name = method.removeprefix("/")
-        attributes = {"rpc.system.name": "grpc", "rpc.method": name, "rpc.response.status_code": code}
-        failed = code in FAULTS if is_server else code != "OK"
-        if failed:
-            attributes["error.type"] = code
-        kind = Kind.SERVER if is_server else Kind.CLIENT
+        sort = _call_sort(service, method, code, is_server)
         begin_ns = end_ns - int(seconds * 1e9)
-        self._recorder.note(
-            Noted(service, name, kind, traceparent, self._new_span_id(), begin_ns, end_ns, attributes, failed)
-        )
+        self._recorder.note(Noted(sort, traceparent, self._new_span_id(), begin_ns, end_ns))
 
     def committed(self, commit: Commit, steps: Sequence[tuple[str, str, int]]) -> None:
         """A batch is durable: below the first transition it wrote, linked with those of the other entities."""
         if self._recorder is None or not steps:
             return
         first, *others = [step_traceparent(*step) for step in steps[: MAX_LINKS + 1]]
-        attributes: dict[str, str | int] = {
-            "db.system.name": commit.system,
-            "db.namespace": commit.store,
-            "db.operation.name": "COMMIT",
-            "db.operation.batch.size": commit.commands,
-            "pointsman.commit.transitions": commit.transitions,
-        }
-        times_ns = (commit.begin_us * 1000, commit.end_us * 1000)
-        name = f"COMMIT {commit.store}"
-        self._recorder.note(
-            Noted(
-                commit.store, name, Kind.CLIENT, first, self._new_span_id(), *times_ns, attributes, links=tuple(others)
-            )
+        sizes = (
+            ("db.operation.batch.size", commit.commands),
+            ("pointsman.commit.transitions", commit.transitions),
         )
+        sort, times_ns = _commit_sort(commit.store, commit.system), (commit.begin_us * 1000, commit.end_us * 1000)
+        self._recorder.note(Noted(sort, first, self._new_span_id(), *times_ns, sizes, tuple(others)))
+
+
+@lru_cache(maxsize=1024)
+def _call_sort(service: str, method: str, code: str, is_server: bool) -> Sort:
+    name = method.removeprefix("/")
+    attributes = [("rpc.system.name", "grpc"), ("rpc.method", name), ("rpc.response.status_code", code)]
+    failed = code in FAULTS if is_server else code != "OK"
+    if failed:
+        attributes.append(("error.type", code))
+    return Sort(service, name, Kind.SERVER if is_server else Kind.CLIENT, tuple(attributes), failed)
+
+
+@lru_cache(maxsize=64)
+def _commit_sort(store: str, system: str) -> Sort:
+    attributes = (("db.system.name", system), ("db.namespace", store), ("db.operation.name", "COMMIT"))
+    return Sort(store, f"COMMIT {store}", Kind.CLIENT, attributes)
 
 
 def _service_of(method: str) -> str:

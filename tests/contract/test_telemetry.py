@@ -206,6 +206,19 @@ def test_what_is_not_spoken_here_is_refused_with_what_is_possible() -> None:
     )
 
 
+async def test_the_last_work_of_a_worker_that_stops_is_sent_while_its_loop_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "60000")
+    lease = agent_pb2.Lease(assignment=assignment_pb2.Assignment(id="run_1.a1", traceparent=OUTER), epoch=1)
+    spans = WorkSpans()
+    async with collector() as kept:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
+        async with spans.open():
+            spans.note(lease, ("box-coder", "coder"), now_ns(), DONE, 1)
+        assert [span.name for span in kept.spans] == ["invoke_agent coder"]
+
+
 async def test_an_agents_work_is_a_span_below_what_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assignment = assignment_pb2.Assignment(
         id="run_1.a1", run_id="run_1", attempt=2, purpose=assignment_pb2.PURPOSE_STAGE, traceparent=OUTER
@@ -215,7 +228,7 @@ async def test_an_agents_work_is_a_span_below_what_asked_for_it(monkeypatch: pyt
     assert spans.context_of(first) == OUTER
     async with collector() as kept:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
-        with spans.open():
+        async with spans.open():
             inner = spans.context_of(first)
             spans.note(first, ("box-coder", "coder"), now_ns(), GIVEN_UP, 7)
             spans.note(second, ("box-coder", "coder"), now_ns(), DONE, 8)

@@ -1,8 +1,10 @@
 """Every transition is a span, whatever happens between the commit and the collector."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from random import Random  # noqa: TID251 - seeded
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,8 @@ from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.config import TelemetrySettings
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.migrate import migrate
-from pointsman.services.chassis.spans import SpanFollower
+from pointsman.services.chassis.spans import SpanFollower, Steps
+from pointsman.services.chassis.steps import Step
 from pointsman.services.chassis.telemetry import transition_span_id
 from tests.helpers.collector import Collector, collector
 from tests.helpers.counter import Add, CounterStore
@@ -73,6 +76,51 @@ async def test_a_follower_that_starts_again_goes_on_behind_its_cursor(database_u
         async with following(counters, kept):
             await eventually(lambda: _count(kept, 2))
         assert len(kept.by_id()) == 2
+    counters.store.close()
+
+
+def journal_row(random: Random, position: int, before: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The next transition of one of a few entities, which now and then passes to another run."""
+    entity_id = f"c{random.randrange(6)}"
+    own = [row for row in before if row["entity_id"] == entity_id]
+    moves = not own or random.random() < 0.2
+    return {
+        "entity_id": entity_id, "seq": len(own) + 1, "position": position, "kind": "counter", "project": "local",
+        "run_id": random.choice(["", "run_1", "run_2"]) if moves else own[-1]["run_id"], "machine_version": 1,
+        "at_us": position * 10, "event": "added", "source": "counting", "target": "counting", "payload": "{}",
+        "actor": "local", "traceparent": random.choice(["", OUTER, f"{OUTER[:36]}{position:016x}-01"]), "digest": "",
+    }  # fmt: skip
+
+
+def told(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Step:
+    """The step of a row, from all rows."""
+    own = [one for one in rows if one["entity_id"] == row["entity_id"] and one["seq"] <= row["seq"]]
+    before = own[-2] if len(own) > 1 else {}
+    owner = next(one["traceparent"] for one in own if one["run_id"] == row["run_id"])
+    stored = [row["traceparent" if name == "cause" else name] for name in Step._fields[:-5]]
+    return Step._make(
+        (*stored, before.get("at_us"), before.get("run_id"), own[0]["at_us"], own[0]["traceparent"], owner)
+    )
+
+
+@pytest.mark.parametrize("kept_entities", [0, 3, 100])
+async def test_a_step_is_told_alike_from_memory_and_from_the_journal(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, kept_entities: int
+) -> None:
+    monkeypatch.setattr(spans, "PAGE_ROWS", 7)
+    monkeypatch.setattr(spans, "KEPT_ENTITIES", kept_entities)
+    counters, random = open_counters(database_url), Random(8)
+    rows: list[dict[str, Any]] = []
+    for position in range(1, 201):
+        rows.append(journal_row(random, position, rows))
+    insert = counters.store.tables.journal.insert()
+    await counters.store.perform(lambda connection: connection.execute(insert, rows).rowcount)
+    reader, position, seen = Steps(counters.store), 0, 0
+    while page := counters.store.database.read_now(lambda connection: reader.page(connection, position)):  # noqa: B023
+        assert page == [told(row, rows) for row in rows[position : position + len(page)]]
+        seen += len(page)
+        position = page[random.randrange(len(page))].position  # a refused page is read again, here from its middle on
+    assert seen > len(rows) == position
     counters.store.close()
 
 

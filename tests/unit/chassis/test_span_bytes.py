@@ -1,0 +1,68 @@
+"""Spans are written as bytes by hand: what protobuf reads from them is what was noted."""
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
+
+from pointsman.otlp.noted import Kind, Noted, Sort
+from pointsman.otlp.span import request_of, resource_of
+
+TRACE, PARENT, OWN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", "00000000000000ff"
+WITHIN = f"00-{TRACE}-{PARENT}-01"
+OTHER = "00-11111111111111111111111111111111-2222222222222222-01"
+SORT = Sort("", "run ENDED", Kind.SERVER, (("pointsman.event", "ENDED"), ("pointsman.state.from", "")), failed=True)
+LAST_NS = 2**63 - 1
+
+
+def text(key: str, value: str) -> KeyValue:
+    return KeyValue(key=key, value=AnyValue(string_value=value))
+
+
+def read(*noted: Noted) -> ExportTraceServiceRequest:
+    request = request_of(noted, resource_of({"service.name": "x"}))
+    assert request.spans == len(noted)
+    return ExportTraceServiceRequest.FromString(request.data)
+
+
+def test_every_field_of_a_span_is_read_as_it_was_noted() -> None:
+    own = (("pointsman.entity.id", "é" * 300), ("pointsman.seq", 2**40), ("pointsman.content", "never"))
+    failed = Noted(SORT, WITHIN, OWN, 5, LAST_NS, own, (OTHER, WITHIN))
+    wanted = Span(
+        trace_id=bytes.fromhex(TRACE),
+        span_id=bytes.fromhex(OWN),
+        parent_span_id=bytes.fromhex(PARENT),
+        flags=1,
+        name="run ENDED",
+        kind=Span.SPAN_KIND_SERVER,
+        start_time_unix_nano=5,
+        end_time_unix_nano=LAST_NS,
+        attributes=[
+            text("pointsman.event", "ENDED"),
+            text("pointsman.entity.id", "é" * 256),
+            KeyValue(key="pointsman.seq", value=AnyValue(int_value=2**40)),
+        ],
+        links=[
+            Span.Link(trace_id=bytes.fromhex(OTHER[3:35]), span_id=bytes.fromhex(OTHER[36:52])),
+            Span.Link(trace_id=bytes.fromhex(TRACE), span_id=bytes.fromhex(PARENT)),
+        ],
+        status=Status(code=Status.STATUS_CODE_ERROR),
+    )
+    scope = ScopeSpans(scope=InstrumentationScope(name="pointsman"), spans=[wanted])
+    sender = resource_of({"service.name": "x"})
+    assert read(failed) == ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(resource=sender, scope_spans=[scope])]
+    )
+
+
+def test_a_root_has_no_parent_and_no_span_ends_before_it_begins() -> None:
+    calm = Sort("", "run", Kind.INTERNAL, ())
+    (sent,) = read(Noted(calm, WITHIN, OWN, 9, 8, is_root=True)).resource_spans[0].scope_spans[0].spans
+    assert (sent.parent_span_id, sent.start_time_unix_nano, sent.end_time_unix_nano) == (b"", 9, 9)
+    assert sent.status == Status()
+
+
+def test_requests_of_any_length_are_read_whole() -> None:
+    noted = [Noted(SORT, WITHIN, f"{number:016x}", 1, 2) for number in range(1, 3000)]
+    for count in (0, 1, 2, 40, 2999):
+        spans = read(*noted[:count]).resource_spans[0].scope_spans[0].spans
+        assert [span.span_id.hex() for span in spans] == [one.span_id for one in noted[:count]]
