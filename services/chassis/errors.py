@@ -9,6 +9,8 @@ from pointsman.redaction import redact
 from pointsman.services.chassis.refusals import Code, Reason, Refusal, Violation
 
 DOMAIN = "pointsman"
+DROPPED_RETRY_SECONDS = 1.0
+"""When to come back after a call that gRPC dropped at the other end because too many waited: it says no time itself."""
 MAX_STATUS_TEXT = 1000
 MAX_METADATA_TEXT = 256
 MAX_VIOLATIONS = 50
@@ -67,6 +69,9 @@ def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
     told = {kind.DESCRIPTOR.name for detail in status.details for kind in (info, bad, retry) if detail.Unpack(kind)}
     reason = Reason(info.reason) if info.reason in Reason.__members__ else _reason_of_code(error.code())
     said = redact(error.details() or "")[:MAX_STATUS_TEXT]
+    retry_after_seconds = retry.retry_delay.ToTimedelta().total_seconds() if "RetryInfo" in told else None
+    if not info.reason and error.code() is grpc.StatusCode.CANCELLED:
+        retry_after_seconds = DROPPED_RETRY_SECONDS
     if not info.reason and reason is Reason.UNAVAILABLE:
         log.warning("peer_out_of_reach", code=error.code().name, details=said)
         said = "a service that this one needs is out of reach; try again"
@@ -75,7 +80,7 @@ def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
         said,
         metadata=dict(info.metadata),
         violations=tuple(Violation(one.field, one.description) for one in bad.field_violations),
-        retry_after_seconds=retry.retry_delay.ToTimedelta().total_seconds() if "RetryInfo" in told else None,
+        retry_after_seconds=retry_after_seconds,
     )
 
 

@@ -82,6 +82,14 @@ def test_an_answer_without_details_still_has_a_reason(code: grpc.StatusCode) -> 
     assert GRPC_CODES[refusal.code] is (code if code in known else grpc.StatusCode.UNAVAILABLE)
 
 
+def test_a_call_that_grpc_dropped_from_its_queue_is_told_when_to_come_back() -> None:
+    empty = grpc.aio.Metadata()
+    dropped = refusal_from(grpc.aio.AioRpcError(grpc.StatusCode.CANCELLED, empty, empty, "CANCELLED"))
+    assert (dropped.reason, dropped.retry_after_seconds) == (Reason.UNAVAILABLE, 1.0)
+    lost = refusal_from(grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, empty, empty, "connection refused"))
+    assert lost.retry_after_seconds is None
+
+
 def _over_the_wire(refusal: Refusal) -> Refusal:
     status = status_of(refusal)
     trailers = grpc.aio.Metadata(("grpc-status-details-bin", status.SerializeToString()))
