@@ -12,7 +12,9 @@ from pointsman.api.pipeline.v1 import requests_pb2 as pipelines
 from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
 from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import reading_pb2 as reading
+from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
 from tests.helpers.eventually import eventually
+from tests.scenarios.behaviours import ENDS, state_of
 from tests.scenarios.planes import NOBODY, WISH, plane
 
 STRAIGHT = [
@@ -89,45 +91,23 @@ async def test_the_same_request_starts_one_run(tmp_path: Path) -> None:
 
 
 EXECUTOR, REVIEWER, SEARCHER = mock.MOCK_ROLE_EXECUTOR, mock.MOCK_ROLE_REVIEWER, mock.MOCK_ROLE_SEARCHER
-ENDS = [
-    (EXECUTOR, mock.MOCK_OUTCOME_FAILURE, runs.QUESTION_KIND_LOW_CONFIDENCE),
-    (EXECUTOR, mock.MOCK_OUTCOME_SILENT, runs.QUESTION_KIND_LOW_CONFIDENCE),
-    (EXECUTOR, mock.MOCK_OUTCOME_MALFORMED, runs.QUESTION_KIND_LOW_CONFIDENCE),
-    (EXECUTOR, mock.MOCK_OUTCOME_NO_EVIDENCE, runs.QUESTION_KIND_LOW_CONFIDENCE),
-    (EXECUTOR, mock.MOCK_OUTCOME_FORGED_VERDICT, runs.QUESTION_KIND_LOW_CONFIDENCE),
-    (REVIEWER, mock.MOCK_OUTCOME_FAILURE, runs.QUESTION_KIND_LOW_CONFIDENCE),
-    (REVIEWER, mock.MOCK_OUTCOME_SILENT, runs.QUESTION_KIND_ACCEPTANCE),
-    (REVIEWER, mock.MOCK_OUTCOME_MALFORMED, runs.QUESTION_KIND_ACCEPTANCE),
-    (REVIEWER, mock.MOCK_OUTCOME_FORGED_VERDICT, runs.QUESTION_KIND_ACCEPTANCE),
-    (REVIEWER, mock.MOCK_OUTCOME_NO_EVIDENCE, runs.QUESTION_KIND_ACCEPTANCE),
-    (SEARCHER, mock.MOCK_OUTCOME_FAILURE, runs.QUESTION_KIND_REPLAN_LIMIT),
-    (SEARCHER, mock.MOCK_OUTCOME_SILENT, runs.QUESTION_KIND_REPLAN_LIMIT),
-    (SEARCHER, mock.MOCK_OUTCOME_MALFORMED, runs.QUESTION_KIND_REPLAN_LIMIT),
-    (SEARCHER, mock.MOCK_OUTCOME_NO_EVIDENCE, runs.QUESTION_KIND_REPLAN_LIMIT),
-    (SEARCHER, mock.MOCK_OUTCOME_FORGED_VERDICT, runs.QUESTION_KIND_REPLAN_LIMIT),
-]
 
 
-@pytest.mark.parametrize(("role", "outcome", "question"), ENDS)
-async def test_a_mock_that_misbehaves_never_passes_and_brings_a_person_in(
-    tmp_path: Path,
-    role: mock.MockRole.ValueType,
-    outcome: mock.MockOutcome.ValueType,
-    question: runs.QuestionKind.ValueType,
+@pytest.mark.parametrize(("role", "outcome"), ENDS, ids=str)
+async def test_a_run_of_each_mock_behaviour_ends_where_the_table_says(
+    tmp_path: Path, role: MockRole, outcome: MockOutcome
 ) -> None:
-    async with plane(tmp_path, lease_seconds=0.3, sweep_seconds=0.05) as here:
-        await here.behave(role, outcome)
-        run = await here.asked((await here.submit()).id)
-        assert run.question.kind == question, run
-        assert [task.status for task in run.tasks if task.status == "accepted"] == []
-
-
-@pytest.mark.parametrize("role", [EXECUTOR, REVIEWER, SEARCHER])
-async def test_a_slow_mock_is_waited_for(tmp_path: Path, role: mock.MockRole.ValueType) -> None:
-    async with plane(tmp_path, lease_seconds=1.0) as here:
-        await here.behave(role, mock.MOCK_OUTCOME_SLOW)
-        run = await here.ended((await here.submit()).id)
-        assert run.state == runs.RUN_STATE_COMPLETE
+    end = ENDS[role, outcome]
+    lease_seconds = 1.0 if outcome is MockOutcome.SLOW else 0.3
+    async with plane(tmp_path, lease_seconds=lease_seconds, sweep_seconds=0.05) as here:
+        await here.behave(
+            mock.MockRole.Value(f"MOCK_ROLE_{role.name}"), mock.MockOutcome.Value(f"MOCK_OUTCOME_{outcome.name}")
+        )
+        run_id = (await here.submit()).id
+        run = await (here.asked(run_id) if end else here.ended(run_id))
+        assert runs.RunState.Name(run.state) == f"RUN_STATE_{state_of(end)}", run
+        assert runs.QuestionKind.Name(run.question.kind) == f"QUESTION_KIND_{end or 'UNSPECIFIED'}", run
+        assert [task.status for task in run.tasks if task.status == "accepted"] == ([] if end else ["accepted"])
 
 
 async def test_a_mock_that_is_healed_lets_the_clarified_run_complete(tmp_path: Path) -> None:
