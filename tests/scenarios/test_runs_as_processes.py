@@ -1,4 +1,4 @@
-"""The same runs with every service in its own process, and with any of them killed right after the runs were submitted."""
+"""The same runs with every service in its own process, and with any of them killed: at the start, and further on."""
 
 import asyncio
 from pathlib import Path
@@ -12,6 +12,7 @@ from tests.scenarios.planes import clients
 from tests.scenarios.processes import CONTEXTS, Processes, processes
 
 RUNS = 6
+MOCKED = {"POINTSMAN_FULL_MOCK_MODE": "1", "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "3"}
 
 
 async def test_a_run_completes_with_every_service_in_its_own_process(tmp_path: Path) -> None:
@@ -27,19 +28,61 @@ async def test_a_run_completes_with_every_service_in_its_own_process(tmp_path: P
 async def test_runs_survive_the_death_of_any_service_right_after_they_were_submitted(
     tmp_path: Path, context: str
 ) -> None:
-    with processes(tmp_path, POINTSMAN_FULL_MOCK_MODE="1", POINTSMAN_ORCHESTRATOR_LEASE_SECONDS="3") as group:
+    with processes(tmp_path, **MOCKED) as group:
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
             here = clients(channel)
             started = [(await here.submit(f"Fix the test in src/a{n}.py, please")).id for n in range(RUNS)]
         await asyncio.to_thread(_kill_and_restart, group, context)
+        await _all_complete(group, started)
+
+
+@pytest.mark.parametrize(
+    ("context", "slow", "state"),
+    [
+        ("orchestrator", "SEARCHER", runs.RUN_STATE_RESEARCH_FANOUT),
+        ("pipeline", "EXECUTOR", runs.RUN_STATE_CODER_EXEC),
+        ("workflow", "REVIEWER", runs.RUN_STATE_REVIEW_ACCEPT),
+        ("router", "REVIEWER", runs.RUN_STATE_REVIEW_ACCEPT),
+    ],
+)
+async def test_a_run_survives_the_death_of_a_service_in_the_middle_of_its_way(
+    tmp_path: Path, context: str, slow: str, state: runs.RunState.ValueType
+) -> None:
+    with processes(tmp_path, **MOCKED, **{f"POINTSMAN_MOCK_{slow}_OUTCOME": "slow"}) as group:
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
             here = clients(channel)
-            ended = await asyncio.gather(*(here.ended(run_id, 50) for run_id in started))
-            assert [runs.RunState.Name(run.state) for run in ended] == ["RUN_STATE_COMPLETE"] * RUNS
-            for run_id in started:
-                page = pb.ListTransitionsRequest(run_id=run_id)
-                seqs = [item.seq for item in (await here.runs.ListTransitions(page)).transitions]
-                assert seqs == list(range(1, len(seqs) + 1))
+            run = await here.reached((await here.submit()).id, state)
+        await asyncio.to_thread(_kill_and_restart, group, context)
+        await _all_complete(group, [run.id])
+
+
+@pytest.mark.parametrize(
+    ("context", "state"), [("workflow", runs.RUN_STATE_SCHEDULE), ("pipeline", runs.RUN_STATE_DISPATCH)]
+)
+async def test_a_service_that_is_dead_when_work_is_dispatched_is_waited_for(
+    tmp_path: Path, context: str, state: runs.RunState.ValueType
+) -> None:
+    with processes(tmp_path, **MOCKED, POINTSMAN_MOCK_SEARCHER_OUTCOME="slow") as group:
+        async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
+            here = clients(channel)
+            run = await here.reached((await here.submit()).id, runs.RUN_STATE_RESEARCH_FANOUT)
+            await asyncio.to_thread(group.kill, context)
+            waiting = await here.reached(run.id, state)
+            assert waiting.waiting_for.kind == runs.WAIT_KIND_PEER
+        await asyncio.to_thread(group.start, context)
+        await _all_complete(group, [run.id])
+
+
+async def _all_complete(group: Processes, started: list[str]) -> None:
+    """Each run ends well, and its journal has no hole."""
+    async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
+        here = clients(channel)
+        ended = await asyncio.gather(*(here.ended(run_id, 50) for run_id in started))
+        assert [runs.RunState.Name(run.state) for run in ended] == ["RUN_STATE_COMPLETE"] * len(started)
+        for run_id in started:
+            page = pb.ListTransitionsRequest(run_id=run_id)
+            seqs = [item.seq for item in (await here.runs.ListTransitions(page)).transitions]
+            assert seqs == list(range(1, len(seqs) + 1))
 
 
 def _kill_and_restart(group: Processes, context: str) -> None:
