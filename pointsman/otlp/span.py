@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ MAX_VALUE_LETTERS = 256
 _SCOPE_FIELD = ScopeSpans(scope=InstrumentationScope(name="pointsman")).SerializeToString()
 _SPAN, _SPAN_ID = b"\x12", b"\x12\x08"
 """The tags of a span in its scope, and of an id of eight bytes in a span."""
+_INTEGER, _64_BITS = b"\x18", 2**64 - 1
+"""The tag of a whole number in an attribute, and what a number below zero is cut to."""
 _BEGIN, _END = 7 << 3 | 1, 8 << 3 | 1
 _TIMES = Struct("<BQBQ")
 """Begin and end, each behind its tag."""
@@ -85,10 +87,15 @@ def encoded(name: str, value: Value) -> bytes:
     if name not in ATTRIBUTES or value == "":
         return b""
     if isinstance(value, str):
-        shown = AnyValue(string_value=redact(value)[:MAX_VALUE_LETTERS])
+        shown = _field(1, redact(value)[:MAX_VALUE_LETTERS].encode())
     else:
-        shown = AnyValue(int_value=value)
-    return Span(attributes=[KeyValue(key=name, value=shown)]).SerializeToString()
+        shown = _INTEGER + _varint(value & _64_BITS)
+    return _field(9, _key(name) + _field(2, shown))
+
+
+@cache
+def _key(name: str) -> bytes:
+    return KeyValue(key=name).SerializeToString()
 
 
 def _field(number: int, content: bytes) -> bytes:

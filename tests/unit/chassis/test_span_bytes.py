@@ -25,7 +25,12 @@ def read(*noted: Noted) -> ExportTraceServiceRequest:
 
 
 def test_every_field_of_a_span_is_read_as_it_was_noted() -> None:
-    own = (("pointsman.entity.id", "é" * 300), ("pointsman.seq", 2**40), ("pointsman.content", "never"))
+    own = (
+        ("pointsman.entity.id", "é" * 300),
+        ("pointsman.seq", 2**40),
+        ("pointsman.content", "never"),
+        ("pointsman.assignment.tokens", -1),
+    )
     failed = Noted(SORT, WITHIN, OWN, 5, LAST_NS, own, (OTHER, WITHIN))
     wanted = Span(
         trace_id=bytes.fromhex(TRACE),
@@ -40,6 +45,7 @@ def test_every_field_of_a_span_is_read_as_it_was_noted() -> None:
             text("pointsman.event", "ENDED"),
             text("pointsman.entity.id", "é" * 256),
             KeyValue(key="pointsman.seq", value=AnyValue(int_value=2**40)),
+            KeyValue(key="pointsman.assignment.tokens", value=AnyValue(int_value=-1)),
         ],
         links=[
             Span.Link(trace_id=bytes.fromhex(OTHER[3:35]), span_id=bytes.fromhex(OTHER[36:52])),
