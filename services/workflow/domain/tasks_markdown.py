@@ -59,6 +59,8 @@ _FIELD = re.compile(r"[-*]?\s*\*\*\s*([^*:：]+?)\s*[:：]?\s*\*\*\s*[:：]?\s*(
 _ITEM = re.compile(r"\s+[-*]\s+(.*)")
 _SEPARATOR = re.compile(r"\s*[,，、]\s*")
 _ID_SEPARATOR = re.compile(r"[\s,，、]+")
+_BREAK = re.compile(r"<(\\*)br>")
+"""A line break; one that stands in the text itself is written with a backslash more."""
 _BY_NAME = {name: word for word in VOCABULARY for name in (word.field, word.chinese)}
 _SPEC_FIELD = {"file": "files"}
 
@@ -175,7 +177,7 @@ def _clean(text: str) -> str:
     stripped = text.strip()
     if len(stripped) > 1 and stripped.startswith("`") and stripped.endswith("`"):
         stripped = stripped[1:-1]
-    return stripped.replace("<br>", "\n")
+    return _BREAK.sub(lambda found: f"<{found[1][1:]}br>" if found[1] else "\n", stripped)
 
 
 def _read_list(text: str) -> tuple[str, ...]:
@@ -262,5 +264,5 @@ def _needs_own_line(item: str) -> bool:
 
 
 def _inline(text: str) -> str:
-    joined = "<br>".join(text.splitlines())
+    joined = "<br>".join(_BREAK.sub(r"<\\\1br>", line) for line in text.splitlines())
     return f"`{joined}`" if joined.startswith("`") and joined.endswith("`") else joined

@@ -209,6 +209,12 @@ SPECS = st.builds(
 TASKS = st.builds(Task, SPECS, st.sampled_from(TaskStatus))
 
 
+@pytest.mark.parametrize("text", ["a<br>b", "a\nb<br>", r"<\br>", "<br>\nb", r"<\\br><br>"])
+def test_a_break_that_stands_in_the_text_is_no_line_break(text: str) -> None:
+    task = Task(spec("T1", requirement=text))
+    assert read_tasks(write_tasks([task]))[0][0].spec == task.spec
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(TASKS, min_size=1, max_size=4), st.booleans())
 def test_what_is_written_reads_back_as_the_same_plan(tasks: list[Task], chinese: bool) -> None:
