@@ -9,6 +9,7 @@ import pytest
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.router.v1 import decision_pb2 as d
 from pointsman.api.router.v1 import log_pb2, outcome_pb2, policy_pb2, thinking_pb2
+from pointsman.services.chassis.refusals import Refusal
 from pointsman.services.router import servicer
 from pointsman.services.router.domain.classify import classify
 from pointsman.services.router.domain.rulebook import RuleBook
@@ -157,6 +158,19 @@ async def test_failures_are_counted_by_canonical_task_and_survive_a_restart(data
             "TASK_SUCCEEDED",
             "TASK_FAILED",
         ]
+
+
+async def test_a_success_of_a_task_that_never_failed_leaves_nothing_behind(database_url: str) -> None:
+    async with served(database_url) as client:
+        made = await client.classify("fix the parser")
+        answer = await client.report(made.decision_id, SUCCESS)
+        assert (answer.reaction, answer.consecutive_failures) == (outcome_pb2.REACTION_NONE, 0)
+        with pytest.raises(Refusal, match="no outcomes"):
+            await client.store.journal.page("local", ("outcomes", "outcomes:local"), 0, 10)
+        await client.report(made.decision_id, FAILURE, "boom")
+        await client.report(made.decision_id, SUCCESS)
+        await client.report(made.decision_id, SUCCESS)
+        assert await client.check("outcomes", "outcomes:local") == ["TASK_FAILED", "TASK_SUCCEEDED"]
 
 
 async def test_replicas_share_what_they_count(database_url: str) -> None:

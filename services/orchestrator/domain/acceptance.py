@@ -223,6 +223,7 @@ def _report_failure(turn: Turn, rejected: dict[str, Task]) -> None:
 
 
 def _report_success(turn: Turn) -> None:
+    """What comes after a success begins to count anew; the end of the run is told anyway."""
     if any(task.rejections for task in turn.run.wave_tasks.values()):
         decision_id = turn.run.order.routing.decision_id
         turn.tell(Call.REPORT_OUTCOME, requests.ReportOutcome("", decision_id, False, "", ""))  # noqa: FBT003

@@ -54,8 +54,10 @@ def _release(turn: Turn, *, disown: bool) -> None:
 
 
 def deliver(turn: Turn) -> None:
-    """The run is done: nothing wakes it any more, and the next epic may start."""
+    """The run is done: nothing wakes it any more, the router forgets its failures, and the next epic may start."""
     turn.drop_effects = True
     run = turn.run
+    decision_id = run.order.routing.decision_id
+    turn.tell(Call.REPORT_OUTCOME, requests.ReportOutcome("", decision_id, failed=False, error="", difference=""))
     if run.queued_epic_id or run.order.auto_resume:
         turn.tell(Call.START_NEXT, requests.StartNext("", run.queued_epic_id))

@@ -77,6 +77,11 @@ class Track:
             return self
         return Track(sessions=self.sessions)
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether a success would change nothing."""
+        return not (self.failures or self.rejections or self.fingerprint or self.debated_fingerprint)
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:
@@ -171,6 +176,8 @@ _EVENT_OF = {
 
 
 def _report(known: Outcomes, track: Track, command: Report, now: datetime, source: str) -> Decision:
+    if command.outcome is Outcome.SUCCESS and track.is_clear:
+        return Decision([], Reported(Reaction.NONE, None, 0, 0))
     changed = _counted(track, command, now)
     cause = _cause(known, changed, command, now)
     reaction = REACTION_OF[cause] if cause is not None else Reaction.NONE

@@ -139,6 +139,13 @@ def test_an_acceptance_after_rejections_tells_the_router_of_the_success() -> Non
     review(driver, Verdict.RETRY)
     review(handing_in(driver, work("T1")))
     outcomes = [effect.data.failed for effect in driver.told if effect.kind == Call.REPORT_OUTCOME]
+    assert outcomes == [False, False]
+
+
+def test_a_run_without_a_rejection_tells_the_router_of_its_success_too() -> None:
+    driver = Driver().submit().settle().work_until()
+    assert driver.is_in(State.COMPLETE)
+    outcomes = [effect.data.failed for effect in driver.told if effect.kind == Call.REPORT_OUTCOME]
     assert outcomes == [False]
 
 

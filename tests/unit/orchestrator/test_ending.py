@@ -128,7 +128,7 @@ def test_an_answer_to_a_call_made_before_the_requirement_changed_is_out_of_date(
 
 def test_auto_resume_starts_the_next_epic_after_complete() -> None:
     driver = Driver(auto_resume=True).submit().settle().work_until()
-    assert [effect.kind for effect in driver.told] == [Call.START_NEXT]
+    assert [effect.kind for effect in driver.told] == [Call.REPORT_OUTCOME, Call.START_NEXT]
 
 
 def test_a_run_that_is_not_there_is_not_found() -> None:
