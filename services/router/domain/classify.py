@@ -8,12 +8,12 @@ from typing import Any, Final, TypeAlias
 
 from pointsman.services.router.domain import debate as debating
 from pointsman.services.router.domain.document import OwnRule, RuleEffect
-from pointsman.services.router.domain.english import act_of, belongs_to_talk, is_command_line, read_english
+from pointsman.services.router.domain.english import act_of, is_command_line, read_english, rule_of
 from pointsman.services.router.domain.languages import Reading, detect_language, read_language
 from pointsman.services.router.domain.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
 from pointsman.services.router.domain.rulebook import RuleBook
 from pointsman.services.router.domain.scan import Message, Shapes, refer
-from pointsman.services.router.domain.sentence import ACTIVE, Act, Sentence, sentences_of
+from pointsman.services.router.domain.sentence import Act, Sentence, sentences_of
 from pointsman.services.router.domain.values import (
     Bypass,
     Classification,
@@ -34,9 +34,6 @@ STRONG_AT: Final = 3
 _KEYWORD: Final = TriggerKind.KEYWORD
 _ORDER: Final = Act.ORDER
 _COMMAND: Final = Act.COMMAND
-_FAULT: Final = Act.FAULT
-_QUESTION: Final = Act.QUESTION
-_REQUEST: Final = Act.REQUEST
 _ACKNOWLEDGEMENT: Final = Act.ACKNOWLEDGEMENT
 _STATEMENT: Final = Act.STATEMENT
 _ACTION: Final = Mode.ACTION
@@ -139,7 +136,7 @@ def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence
     if message.references:
         name = message.references[0].rule
     else:
-        name, active = _english_rule(book, message, sentences)
+        name, active = rule_of(english, message, sentences)
         if message.own:
             name, active = _mode_rule(message, name, active)
         if not active and not message.as_action:
@@ -200,27 +197,6 @@ def _mode_rule(message: Message, spoken: str, active: bool) -> tuple[str, bool]:
 def _own_with(message: Message, effect: RuleEffect) -> str:
     """The first own rule of this effect that matches."""
     return next((f"own.{rule.id}" for rule, _ in message.own if rule.effect is effect), "")
-
-
-def _english_rule(book: RuleBook, message: Message, sentences: list[Sentence]) -> tuple[Act, bool]:
-    """One operation is enough; without any, a question or the first sentence says what kind of talk it is."""
-    talk = sentences[0].act or act_of(book.english, sentences[0])
-    if talk in ACTIVE:
-        return talk, True
-    if len(sentences) == 1 and not message.shapes:
-        return talk, False
-    asked = requested = False
-    for sentence in sentences:
-        act = act_of(book.english, sentence)
-        if act in ACTIVE and not (requested and belongs_to_talk(sentence)):
-            return act, True
-        if act is _QUESTION:
-            talk = _QUESTION
-        requested = requested or act is _REQUEST
-        asked = asked or act is _QUESTION
-    if not (asked or requested) and "shape.error_name" in message.shapes:
-        return _FAULT, True
-    return talk, False
 
 
 def _english_keywords(book: RuleBook, message: Message, sentences: list[Sentence]) -> dict[str, Trigger]:

@@ -87,6 +87,10 @@ class LanguageRules:
     thanks: str
     declined: str
     solved: str
+    spent: str
+    told: str
+    general: str
+    follow_up: str
     turn: str
     approval: str
     fault: str

@@ -28,7 +28,8 @@ from pointsman.services.router.domain.lexicon import (
     WORK,
 )
 from pointsman.services.router.domain.orders import orders_in, requests_in
-from pointsman.services.router.domain.sentence import WORKS, Act, English, Order, Sentence
+from pointsman.services.router.domain.scan import Message
+from pointsman.services.router.domain.sentence import ACTIVE, WORKS, Act, English, Order, Sentence, hits_in
 from pointsman.services.router.domain.statements import statement
 
 _AUXILIARIES: Final = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
@@ -49,10 +50,17 @@ _ORDER: Final = Act.ORDER
 _APPROVAL: Final = Act.APPROVAL
 _COMMAND: Final = Act.COMMAND
 _WISH: Final = Act.WISH
+_FAULT: Final = Act.FAULT
 _CODE: Final = Act.CODE
 _QUESTION: Final = Act.QUESTION
 _REQUEST: Final = Act.REQUEST
 _ACKNOWLEDGEMENT: Final = Act.ACKNOWLEDGEMENT
+_SOFT: Final = frozenset({_WISH, _FAULT, _CODE})
+"""What asks for something only where nothing else does: beside a question it tells why somebody asks."""
+_ASKING: Final = frozenset({_QUESTION, _REQUEST})
+_ERROR_NAME: Final = "shape.error_name"
+_BYGONE: Final = frozenset({"was", "were", "had"})
+_PRESENT: Final = frozenset({"is", "are", "isn't", "aren't", "still", "now", "has", "have", "but", "again", "keeps"})
 
 
 def read_english(english: English, sentence: Sentence) -> None:
@@ -140,8 +148,17 @@ def _read_question(english: English, sentence: Sentence, start: int) -> None:
         sentence.orders = requests_in(english, sentence, start)
     if sentence.orders:
         sentence.act = _act_of(sentence.orders)
+    elif _wishes(sentence, start):
+        sentence.act = _WISH
     else:
-        sentence.act = _WISH if _wishes(sentence, start) else _QUESTION
+        sentence.act = _FAULT if _reports(english, sentence, start) else _QUESTION
+
+
+def _reports(english: English, sentence: Sentence, start: int) -> bool:
+    """Login is broken, any idea? A fault with a question behind it that is about nothing else."""
+    if not sentence.seen & FAULT or sentence.flags[start] & QUESTION or "," not in sentence.words:
+        return False
+    return "follow_up" in hits_in(english, sentence)
 
 
 def _wishes(sentence: Sentence, start: int) -> bool:
@@ -179,7 +196,48 @@ def _is_question(sentence: Sentence, start: int) -> bool:
     return words[start + 1] != "be" and not following & _NO_SUBJECT  # would be nice if …: it is left out
 
 
-def belongs_to_talk(sentence: Sentence) -> bool:
+def rule_of(english: English, message: Message, sentences: list[Sentence]) -> tuple[Act, bool]:
+    """One operation is enough; without any, a question or the first sentence says what kind of talk it is."""
+    talk = sentences[0].act or act_of(english, sentences[0])
+    if len(sentences) == 1 and not message.shapes:
+        return talk, talk in ACTIVE
+    if talk in ACTIVE and (len(sentences) == 1 or talk not in _SOFT):
+        return talk, True
+    acts = [act_of(english, sentence) for sentence in sentences]
+    requested = False
+    for place, act in enumerate(acts):
+        counts = act in ACTIVE and not (requested and _belongs_to_talk(sentences[place]))
+        if counts and not (act in _SOFT and _is_background(english, sentences, acts, place)):
+            return act, True
+        requested = requested or act is _REQUEST
+    asked = _QUESTION in acts
+    if not (asked or requested) and _ERROR_NAME in message.shapes:
+        return _FAULT, True
+    return (_QUESTION if asked or talk in ACTIVE else talk), False
+
+
+def _is_background(english: English, sentences: list[Sentence], acts: list[Act], place: int) -> bool:
+    """What a question or thanks go with: the docs confuse me, when does one need it? Not so where the question is about the fault."""
+    act, sentence = acts[place], sentences[place]
+    if act is _WISH:
+        return _QUESTION in acts[place + 1 :] and not _follows_up(english, sentences, acts)
+    if _ACKNOWLEDGEMENT in acts and act is _FAULT:
+        words = sentence.words
+        if not _BYGONE.isdisjoint(words) and _PRESENT.isdisjoint(words):
+            return True
+    if _ASKING.isdisjoint(acts) or "complaint" in hits_in(english, sentence):
+        return False
+    return not _follows_up(english, sentences, acts)
+
+
+def _follows_up(english: English, sentences: list[Sentence], acts: list[Act]) -> bool:
+    """Any idea why? What is going on? These ask about what was said before."""
+    return any(
+        acts[at] in _ASKING and "follow_up" in hits_in(english, sentence) for at, sentence in enumerate(sentences)
+    )
+
+
+def _belongs_to_talk(sentence: Sentence) -> bool:
     """Of a sentence whose act is known: how the answer to a request before should look: output yes or no, it should have three lines."""
     if sentence.seen & WORK or sentence.act in (_COMMAND, _CODE):
         return False

@@ -16,6 +16,18 @@ OPENER = "opener"
 """The words of the list of questions that open one."""
 STARTER = "starter"
 """A verb of doing at the very beginning: what follows is no question, unless it is marked as one."""
+JOINED = "joined"
+"""A verb of doing at the beginning of a later clause."""
+REQUEST = "request"
+"""The polite words that are no mere wish: in a question only these ask for something."""
+_SEPARATORS = r"(?:[,.;!?，。；！？、\n]|\b(?:und|dann|et|puis|y|luego|e|poi|depois)\b|然后|并且?|接着|顺便)"
+_SENTENCE = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
+_ENDED = re.compile(r"[.!?;？！。\n]\s*$")
+SPENT = "spent"
+"""Clauses that ask for nothing: not to be done, done already, or left to the writer."""
+_HARD_CLASSES = frozenset({STARTER, "approval", REQUEST})
+_DOING = frozenset({"do", "make", "read"})
+_ASKED_FOR = _DOING | {"fault"}
 _QUESTION_MARK = re.compile("[?？¿]")
 _SPOKEN = frozenset({"do", "make", "tell", "fault", "thanks", "polite", "approval"})
 """Classes of which one has to match, where a single short word is all that speaks for a language."""
@@ -91,11 +103,16 @@ def _build(code: str, rules: LanguageRules) -> Language:
     if rules.script not in _SCRIPTS:
         raise RuleProblem(f"languages.{code}.script", f"'{rules.script}' is none of {', '.join(_SCRIPTS)}")
     patterns = {name: "|".join(_item(item, rules.script) for item in getattr(rules, name).split()) for name in _LISTS}
+    wishes = rules.wish.split()
+    requests = [item for item in rules.polite.split() if item not in wishes]
+    patterns[REQUEST] = "|".join(_item(item, rules.script) for item in requests)
     openers = [_item(item, rules.script) for item in rules.question.split() if item.startswith("^")]
     if openers:
         patterns[OPENER] = "|".join(openers)
     verbs = f"{rules.do} {rules.make} {rules.read}".split()
     patterns[STARTER] = "|".join(_item(f"^{verb}", rules.script) for verb in verbs)
+    joined = "|".join(_stem(verb, rules.script) for verb in verbs)
+    patterns[JOINED] = rf"{_SEPARATORS}[^\pL]*(?:{joined})"
     return Language(code, rules.script, frozenset(rules.stopwords.split()), patterns)
 
 
@@ -105,11 +122,16 @@ def check_languages(languages: Languages) -> None:
         assert language.classes is not None
 
 
+def _stem(item: str, script: str) -> str:
+    """One entry without its edges: `_` a blank, `*` any ending."""
+    return item.removeprefix("^").replace("_", " ").replace("*", "[а-яё]*" if script == "cyrillic" else "[a-z]*")
+
+
 def _item(item: str, script: str) -> str:
-    """One entry as an expression: `^` at the beginning, `_` a blank, `*` any ending; words are whole in alphabets."""
+    """One entry as an expression: `^` at the beginning; words are whole in alphabets."""
     if item in ("?", "¿"):
         return re.escape(item)
-    body = item.removeprefix("^").replace("_", " ").replace("*", "[а-яё]*" if script == "cyrillic" else "[a-z]*")
+    body = _stem(item, script)
     if item.startswith("^"):
         return rf"^[^\pL]*{body}"
     if script == "latin":
@@ -166,15 +188,77 @@ def _script(text: str) -> str | None:
 
 
 def read_language(language: Language, text: str) -> Reading:
-    """Decide by the first row whose condition holds."""
+    """Decide by the first row whose condition holds, without the clauses that ask for nothing."""
     folded = plain(text) if language.script == "latin" else text
     hits = language.classes.matching(folded)
-    if OPENER in hits and _asks_once(folded):
-        hits -= {"polite"}
-    elif STARTER in hits and _QUESTION_MARK.search(folded) is None:
-        hits -= {"question"}
-    rule = _first_row(hits, "prose" in hits and _prose_rules(language, folded, hits))
+    if SPENT in hits:  # for a debate even what is not to be done is named
+        rule = _rule_beside_spent(language, _without_spent(language, folded), "fault" in hits)
+    else:
+        rule, hits = _rule_of(language, folded, hits)
     return Reading(f"{language.code}.{rule}", rule in _ACTIVE_ROWS, language, hits, folded)
+
+
+def _rule_beside_spent(language: Language, text: str, faulty: bool) -> str:
+    """The row of what is left: a fault counts only if it is still there, and what was spent may have named it."""
+    rule, hits = _rule_of(language, text, language.classes.matching(text))
+    if "turn" in hits:
+        return "fault" if faulty and rule == "statement" else rule
+    return "declined" if rule in _SOFT_ROWS else rule
+
+
+def _without_spent(language: Language, text: str) -> str:
+    """The text with blanks for what was done already, will be done by the writer, or is not to be done; but ends such a clause."""
+    turn = language.classes.expressions["turn"]
+    pieces: list[str] = []
+    position = 0
+    for start, end in language.classes.spans(SPENT, text):
+        turned = turn.search(text[start:end])
+        length = turned.start() if turned is not None and turned.start() else end - start
+        pieces += (text[position:start], " " * length)
+        position = start + length
+    return "".join((*pieces, text[position:]))
+
+
+def _rule_of(language: Language, text: str, hits: frozenset[str]) -> tuple[str, frozenset[str]]:
+    """The row of a whole message: of one with a question among other sentences, that of the sentence that asks for most."""
+    if "told" in hits and not _does_more(language, text):
+        return "tell", hits
+    asked = _QUESTION_MARK.search(text) is not None
+    if {"fault", "follow_up"} <= hits:
+        return "fault", hits
+    if asked and len(parts := _SENTENCE.findall(text)) > 1:
+        return _mixed_rule(language, parts), hits
+    if asked and ("general" in hits or REQUEST not in hits):
+        hits -= {"polite"}
+    if OPENER in hits and _asks_once(text):
+        hits -= {"polite"}
+    elif STARTER in hits and not asked:
+        hits -= {"question"}
+    if "told" in hits:
+        hits -= {"tell"}
+    return _first_row(hits, "prose" in hits and _prose_rules(language, text, hits)), hits
+
+
+def _does_more(language: Language, text: str) -> bool:
+    """Whether something is to be done before it is told, or behind that: look it up and tell me."""
+    start, end = next(language.classes.spans("told", text))
+    before = _SENTENCE.findall(text[:start])
+    if before and not _ENDED.search(before[-1]) and not _DOING.isdisjoint(language.classes.matching(before[-1])):
+        return True
+    return JOINED in language.classes.matching(text[end:])
+
+
+def _mixed_rule(language: Language, parts: list[str]) -> str:
+    """Beside a question only a clear order counts: what else is said tells why somebody asks."""
+    for part in parts:
+        found = language.classes.matching(part)
+        if _HARD_CLASSES.isdisjoint(found):
+            continue
+        rule, _ = _rule_of(language, part.strip(), found)
+        requested = REQUEST in found and not _ASKED_FOR.isdisjoint(found)
+        if rule in _ACTIVE_ROWS and (requested or rule not in _SOFT_ROWS):
+            return rule
+    return "question"
 
 
 def _asks_once(text: str) -> bool:
@@ -197,6 +281,7 @@ def _prose_rules(language: Language, text: str, hits: frozenset[str]) -> bool:
 
 
 _HEAD_LAST = frozenset({"han", "kana", "hangul"})
+_SOFT_ROWS = frozenset({"fault", "unlisted", "wish", "work"})
 _ACTIVE_ROWS = frozenset({"approval", "fault", "order", "make", "read", "unlisted", "wish", "work"})
 
 
@@ -208,6 +293,7 @@ def _first_row(hits: frozenset[str], prose: bool) -> str:
         ("approval", "approval" in hits and not asking),
         ("fault", "fault" in hits and not asking and not prose),
         ("question", asking),
+        ("fault", {"thanks", "turn", "work"} <= hits and not prose),
         ("prose", prose),
         ("order", "do" in hits),
         ("make", "make" in hits and ("work" in hits or "tell" not in hits)),

@@ -130,7 +130,7 @@ def _asked_order(english: English, sentence: Sentence, verb: int) -> Order | Non
     words = sentence.words
     if words[verb - 1] == "try" and words[verb] in KNOWN_THINGS | _ANY_THINGS:
         return "try", CHANGE, verb - 1, True
-    if words[verb + 1 : verb + 2] == ["a"] and "look" in words[verb + 2 : verb + 4]:
+    if words[verb + 1 : verb + 2] in (["a"], ["another"]) and "look" in words[verb + 2 : verb + 4]:
         return _make_order(english, sentence, words.index("look", verb))
     return _order_at(english, sentence, verb, _REQUESTED)
 
@@ -326,7 +326,11 @@ def _is_negated(words: list[str], at: int) -> bool:
         return True
     if not at:
         return False
-    return words[at - 1] in ("don't", "dont", "never", "not") or words[max(0, at - 3) : at] == ["no", "need", "to"]
+    return words[at - 1] in ("don't", "dont", "never", "not", "no") or words[max(0, at - 3) : at] == [
+        "no",
+        "need",
+        "to",
+    ]
 
 
 def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:

@@ -37,6 +37,7 @@ _POINTERS: Final = frozenset({"the", "this", "our", "that", "these", "those"})
 _DENIALS: Final = frozenset({"no", "nope", "nah"})
 _OPTIONS: Final = frozenset("123456789abcde")
 _LIMITS: Final = frozenset({"only", "without", "except", "rather"})
+_TURNS: Final = frozenset({"but", "still", "however", "except", "though", "yet", "again"})
 _DOING: Final = CHANGE | TOOL | MAKE
 _NOUN: Final = WORK | PROSE
 _NO_OBJECT: Final = FUNCTION | COPULA | CLAUSE
@@ -67,7 +68,7 @@ def statement(english: English, sentence: Sentence, start: int) -> Act:
     if _suggests(sentence) or _wants_code(sentence, hits):
         return _WISH
     work = bool(seen & WORK) or not seen & PROSE or bool(sentence.flags[0] & FAULT)
-    if not work:
+    if not work and "complaint" not in hits:
         return _CODE if _names_code(english, sentence, hits) else _STATEMENT
     return _about_work(english, sentence, hits)
 
@@ -83,13 +84,22 @@ def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> A
     """A statement that is not about prose."""
     if "wish" in hits:
         return _REQUEST if "form" in hits else _WISH
-    if "opinion" in hits and not means(english, sentence, HARD_FAULT):
-        return _CODE if _names_code(english, sentence, hits) else _STATEMENT
-    if "odd" in hits and not sentence.seen & PROSE and sentence.words[0] not in _PERSONAL:
-        return _FAULT
-    if "topic" not in hits and (_is_fault(english, sentence, hits) or _is_behaviour(sentence, hits)):
+    if "lacking" in hits and sentence.seen & WORK and sentence.words[0] not in _PERSONAL:
+        return _WISH
+    if "praise" in hits and _TURNS.isdisjoint(sentence.words):
+        return _STATEMENT
+    if _complains(english, sentence, hits):
         return _FAULT
     return _CODE if _names_code(english, sentence, hits) else _STATEMENT
+
+
+def _complains(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
+    """Something is odd, at fault, or behaves as it should not; an opinion needs a hard word for that."""
+    if "opinion" in hits and not means(english, sentence, HARD_FAULT):
+        return False
+    if "odd" in hits and not sentence.seen & PROSE and sentence.words[0] not in _PERSONAL:
+        return True
+    return "topic" not in hits and (_is_fault(english, sentence, hits) or _is_behaviour(sentence, hits))
 
 
 def _suggests(sentence: Sentence) -> bool:
