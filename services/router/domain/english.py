@@ -204,10 +204,11 @@ def rule_of(english: English, message: Message, sentences: list[Sentence]) -> tu
     if talk in ACTIVE and (len(sentences) == 1 or talk not in _SOFT):
         return talk, True
     acts = [act_of(english, sentence) for sentence in sentences]
+    around = None if _SOFT.isdisjoint(acts) else _surroundings(english, sentences, acts)
     requested = False
     for place, act in enumerate(acts):
         counts = act in ACTIVE and not (requested and _belongs_to_talk(sentences[place]))
-        if counts and not (act in _SOFT and _is_background(english, sentences, acts, place)):
+        if counts and not (around and act in _SOFT and _is_background(english, sentences[place], place, around)):
             return act, True
         requested = requested or act is _REQUEST
     asked = _QUESTION in acts
@@ -216,25 +217,26 @@ def rule_of(english: English, message: Message, sentences: list[Sentence]) -> tu
     return (_QUESTION if asked or talk in ACTIVE else talk), False
 
 
-def _is_background(english: English, sentences: list[Sentence], acts: list[Act], place: int) -> bool:
+def _surroundings(english: English, sentences: list[Sentence], acts: list[Act]) -> tuple[int, bool, bool]:
+    """Where the last question stands, whether anything is asked that is not about what was said, and whether thanks are there."""
+    last = max((place for place, act in enumerate(acts) if act is _QUESTION), default=-1)
+    asked = last >= 0 or _REQUEST in acts
+    elsewhere = asked and not any(
+        act in _ASKING and "follow_up" in hits_in(english, sentences[place]) for place, act in enumerate(acts)
+    )
+    return last, elsewhere, _ACKNOWLEDGEMENT in acts
+
+
+def _is_background(english: English, sentence: Sentence, place: int, around: tuple[int, bool, bool]) -> bool:
     """What a question or thanks go with: the docs confuse me, when does one need it? Not so where the question is about the fault."""
-    act, sentence = acts[place], sentences[place]
-    if act is _WISH:
-        return _QUESTION in acts[place + 1 :] and not _follows_up(english, sentences, acts)
-    if _ACKNOWLEDGEMENT in acts and act is _FAULT:
+    last_question, asked_elsewhere, thanked = around
+    if sentence.act is _WISH:
+        return place < last_question and asked_elsewhere
+    if thanked and sentence.act is _FAULT:
         words = sentence.words
         if not _BYGONE.isdisjoint(words) and _PRESENT.isdisjoint(words):
             return True
-    if _ASKING.isdisjoint(acts) or "complaint" in hits_in(english, sentence):
-        return False
-    return not _follows_up(english, sentences, acts)
-
-
-def _follows_up(english: English, sentences: list[Sentence], acts: list[Act]) -> bool:
-    """Any idea why? What is going on? These ask about what was said before."""
-    return any(
-        acts[at] in _ASKING and "follow_up" in hits_in(english, sentence) for at, sentence in enumerate(sentences)
-    )
+    return asked_elsewhere and "complaint" not in hits_in(english, sentence)
 
 
 def _belongs_to_talk(sentence: Sentence) -> bool:

@@ -22,6 +22,8 @@ REQUEST = "request"
 """The polite words that are no mere wish: in a question only these ask for something."""
 _SEPARATORS = r"(?:[,.;!?，。；！？、\n]|\b(?:und|dann|et|puis|y|luego|e|poi|depois)\b|然后|并且?|接着|顺便)"
 _SENTENCE = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
+_STRETCH = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
+"""A sentence, or a part of a very long one: what looks for a clause's beginning looks no further back."""
 _ENDED = re.compile(r"[.!?;？！。\n]\s*$")
 SPENT = "spent"
 """Clauses that ask for nothing: not to be done, done already, or left to the writer."""
@@ -207,16 +209,21 @@ def _rule_beside_spent(language: Language, text: str, faulty: bool) -> str:
 
 
 def _without_spent(language: Language, text: str) -> str:
-    """The text with blanks for what was done already, will be done by the writer, or is not to be done; but ends such a clause."""
+    """The text with blanks for what was done already, will be done by the writer, or is not to be done."""
+    return "".join(_cleared(language, stretch) for stretch in _STRETCH.findall(text))
+
+
+def _cleared(language: Language, stretch: str) -> str:
+    """One stretch without its spent clauses; a but ends such a clause."""
     turn = language.classes.expressions["turn"]
     pieces: list[str] = []
     position = 0
-    for start, end in language.classes.spans(SPENT, text):
-        turned = turn.search(text[start:end])
+    for start, end in language.classes.spans(SPENT, stretch):
+        turned = turn.search(stretch[start:end])
         length = turned.start() if turned is not None and turned.start() else end - start
-        pieces += (text[position:start], " " * length)
+        pieces += (stretch[position:start], " " * length)
         position = start + length
-    return "".join((*pieces, text[position:]))
+    return "".join((*pieces, stretch[position:]))
 
 
 def _rule_of(language: Language, text: str, hits: frozenset[str]) -> tuple[str, frozenset[str]]:

@@ -59,6 +59,8 @@ GROWING = (
     *REPEATED,
     "const\n", "let's ", "let's just ", "let's help me ", "help me so ", "x please ", "so just ", "and help me ", "give x, ",
     "where is this repo ", "where is this repo\n", "let's #\n", "a#a the x and ", "agrega# el ", "修复代码诗", "исправь код стих ", "@\n",
+    "the page is wrong. what is it? ", "we need a broker. which one? ", "ya lo arregle yo y ", "自分で直したので変更しないで", "不要改代码但",
+    "habe ich nicht ", "je l'ai corrigé et ", "¿qué pasa? hola. ", "erklär mir, wie ",
 )  # fmt: skip
 
 
