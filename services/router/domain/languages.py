@@ -281,7 +281,7 @@ def _prose_rules(language: Language, text: str, hits: frozenset[str]) -> bool:
     classes, searched = language.classes.expressions, text.encode()  # in bytes the order is the same
     if language.script not in _HEAD_LAST:
         return bool(classes["prose"].search(searched).start() < classes["work"].search(searched).start())
-    if hits & {"do", "fault"}:
+    if hits & {"do", "fault", "read"}:
         return False
     prose, work = (max(match.start() for match in classes[name].finditer(searched)) for name in ("prose", "work"))
     return bool(prose > work)

@@ -60,6 +60,7 @@ _PARTICLES: Final = frozenset({"into", "out", "up", "down", "off", "over", "back
 _VERB_ENDINGS: Final = ("ize", "ise", "ify")
 _LEAVING: Final = frozenset({"leave", "forget", "wait", "postpone", "defer", "shelve", "park", "stay"})
 _KEPT: Final = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
+_UNKNOWNS: Final = (["why"], ["whether"], ["if"], ["where"], ["what's"])
 _AGAIN: Final = frozenset({"help", "let's"})
 _OBJECT_START: Final = DETERMINER | WORK
 _SKIPPED: Final = LEAD | FILLER
@@ -130,6 +131,8 @@ def _asked_order(english: English, sentence: Sentence, verb: int) -> Order | Non
     words = sentence.words
     if words[verb - 1] == "try" and words[verb] in KNOWN_THINGS | _ANY_THINGS:
         return "try", CHANGE, verb - 1, True
+    if words[verb : verb + 1] == ["see"] and sentence.seen & WORK and words[verb + 1 : verb + 2] in _UNKNOWNS:
+        return _make_order(english, sentence, verb)
     if words[verb + 1 : verb + 2] in (["a"], ["another"]) and "look" in words[verb + 2 : verb + 4]:
         return _make_order(english, sentence, words.index("look", verb))
     return _order_at(english, sentence, verb, _REQUESTED)
