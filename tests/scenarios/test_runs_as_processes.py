@@ -4,11 +4,10 @@ import asyncio
 from pathlib import Path
 
 import grpc
-import pytest
 
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from tests.scenarios.planes import clients
+from tests.scenarios.planes import Plane, clients
 from tests.scenarios.processes import CONTEXTS, Processes, processes
 
 RUNS = 6
@@ -24,65 +23,56 @@ async def test_a_run_completes_with_every_service_in_its_own_process(tmp_path: P
             assert [item.task_id for item in (await here.delivery(run.id)).deliverables] == ["T1"]
 
 
-@pytest.mark.parametrize("context", CONTEXTS)
-async def test_runs_survive_the_death_of_any_service_right_after_they_were_submitted(
-    tmp_path: Path, context: str
-) -> None:
+async def test_runs_survive_the_death_of_any_service_right_after_they_were_submitted(tmp_path: Path) -> None:
     with processes(tmp_path, **MOCKED) as group:
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
             here = clients(channel)
-            started = [(await here.submit(f"Fix the test in src/a{n}.py, please")).id for n in range(RUNS)]
-        await asyncio.to_thread(_kill_and_restart, group, context)
-        await _all_complete(group, started)
+            for context in CONTEXTS:
+                started = [(await here.submit(f"Fix the test in src/{context}{n}.py")).id for n in range(RUNS)]
+                await asyncio.to_thread(_kill_and_restart, group, context)
+                await _all_complete(here, started)
 
 
-@pytest.mark.parametrize(
-    ("context", "slow", "state"),
-    [
-        ("orchestrator", "SEARCHER", runs.RUN_STATE_RESEARCH_FANOUT),
-        ("pipeline", "EXECUTOR", runs.RUN_STATE_CODER_EXEC),
-        ("workflow", "REVIEWER", runs.RUN_STATE_REVIEW_ACCEPT),
-        ("router", "REVIEWER", runs.RUN_STATE_REVIEW_ACCEPT),
-    ],
-)
-async def test_a_run_survives_the_death_of_a_service_in_the_middle_of_its_way(
-    tmp_path: Path, context: str, slow: str, state: runs.RunState.ValueType
-) -> None:
-    with processes(tmp_path, **MOCKED, **{f"POINTSMAN_MOCK_{slow}_OUTCOME": "slow"}) as group:
+async def test_a_run_survives_the_death_of_each_service_on_its_way(tmp_path: Path) -> None:
+    slow = {f"POINTSMAN_MOCK_{role}_OUTCOME": "slow" for role in ("SEARCHER", "EXECUTOR", "REVIEWER")}
+    deaths = (
+        (runs.RUN_STATE_RESEARCH_FANOUT, ("orchestrator",)),
+        (runs.RUN_STATE_CODER_EXEC, ("pipeline",)),
+        (runs.RUN_STATE_REVIEW_ACCEPT, ("workflow", "router")),
+    )
+    with processes(tmp_path, **MOCKED, **slow) as group:
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
             here = clients(channel)
-            run = await here.reached((await here.submit()).id, state)
-        await asyncio.to_thread(_kill_and_restart, group, context)
-        await _all_complete(group, [run.id])
+            run = await here.submit()
+            for state, contexts in deaths:
+                await here.reached(run.id, state)
+                for context in contexts:
+                    await asyncio.to_thread(_kill_and_restart, group, context)
+            await _all_complete(here, [run.id])
 
 
-@pytest.mark.parametrize(
-    ("context", "state"), [("workflow", runs.RUN_STATE_SCHEDULE), ("pipeline", runs.RUN_STATE_DISPATCH)]
-)
-async def test_a_service_that_is_dead_when_work_is_dispatched_is_waited_for(
-    tmp_path: Path, context: str, state: runs.RunState.ValueType
-) -> None:
+async def test_a_service_that_is_dead_when_work_is_dispatched_is_waited_for(tmp_path: Path) -> None:
     with processes(tmp_path, **MOCKED, POINTSMAN_MOCK_SEARCHER_OUTCOME="slow") as group:
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
             here = clients(channel)
-            run = await here.reached((await here.submit()).id, runs.RUN_STATE_RESEARCH_FANOUT)
-            await asyncio.to_thread(group.kill, context)
-            waiting = await here.reached(run.id, state)
-            assert waiting.waiting_for.kind == runs.WAIT_KIND_PEER
-        await asyncio.to_thread(group.start, context)
-        await _all_complete(group, [run.id])
+            for context, state in (("workflow", runs.RUN_STATE_SCHEDULE), ("pipeline", runs.RUN_STATE_DISPATCH)):
+                wish = f"Fix the test in src/{context}.py"
+                run = await here.reached((await here.submit(wish)).id, runs.RUN_STATE_RESEARCH_FANOUT)
+                await asyncio.to_thread(group.kill, context)
+                waiting = await here.reached(run.id, state)
+                assert waiting.waiting_for.kind == runs.WAIT_KIND_PEER
+                await asyncio.to_thread(group.start, context)
+                await _all_complete(here, [run.id])
 
 
-async def _all_complete(group: Processes, started: list[str]) -> None:
+async def _all_complete(here: Plane, started: list[str]) -> None:
     """Each run ends well, and its journal has no hole."""
-    async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
-        here = clients(channel)
-        ended = await asyncio.gather(*(here.ended(run_id, 50) for run_id in started))
-        assert [runs.RunState.Name(run.state) for run in ended] == ["RUN_STATE_COMPLETE"] * len(started)
-        for run_id in started:
-            page = pb.ListTransitionsRequest(run_id=run_id)
-            seqs = [item.seq for item in (await here.runs.ListTransitions(page)).transitions]
-            assert seqs == list(range(1, len(seqs) + 1))
+    ended = await asyncio.gather(*(here.ended(run_id, 50) for run_id in started))
+    assert [runs.RunState.Name(run.state) for run in ended] == ["RUN_STATE_COMPLETE"] * len(started)
+    for run_id in started:
+        page = pb.ListTransitionsRequest(run_id=run_id)
+        seqs = [item.seq for item in (await here.runs.ListTransitions(page)).transitions]
+        assert seqs == list(range(1, len(seqs) + 1))
 
 
 def _kill_and_restart(group: Processes, context: str) -> None:
