@@ -76,6 +76,7 @@ class LanguageRules:
 
     script: str
     stopwords: str
+    verb_ending: str
     question: str
     polite: str
     do: str
@@ -87,6 +88,7 @@ class LanguageRules:
     thanks: str
     declined: str
     solved: str
+    narrated: str
     spent: str
     told: str
     general: str

@@ -37,6 +37,10 @@ _NO_SUBJECT: Final = VERB | NEGATION | FAULT
 _LONG_COMMAND: Final = 8
 _PREDICATE: Final = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
 _REQUESTING: Final = frozenset({"how", "what", "any", "mind"})
+_NO_MANY: Final = DETERMINER | SUBJECT | FUNCTION
+_EVER: Final = frozenset(
+    {"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"}
+)
 _PERSONS: Final = frozenset({"i", "you", "we", "they"})
 _DETERMINERS: Final = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
 _COMMAND_MARKS: Final = frozenset("-~.*$\"'`|&;<>" + MASK)
@@ -188,12 +192,23 @@ def _is_question(sentence: Sentence, start: int) -> bool:
     if first in ("when", "where"):
         return bool(following & QUESTION)
     if first in ("do", "have", "don't"):
-        return words[start + 1] in _PERSONS if start + 1 < len(words) else False
+        return start + 1 < len(words) and (words[start + 1] in _PERSONS or _asks_of_many(sentence, start))
     if following & (SUBJECT | DETERMINER):
         return not flag & VERB
     if first not in _AUXILIARIES or len(words) < start + 3 or (start and sentence.flags[start - 1] & SUBJECT):
         return False
     return words[start + 1] != "be" and not following & _NO_SUBJECT  # would be nice if …: it is left out
+
+
+def _asks_of_many(sentence: Sentence, start: int) -> bool:
+    """Do investors care …, have users ever …: a plural and its verb. Do tests for …, do exports first: are orders."""
+    words = sentence.words
+    if len(words) < start + 4 or words[start + 1][-1] != "s" or sentence.flags[start + 1] & _NO_MANY:
+        return False
+    if words[start] == "have" or words[start + 2] in _EVER:
+        return words[start + 2] in _EVER
+    flag = sentence.flags[start + 2]
+    return words[start] == "do" and words[start + 2].isalpha() and not flag & (FUNCTION | CLAUSE | LEAD | DETERMINER)
 
 
 def rule_of(english: English, message: Message, sentences: list[Sentence]) -> tuple[Act, bool]:

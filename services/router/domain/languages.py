@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from pointsman.services.router.domain.document import LanguageRules, RuleProblem
-from pointsman.services.router.domain.lexicon import FOREIGN, Lexicon
+from pointsman.services.router.domain.lexicon import FOREIGN, MASK, Lexicon
 from pointsman.services.router.domain.scan import PatternSet, pattern_set
 
 _WORD = re.compile(r"\w[\w'-]*")
@@ -29,6 +29,10 @@ SPENT = "spent"
 """Clauses that ask for nothing: not to be done, done already, or left to the writer."""
 _HARD_CLASSES = frozenset({STARTER, "approval", REQUEST})
 _DOING = frozenset({"do", "make", "read"})
+NARRATED = "narrated"
+"""What the writer tells of himself: the verbs and things in it are not to be worked on, unless he asks for something too."""
+_TOLD_OF = _DOING | {"work"}
+_MORE_THAN_TOLD = frozenset({"polite", "wish", "approval", "question", JOINED})
 _ASKED_FOR = _DOING | {"fault"}
 _QUESTION_MARK = re.compile("[?？¿]")
 _SPOKEN = frozenset({"do", "make", "tell", "fault", "thanks", "polite", "approval"})
@@ -42,7 +46,8 @@ _LETTERS = {
 _LATIN = re.compile("[a-z]+")
 _ACCENTED = re.compile(r"[^\W\x00-\x7f]")
 _SCRIPTS = (*_LETTERS, "latin")
-_LISTS = tuple(field.name for field in fields(LanguageRules) if field.name not in ("script", "stopwords"))
+_NO_LISTS = frozenset({"script", "stopwords", "verb_ending"})
+_LISTS = tuple(field.name for field in fields(LanguageRules) if field.name not in _NO_LISTS)
 
 
 @dataclass(slots=True)
@@ -108,6 +113,9 @@ def _build(code: str, rules: LanguageRules) -> Language:
     wishes = rules.wish.split()
     requests = [item for item in rules.polite.split() if item not in wishes]
     patterns[REQUEST] = "|".join(_item(item, rules.script) for item in requests)
+    if rules.verb_ending:
+        for name in _DOING:
+            patterns[name] = _verbs(getattr(rules, name).split(), rules)
     openers = [_item(item, rules.script) for item in rules.question.split() if item.startswith("^")]
     if openers:
         patterns[OPENER] = "|".join(openers)
@@ -116,6 +124,12 @@ def _build(code: str, rules: LanguageRules) -> Language:
     joined = "|".join(_stem(verb, rules.script) for verb in verbs)
     patterns[JOINED] = rf"{_SEPARATORS}[^\pL]*(?:{joined})"
     return Language(code, rules.script, frozenset(rules.stopwords.split()), patterns)
+
+
+def _verbs(items: list[str], rules: LanguageRules) -> str:
+    """Verbs in their own endings; at the beginning also the noun of a verb, as titles of tasks have it: update of …."""
+    narrow = (_item(item.replace("*", MASK), rules.script).replace(MASK, rules.verb_ending) for item in items)
+    return "|".join((*narrow, *(_item(f"^{item}", rules.script) for item in items if "*" in item)))
 
 
 def check_languages(languages: Languages) -> None:
@@ -243,6 +257,8 @@ def _rule_of(language: Language, text: str, hits: frozenset[str]) -> tuple[str, 
         hits -= {"question"}
     if "told" in hits:
         hits -= {"tell"}
+    if NARRATED in hits and hits.isdisjoint(_MORE_THAN_TOLD):
+        hits -= _TOLD_OF
     return _first_row(hits, "prose" in hits and _prose_rules(language, text, hits)), hits
 
 

@@ -140,8 +140,13 @@ def _asked_order(english: English, sentence: Sentence, verb: int) -> Order | Non
 
 def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
     """What can you do, how can you: the question word rules, unless a clause begins in between."""
-    if at and (sentence.flags[at - 1] & WH or (at - 1 == start and sentence.words[start] in ("when", "where"))):
+    if at and at - 1 == start and sentence.words[start] in ("when", "where"):
         return False
+    for flag in reversed(sentence.flags[max(0, at - 3) : at]):  # which one would you …
+        if flag & WH:
+            return False
+        if flag & CLAUSE:
+            break
     return not (sentence.flags[start] & WH and at > start and not sentence.flags[at - 1] & CLAUSE)
 
 
@@ -290,7 +295,7 @@ def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
             return None
         if flag & VERB == ASK and following & VERB and _is_subject(words, flags, at):
             return None
-    elif at and words[at - 1] in _PRAISES:
+    if at and words[at - 1] in _PRAISES and (at == last or words[at + 1] == ","):
         return None
     return verb, flag & VERB, at, is_work(english, sentence, at, flag)
 
