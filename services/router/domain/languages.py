@@ -255,11 +255,17 @@ def _rule_of(language: Language, text: str, hits: frozenset[str]) -> tuple[str, 
         hits -= {"polite"}
     elif STARTER in hits and not asked:
         hits -= {"question"}
+    hits = _without_told(hits)
+    return _first_row(hits, "prose" in hits and _prose_rules(language, text, hits)), hits
+
+
+def _without_told(hits: frozenset[str]) -> frozenset[str]:
+    """What is left beside something to be told, and beside what the writer tells himself."""
     if "told" in hits:
         hits -= {"tell"}
     if NARRATED in hits and hits.isdisjoint(_MORE_THAN_TOLD):
         hits -= _TOLD_OF
-    return _first_row(hits, "prose" in hits and _prose_rules(language, text, hits)), hits
+    return hits
 
 
 def _does_more(language: Language, text: str) -> bool:

@@ -27,6 +27,7 @@ from pointsman.services.router.domain.scan import Message
 from pointsman.services.router.domain.sentence import NAMES_CODE, Act, English, Sentence, hits_in, means
 
 _PERSONAL: Final = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
+_WRITERS: Final = frozenset({"i", "we", "you", "he", "she", "i'm", "i've", "we're", "we've", "you're", "let's"})
 _MODALS: Final = frozenset({"should", "could", "must"})
 _DUTIES: Final = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
 _FEELINGS: Final = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores", "hopes", "believes"})
@@ -69,7 +70,7 @@ def statement(english: English, sentence: Sentence, start: int) -> Act:
     if _suggests(sentence) or _wants_code(sentence, hits):
         return _WISH
     work = bool(seen & WORK) or not seen & PROSE or bool(sentence.flags[0] & FAULT)
-    if not work and "complaint" not in hits:
+    if not work and "complaint" not in hits and "misbehaves" not in hits:
         return _CODE if _names_code(english, sentence, hits) else _STATEMENT
     return _about_work(english, sentence, hits)
 
@@ -98,6 +99,8 @@ def _complains(english: English, sentence: Sentence, hits: frozenset[str]) -> bo
     """Something is odd, at fault, or behaves as it should not; an opinion needs a hard word for that."""
     if "opinion" in hits and not means(english, sentence, HARD_FAULT):
         return False
+    if "misbehaves" in hits and "topic" not in hits and sentence.words[0] not in _WRITERS:
+        return True
     if "odd" in hits and not sentence.seen & PROSE and sentence.words[0] not in _PERSONAL:
         return True
     return "topic" not in hits and (_is_fault(english, sentence, hits) or _is_behaviour(sentence, hits))
