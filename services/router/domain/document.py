@@ -82,6 +82,7 @@ class LanguageRules:
     do: str
     make: str
     read: str
+    imperative: str
     tell: str
     work: str
     prose: str

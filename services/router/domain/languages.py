@@ -29,6 +29,9 @@ SPENT = "spent"
 """Clauses that ask for nothing: not to be done, done already, or left to the writer."""
 _HARD_CLASSES = frozenset({STARTER, "approval", REQUEST})
 _DOING = frozenset({"do", "make", "read"})
+IMPERATIVE = "imperative"
+"""A first word with the ending of an order, right before an object."""
+_KNOWN_OTHERWISE = _DOING | {"tell", "prose", "question", "thanks", "approval", "declined", "solved"}
 NARRATED = "narrated"
 """What the writer tells of himself: the verbs and things in it are not to be worked on, unless he asks for something too."""
 _TOLD_OF = _DOING | {"work"}
@@ -46,7 +49,7 @@ _LETTERS = {
 _LATIN = re.compile("[a-z]+")
 _ACCENTED = re.compile(r"[^\W\x00-\x7f]")
 _SCRIPTS = (*_LETTERS, "latin")
-_NO_LISTS = frozenset({"script", "stopwords", "verb_ending"})
+_NO_LISTS = frozenset({"script", "stopwords", "verb_ending", IMPERATIVE})
 _LISTS = tuple(field.name for field in fields(LanguageRules) if field.name not in _NO_LISTS)
 
 
@@ -113,6 +116,8 @@ def _build(code: str, rules: LanguageRules) -> Language:
     wishes = rules.wish.split()
     requests = [item for item in rules.polite.split() if item not in wishes]
     patterns[REQUEST] = "|".join(_item(item, rules.script) for item in requests)
+    if rules.imperative:
+        patterns[IMPERATIVE] = "|".join(_item(item, rules.script) for item in rules.imperative.split())
     if rules.verb_ending:
         for name in _DOING:
             patterns[name] = _verbs(getattr(rules, name).split(), rules)
@@ -255,7 +260,7 @@ def _rule_of(language: Language, text: str, hits: frozenset[str]) -> tuple[str, 
         hits -= {"polite"}
     elif STARTER in hits and not asked:
         hits -= {"question"}
-    hits = _without_told(hits)
+    hits = _with_unlisted_order(language, text, _without_told(hits))
     return _first_row(hits, "prose" in hits and _prose_rules(language, text, hits)), hits
 
 
@@ -266,6 +271,14 @@ def _without_told(hits: frozenset[str]) -> frozenset[str]:
     if NARRATED in hits and hits.isdisjoint(_MORE_THAN_TOLD):
         hits -= _TOLD_OF
     return hits
+
+
+def _with_unlisted_order(language: Language, text: str, hits: frozenset[str]) -> frozenset[str]:
+    """A first word that looks like an order with its object, and is none of the language's small words, is one."""
+    if IMPERATIVE not in hits or not hits.isdisjoint(_KNOWN_OTHERWISE) or text[:1] == " ":  # a spent clause was there
+        return hits
+    first = _WORD.search(text)
+    return hits if first is None or first.group() in language.stopwords else hits | {"do"}
 
 
 def _does_more(language: Language, text: str) -> bool:

@@ -54,6 +54,8 @@ _PRAISES: Final = frozenset(
     {"good", "nice", "great", "excellent", "awesome", "amazing", "perfect", "super", "wonderful"}
 )
 _NOUNS_OF: Final = words_of("release model report cover program process position design plan view build default")
+_NO_ORDERS: Final = frozenset({"plan", "idiom"})
+_DONE_TO: Final = words_of("the our my me us everything how a it")
 _NEGATIONS: Final = frozenset({"don't", "dont", "not", "never"})
 _PLEAS: Final = frozenset({"please", "pls", "plz"})
 _PARTICLES: Final = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
@@ -180,7 +182,7 @@ def _orders_after_statement(english: English, sentence: Sentence, start: int) ->
     if not sentence.seen & CLAUSE:
         return ()
     later = _later_orders(english, sentence, start)
-    if not later or "plan" in hits_in(english, sentence):
+    if not later or not hits_in(english, sentence).isdisjoint(_NO_ORDERS):
         return ()
     firm = [order for order in later if _is_firm(order, sentence)]
     return firm or (later if words[0] in _CONDITIONS and not any(order[WORKS] for order in later) else ())
@@ -350,7 +352,14 @@ def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
         return word in ("of", "vs")
     if word in _FAILING or (following & COPULA and not following & DETERMINER):
         return not (word in ("and", "or") or flags[at] & TELL)
-    return bool(following & WORK) and at + 2 < len(words) and _is_predicate(words[at + 2], flags[at + 2])
+    if not following & WORK or at + 2 >= len(words):
+        return False
+    return _is_predicate(words[at + 2], flags[at + 2]) or _did_something(words, flags, at + 2)
+
+
+def _did_something(words: list[str], flags: list[int], at: int) -> bool:
+    """Merge queues changed our lives: a past tense with an object, behind a row of nouns."""
+    return not flags[at] and words[at].endswith("ed") and at + 1 < len(words) and words[at + 1] in _DONE_TO
 
 
 def _is_subject(words: list[str], flags: list[int], at: int) -> bool:

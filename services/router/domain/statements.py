@@ -59,6 +59,7 @@ def statement(english: English, sentence: Sentence, start: int) -> Act:
         sentence.words[start] == "let's"
         or "plan" in hits
         or "declined" in hits
+        or "person" in hits
         or ("past" in hits and "turn" not in hits)
         or ("musing" in hits and "complaint" not in hits and _TURNS.isdisjoint(sentence.words))
     ):
