@@ -24,9 +24,9 @@ from pointsman.services.chassis.refusals import Reason, Refusal
 MAX_BATCH = 256
 CROWD = 4
 """A batch of so many is worth waiting for when the next one begins."""
-GAP_SECONDS = 0.002
+GAP_SECONDS = 0.004
 """How long one of the crowd may let the others wait, and, below, how long they wait in all."""
-PATIENCE_SECONDS = 0.005
+PATIENCE_SECONDS = 0.01
 MAX_ATTEMPTS = 6
 FIRST_BACKOFF_SECONDS = 0.02
 
