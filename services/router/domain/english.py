@@ -116,8 +116,8 @@ def _skip_leads(words: list[str], flags: list[int]) -> int:
 
 def is_command_line(english: English, words: list[str]) -> bool:
     """The message is a command as one types it: a program with a subcommand, a flag, a path, or nothing."""
-    if words[-1][0] == "?":
-        return False
+    if words[-1][0] == "?" or _is_chain(words):
+        return words[-1][0] != "?"
     if len(words) == 1:
         return words[0] not in english.lexicon.flags or words[0] in english.launchers
     if words[0] not in english.lexicon.flags and len(words) < _LONG_COMMAND:
@@ -129,6 +129,12 @@ def is_command_line(english: English, words: list[str]) -> bool:
     if words[0] in english.launchers and _names_subcommand(english, words):
         return True
     return second[0] in _COMMAND_MARKS and second not in ("-", "–", "—")
+
+
+def _is_chain(words: list[str]) -> bool:
+    """One program after another: `&&` or `||` between two of them."""
+    line = " ".join(words)
+    return "& &" in line or "| |" in line
 
 
 def _names_subcommand(english: English, words: list[str]) -> bool:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from pointsman.services.router.domain.document import LanguageRules, RuleProblem
 from pointsman.services.router.domain.lexicon import FOREIGN, MASK, Lexicon
@@ -46,6 +47,7 @@ _LETTERS = {
     "hangul": re.compile("[\u1100-\u11ff\uac00-\ud7af]+"),
     "cyrillic": re.compile("[\u0400-\u04ff]+"),
 }
+_OTHER_SCRIPT = re.compile("[" + "".join(letters.pattern.strip("[]+") for letters in _LETTERS.values()) + "]")
 _LATIN = re.compile("[a-z]+")
 _ACCENTED = re.compile(r"[^\W\x00-\x7f]")
 _SCRIPTS = (*_LETTERS, "latin")
@@ -163,10 +165,16 @@ def _item(item: str, script: str) -> str:
 
 def plain(text: str) -> str:
     """The text without accents, letter by letter, so that positions stay."""
-    if text.isascii():
-        return text
-    letters = set(_ACCENTED.findall(text))
-    return text.translate({ord(letter): unicodedata.normalize("NFD", letter)[0] for letter in letters})
+    return text if text.isascii() else _ACCENTED.sub(_without_accent, text)
+
+
+def _without_accent(found: re.Match[str]) -> str:
+    return _base_of(found[0])
+
+
+@lru_cache(maxsize=4096)
+def _base_of(letter: str) -> str:
+    return unicodedata.normalize("NFD", letter)[0]
 
 
 def detect_language(languages: Languages, text: str, words: set[str]) -> Language | None:
@@ -199,6 +207,8 @@ def _most_alike(candidates: list[Language], text: str) -> Language:
 
 def _script(text: str) -> str | None:
     """The script that is not Latin and has enough letters to be more than a quotation."""
+    if _OTHER_SCRIPT.search(text) is None:
+        return None
     counts = {name: len("".join(letters.findall(text))) for name, letters in _LETTERS.items()}
     found = max(counts, key=lambda name: counts[name])
     if counts[found] < 2 or sum(counts.values()) * 6 < len("".join(_LATIN.findall(text))):
