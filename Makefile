@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
-WORKERS ?= 2
+WORKERS ?= 3
 TASK ?= add a greeting to the hello module and test it
 
 .PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image compiled setup proto lock screenshots

@@ -50,9 +50,7 @@ _CONDITIONS: Final = words_of(
 _HYPOTHESES: Final = frozenset({"suppose", "assume", "imagine", "pretend"})
 _ANY_THINGS: Final = frozenset({"a", "an", "another", "something", "with", "without"})
 _FAILING: Final = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
-_PRAISES: Final = frozenset(
-    {"good", "nice", "great", "excellent", "awesome", "amazing", "perfect", "super", "wonderful"}
-)
+_PRAISES: Final = words_of("good nice great excellent awesome amazing perfect super wonderful")
 _NOUNS_OF: Final = words_of("release model report cover program process position design plan view build default")
 _NO_ORDERS: Final = frozenset({"plan", "idiom"})
 _DONE_TO: Final = words_of("the our my me us everything how a it")
@@ -334,13 +332,8 @@ def _is_negated(words: list[str], at: int) -> bool:
     """Don't fix, no need to fix, never fix: that asks for nothing."""
     if words[at] in ("don't", "dont", "never"):
         return True
-    if not at:
-        return False
-    return words[at - 1] in ("don't", "dont", "never", "not", "no") or words[max(0, at - 3) : at] == [
-        "no",
-        "need",
-        "to",
-    ]
+    before = words[max(0, at - 3) : at]
+    return at > 0 and (before[-1] in ("don't", "dont", "never", "not", "no") or before == ["no", "need", "to"])
 
 
 def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
