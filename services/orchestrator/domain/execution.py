@@ -150,14 +150,8 @@ def _start_pipeline(turn: Turn, task_id: str, template: str) -> None:
 
 
 def pipeline_told(turn: Turn, command: PipelineTold) -> None:
-    """Offer the delegated stages, and go on when every pipeline of the wave has ended.
-
-    One that has ended never lives again: an answer that was overtaken on its way says nothing any more.
-    """
+    """Offer the delegated stages, and go on when every pipeline of the wave has ended."""
     task = turn.run.tasks[command.task_id]
-    if task.pipeline_status in PIPELINE_ENDED and command.status not in PIPELINE_ENDED:
-        turn.note(facts.CallEnded(command.call_id))
-        return
     turn.note(
         facts.PipelineAdvanced(command.call_id, command.task_id, task.pipeline_id, command.status, command.reflections)
     )

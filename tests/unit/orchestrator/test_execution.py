@@ -269,20 +269,6 @@ def test_the_safety_pass_finds_delegations_that_nobody_told_of_and_offers_none_t
     assert len(driver.open()) == before + 1
 
 
-def test_an_answer_that_was_overtaken_does_not_wake_a_pipeline_that_has_ended() -> None:
-    driver = executing("T1")
-    driver.send(commands.TimerFired("run_1", "pipelines"))
-    (asked,) = driver.effects
-    driver.effects.clear()
-    driver.work_until(Purpose.REVIEW)
-    ended, open_before = driver.run.tasks["T1"].pipeline_status, driver.open(Purpose.STAGE)
-    late = (Delegation("d-DEV", "DEV", "{}", "do it"),)
-    driver.send(commands.PipelineTold("run_1", asked.data.call_id, "T1", PipelineStatus.ACTIVE, late))
-    assert ended is PipelineStatus.COMPLETED
-    assert driver.run.tasks["T1"].pipeline_status is ended
-    assert driver.open(Purpose.STAGE) == open_before == []
-
-
 def test_a_pipeline_that_is_gone_is_a_failed_attempt() -> None:
     driver = executing("T1")
     driver.send(commands.TimerFired("run_1", "pipelines"))

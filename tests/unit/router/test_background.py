@@ -2,15 +2,10 @@
 
 import pytest
 
-from pointsman.services.router.domain.classify import classify
 from pointsman.services.router.domain.values import Mode
-from pointsman.services.router.rules import standard_rule_book
+from tests.unit.router.reading import mode
 
 ANSWER, ACTION = Mode.ANSWER, Mode.ACTION
-
-
-def mode(text: str) -> Mode:
-    return classify(standard_rule_book(), text).mode
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,8 @@
 
 import pytest
 
-from pointsman.services.router.domain.classify import classify
 from pointsman.services.router.domain.values import Mode
-from pointsman.services.router.rules import standard_rule_book
-
-
-def mode(text: str) -> Mode:
-    return classify(standard_rule_book(), text).mode
+from tests.unit.router.reading import mode
 
 
 @pytest.mark.parametrize(
