@@ -25,6 +25,8 @@ from pointsman.services.chassis.tracing import Commit, tracing
 from pointsman.services.chassis.writer import LostRaceError
 
 State = TypeVar("State")
+Show = Callable[[Mapping[str, State]], None]
+"""Adds child rows to states, which are known only after the rows were asked for."""
 _digested = itemgetter(*DIGESTED)
 
 
@@ -84,8 +86,8 @@ class Children(Protocol[State]):
     def state(self, body: Any) -> State:
         """A state with that body and no children loaded yet."""
 
-    def load(self, connection: Connection, states: Mapping[str, State], commands: Mapping[str, Sequence[Any]]) -> None:
-        """Add to each state the child rows that its commands need."""
+    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> "Show[State] | None":
+        """Ask for the child rows that the commands need, `pipelined` with their entities; what shows them to the states."""
 
     def save(self, connection: Connection, changes: Sequence[Change[State]]) -> None:
         """Write the child rows of what changed, one statement per table; `pipelined` with the rest of the batch."""
@@ -183,13 +185,13 @@ class Ledger(Generic[State]):
             keys = packed(database, [item.caller.request_id for item in items])
             answers = self._find_answers.start(connection, {"values": keys})
             found = self._find_entities.start(connection, {"values": packed(database, sorted(commands))})
+            show = self._children.load(connection, commands) if self._children else None
         answered = {(row[0], row[1]): (row[2], row[3]) for row in answers.fetchall()}
         for row in map(_EntityRow._make, found.fetchall()):
             batch.changes[row.entity_id] = self._revived(row, batch.now)
         self._outbox.load(connection, items)
-        if self._children:
-            states = {key: change.state for key, change in batch.changes.items() if change.state is not None}
-            self._children.load(connection, states, commands)
+        if show is not None:
+            show({key: change.state for key, change in batch.changes.items() if change.state is not None})
         return answered
 
     def _revived(self, row: "_EntityRow", now: datetime) -> Change[State]:

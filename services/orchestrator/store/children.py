@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, MetaData, Table, bindparam, ca
 
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import to_text
-from pointsman.services.chassis.ledger import Change
+from pointsman.services.chassis.ledger import Change, Show
 from pointsman.services.chassis.machine import Event
 from pointsman.services.chassis.rows import insert_rows, update_rows, upsert_rows
 from pointsman.services.chassis.sql import Prepared, among, packed
@@ -85,21 +85,23 @@ class RunChildren:
         """A run without leases."""
         return RunState(self.bodies.run(body))
 
-    def load(
-        self, connection: Connection, states: Mapping[str, RunState], commands: Mapping[str, Sequence[Any]]
-    ) -> None:
+    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> Show[RunState]:
         """The leases that the commands name, and which agents are there."""
+        database = self._store.database
         names = [name for group in commands.values() for command in group for name in _named(command)]
-        if names:
-            wanted = {"values": packed(self._store.database, names), "runs": packed(self._store.database, list(states))}
-            for run_id, assignment_id, agent_id, epoch, attempt, status, principal in self._find_leases.fetch(
-                connection, wanted
-            ):
+        wanted = {"values": packed(database, names), "runs": packed(database, list(commands))}
+        leases = self._find_leases.start(connection, wanted) if names else None
+
+        def show(states: Mapping[str, RunState]) -> None:
+            for row in leases.fetchall() if leases is not None else ():
+                run_id, assignment_id, agent_id, epoch, attempt, status, principal = row
                 if run_id in states:
                     held = Lease(agent_id, epoch, attempt, status == LEASED, principal)
                     states[run_id].leases[assignment_id] = held
-        if states:
-            self._note_presence(connection, states)
+            if states:
+                self._note_presence(connection, states)
+
+        return show
 
     def _note_presence(self, connection: Connection, states: Mapping[str, RunState]) -> None:
         present = self._present(connection)

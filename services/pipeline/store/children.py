@@ -3,13 +3,14 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, and_, delete, select
 
 from pointsman.services.chassis.codec import from_text, to_text
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.ledger import Change
+from pointsman.services.chassis.ledger import Change, Show
 from pointsman.services.chassis.rows import upsert_rows
 from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.pipeline.domain.dag import Graph, Node
@@ -52,8 +53,12 @@ class PipelineChildren:
         """A pipeline of which only the head is known yet."""
         return Pipeline(body, _NO_GRAPH, {})
 
-    def load(
-        self, connection: Connection, states: Mapping[str, Pipeline], commands: Mapping[str, Sequence[Any]]
+    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> Show[Pipeline]:
+        """Nothing is asked before the states are there: only a pipeline's DAG says which stages a command sees."""
+        return partial(self._show, connection, commands)
+
+    def _show(
+        self, connection: Connection, commands: Mapping[str, Sequence[Any]], states: Mapping[str, Pipeline]
     ) -> None:
         """Give each pipeline its DAG and the stages that its commands see."""
         self._load_graphs(connection, states)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, select
 from pointsman.services.chassis.clock import from_us, to_us
 from pointsman.services.chassis.codec import from_text, to_text
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.ledger import Change
+from pointsman.services.chassis.ledger import Change, Show
 from pointsman.services.chassis.rows import upsert_rows
 from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.router.domain.outcomes import FORGET_AFTER, OutcomeEvent, Outcomes, Report, Tally, Track
@@ -36,7 +36,7 @@ class RecordChildren:
         record: Record = body
         return record
 
-    def load(self, connection: Connection, states: Mapping[str, Record], commands: Mapping[str, Sequence[Any]]) -> None:
+    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> None:
         """Nothing more is needed."""
 
     def save(self, connection: Connection, changes: Sequence[Change[Record]]) -> None:
@@ -84,22 +84,23 @@ class OutcomeChildren:
         """A project of which only the counts are known yet."""
         return Outcomes(body)
 
-    def load(
-        self, connection: Connection, states: Mapping[str, Outcomes], commands: Mapping[str, Sequence[Any]]
-    ) -> None:
+    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> Show[Outcomes]:
         """Give each project the tracks of the tasks that are reported, and who else had the same errors."""
-        if not states:
-            return
-        wanted = [command for entity_id in states for command in commands[entity_id]]
-        entities = packed(self._database, sorted(states))
+        wanted = [command for group in commands.values() for command in group]
+        entities = packed(self._database, sorted(commands))
         tasks = packed(self._database, sorted({command.task_id for command in wanted}))
-        for entity_id, task_id, body in self._find_tracks.fetch(connection, {"entities": entities, "tasks": tasks}):
-            states[entity_id].tracks[task_id] = from_text(body, Track)
+        tracks = self._find_tracks.start(connection, {"entities": entities, "tasks": tasks})
         prints = sorted({command.fingerprint for command in wanted if isinstance(command, Report)} - {""})
-        if prints:
-            parameters = {"entities": entities, "prints": packed(self._database, prints)}
-            for entity_id, fingerprint, task_id, at_us in self._find_errors.fetch(connection, parameters):
+        parameters = {"entities": entities, "prints": packed(self._database, prints)}
+        errors = self._find_errors.start(connection, parameters) if prints else None
+
+        def show(states: Mapping[str, Outcomes]) -> None:
+            for entity_id, task_id, body in tracks.fetchall():
+                states[entity_id].tracks[task_id] = from_text(body, Track)
+            for entity_id, fingerprint, task_id, at_us in errors.fetchall() if errors is not None else ():
                 states[entity_id].errors.setdefault(fingerprint, {})[task_id] = from_us(at_us)
+
+        return show
 
     def save(self, connection: Connection, changes: Sequence[Change[Outcomes]]) -> None:
         """Write the tracks that changed; errors of tasks that went well, or are a day old, are dropped."""

@@ -28,15 +28,26 @@ class Need:
         self.ready += len(named)
 
 
-def needs(header: Header, commands: Iterable[object]) -> Need:
-    """What the commands, decided one after the other, have to see of this workflow."""
+def needs(commands: Iterable[object]) -> Need:
+    """What the commands, decided one after the other, have to see of their workflow, whatever it is."""
     need = Need()
     for command in commands:
-        _add(need, header, command)
+        _add(need, command)
     return need
 
 
-def _add(need: Need, header: Header, command: object) -> None:
+def is_audited(header: Header, commands: Iterable[object]) -> bool:
+    """Whether all of this workflow has to be seen, for an audit that it wants, or is told to want, before it runs."""
+    wants_audit = header.require_audit
+    for command in commands:
+        if isinstance(command, asked.Execute) and wants_audit:
+            return True
+        if isinstance(command, asked.UpsertPlan):
+            wants_audit = wants_audit or bool(command.fields.settings.require_audit)
+    return False
+
+
+def _add(need: Need, command: object) -> None:
     match command:
         case asked.NextTasks():
             need.ready += command.limit
@@ -54,16 +65,16 @@ def _add(need: Need, header: Header, command: object) -> None:
             if command.every or command.release_owner:
                 need.statuses.add(TaskStatus.IN_PROGRESS)
         case _:
-            _add_for_plan(need, header, command)
+            _add_for_plan(need, command)
 
 
-def _add_for_plan(need: Need, header: Header, command: object) -> None:
+def _add_for_plan(need: Need, command: object) -> None:
     match command:
         case asked.UpsertPlan():
             need.details = need.details or command.fields.intake_text is not None
             _add_for_tasks(need, command)
         case asked.Execute():
-            wants_audit = bool(command.settings.require_audit) or header.require_audit
+            wants_audit = bool(command.settings.require_audit)
             need.every_task = need.every_task or wants_audit
             need.details = need.details or wants_audit
         case asked.RunAudit():

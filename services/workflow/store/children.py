@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import to_text
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.ledger import Change
+from pointsman.services.chassis.ledger import Change, Show
 from pointsman.services.chassis.rows import delete_rows, insert_rows, update_rows, upsert_rows
-from pointsman.services.workflow.domain.needs import Need, needs
+from pointsman.services.workflow.domain.needs import Need, is_audited, needs
 from pointsman.services.workflow.domain.tasks import Task
 from pointsman.services.workflow.domain.workflow import Header, Workflow
 from pointsman.services.workflow.store.slices import Slices
@@ -36,12 +36,17 @@ class WorkflowChildren:
         """A workflow of which only the header is in sight."""
         return Workflow(body, was_resumable=body.resumable)
 
-    def load(
-        self, connection: Connection, states: Mapping[str, Workflow], commands: Mapping[str, Sequence[Any]]
-    ) -> None:
+    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> Show[Workflow]:
         """Bring into sight what the commands need, one statement per kind of row for the whole batch."""
-        wanted = {entity_id: needs(state.header, commands[entity_id]) for entity_id, state in states.items()}
-        self._slices.show(connection, states, wanted)
+        show_named = self._slices.ask(connection, {key: needs(group) for key, group in commands.items()})
+
+        def show(states: Mapping[str, Workflow]) -> None:
+            show_named(states)
+            audited = [key for key, state in states.items() if is_audited(state.header, commands[key])]
+            if audited:
+                self._slices.show(connection, states, dict.fromkeys(audited, Need(every_task=True, details=True)))
+
+        return show
 
     def save(self, connection: Connection, changes: Sequence[Change[Workflow]]) -> None:
         """Write what changed, one statement per table."""

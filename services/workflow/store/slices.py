@@ -8,6 +8,7 @@ from sqlalchemy import Connection, text
 
 from pointsman.services.chassis.codec import from_text
 from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.ledger import Show
 from pointsman.services.chassis.sql import Prepared, pipelined
 from pointsman.services.workflow.domain.needs import Need
 from pointsman.services.workflow.domain.states import TaskStatus
@@ -39,7 +40,7 @@ _READY_ON_SQLITE = (
 _READY_ON_POSTGRESQL = "SELECT {task}, t.entity_id FROM {wanted} CROSS JOIN LATERAL (SELECT r.* " + _TURN + ") AS t"  # noqa: S608 - the same
 
 Wanted = list[tuple[str, str]]
-Show = Callable[[Workflow, Sequence[Any]], None]
+Put = Callable[[Workflow, Sequence[Any]], None]
 
 
 def task_of(row: Sequence[Any]) -> Task:
@@ -69,16 +70,25 @@ class Slices:
     def show(self, connection: Connection, states: Mapping[str, Workflow], wanted: Mapping[str, Need]) -> None:
         """Bring what is needed into sight, in one round trip."""
         with pipelined(self._database, connection):
-            started = [
-                (show, statement.start(connection, {"wanted": msgspec.json.encode(keys).decode(), **more}))
-                for statement, show, keys, more in self._questions(wanted)
-                if keys
-            ]
-        for show, cursor in started:
-            for row in cursor.fetchall():
-                show(states[row[1] if show is _show_details else row[10]], row)
+            show = self.ask(connection, wanted)
+        show(states)
 
-    def _questions(self, wanted: Mapping[str, Need]) -> Iterable[tuple[Prepared, Show, Wanted, dict[str, int]]]:
+    def ask(self, connection: Connection, wanted: Mapping[str, Need]) -> Show[Workflow]:
+        """Ask for what is needed of workflows; what brings it into their sight once they are there."""
+        started = [
+            (put, statement.start(connection, {"wanted": msgspec.json.encode(keys).decode(), **more}))
+            for statement, put, keys, more in self._questions(wanted)
+            if keys
+        ]
+
+        def show(states: Mapping[str, Workflow]) -> None:
+            for put, cursor in started:
+                for row in cursor.fetchall():
+                    put(states[row[1] if put is _show_details else row[10]], row)
+
+        return show
+
+    def _questions(self, wanted: Mapping[str, Need]) -> Iterable[tuple[Prepared, Put, Wanted, dict[str, int]]]:
         whole = [(entity_id, "") for entity_id, need in wanted.items() if need.every_task]
         sliced = {entity_id: need for entity_id, need in wanted.items() if not need.every_task}
         most = max((need.ready for need in sliced.values()), default=0)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from pointsman.services.chassis import writer
-from pointsman.services.chassis.ledger import Ledger
+from pointsman.services.chassis.ledger import Ledger, Show
 from pointsman.services.chassis.refusals import Reason, Refusal
 from tests.helpers.counter import MACHINE, Add, Counter
 from tests.helpers.counters import a_caller, assert_sound, held, in_one_batch, opened, rows_of, state_of
@@ -137,10 +137,13 @@ class _Moving:
     def state(self, body: Counter) -> Counter:
         return body
 
-    def load(self, connection: Connection, _states: Any, _commands: Any) -> None:
-        if self.times:
-            self.times -= 1
-            connection.execute(text("UPDATE entities SET version = version + 1"))
+    def load(self, connection: Connection, _commands: Any) -> Show[Counter]:
+        def show(_states: Any) -> None:
+            if self.times:
+                self.times -= 1
+                connection.execute(text("UPDATE entities SET version = version + 1"))
+
+        return show
 
     def save(self, _connection: Connection, _changes: Any) -> None:
         """Nothing of its own."""

@@ -3,17 +3,20 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pointsman.services.chassis.codec import to_text
 from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.domain.machine import MACHINE
-from pointsman.services.workflow.domain.needs import Need, needs
+from pointsman.services.workflow.domain.needs import Need, is_audited, needs
 from pointsman.services.workflow.domain.states import WorkflowStatus, allows
-from pointsman.services.workflow.domain.tasks import Book, Task
-from pointsman.services.workflow.domain.workflow import Details, Header, Workflow
-from tests.unit.workflow.flow import NOON, Flow, refold
+from pointsman.services.workflow.domain.tasks import Book, Task, TaskSpec
+from pointsman.services.workflow.domain.workflow import Details, Header, Settings, Workflow
+from tests.unit.workflow.flow import ID, NOON, Flow, refold
 from tests.unit.workflow.random_commands import COMMANDS, START, assert_sound
 
 
@@ -45,7 +48,9 @@ class SlicedFlow:
     def _slice(self, commands: list[Any]) -> Workflow | None:
         if self.header is None:
             return None
-        need = needs(self.header, commands)
+        need = needs(commands)
+        if is_audited(self.header, commands):
+            need.every_task = need.details = True
         header = replace(self.header, counts=dict(self.header.counts), blocking=dict(self.header.blocking))
         state = Workflow(header, _shown(self.tasks, need))
         if need.details:
@@ -112,6 +117,31 @@ def test_whole_slice_and_fold_agree_after_any_commands(batches: list[list[Any]])
     assert to_text(again.header) == to_text(whole.state.header)
     assert (again.book.tasks, again.details) == (whole.state.book.tasks, whole.state.details)
     _assert_journal_keeps_the_table(whole)
+
+
+AUDITED = Settings(require_audit=True)
+UNDECIDED = asked.UpsertPlan(
+    ID,
+    tasks=(asked.PlannedTask(TaskSpec("a", "do it")), asked.PlannedTask(TaskSpec("b", "TBD", depends=("a",)))),
+)
+WANTED = asked.UpsertPlan(ID, Fields(settings=AUDITED))
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        ([UNDECIDED], [asked.Execute(ID, AUDITED)]),
+        ([UNDECIDED, WANTED], [asked.Execute(ID)]),
+        ([UNDECIDED], [WANTED, asked.Execute(ID)]),
+    ],
+    ids=["asked for at the start", "wanted by the plan", "wanted in the same batch"],
+)
+def test_an_audit_sees_the_whole_plan_however_it_was_asked_for(batches: tuple[list[Any], ...]) -> None:
+    whole, sliced = StillFlow(), SlicedFlow()
+    for batch in batches:
+        expected = [whole.outcome(command) for command in batch]
+        assert sliced.batch(batch) == expected
+    assert "zero-decision audit found" in expected[-1]
 
 
 def _assert_journal_keeps_the_table(flow: Flow) -> None:
