@@ -12,7 +12,7 @@ from pointsman.services.router.domain.english import act_of, is_command_line, re
 from pointsman.services.router.domain.languages import Reading, detect_language, read_language
 from pointsman.services.router.domain.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
 from pointsman.services.router.domain.rulebook import RuleBook
-from pointsman.services.router.domain.scan import Message, Shapes, refer
+from pointsman.services.router.domain.scan import Message, Shapes, Span, refer
 from pointsman.services.router.domain.sentence import Act, Sentence, sentences_of
 from pointsman.services.router.domain.values import (
     Bypass,
@@ -54,10 +54,10 @@ _BULK: Final = PlanningTrigger.BULK
 _ZEROS: Final = itertools.repeat(0)
 _start: Final = operator.attrgetter("start")
 _new: Final = tuple.__new__
+_NO_WORDS: Final[set[str]] = set()
 _NO_PLACES: Final[Mapping[str, int]] = {}
 _LONG_TEXT: Final = 1024
 _WORDS: Final = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
-"""From the first letter to the last: in some scripts a match has its neighbours with it."""
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _Weighed: TypeAlias = tuple[Debate, Stakes, Bypass | None, tuple[DebateReason, ...]]
 _CALM: Final[_Weighed] = (_NO_DEBATE, _NO_STAKES, None, ())
@@ -75,7 +75,7 @@ def classify(
     lower = text.lower()
     ascii_only = lower.isascii()
     if not ascii_only:
-        lower = lower_case(text)
+        lower = _in_place(text, lower)
     shapes = book.shapes.matching(lower)
     message = Message(text, lower, shapes.names, already_debated)
     if as_action:
@@ -96,19 +96,19 @@ def _classify_users(book: RuleBook, message: Message, shapes: Shapes, ascii_only
         return _fast_path(book, message.lower, min(command))
     if book.own:
         message.own = _own_matches(book, message.lower)
+    if not ascii_only and (reading := _foreign_reading(book, message, parts)) is not None:
+        return _classify_foreign(book, message, reading)
     sentences = [Sentence(words, list(map(book.flags_of, words, _ZEROS)), message) for words in parts]
-    if message.seen & FOREIGN or not ascii_only:
-        reading = _foreign_reading(book, message, sentences)
-        if reading is not None:
-            return _classify_foreign(book, message, reading)
+    if ascii_only and message.seen & FOREIGN and (reading := _foreign_reading(book, message, parts)) is not None:
+        return _classify_foreign(book, message, reading)
     return _classify_english(book, message, sentences)
 
 
-def _foreign_reading(book: RuleBook, message: Message, sentences: list[Sentence]) -> Reading | None:
+def _foreign_reading(book: RuleBook, message: Message, parts: list[list[str]]) -> Reading | None:
     """What a message does that is not in English."""
-    words = {word for sentence in sentences for word in sentence.words}
+    words = set(itertools.chain.from_iterable(parts)) if message.lower.isascii() else _NO_WORDS
     language = detect_language(book.languages, message.lower, words)
-    first = sentences[0].words
+    first = parts[0]
     if language is None or (first[0] in book.english.commands and is_command_line(book.english, first)):
         return None
     return read_language(language, message.masked)
@@ -120,7 +120,10 @@ def _own_matches(book: RuleBook, lower: str) -> tuple[tuple[OwnRule, Any], ...]:
 
 def lower_case(text: str) -> str:
     """Lower case with straight apostrophes, every letter at its old place."""
-    lower = text.lower()
+    return _in_place(text, text.lower())
+
+
+def _in_place(text: str, lower: str) -> str:
     if len(lower) != len(text):
         lower = "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
     return _SURROGATE.sub("\ufffd", lower).replace("’", "'")
@@ -254,12 +257,21 @@ def _foreign_keywords(message: Message, reading: Reading) -> dict[str, Trigger]:
     for name in ("do", "make", "read"):
         if name in reading.hits:
             rule = f"{reading.language.code}.{name}"
-            for start, end in classes.spans(name, reading.text):
-                begun = _WORDS.search(text, start, end)
-                word = begun.group() if begun is not None else ""
-                if begun is not None and word not in found:
-                    found[word] = Trigger(_KEYWORD, word, rule, *begun.span())
+            for span in classes.spans(name, reading.text):
+                start, end = _trimmed(text, span)
+                word = text[start:end]
+                if word and word not in found:
+                    found[word] = _new(Trigger, (_KEYWORD, word, rule, start, end))
     return found
+
+
+def _trimmed(text: str, span: Span) -> Span:
+    """From the first letter to the last of a place: in some scripts a match has its neighbours with it."""
+    start, end = span
+    if text[start:end].isalnum():
+        return span
+    words = _WORDS.search(text, start, end)
+    return (start, start) if words is None else words.span()
 
 
 def _triggers(message: Message, keywords: dict[str, Trigger]) -> tuple[Trigger, ...]:

@@ -3,77 +3,68 @@
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 from pointsman.services.router.domain.document import LanguageRules, RuleProblem
-from pointsman.services.router.domain.lexicon import FOREIGN, MASK, Lexicon
-from pointsman.services.router.domain.scan import PatternSet, pattern_set
+from pointsman.services.router.domain.lexicon import FOREIGN, Lexicon
+from pointsman.services.router.domain.lists import (
+    APPROVAL,
+    DECLINED,
+    DO,
+    FAULT,
+    FOLLOW_UP,
+    GENERAL,
+    IMPERATIVE,
+    JOINED,
+    MAKE,
+    NARRATED,
+    OPENER,
+    POLITE,
+    PROSE,
+    QUESTION,
+    READ,
+    REQUEST,
+    SOLVED,
+    SPENT,
+    STARTER,
+    TELL,
+    THANKS,
+    TOLD,
+    TURN,
+    WISH,
+    WORK,
+    Language,
+    build_language,
+)
 
-_WORD = re.compile(r"\w[\w'-]*")
-_BREAK = re.compile(r"[.!?;？！。]\s*\S|\n")
-_TELLING_LETTERS = 3
-OPENER = "opener"
-"""The words of the list of questions that open one."""
-STARTER = "starter"
-"""A verb of doing at the very beginning: what follows is no question, unless it is marked as one."""
-JOINED = "joined"
-"""A verb of doing at the beginning of a later clause."""
-REQUEST = "request"
-"""The polite words that are no mere wish: in a question only these ask for something."""
-_SEPARATORS = r"(?:[,.;!?，。；！？、\n]|\b(?:und|dann|et|puis|y|luego|e|poi|depois)\b|然后|并且?|接着|顺便)"
-_SENTENCE = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
-_STRETCH = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
+_WORD: Final = re.compile(r"\w[\w'-]*")
+_BREAK: Final = re.compile(r"[.!?;？！。]\s*\S|\n")
+_TELLING_LETTERS: Final = 3
+_SENTENCE: Final = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
+_STRETCH: Final = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
 """A sentence, or a part of a very long one: what looks for a clause's beginning looks no further back."""
-_ENDED = re.compile(r"[.!?;？！。\n]\s*$")
-SPENT = "spent"
-"""Clauses that ask for nothing: not to be done, done already, or left to the writer."""
-_HARD_CLASSES = frozenset({STARTER, "approval", REQUEST})
-_DOING = frozenset({"do", "make", "read"})
-IMPERATIVE = "imperative"
-"""A first word with the ending of an order, right before an object."""
-_KNOWN_OTHERWISE = _DOING | {"tell", "prose", "question", "thanks", "approval", "declined", "solved"}
-NARRATED = "narrated"
-"""What the writer tells of himself: the verbs and things in it are not to be worked on, unless he asks for something too."""
-_TOLD_OF = _DOING | {"work"}
-_MORE_THAN_TOLD = frozenset({"polite", "wish", "approval", "question", JOINED})
-_ASKED_FOR = _DOING | {"fault"}
-_QUESTION_MARK = re.compile("[?？¿]")
-_SPOKEN = frozenset({"do", "make", "tell", "fault", "thanks", "polite", "approval"})
-"""Classes of which one has to match, where a single short word is all that speaks for a language."""
-_LETTERS = {
+_ENDED: Final = re.compile(r"[.!?;？！。\n]\s*$")
+_HARD: Final = STARTER | APPROVAL | REQUEST
+_DOING: Final = DO | MAKE | READ
+_KNOWN_OTHERWISE: Final = _DOING | TELL | PROSE | QUESTION | THANKS | APPROVAL | DECLINED | SOLVED
+_TOLD_OF: Final = _DOING | WORK
+_MORE_THAN_TOLD: Final = POLITE | WISH | APPROVAL | QUESTION | JOINED
+_ASKED_FOR: Final = _DOING | FAULT
+_FAULT_ASKED_ABOUT: Final = FAULT | FOLLOW_UP
+_SPOKEN: Final = DO | MAKE | TELL | FAULT | THANKS | POLITE | APPROVAL
+"""Lists of which one has to match, where a single short word is all that speaks for a language."""
+_LETTERS: Final = {
     "han": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+"),
     "kana": re.compile("[\u3040-\u30ff]+"),
     "hangul": re.compile("[\u1100-\u11ff\uac00-\ud7af]+"),
     "cyrillic": re.compile("[\u0400-\u04ff]+"),
 }
-_OTHER_SCRIPT = re.compile("[" + "".join(letters.pattern.strip("[]+") for letters in _LETTERS.values()) + "]")
-_LATIN = re.compile("[a-z]+")
-_ACCENTED = re.compile(r"[^\W\x00-\x7f]")
-_SCRIPTS = (*_LETTERS, "latin")
-_NO_LISTS = frozenset({"script", "stopwords", "verb_ending", IMPERATIVE})
-_LISTS = tuple(field.name for field in fields(LanguageRules) if field.name not in _NO_LISTS)
-
-
-@dataclass(slots=True)
-class Language:
-    """One language: its words, matched from the first message on that is written in it."""
-
-    code: str
-    script: str
-    stopwords: frozenset[str]
-    patterns: Mapping[str, str]
-    compiled: PatternSet | None = None
-
-    @property
-    def classes(self) -> PatternSet:
-        """The lists, compiled when they are first needed: most messages need no other language."""
-        if self.compiled is None:
-            try:
-                self.compiled = pattern_set(self.patterns)
-            except RuleProblem as problem:
-                raise RuleProblem(f"languages.{self.code}.{problem.rule}", problem.problem) from None
-        return self.compiled
+_OTHER_LETTERS: Final = re.compile("[" + "".join(letters.pattern.strip("[]+") for letters in _LETTERS.values()) + "]+")
+_LATIN: Final = re.compile("[a-z]+")
+_ACCENTED: Final = re.compile(r"[^\W\x00-\x7f]")
+_SCRIPTS: Final = (*_LETTERS, "latin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +77,17 @@ class Languages:
     telling: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
 class Reading:
     """What a message in another language was found to do."""
 
-    rule: str
-    active: bool
-    language: Language
-    hits: frozenset[str]
-    text: str
+    __slots__ = ("active", "hits", "language", "rule", "text")
+
+    def __init__(self, rule: str, language: Language, hits: int, text: str) -> None:
+        self.rule = f"{language.code}.{rule}"
+        self.active = rule in _ACTIVE_ROWS
+        self.language = language
+        self.hits = language.names_of(hits)
+        self.text = text
 
 
 def latin_stopwords(rules: Mapping[str, LanguageRules]) -> frozenset[str]:
@@ -104,39 +97,14 @@ def latin_stopwords(rules: Mapping[str, LanguageRules]) -> frozenset[str]:
 
 def build_languages(rules: Mapping[str, LanguageRules], english: frozenset[str], lexicon: Lexicon) -> Languages:
     """Prepare every language's lists; a word that English knows too gives no language away."""
-    languages = [_build(code, rule) for code, rule in rules.items()]
+    for code, rule in rules.items():
+        if rule.script not in _SCRIPTS:
+            raise RuleProblem(f"languages.{code}.script", f"'{rule.script}' is none of {', '.join(_SCRIPTS)}")
+    languages = [build_language(code, rule) for code, rule in rules.items()]
     latin = tuple(language for language in languages if language.script == "latin")
     by_script = {language.script: language for language in languages if language.script != "latin"}
     telling = frozenset(word for word in latin_stopwords(rules) if lexicon.flags[word] & FOREIGN)
     return Languages(by_script, latin, english, telling)
-
-
-def _build(code: str, rules: LanguageRules) -> Language:
-    if rules.script not in _SCRIPTS:
-        raise RuleProblem(f"languages.{code}.script", f"'{rules.script}' is none of {', '.join(_SCRIPTS)}")
-    patterns = {name: "|".join(_item(item, rules.script) for item in getattr(rules, name).split()) for name in _LISTS}
-    wishes = rules.wish.split()
-    requests = [item for item in rules.polite.split() if item not in wishes]
-    patterns[REQUEST] = "|".join(_item(item, rules.script) for item in requests)
-    if rules.imperative:
-        patterns[IMPERATIVE] = "|".join(_item(item, rules.script) for item in rules.imperative.split())
-    if rules.verb_ending:
-        for name in _DOING:
-            patterns[name] = _verbs(getattr(rules, name).split(), rules)
-    openers = [_item(item, rules.script) for item in rules.question.split() if item.startswith("^")]
-    if openers:
-        patterns[OPENER] = "|".join(openers)
-    verbs = f"{rules.do} {rules.make} {rules.read}".split()
-    patterns[STARTER] = "|".join(_item(f"^{verb}", rules.script) for verb in verbs)
-    joined = "|".join(_stem(verb, rules.script) for verb in verbs)
-    patterns[JOINED] = rf"{_SEPARATORS}[^\pL]*(?:{joined})"
-    return Language(code, rules.script, frozenset(rules.stopwords.split()), patterns)
-
-
-def _verbs(items: list[str], rules: LanguageRules) -> str:
-    """Verbs in their own endings; at the beginning also the noun of a verb, as titles of tasks have it: update of …."""
-    narrow = (_item(item.replace("*", MASK), rules.script).replace(MASK, rules.verb_ending) for item in items)
-    return "|".join((*narrow, *(_item(f"^{item}", rules.script) for item in items if "*" in item)))
 
 
 def check_languages(languages: Languages) -> None:
@@ -145,27 +113,14 @@ def check_languages(languages: Languages) -> None:
         assert language.classes is not None
 
 
-def _stem(item: str, script: str) -> str:
-    """One entry without its edges: `_` a blank, `*` any ending."""
-    return item.removeprefix("^").replace("_", " ").replace("*", "[а-яё]*" if script == "cyrillic" else "[a-z]*")
-
-
-def _item(item: str, script: str) -> str:
-    """One entry as an expression: `^` at the beginning; words are whole in alphabets."""
-    if item in ("?", "¿"):
-        return re.escape(item)
-    body = _stem(item, script)
-    if item.startswith("^"):
-        return rf"^[^\pL]*{body}"
-    if script == "latin":
-        return rf"\b{body}\b"
-    # RE2's \b knows ASCII only, so the edges of a Cyrillic word are spelt out.
-    return rf"(?:^|[^а-яё]){body}(?:$|[^а-яё])" if script == "cyrillic" else body
-
-
 def plain(text: str) -> str:
     """The text without accents, letter by letter, so that positions stay."""
-    return text if text.isascii() else _ACCENTED.sub(_without_accent, text)
+    if text.isascii():
+        return text
+    narrow = text.encode("latin-1", "ignore")
+    if len(narrow) == len(text):
+        return narrow.translate(_BASES).decode("latin-1")
+    return _ACCENTED.sub(_without_accent, text)
 
 
 def _without_accent(found: re.Match[str]) -> str:
@@ -177,137 +132,173 @@ def _base_of(letter: str) -> str:
     return unicodedata.normalize("NFD", letter)[0]
 
 
+_BASES: Final = "".join(_ACCENTED.sub(_without_accent, chr(code)) for code in range(256)).encode("latin-1")
+"""Western letters without their accents, each at the place of its code."""
+_BLANKED: Final = re.sub(r"[^\w'-]", " ", _BASES.decode("latin-1")).encode("latin-1")
+"""The same, with blanks for what stands between words."""
+
+
+def words_of(text: str) -> set[str]:
+    """The words of a text that is not ASCII, without their accents."""
+    narrow = text.encode("latin-1", "ignore")
+    if len(narrow) != len(text):
+        return set(_WORD.findall(plain(text)))
+    blanked = f" {narrow.translate(_BLANKED).decode('latin-1')}"
+    words = set(blanked.split())
+    return {word.lstrip("'-") for word in words} if " '" in blanked or " -" in blanked else words
+
+
 def detect_language(languages: Languages, text: str, words: set[str]) -> Language | None:
-    """The language of a text that is not English; None for English."""
-    if not text.isascii():
-        script = _script(text)
-        if script is not None:
+    """The language of a text that is not English, by its script or its words if it is ASCII; None for English."""
+    ascii_only = text.isascii()
+    if not ascii_only:
+        if (script := _script(text)) is not None:
             return languages.by_script[script]
-        words = set(_WORD.findall(plain(text)))
+        words = words_of(text)
     telling = languages.telling & words
     if not telling:
         return None
-    scores = [len(telling & language.stopwords) for language in languages.latin]
-    best = max(scores)
-    english = words & languages.english
-    candidates = [
-        language
-        for language, score in zip(languages.latin, scores, strict=True)
-        if score == best > len(english - language.stopwords)
-    ]
-    if text.isascii() and len(telling) == 1 and len(min(telling)) < _TELLING_LETTERS:
-        candidates = [language for language in candidates if not _SPOKEN.isdisjoint(language.classes.matching(text))]
-    return _most_alike(candidates, plain(text)) if len(candidates) > 1 else next(iter(candidates), None)
+    candidates = _candidates(languages, telling, words & languages.english)
+    if ascii_only and len(telling) == 1 and len(min(telling)) < _TELLING_LETTERS:
+        candidates = [language for language in candidates if language.hits(text) & _SPOKEN]
+    if len(candidates) > 1:
+        return _most_alike(candidates, plain(text))
+    return candidates[0] if candidates else None
+
+
+def _candidates(languages: Languages, telling: frozenset[str], english: set[str]) -> list[Language]:
+    """The languages with the most of these words, if they have more than what is left to English."""
+    best = 0
+    candidates: list[Language] = []
+    for language in languages.latin:
+        score = len(telling & language.stopwords)
+        if score > best:
+            best = score
+            candidates = [language]
+        elif score == best:
+            candidates.append(language)
+    return [language for language in candidates if best > len(english - language.stopwords)]
 
 
 def _most_alike(candidates: list[Language], text: str) -> Language:
     """Of languages with equally many words in a text, the one that understands most of it."""
-    return max(candidates, key=lambda language: len(language.classes.matching(text)))
+    return max(candidates, key=lambda language: language.hits(text).bit_count())
 
 
 def _script(text: str) -> str | None:
     """The script that is not Latin and has enough letters to be more than a quotation."""
-    if _OTHER_SCRIPT.search(text) is None:
+    if len(text.encode("latin-1", "ignore")) == len(text):
         return None
-    counts = {name: len("".join(letters.findall(text))) for name, letters in _LETTERS.items()}
-    found = max(counts, key=lambda name: counts[name])
-    if counts[found] < 2 or sum(counts.values()) * 6 < len("".join(_LATIN.findall(text))):
+    letters = "".join(_OTHER_LETTERS.findall(text))
+    left = len(letters)
+    if left * 7 < len(text) and left * 6 < len("".join(_LATIN.findall(text))):
         return None
-    if counts["kana"] >= 2 and found == "han":
-        return "kana"
-    return found
+    found: str | None = None
+    most = 1
+    kana = 0
+    for name, of_script in _LETTERS.items():
+        if not left:
+            break
+        count = len("".join(of_script.findall(letters)))
+        left -= count
+        if name == "kana":
+            kana = count
+        if count > most:
+            found, most = name, count
+    return "kana" if found == "han" and kana > 1 else found
 
 
 def read_language(language: Language, text: str) -> Reading:
     """Decide by the first row whose condition holds, without the clauses that ask for nothing."""
     folded = plain(text) if language.script == "latin" else text
-    hits = language.classes.matching(folded)
-    if SPENT in hits:  # for a debate even what is not to be done is named
-        rule = _rule_beside_spent(language, _without_spent(language, folded), "fault" in hits)
+    hits = language.hits(folded)
+    if hits & SPENT:  # for a debate even what is not to be done is named
+        rule = _rule_beside_spent(language, _without_spent(language, folded), bool(hits & FAULT))
     else:
         rule, hits = _rule_of(language, folded, hits)
-    return Reading(f"{language.code}.{rule}", rule in _ACTIVE_ROWS, language, hits, folded)
+    return Reading(rule, language, hits, folded)
 
 
 def _rule_beside_spent(language: Language, text: str, faulty: bool) -> str:
     """The row of what is left: a fault counts only if it is still there, and what was spent may have named it."""
-    rule, hits = _rule_of(language, text, language.classes.matching(text))
-    if "turn" in hits:
+    rule, hits = _rule_of(language, text, language.hits(text))
+    if hits & TURN:
         return "fault" if faulty and rule == "statement" else rule
     return "declined" if rule in _SOFT_ROWS else rule
 
 
 def _without_spent(language: Language, text: str) -> str:
     """The text with blanks for what was done already, will be done by the writer, or is not to be done."""
-    return "".join(_cleared(language, stretch) for stretch in _STRETCH.findall(text))
+    return "".join([_cleared(language, stretch) for stretch in _STRETCH.findall(text)])
 
 
 def _cleared(language: Language, stretch: str) -> str:
     """One stretch without its spent clauses; a but ends such a clause."""
-    turn = language.classes.expressions["turn"]
     pieces: list[str] = []
     position = 0
-    for start, end in language.classes.spans(SPENT, stretch):
-        turned = turn.search(stretch[start:end])
-        length = turned.start() if turned is not None and turned.start() else end - start
+    for start, end in language.classes.spans("spent", stretch):
+        turned = language.classes.first("turn", stretch[start:end])
+        length = turned[0] if turned is not None and turned[0] else end - start
         pieces += (stretch[position:start], " " * length)
         position = start + length
-    return "".join((*pieces, stretch[position:]))
+    return "".join((*pieces, stretch[position:])) if position else stretch
 
 
-def _rule_of(language: Language, text: str, hits: frozenset[str]) -> tuple[str, frozenset[str]]:
+def _rule_of(language: Language, text: str, hits: int) -> tuple[str, int]:
     """The row of a whole message: of one with a question among other sentences, that of the sentence that asks for most."""
-    if "told" in hits and not _does_more(language, text):
+    if hits & TOLD and not _does_more(language, text):
         return "tell", hits
-    asked = _QUESTION_MARK.search(text) is not None
-    if {"fault", "follow_up"} <= hits:
+    asked = "?" in text or "？" in text or "¿" in text
+    if hits & _FAULT_ASKED_ABOUT == _FAULT_ASKED_ABOUT:
         return "fault", hits
     if asked and len(parts := _SENTENCE.findall(text)) > 1:
         return _mixed_rule(language, parts), hits
-    if asked and ("general" in hits or REQUEST not in hits):
-        hits -= {"polite"}
-    if OPENER in hits and _asks_once(text):
-        hits -= {"polite"}
-    elif STARTER in hits and not asked:
-        hits -= {"question"}
+    if asked and (hits & GENERAL or not hits & REQUEST):
+        hits &= ~POLITE
+    if hits & OPENER and _asks_once(text):
+        hits &= ~POLITE
+    elif hits & STARTER and not asked:
+        hits &= ~QUESTION
     hits = _with_unlisted_order(language, text, _without_told(hits))
-    return _first_row(hits, "prose" in hits and _prose_rules(language, text, hits)), hits
+    return _first_row(hits, hits & PROSE != 0 and _prose_rules(language, text, hits)), hits
 
 
-def _without_told(hits: frozenset[str]) -> frozenset[str]:
+def _without_told(hits: int) -> int:
     """What is left beside something to be told, and beside what the writer tells himself."""
-    if "told" in hits:
-        hits -= {"tell"}
-    if NARRATED in hits and hits.isdisjoint(_MORE_THAN_TOLD):
-        hits -= _TOLD_OF
+    if hits & TOLD:
+        hits &= ~TELL
+    if hits & NARRATED and not hits & _MORE_THAN_TOLD:
+        hits &= ~_TOLD_OF
     return hits
 
 
-def _with_unlisted_order(language: Language, text: str, hits: frozenset[str]) -> frozenset[str]:
+def _with_unlisted_order(language: Language, text: str, hits: int) -> int:
     """A first word that looks like an order with its object, and is none of the language's small words, is one."""
-    if IMPERATIVE not in hits or not hits.isdisjoint(_KNOWN_OTHERWISE) or text[:1] == " ":  # a spent clause was there
+    if not hits & IMPERATIVE or hits & _KNOWN_OTHERWISE or text[:1] == " ":  # a spent clause was there
         return hits
     first = _WORD.search(text)
-    return hits if first is None or first.group() in language.stopwords else hits | {"do"}
+    return hits if first is None or first.group() in language.stopwords else hits | DO
 
 
 def _does_more(language: Language, text: str) -> bool:
     """Whether something is to be done before it is told, or behind that: look it up and tell me."""
-    start, end = next(language.classes.spans("told", text))
-    before = _SENTENCE.findall(text[:start])
-    if before and not _ENDED.search(before[-1]) and not _DOING.isdisjoint(language.classes.matching(before[-1])):
+    told = language.classes.first("told", text)
+    if told is None:
+        return False
+    before = _SENTENCE.findall(text[: told[0]])
+    if before and not _ENDED.search(before[-1]) and language.hits(before[-1]) & _DOING:
         return True
-    return JOINED in language.classes.matching(text[end:])
+    return language.hits(text[told[1] :]) & JOINED != 0
 
 
 def _mixed_rule(language: Language, parts: list[str]) -> str:
     """Beside a question only a clear order counts: what else is said tells why somebody asks."""
     for part in parts:
-        found = language.classes.matching(part)
-        if _HARD_CLASSES.isdisjoint(found):
+        found = language.hits(part)
+        if not found & _HARD:
             continue
         rule, _ = _rule_of(language, part.strip(), found)
-        requested = REQUEST in found and not _ASKED_FOR.isdisjoint(found)
+        requested = found & REQUEST and found & _ASKED_FOR
         if rule in _ACTIVE_ROWS and (requested or rule not in _SOFT_ROWS):
             return rule
     return "question"
@@ -319,43 +310,54 @@ def _asks_once(text: str) -> bool:
     return asked[-1:] in ("?", "？") and _BREAK.search(asked[:-1]) is None
 
 
-def _prose_rules(language: Language, text: str, hits: frozenset[str]) -> bool:
+def _prose_rules(language: Language, text: str, hits: int) -> bool:
     """Where both are named, the head of the phrase rules: it comes first in Europe, and last in East Asia."""
-    if "work" not in hits:
-        return "fault" not in hits or bool(hits & {"make", "tell", "question"})
-    classes, searched = language.classes.expressions, text.encode()  # in bytes the order is the same
-    if language.script not in _HEAD_LAST:
-        return bool(classes["prose"].search(searched).start() < classes["work"].search(searched).start())
-    if hits & {"do", "fault", "read"}:
-        return False
-    prose, work = (max(match.start() for match in classes[name].finditer(searched)) for name in ("prose", "work"))
-    return bool(prose > work)
+    if not hits & WORK:
+        return not hits & FAULT or hits & (MAKE | TELL | QUESTION) != 0
+    if language.script in _HEAD_LAST:
+        if hits & (DO | FAULT | READ):
+            return False
+        return language.classes.spans("prose", text)[-1][0] > language.classes.spans("work", text)[-1][0]
+    finders, searched = language.classes.finders, text.encode()  # in bytes the order is the same
+    return finders["prose"](searched, 0)[0] < finders["work"](searched, 0)[0]
 
 
-_HEAD_LAST = frozenset({"han", "kana", "hangul"})
-_SOFT_ROWS = frozenset({"fault", "unlisted", "wish", "work"})
-_ACTIVE_ROWS = frozenset({"approval", "fault", "order", "make", "read", "unlisted", "wish", "work"})
+_HEAD_LAST: Final = frozenset({"han", "kana", "hangul"})
+_SOFT_ROWS: Final = frozenset({"fault", "unlisted", "wish", "work"})
+_ACTIVE_ROWS: Final = frozenset({"approval", "fault", "order", "make", "read", "unlisted", "wish", "work"})
+_ASKING: Final = 1 << 40
+"""Asks, and for nothing to be done."""
+_HEAD: Final = 1 << 41
+"""Prose is what it is about."""
+_ROWS: Final[tuple[tuple[str, int, int], ...]] = (
+    ("declined", DECLINED, QUESTION | FAULT | WISH),
+    ("declined", SOLVED, QUESTION | WISH | TURN),
+    ("approval", APPROVAL, _ASKING),
+    ("fault", FAULT, _ASKING | _HEAD),
+    ("question", _ASKING, 0),
+    ("fault", THANKS | TURN | WORK, _HEAD),
+    ("prose", _HEAD, 0),
+    ("order", DO, 0),
+    ("make", MAKE | WORK, 0),
+    ("make", MAKE, TELL),
+    ("tell", TELL, 0),
+    ("read", READ, 0),
+    ("thanks", THANKS, WORK),
+    ("wish", WISH, 0),
+    ("thanks", THANKS, 0),
+    ("unlisted", POLITE, 0),
+    ("question", QUESTION, 0),
+    ("work", WORK, 0),
+)
+"""What a text does, what it has to have for that, and what not."""
 
 
-def _first_row(hits: frozenset[str], prose: bool) -> str:
-    asking = "question" in hits and "polite" not in hits
-    rows = (
-        ("declined", "declined" in hits and not hits & {"question", "fault", "wish"}),
-        ("declined", "solved" in hits and not hits & {"question", "wish", "turn"}),
-        ("approval", "approval" in hits and not asking),
-        ("fault", "fault" in hits and not asking and not prose),
-        ("question", asking),
-        ("fault", {"thanks", "turn", "work"} <= hits and not prose),
-        ("prose", prose),
-        ("order", "do" in hits),
-        ("make", "make" in hits and ("work" in hits or "tell" not in hits)),
-        ("tell", "tell" in hits),
-        ("read", "read" in hits),
-        ("thanks", "thanks" in hits and "work" not in hits),
-        ("wish", "wish" in hits),
-        ("thanks", "thanks" in hits),
-        ("unlisted", "polite" in hits),
-        ("question", "question" in hits),
-        ("work", "work" in hits),
-    )
-    return next((name for name, holds in rows if holds), "statement")
+def _first_row(hits: int, prose: bool) -> str:
+    if hits & QUESTION and not hits & POLITE:
+        hits |= _ASKING
+    if prose:
+        hits |= _HEAD
+    for name, needed, without in _ROWS:
+        if hits & needed == needed and not hits & without:
+            return name
+    return "statement"
