@@ -43,6 +43,8 @@ _NO_DEBATE: Final = Debate.NONE
 _STRONG: Final = Confidence.STRONG
 _WEAK: Final = Confidence.WEAK
 _NO_STAKES: Final = Stakes.NONE
+_MEDIUM: Final = Stakes.MEDIUM
+_HIGH: Final = Stakes.HIGH
 _USER_OVERRIDE: Final = Bypass.USER_OVERRIDE
 _READ_ONLY: Final = Bypass.READ_ONLY
 _ALREADY_DEBATED: Final = Bypass.ALREADY_DEBATED
@@ -311,7 +313,9 @@ def _weigh(book: RuleBook, message: Message, triggers: int, reads: bool, found: 
         found.pop(PlanningTrigger.AMBIGUOUS_SCOPE, None)
     if not (found or message.own):
         return _CALM if bypass is None else (_NO_DEBATE, _NO_STAKES, bypass, ())
-    reasons = debating.reasons_for(found, message.lower) + _own_reasons(message)
+    reasons = debating.reasons_for(found, message.lower)
+    if message.own:
+        reasons += _own_reasons(message)
     debate = _PLANNING if reasons and bypass is None else _NO_DEBATE
     return debate, _stakes(book, message, found), bypass, reasons
 
@@ -331,9 +335,13 @@ def _own_reasons(message: Message) -> tuple[DebateReason, ...]:
 def _stakes(book: RuleBook, message: Message, found: dict[PlanningTrigger, str]) -> Stakes:
     """The highest of all that apply."""
     table = book.debate.stakes
-    all_stakes = {table[trigger] for trigger in found}
-    all_stakes |= {_OWN_STAKES[rule.effect] for rule, _ in message.own if rule.effect in _OWN_STAKES}
-    return next((stakes for stakes in (Stakes.HIGH, Stakes.MEDIUM) if stakes in all_stakes), Stakes.NONE)
+    all_stakes = [table[trigger] for trigger in found]
+    for rule, _ in message.own:
+        if rule.effect in _OWN_STAKES:
+            all_stakes.append(_OWN_STAKES[rule.effect])
+    if _HIGH in all_stakes:
+        return _HIGH
+    return _MEDIUM if _MEDIUM in all_stakes else _NO_STAKES
 
 
 def _bypass(book: RuleBook, message: Message, reads: bool) -> Bypass | None:

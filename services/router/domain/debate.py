@@ -329,29 +329,33 @@ def _git_lists(words: list[str]) -> bool:
 
 def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
     """Every reason to debate in another language, by its lists."""
-    hits = reading.hits
-    names = {
-        _DESTRUCTIVE: "destructive" in hits and "data" in hits,
-        _DEPLOYMENT: "deployment" in hits,
-        _SECURITY: "security" in hits,
-        _BULK: "bulk" in hits and "do" in hits,
-        _AMBIGUOUS_SCOPE: "vague" in hits and "do" in hits and "work" not in hits,
-    }
-    expressions = reading.language.classes.expressions
-    lists = {_AMBIGUOUS_SCOPE: "vague"}
-    return {
-        trigger: expressions[lists.get(trigger, trigger.value)].search(reading.text).group().strip()
-        for trigger, holds in names.items()
-        if holds
-    }
+    hits, classes = reading.hits, reading.language.classes
+    found: dict[PlanningTrigger, str] = {}
+    for trigger, name, needed, without in _FOREIGN:
+        if needed <= hits and without not in hits and (place := classes.first(name, reading.text)) is not None:
+            found[trigger] = reading.text[place[0] : place[1]].strip()
+    return found
+
+
+_FOREIGN: Final[tuple[tuple[PlanningTrigger, str, frozenset[str], str], ...]] = (
+    (_DESTRUCTIVE, "destructive", frozenset({"destructive", "data"}), ""),
+    (_DEPLOYMENT, "deployment", frozenset({"deployment"}), ""),
+    (_SECURITY, "security", frozenset({"security"}), ""),
+    (_BULK, "bulk", frozenset({"bulk", "do"}), ""),
+    (_AMBIGUOUS_SCOPE, "vague", frozenset({"vague", "do"}), "work"),
+)
+"""Each reason, the list that names it, what has to be in the message, and what not."""
+_CHANGED: Final = frozenset({"do", "fault"})
+_MADE: Final = frozenset({"make", "wish", "approval"})
+_LOOKED_AT: Final = frozenset({"read", "question", "tell"})
 
 
 def foreign_only_reads(reading: Reading) -> bool:
     """The message only looks, in another language."""
     hits = reading.hits
-    if hits & {"do", "fault"} or (hits & {"make", "wish", "approval"} and "read" not in hits):
+    if not hits.isdisjoint(_CHANGED) or not ("read" in hits or hits.isdisjoint(_MADE)):
         return False
-    return bool(hits & {"read", "question", "tell"})
+    return not hits.isdisjoint(_LOOKED_AT)
 
 
 def overrides(spans: Iterable[tuple[int, int]], message: Message) -> bool:

@@ -191,7 +191,7 @@ def _script(text: str) -> str | None:
         return None
     letters = "".join(_OTHER_LETTERS.findall(text))
     left = len(letters)
-    if left * 7 < len(text) and left * 6 < len("".join(_LATIN.findall(text))):
+    if left < 2 or (left * 7 < len(text) and left * 6 < len("".join(_LATIN.findall(text)))):
         return None
     found: str | None = None
     most = 1
