@@ -27,7 +27,8 @@ from pointsman.services.router.domain.lexicon import (
     WH,
     WORK,
 )
-from pointsman.services.router.domain.orders import orders_in, requests_in
+from pointsman.services.router.domain.orders import orders_in
+from pointsman.services.router.domain.requests import REQUESTING, requests_in
 from pointsman.services.router.domain.scan import Message
 from pointsman.services.router.domain.sentence import ACTIVE, WORKS, Act, English, Order, Sentence, hits_in
 from pointsman.services.router.domain.statements import statement
@@ -36,7 +37,6 @@ _AUXILIARIES: Final = frozenset({"does", "did", "is", "are", "was", "were", "can
 _NO_SUBJECT: Final = VERB | NEGATION | FAULT
 _LONG_COMMAND: Final = 8
 _PREDICATE: Final = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
-_REQUESTING: Final = frozenset({"how", "what", "any", "mind"})
 _NO_MANY: Final = DETERMINER | SUBJECT | FUNCTION
 _EVER: Final = frozenset(
     {"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"}
@@ -44,6 +44,11 @@ _EVER: Final = frozenset(
 _PERSONS: Final = frozenset({"i", "you", "we", "they"})
 _DETERMINERS: Final = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
 _COMMAND_MARKS: Final = frozenset("-~.*$\"'`|&;<>" + MASK)
+_SPOKEN: Final = frozenset({"is", "are", "was", "were", "isn't", "aren't", "has", "have", "had", "vs", "versus", "or"})
+_NO_PACKAGE: Final = ASK | TELL | CHANGE | COPULA | QUESTION
+"""What stands behind a pronoun, and is no name of something to install: npm i think …."""
+_PROMPTS: Final = frozenset({"$", ">", "%", "#"})
+_GREETINGS: Final = frozenset({"thanks", "thank", "thx", "ty", "cheers", "hi", "hello", "hey", "sorry"})
 _STARTING_MARKS: Final = frozenset("_$~./@" + MASK)
 _AT_HAND: Final = (["the"], ["this"], ["our"])
 _PASSED_OVER: Final = LEAD | CLAUSE
@@ -73,10 +78,11 @@ def read_english(english: English, sentence: Sentence) -> None:
     first = flags[0]
     start = 0
     if not first or first & _PASSED_OVER or (len(words) > 2 and words[1] == ")"):
+        if len(words) > 1 and words[0] in _PROMPTS and words[1] in english.commands:
+            del words[0], flags[0]
         start = _skip_leads(words, flags)
         if start == len(words):
-            approving = sentence.seen & APPROVAL and words[-1] != "?"
-            sentence.act = _APPROVAL if approving else _ACKNOWLEDGEMENT
+            sentence.act = _APPROVAL if _approves(sentence) else _ACKNOWLEDGEMENT
             return
     if words[0] in english.commands and is_command_line(english, words):
         sentence.act = _COMMAND
@@ -86,6 +92,8 @@ def read_english(english: English, sentence: Sentence) -> None:
         _read_question(english, sentence, start)
     else:
         orders = orders_in(english, sentence, start)
+        if not orders and words[start] in REQUESTING:
+            orders = requests_in(english, sentence, start)
         if orders:
             sentence.orders = orders
             sentence.act = _ORDER if orders[0][WORKS] else _act_of(orders)
@@ -98,6 +106,14 @@ def act_of(english: English, sentence: Sentence) -> Act:
     if act is None:
         act = sentence.act = statement(english, sentence, sentence.start)
     return act
+
+
+def _approves(sentence: Sentence) -> bool:
+    """Yes, sure, go, but not sure, makes sense; or again, without a greeting or thanks."""
+    words = sentence.words
+    if words[-1] in ("?", "sense"):
+        return False
+    return bool(sentence.seen & APPROVAL) or (words[-1] == "again" and _GREETINGS.isdisjoint(words))
 
 
 def _skip_leads(words: list[str], flags: list[int]) -> int:
@@ -118,16 +134,20 @@ def is_command_line(english: English, words: list[str]) -> bool:
     """The message is a command as one types it: a program with a subcommand, a flag, a path, or nothing."""
     if words[-1][0] == "?" or _is_chain(words):
         return words[-1][0] != "?"
+    program, known = words[0], english.lexicon.flags
     if len(words) == 1:
-        return words[0] not in english.lexicon.flags or words[0] in english.launchers
-    if words[0] not in english.lexicon.flags and len(words) < _LONG_COMMAND:
-        assigns = words[2:3] == ["="]  # dd if=… of=…
-        return assigns or not any(english.lexicon.flags.get(word, 0) & _PREDICATE for word in words)
-    second = words[1]
-    if words[0] in english.launchers and second in english.launcher_verbs:
-        return _DETERMINERS.isdisjoint(words)
-    if words[0] in english.launchers and _names_subcommand(english, words):
+        return program not in known or program in english.launchers
+    if not _is_spoken(english, words) and (_launches(english, words) or _has_option(english, words)):
         return True
+    if program in english.everyday:
+        if len(words) == 2 and words[1] in english.commands and words[1] not in english.everyday:  # man git
+            return True
+    elif program not in known and len(words) < _LONG_COMMAND:
+        assigns = words[2:3] == ["="]  # dd if=… of=…
+        return assigns or not any(
+            known.get(word, 0) & _PREDICATE or word in english.command_topics for word in words[1:]
+        )
+    second = words[1]
     return second[0] in _COMMAND_MARKS and second not in ("-", "–", "—")
 
 
@@ -137,11 +157,37 @@ def _is_chain(words: list[str]) -> bool:
     return "& &" in line or "| |" in line
 
 
-def _names_subcommand(english: English, words: list[str]) -> bool:
-    """Docker system prune, gh pr create: a noun, what to do with it, and no sentence around them."""
-    if len(words) < 3 or len(words) >= _LONG_COMMAND or words[2] not in english.launcher_verbs:
+def _is_spoken(english: English, words: list[str]) -> bool:
+    """Git rebase vs merge, docker images explained: the first words are those of a sentence or of a title."""
+    return not (_SPOKEN.isdisjoint(words[1:5]) and english.command_topics.isdisjoint(words[1:5]))
+
+
+def _launches(english: English, words: list[str]) -> bool:
+    """Npm ci, docker system prune, gh pr create: a subcommand, or a noun and what to do with it, and no sentence around them."""
+    program, second = words[0], words[1]
+    if program not in english.launchers:
         return False
-    return not any(english.lexicon.flags.get(word, 0) & _PREDICATE for word in words)
+    verbs = english.launcher_verbs
+    if second in verbs:
+        return _DETERMINERS.isdisjoint(words)
+    known = english.lexicon.flags
+    if program not in english.everyday:
+        if second in english.subcommands:
+            return len(second) > 1 or len(words) == 2 or not known.get(words[2], 0) & _NO_PACKAGE
+        verbs = verbs | english.subcommands
+    if len(words) < 3 or len(words) >= _LONG_COMMAND or any(known.get(word, 0) & _PREDICATE for word in words):
+        return False
+    return any(word in verbs or word.partition("-")[0] in verbs for word in words[2:4])
+
+
+def _has_option(english: English, words: list[str]) -> bool:
+    """Npm i -d vitest: a flag near the beginning, with nothing but names before it."""
+    for word in words[1:5]:
+        if word[0] in "-+" and word.lstrip("-+")[:1].isalnum():
+            return True
+        if english.lexicon.flags.get(word, 0) & FUNCTION and word not in english.launcher_verbs:
+            return False
+    return False
 
 
 def _orders_plainly(sentence: Sentence, start: int) -> bool:
@@ -154,7 +200,7 @@ def _orders_plainly(sentence: Sentence, start: int) -> bool:
 
 def _read_question(english: English, sentence: Sentence, start: int) -> None:
     """A question, unless it is an order in disguise."""
-    if sentence.seen & REQUEST or sentence.words[start] in _REQUESTING:
+    if sentence.seen & REQUEST or sentence.words[start] in REQUESTING:
         sentence.orders = requests_in(english, sentence, start)
     if sentence.orders:
         sentence.act = _act_of(sentence.orders)

@@ -20,17 +20,15 @@ from pointsman.services.router.domain.lexicon import (
     NOUNLIKE,
     QUESTION,
     READ,
-    REQUEST,
     SUBJECT,
     TELL,
     THIRD,
     TOOL,
     VERB,
-    WH,
     WORK,
     words_of,
 )
-from pointsman.services.router.domain.objects import KNOWN_THINGS, is_work
+from pointsman.services.router.domain.objects import is_work
 from pointsman.services.router.domain.sentence import (
     PLACE,
     WORKS,
@@ -43,24 +41,31 @@ from pointsman.services.router.domain.sentence import (
 )
 
 _OBJECTS: Final = words_of("the a an my our your its their this these those all every each both it them")
-_PARTNERS: Final = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
 _CONDITIONS: Final = words_of(
     "in at on after before inside when if once for since as under instead with given using based from"
 )
 _HYPOTHESES: Final = frozenset({"suppose", "assume", "imagine", "pretend"})
-_ANY_THINGS: Final = frozenset({"a", "an", "another", "something", "with", "without"})
 _FAILING: Final = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
+_GENERAL: Final = words_of(
+    "famous infamous popular common typical notable historic historical well-known known classic legendary real-world"
+)
+_QUANTITIES: Final = words_of(
+    "two three four five six seven eight nine ten some few several couple any 2 3 4 5 6 7 8 9 10"
+)
+_AT_HAND: Final = words_of("our my this these those the all every both in from here open failing")
+_COMING: Final = words_of("came went come appear disappear vanish")
+_WANTING: Final = frozenset({"wants", "needs", "requires", "asked", "requested"})
 _PRAISES: Final = words_of("good nice great excellent awesome amazing perfect super wonderful")
 _NOUNS_OF: Final = words_of("release model report cover program process position design plan view build default")
 _NO_ORDERS: Final = frozenset({"plan", "idiom"})
 _DONE_TO: Final = words_of("the our my me us everything how a it")
 _NEGATIONS: Final = frozenset({"don't", "dont", "not", "never"})
+_FIRM_BEFORE: Final = frozenset({"please", "then", "so", "also", "now", "try"})
 _PLEAS: Final = frozenset({"please", "pls", "plz"})
 _PARTICLES: Final = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
 _VERB_ENDINGS: Final = ("ize", "ise", "ify")
 _LEAVING: Final = frozenset({"leave", "forget", "wait", "postpone", "defer", "shelve", "park", "stay"})
 _KEPT: Final = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
-_UNKNOWNS: Final = (["why"], ["whether"], ["if"], ["where"], ["what's"])
 _AGAIN: Final = frozenset({"help", "let's"})
 _OBJECT_START: Final = DETERMINER | WORK
 _SKIPPED: Final = LEAD | FILLER
@@ -88,68 +93,6 @@ _REQUESTED: Final = Place.REQUESTED
 _LATER: Final = Place.LATER
 
 
-def requests_in(english: English, sentence: Sentence, start: int) -> list[Order]:
-    """Orders dressed as questions: can you …, would you mind …, how about …, and a please in the middle."""
-    words = sentence.words
-    if words[start] in ("how", "what") and words[start + 1 : start + 2] == ["about"]:
-        spoken_to = words[start + 2 : start + 3] in (["we"], ["you"], ["i"])
-        order = _order_at(english, sentence, start + 2 + spoken_to, _REQUESTED)
-        return [order] if order is not None and order[WORKS] else []
-    flags = sentence.flags
-    if words[start] == "mind" and start + 1 < len(words) and flags[start + 1] & GERUND:
-        return [_make_order(english, sentence, start + 1)]
-    if words[start : start + 2] == ["any", "chance"] and words[start + 2] in ("to", "of", "for"):
-        order = _order_at(english, sentence, start + 3, _REQUESTED)
-        return [order] if order is not None else []
-    if not sentence.seen & REQUEST:
-        return []
-    asked = (_request_at(english, sentence, start, at) for at in range(len(flags) - 1) if flags[at] & REQUEST)
-    found = [order for order in asked if order is not None]
-    if found and sentence.seen & CLAUSE:
-        found += _later_orders(english, sentence, found[-1][PLACE] + 1)
-    return found
-
-
-def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Order | None:
-    """The order behind a word that requests: can you …, any way you could …, please …."""
-    words = sentence.words
-    if words[at] in ("please", "pls"):
-        return _order_at(english, sentence, at + 1, _FIRST) if at else None
-    if at > 1 and words[at - 1] == "you" and words[at - 2] in ("way", "chance"):
-        return _order_at(english, sentence, at + 1, _REQUESTED)
-    if words[at : at + 5] == ["would", "it", "be", "possible", "to"]:
-        return _order_at(english, sentence, at + 5, _REQUESTED)
-    if words[at + 1] not in _PARTNERS or not _opens_clause(sentence, start, at):
-        return None
-    able = 3 if words[at + 2 : at + 5] == ["be", "able", "to"] else 0
-    order = _asked_order(english, sentence, skip_fillers(sentence, at + 2 + able))
-    return None if order is not None and words[at + 1] == "we" and not order[WORKS] else order
-
-
-def _asked_order(english: English, sentence: Sentence, verb: int) -> Order | None:
-    """What somebody is asked to do: try it, have a (quick) look, or what the verb says."""
-    words = sentence.words
-    if words[verb - 1] == "try" and words[verb] in KNOWN_THINGS | _ANY_THINGS:
-        return "try", CHANGE, verb - 1, True
-    if words[verb : verb + 1] == ["see"] and sentence.seen & WORK and words[verb + 1 : verb + 2] in _UNKNOWNS:
-        return _make_order(english, sentence, verb)
-    if words[verb + 1 : verb + 2] in (["a"], ["another"]) and "look" in words[verb + 2 : verb + 4]:
-        return _make_order(english, sentence, words.index("look", verb))
-    return _order_at(english, sentence, verb, _REQUESTED)
-
-
-def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
-    """What can you do, how can you: the question word rules, unless a clause begins in between."""
-    if at and at - 1 == start and sentence.words[start] in ("when", "where"):
-        return False
-    for flag in reversed(sentence.flags[max(0, at - 3) : at]):  # which one would you …
-        if flag & WH:
-            return False
-        if flag & CLAUSE:
-            break
-    return not (sentence.flags[start] & WH and at > start and not sentence.flags[at - 1] & CLAUSE)
-
-
 def orders_in(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
     """The orders of a sentence that is no question."""
     flag, seen = sentence.flags[start], sentence.seen
@@ -158,31 +101,31 @@ def orders_in(english: English, sentence: Sentence, start: int) -> Sequence[Orde
     elif flag and not flag & _MAY_BEGIN:
         first = None
     else:
-        first = _order_at(english, sentence, start, _FIRST)
+        first = order_at(english, sentence, start, _FIRST)
     if first is None:
         return _orders_after_statement(english, sentence, start)
     if not seen & CLAUSE or sentence.words[first[PLACE]] in _HYPOTHESES:
         return (first,)
-    return [first, *_later_orders(english, sentence, first[PLACE] + 1)]
+    return [first, *later_orders(english, sentence, first[PLACE] + 1)]
 
 
 def _orders_after_statement(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
     """You need to …; and clear orders in later clauses of what begins like a statement."""
     words = sentence.words
     if words[start] in ("you", "your"):
-        first = _order_at(english, sentence, skip_fillers(sentence, _after_duty(words)), _FIRST)
+        first = order_at(english, sentence, skip_fillers(sentence, _after_duty(words)), _FIRST)
         if first is not None:
-            return [first, *_later_orders(english, sentence, first[PLACE] + 1)]
+            return [first, *later_orders(english, sentence, first[PLACE] + 1)]
     if words[start] in _CONDITIONS:
         first = _order_behind_condition(english, sentence, start)
         if first is not None:
-            return [first, *_later_orders(english, sentence, first[PLACE] + 1)]
+            return [first, *later_orders(english, sentence, first[PLACE] + 1)]
     if not sentence.seen & CLAUSE:
         return ()
-    later = _later_orders(english, sentence, start)
+    later = later_orders(english, sentence, start)
     if not later or not hits_in(english, sentence).isdisjoint(_NO_ORDERS):
         return ()
-    firm = [order for order in later if _is_firm(order, sentence)]
+    firm = [order for order in later if _is_firm(english, sentence, order)]
     return firm or (later if words[0] in _CONDITIONS and not any(order[WORKS] for order in later) else ())
 
 
@@ -208,7 +151,7 @@ def _after_duty(words: list[str]) -> int:
     return len(words)
 
 
-def _later_orders(english: English, sentence: Sentence, start: int) -> list[Order]:
+def later_orders(english: English, sentence: Sentence, start: int) -> list[Order]:
     """Orders at the beginning of later clauses: with a verb, or with something to pass over or unknown before it."""
     found: list[Order] = []
     flags = sentence.flags
@@ -217,7 +160,7 @@ def _later_orders(english: English, sentence: Sentence, start: int) -> list[Orde
             continue
         flag = flags[at + 1]
         if (flag & _MAY_ORDER and not flag & CLAUSE) or (not flag and _may_be_passed(sentence.words[at + 1])):
-            order = _order_at(english, sentence, at + 1, _LATER)
+            order = order_at(english, sentence, at + 1, _LATER)
             if order is not None and not (found and found[-1][PLACE] == order[PLACE]):
                 found.append(order)
     return found
@@ -228,24 +171,31 @@ def _may_be_passed(word: str) -> bool:
     return word[-2:] == "ly" or not word[0].isalnum() or word == "let's"
 
 
-def _is_firm(order: Order, sentence: Sentence) -> bool:
-    """After a statement only a clear imperative counts: please before it, an object after it, a condition before its comma."""
+def _is_firm(english: English, sentence: Sentence, order: Order) -> bool:
+    """After a statement only a clear imperative counts: please before it, an object after it, a condition or an assurance before its comma."""
     _, verb, at, work = order
     if not work:
         return False
     before = sentence.words[at - 1]
     after = sentence.flags[at + 1] if at + 1 < len(sentence.words) else 0
-    if before in ("please", "then", "so", "also", "now") or after & _OBJECT_START:
+    if before in _FIRM_BEFORE or after & _OBJECT_START:
         return True
     if before == ":":
         return at > 2 and not sentence.flags[0] & WORK
+    follows = sentence.words[at + 1] if at + 1 < len(sentence.words) else ""
+    if before == "," and verb & _DOING and (not after & COPULA or follows == "and") and _is_assured(english, sentence):
+        return True
     if before != "," or after & (COPULA | CLAUSE):
         return False
-    follows = sentence.words[at + 1] if at + 1 < len(sentence.words) else ""
     return sentence.words[0] in _CONDITIONS or (bool(verb & _DOING) and follows in _MANNERS)
 
 
-def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
+def _is_assured(english: English, sentence: Sentence) -> bool:
+    """I know, squash it; I'm sure, force push it: the writer has made up his mind, and says what for."""
+    return "assured" in hits_in(english, sentence)
+
+
+def order_at(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
     """The order whose verb stands here, after any fillers."""
     words, flags = sentence.words, sentence.flags
     last = len(words) - 1
@@ -255,6 +205,8 @@ def _order_at(english: English, sentence: Sentence, at: int, place: Place) -> Or
         return None
     if flags[at] & VERB:
         return _plain_order(english, sentence, at)
+    if flags[at] & GERUND and at and words[at - 1] == "try":
+        return make_order(english, sentence, at)
     if at < last and words[at] == "let's":
         return _suggested(english, sentence, at + 1)
     return None if place is _LATER else _unusual_order(english, sentence, at, place)
@@ -286,18 +238,28 @@ def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
     if verb == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
         wanted = pass_over(sentence, skip_fillers(sentence, at + 1))
         if words[wanted] not in _AGAIN:
-            return _order_at(english, sentence, wanted, _FIRST)
+            return order_at(english, sentence, wanted, _FIRST)
     if at < last:
         following = flags[at + 1]
         if flag & TELL and following & GERUND:
-            return _make_order(english, sentence, at + 1)
-        if (flag & NOUNLIKE or following & _NOUN_SIGNS) and _is_noun_here(words, flags, at):
+            return make_order(english, sentence, at + 1)
+        if (flag & NOUNLIKE or not following or following & _NOUN_SIGNS) and _is_noun_here(words, flags, at):
             return None
         if flag & VERB == ASK and following & VERB and _is_subject(words, flags, at):
             return None
     if at and words[at - 1] in _PRAISES and (at == last or words[at + 1] == ","):
         return None
-    return verb, flag & VERB, at, is_work(english, sentence, at, flag)
+    work = is_work(english, sentence, at, flag) and not (flag & VERB == ASK and _asks_in_general(words, at))
+    return verb, flag & VERB, at, work
+
+
+def _asks_in_general(words: list[str], at: int) -> bool:
+    """List some famous bugs, name five algorithms, give examples of …: out of what everybody knows, and of nothing at hand."""
+    named = words[at + 1 : at + 9]
+    if not _AT_HAND.isdisjoint(named):
+        return False
+    general = not _GENERAL.isdisjoint(named) or (words[at] == "name" and not _QUANTITIES.isdisjoint(named[:2]))
+    return general or "example of" in (line := " ".join(named)) or "examples of" in line
 
 
 def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
@@ -305,9 +267,9 @@ def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) 
     words, flag = sentence.words, sentence.flags[at]
     following = words[at + 1] if at + 1 < len(words) else " "
     if place is _REQUESTED and flag & GERUND:
-        return _make_order(english, sentence, at)
+        return make_order(english, sentence, at)
     if flag & THIRD and words[at][-1] == "s" and _is_third_person_order(sentence, at, following):
-        return _make_order(english, sentence, at)
+        return make_order(english, sentence, at)
     if following in _PARTICLES and at + 2 < len(words):
         following = words[at + 2]
     asked = at and words[at - 1] in _PLEAS
@@ -325,7 +287,9 @@ def _is_third_person_order(sentence: Sentence, at: int, following: str) -> bool:
     if following in _OBJECTS or following[0] in "'\"\x01":
         return True
     after = sentence.flags[at + 1] if at + 1 < len(sentence.words) else FUNCTION
-    return not sentence.flags[at] & WORK and not after & (FUNCTION | COPULA | FAULT) and following[0].isalnum()
+    if after & (FUNCTION | COPULA | FAULT) or following in _COMING:
+        return False
+    return not sentence.flags[at] & WORK and following[0].isalnum()
 
 
 def _is_negated(words: list[str], at: int) -> bool:
@@ -339,6 +303,8 @@ def _is_negated(words: list[str], at: int) -> bool:
 def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
     """Test results are …, build failed, search of …: the word is no verb here."""
     word, following = words[at + 1], flags[at + 1]
+    if word in _WANTING:
+        return True
     if flags[at] & NOUNLIKE and not following & DETERMINER and _is_compound(words, flags, at):
         return True
     if not following & _NOUN_SIGNS or word in ("of", "vs"):
@@ -372,7 +338,7 @@ def _is_compound(words: list[str], flags: list[int], at: int) -> bool:
     after = words[at + 2] if at + 2 < len(words) else ""
     return (
         (after == "of" and words[at] in _NOUNS_OF)
-        or after in ("came", "went")
+        or after in _COMING
         or (after.endswith("ed") and not flags[at + 2])
         or (after != "" and _is_predicate(after, flags[at + 2]))
     )
@@ -393,7 +359,8 @@ def _looks_like_verb(word: str, following: str) -> bool:
     )
 
 
-def _make_order(english: English, sentence: Sentence, at: int) -> Order:
+def make_order(english: English, sentence: Sentence, at: int) -> Order:
+    """The order of a verb in another form than its base."""
     verb = english.lexicon.base.get(sentence.words[at], sentence.words[at])
     flag = english.lexicon.flags.get(verb, 0) & VERB
     return verb, flag, at, is_work(english, sentence, at, flag)

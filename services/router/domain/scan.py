@@ -20,6 +20,7 @@ _SPOKEN: Final = {
     _FILE_NAME: TriggerKind.PATH,
     "reference.at_hand": TriggerKind.CODE_INDICATOR,
 }
+_TERM: Final = "reference.term"
 _SET_MEMORY_BYTES: Final = 64 << 20
 MOST_COMBINATIONS: Final = 4096
 """How many combinations of matching expressions are kept with what they stand for."""
@@ -258,7 +259,10 @@ def _spoken(patterns: PatternSet, rule: str, text: str) -> Iterator[Trigger]:
         if (code := patterns.first(rule, text)) is not None:
             yield Trigger(TriggerKind.CODE_BLOCK, "code", rule, *code)
         return
+    terms = {start for start, _ in patterns.spans(_TERM, text)}
     for first, end in patterns.spans(rule, text):
+        if first in terms:
+            continue
         name = text[first:end].replace("code base", "codebase").rsplit(" ", 1)[-1]
         yield Trigger(_SPOKEN[rule], name, rule, end - len(name) if rule == _FILE_NAME else first, end)
 

@@ -118,6 +118,13 @@ class English:
     commands: frozenset[str]
     launchers: frozenset[str]
     launcher_verbs: frozenset[str]
+    """What programs are told to do, also those whose names are everyday words."""
+    subcommands: frozenset[str]
+    """What only the other programs are told to do."""
+    everyday: frozenset[str]
+    """Programs whose names are everyday words."""
+    command_topics: frozenset[str]
+    """Words that make a title of a program's name: docker basics."""
     brands: frozenset[str]
     """Names of products that are written like names of code."""
 

@@ -15,6 +15,7 @@ from pointsman.services.router.domain.lexicon import (
     HARD_FAULT,
     LEAD,
     MAKE,
+    NEGATION,
     PROSE,
     SUBJECT,
     TELL,
@@ -30,6 +31,10 @@ _PERSONAL: Final = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "
 _WRITERS: Final = frozenset({"i", "we", "you", "he", "she", "i'm", "i've", "we're", "we've", "you're", "let's"})
 _MODALS: Final = frozenset({"should", "could", "must"})
 _DUTIES: Final = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
+_DEMANDS: Final = words_of("need needs want wants require requires like asked asking requested requests")
+_GENERIC: Final = words_of("every each any good great most all everyone everybody nobody people no bad real")
+_OWN: Final = words_of("me my mine us sure that")
+_WAYS: Final = frozenset({"with", "without", "using"})
 _FEELINGS: Final = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores", "hopes", "believes"})
 _FINITE: Final = _FEELINGS | words_of(
     "is are was were be been am has have had will would i we he she they you i'm it's that's"
@@ -66,9 +71,9 @@ def statement(english: English, sentence: Sentence, start: int) -> Act:
         return _STATEMENT
     if ("approval" in hits and not seen & FAULT) or _chooses(sentence, start):
         return _APPROVAL
-    if "personal_wish" in hits:
+    if "personal_wish" in hits or "retold" in hits:
         return _REQUEST
-    if _suggests(sentence) or _wants_code(sentence, hits):
+    if _suggests(sentence) or _wants_code(sentence, hits) or _asks_again(sentence, hits):
         return _WISH
     work = bool(seen & WORK) or not seen & PROSE or bool(sentence.flags[0] & FAULT)
     if not work and "complaint" not in hits and "misbehaves" not in hits:
@@ -89,11 +94,33 @@ def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> A
         return _REQUEST if "form" in hits else _WISH
     if "lacking" in hits and sentence.seen & WORK and sentence.words[0] not in _PERSONAL:
         return _WISH
+    if "demand" in hits and _demands_work(sentence):
+        return _WISH
     if "praise" in hits and _TURNS.isdisjoint(sentence.words):
         return _STATEMENT
     if _complains(english, sentence, hits):
         return _FAULT
     return _CODE if _names_code(english, sentence, hits) else _STATEMENT
+
+
+def _asks_again(sentence: Sentence, hits: frozenset[str]) -> bool:
+    """Again, but with async; now in Rust: the same in another way. Again in my experience …, now for the fun part: are not."""
+    if ("repeated" not in hits and "varied" not in hits) or sentence.seen & PROSE:
+        return False
+    if not (_FINITE.isdisjoint(sentence.words) and _OWN.isdisjoint(sentence.words)):
+        return False
+    return "repeated" in hits or bool(sentence.seen & WORK) or not _WAYS.isdisjoint(sentence.words)
+
+
+def _demands_work(sentence: Sentence) -> bool:
+    """Our accountants need a csv: what somebody else wants is a part of the work, and no truth about everybody."""
+    words, flags = sentence.words, sentence.flags
+    if words[0] in _GENERIC or words[0] in _WRITERS or sentence.seen & NEGATION:
+        return False
+    for at in range(1, len(words) - 1):
+        if words[at] in _DEMANDS:
+            return words[at + 1] == "to" or any(flag & WORK for flag in flags[at + 1 :])
+    return False
 
 
 def _complains(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
