@@ -243,7 +243,8 @@ def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
         following = flags[at + 1]
         if flag & TELL and following & GERUND:
             return make_order(english, sentence, at + 1)
-        if (flag & NOUNLIKE or not following or following & _NOUN_SIGNS) and _is_noun_here(words, flags, at):
+        noun = flag & NOUNLIKE or following & _NOUN_SIGNS or words[at + 1] in _WANTING
+        if noun and _is_noun_here(words, flags, at):
             return None
         if flag & VERB == ASK and following & VERB and _is_subject(words, flags, at):
             return None

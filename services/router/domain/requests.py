@@ -13,6 +13,7 @@ _ANY_THINGS: Final = frozenset({"a", "an", "another", "something", "with", "with
 _UNKNOWNS: Final = (["why"], ["whether"], ["if"], ["where"], ["what's"])
 _ONE_MORE: Final = (["a"], ["another"])
 _TRIES: Final = frozenset({"stab", "go", "crack", "shot", "pass", "swing"})
+_MEMORY: Final = frozenset({"remember", "recall", "note", "memorize"})
 _DOING: Final = TOOL | CHANGE | MAKE
 _FIRST: Final = Place.FIRST
 _REQUESTED: Final = Place.REQUESTED
@@ -75,9 +76,14 @@ def _order_behind_opening(english: English, sentence: Sentence, start: int) -> O
             order = _asked_order(english, sentence, skip_fillers(sentence, end))
             if order is None or not (sentence.seen & WORK or sentence.flags[order[PLACE]]):
                 return None
-            able = opening in _ABILITIES
-            return None if able and not (order[1] & _DOING and order[PLACE] + 2 < len(words)) else order
+            return order if opening not in _ABILITIES or _is_to_be_done(sentence, order) else None
     return None
+
+
+def _is_to_be_done(sentence: Sentence, order: Order) -> bool:
+    """Are you able to rename it: a change of something that is named, and nothing that one is able to remember."""
+    verb, flags, at, _ = order
+    return bool(flags & _DOING) and verb not in _MEMORY and at + 2 < len(sentence.words)
 
 
 def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Order | None:

@@ -68,6 +68,7 @@ def test_an_assurance_keeps_the_stakes_and_bypasses_the_debate_and_a_doubt_does_
         ("care to take a stab at the memory leak?", "care to elaborate on that?"),
         ("would you be up for refactoring the parser?", "would you be up for a chat?"),
         ("are you able to rename the service?", "are you able to see images?"),
+        ("are you able to split the controller?", "are you able to remember our last chat?"),
         ("could I trouble you to run the tests again?", "could I ask you to summarize our discussion?"),
         ("do you think you can speed up the query?", "do you think you could be conscious?"),
         ("wanna fix the lint errors?", "wanna talk?"),
@@ -114,6 +115,8 @@ def test_the_same_in_another_way_is_work_and_told_in_another_way_is_talk(order: 
     [
         ("somebody got someone else's invoice", "a user wrote us a lovely email"),
         ("a customer was billed after cancelling", "a client paid on time for once"),
+        ("two parallel uploads overwrite each other", "the client was happy"),
+        ("the coupon field eats trailing whitespace", "the new office is nice"),
         ("dates come back in UTC", "ideas come and go"),
         ("Deux clients ont reçu la même facture.", "un client nous a remerciés"),
         ("die Treffer kommen in falscher Reihenfolge", "unsere Kunden kommen gern wieder"),
@@ -158,6 +161,8 @@ def test_an_order_with_its_object_in_one_word_is_understood(order: str, talk: st
         ("list common git mistakes beginners make", "list common dependencies in this project"),
         ("is the repository pattern dead?", "is the repository typed?"),
         ("pros and cons of the repository pattern", "what does the repository do?"),
+        ("where do we go from here?", "where do we parse the csv?"),
+        ("how many of our colleagues are happy?", "which of our endpoints need auth?"),
     ],
 )
 def test_what_everybody_knows_is_no_question_about_what_is_at_hand(general: str, at_hand: str) -> None:
