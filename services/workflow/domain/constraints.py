@@ -192,9 +192,16 @@ def _distinct(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
 
 
 def _is_renamed_twin(constraint: Constraint, kept: dict[str, Constraint]) -> bool:
-    """Whether an earlier merge kept this very constraint under its longer id."""
-    longer = _long_id(constraint)
-    return any(one.description == constraint.description and own_id.startswith(longer) for own_id, one in kept.items())
+    """Whether an earlier merge kept what this says under this id and the name of the model that said it first."""
+    return any(
+        one.description == constraint.description and _is_long_id(own_id, constraint.constraint_id, one.source_model)
+        for own_id, one in kept.items()
+    )
+
+
+def _is_long_id(own_id: str, constraint_id: str, source_model: SourceModel) -> bool:
+    behind = own_id.removeprefix(f"{constraint_id}-{source_model}")
+    return behind != own_id and (not behind or behind.removeprefix("-").isdecimal())
 
 
 def _free_id(constraint: Constraint, taken: dict[str, Constraint]) -> str:

@@ -94,12 +94,12 @@ def _store_plan(state: Workflow, data: happened.PlanStored) -> None:
     if data.append:
         for task in data.tasks:
             _append(state, task)
+        _move_on(state, ())
     else:
         listed = {task.task_id for task in data.tasks}
         kept = [task for task in state.book.in_order() if task.status in SETTLED_TASKS and task.task_id not in listed]
         _rewrite(state, [*kept, *data.tasks])
-    upcoming = state.book.first_ready()
-    state.header.current_task = upcoming.task_id if upcoming else ""
+        _move_on(state, (state.header.current_task,))
 
 
 def _append(state: Workflow, task: Task) -> None:
@@ -242,7 +242,7 @@ def _fail(state: Workflow, data: happened.Failed) -> None:
 
 def _cancel(state: Workflow, _data: happened.Cancelled) -> None:
     header = state.header
-    header.cancelled = True
+    header.cancelled, header.cancelled_by = True, header.run_id
     header.owner_run_id = ""
     if header.status not in (WorkflowStatus.IDLE, WorkflowStatus.PLANNED):
         header.failure_reason = CANCELLED

@@ -52,7 +52,7 @@ def _check_owner(state: Workflow, wanted: str | None) -> None:
 def _check_late(state: Workflow, wanted: str | None) -> None:
     """What a run had asked before it cancelled the plan, and comes after that, must not bring the plan back."""
     header = state.header
-    if header.cancelled and wanted and wanted == header.run_id:
+    if header.cancelled and wanted and wanted == header.cancelled_by:
         message = (
             f"run '{wanted}' has cancelled this plan; only another run, or a caller that names none, may store one"
         )
@@ -227,7 +227,7 @@ def cancel_plan(draft: Draft, command: asked.CancelPlan) -> asked.Progress:
     if header.status is WorkflowStatus.PLANNED:
         draft.emit(EventName.CANCELLED, happened.Cancelled(), WorkflowStatus.IDLE)
     elif header.status in (WorkflowStatus.IDLE, WorkflowStatus.FAILED):
-        if not header.cancelled:
+        if header.owner_run_id or not header.cancelled:
             draft.emit(EventName.CANCELLED, happened.Cancelled())
     else:
         draft.reopen("cancelled")

@@ -89,6 +89,8 @@ class Header:
     run_id: str = ""
     intake_excerpt: str = ""
     cancelled: bool = False
+    cancelled_by: str = ""
+    """The run that had it when it was cancelled."""
     failure_reason: str = ""
     pause: Pause | None = None
     counts: dict[str, int] = field(default_factory=no_counts)
@@ -225,7 +227,8 @@ def waits_for(header: Header) -> str:
         case WorkflowStatus.BLOCKED:
             return f"unblock {_blockers(header) or 'all'}"
         case WorkflowStatus.FAILED:
-            return "a new plan" if header.cancelled else f"retry or skip {header.current_task}".rstrip()
+            failed = header.counts[TaskStatus.FAILED]
+            return f"retry or skip {header.current_task}".rstrip() if failed and not header.cancelled else "a new plan"
     return ""
 
 

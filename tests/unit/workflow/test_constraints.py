@@ -55,6 +55,22 @@ def test_the_same_id_with_another_description_is_kept_under_its_source() -> None
     assert twice.kept.hard == merged.kept.hard
 
 
+def test_what_a_second_model_says_of_a_renamed_constraint_counts_once_in_a_later_merge_too() -> None:
+    said = (hards(hard("C1", "a")), hards(hard("C1", "b", SourceModel.GEMINI)), hards(hard("C1", "b")))
+    assert [one.constraint_id for one in merge(said).kept.hard] == ["C1", "C1-gemini"]
+    first = merge(said[:2]).kept
+    assert merge((first, said[2])).kept == first
+
+
+def test_an_id_that_only_begins_like_a_renamed_one_is_another_constraint() -> None:
+    held = hards(hard("C1", "a"), hard("C1-codex-cache", "b"))
+    assert [one.constraint_id for one in merge((held, hards(hard("C1", "b")))).kept.hard] == [
+        "C1",
+        "C1-codex-cache",
+        "C1-codex",
+    ]
+
+
 def test_the_same_source_may_give_one_id_to_three_things() -> None:
     merged = merge((hards(hard("C1", "a"), hard("C1", "b"), hard("C1", "c")),))
     assert [one.constraint_id for one in merged.kept.hard] == ["C1", "C1-codex", "C1-codex-2"]

@@ -4,11 +4,10 @@ import pytest
 
 from pointsman.services.chassis.refusals import Reason
 from pointsman.services.workflow.domain import commands as asked
-from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet, ConstraintType
 from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.domain.states import ExecutionMode, WorkflowMode, WorkflowStatus
 from pointsman.services.workflow.domain.workflow import Settings, waits_for
-from tests.unit.workflow.flow import ID, Flow, in_status, planned, refold, running, spec
+from tests.unit.workflow.flow import ID, Flow, in_status, refold, running, spec
 
 W = WorkflowStatus
 
@@ -244,105 +243,12 @@ def test_a_wave_that_retries_a_task_too_often_is_refused_whole() -> None:
     assert flow.status is W.FAILED
 
 
-def test_cancel_from_each_state() -> None:
-    expected = {
-        W.IDLE: ["idle"],
-        W.PLANNED: ["idle"],
-        W.RUNNING: ["failed"],
-        W.PAUSED: ["running", "failed"],
-        W.BLOCKED: ["running", "failed"],
-        W.FAILED: ["failed"],
-    }
-    for status, targets in expected.items():
-        flow = in_status(status)
-        tasks = flow.statuses()
-        events = len(flow.journal)
-        flow.do(asked.CancelPlan(ID))
-        assert [event.target for event, _ in flow.journal[events:]] == targets
-        assert flow.statuses() == tasks
-        assert not flow.state.header.resumable
-        if flow.status is W.FAILED:
-            assert flow.state.header.failure_reason == "cancelled"
-        events = len(flow.journal)
-        flow.do(asked.CancelPlan(ID))
-        assert len(flow.journal) == events
-
-
-def test_a_cancelled_plan_is_resumable_again_once_a_new_plan_is_stored() -> None:
-    flow = in_status(W.PLANNED)
-    flow.do(asked.CancelPlan(ID))
-    assert not flow.state.header.resumable
-    flow.plan(spec("n"))
-    assert flow.state.header.resumable
-
-
-@pytest.mark.parametrize("status", W)
-def test_resumable_is_what_stands_still_without_an_owner(status: W) -> None:
-    flow = in_status(status)
-    assert flow.state.header.resumable is (status not in (W.RUNNING, W.COMPLETED))
-    if status is not W.COMPLETED:
-        flow.do(asked.UpsertPlan(ID, Fields(owner_run_id="r1")))
-        assert not flow.state.header.resumable
-
-
-def test_an_idle_workflow_without_intake_is_not_resumable() -> None:
-    flow = Flow()
-    flow.do(asked.UpsertPlan(ID, Fields(title="nothing asked")))
-    assert not flow.state.header.resumable
-
-
-def test_letting_a_workflow_go_gives_back_its_tasks_and_pauses_it() -> None:
-    flow = running(spec("a"), spec("b"))
-    flow.do(asked.UpsertPlan(ID, Fields(owner_run_id="r1")))
-    flow.take(2)
-    assert flow.do(asked.ReleaseTask(ID, release_owner=True)).count == 2
-    assert flow.status is W.PAUSED
-    assert flow.pause_cause == "owner_released"
-    assert flow.state.header.resumable
-    assert flow.state.header.executable
-    assert flow.statuses() == {"a": "pending", "b": "pending"}
-
-
 def test_a_release_has_to_say_what() -> None:
     flow = running(spec("a"))
     flow.take()
     assert flow.refused(asked.ReleaseTask(ID)).reason is Reason.INVALID_FIELD
     assert flow.refused(asked.ReleaseTask(ID, ("a",), every=True)).reason is Reason.INVALID_FIELD
     assert flow.refused(asked.ReleaseTask(ID, ("a", "a"))).reason is Reason.INVALID_FIELD
-
-
-def test_what_each_state_waits_for() -> None:
-    assert [waits_for(in_status(status).state.header) for status in W] == [
-        "a plan",
-        "execute",
-        "",
-        "resume (requested)",
-        "unblock api_spec",
-        "retry or skip a",
-        "",
-    ]
-
-
-def test_what_starts_nothing_alone_is_told_with_what_has_to_come_first() -> None:
-    flow = Flow()
-    flow.plan(spec("a", blocked_by=("design_spec", "api_spec")))
-    assert waits_for(flow.state.header) == "unblock api_spec, design_spec, then execute"
-    flow.do(asked.UpsertPlan(ID, tasks=planned(spec("b")), append=True))
-    assert waits_for(flow.state.header) == "execute"
-    flow.execute(execution_mode=ExecutionMode.STEP)
-    flow.take()
-    flow.do(asked.PauseWorkflow(ID))
-    assert waits_for(flow.state.header) == "resume (requested)"
-    flow.complete("b")
-    assert waits_for(flow.state.header) == "unblock api_spec, design_spec, then resume (requested)"
-
-
-def test_a_pause_for_constraints_waits_for_those_and_not_for_resume() -> None:
-    flow = running(spec("a"))
-    held = ConstraintSet(hard=(Constraint("C1", "holds", ConstraintType.HARD),))
-    flow.do(asked.MergeConstraints(ID, (held,)))
-    flow.complete(*flow.take())
-    assert waits_for(flow.state.header) == "verify or waive C1"
 
 
 def test_the_task_in_hand_is_the_handed_one_then_the_next() -> None:
@@ -378,16 +284,3 @@ def test_settings_given_with_resume_hold_from_then_on() -> None:
     assert flow.state.header.execution_mode is ExecutionMode.STEP
     flow.do(asked.UpsertPlan(ID, Fields(mode=WorkflowMode.PROGRESSIVE)))
     assert flow.state.header.mode is WorkflowMode.PROGRESSIVE
-
-
-def test_what_a_run_asked_before_it_cancelled_the_plan_does_not_bring_it_back() -> None:
-    flow = in_status(W.PLANNED)
-    flow.do(asked.UpsertPlan(ID, Fields(owner_run_id="r1")))
-    flow.do(asked.CancelPlan(ID))
-    for late in (Fields(owner_run_id="r1"), Fields(owner_run_id="r1", intake_text="again")):
-        refusal = flow.refused(asked.UpsertPlan(ID, late, planned(spec("n"))))
-        assert refusal.reason is Reason.STATE_FORBIDS
-        assert "cancelled" in refusal.message
-    assert flow.status is W.IDLE
-    flow.do(asked.UpsertPlan(ID, Fields(owner_run_id="r2"), planned(spec("n"))))
-    assert flow.statuses()["n"] == "pending"
