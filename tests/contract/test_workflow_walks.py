@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,14 +15,16 @@ from pointsman.services.workflow.config import WorkflowSettings
 from pointsman.services.workflow.servicer import WorkflowServicer
 from pointsman.services.workflow.store import WorkflowStore
 from tests.contract.workflow_requests import Asker
-from tests.contract.workflow_rulings import Refused, Rulings
-from tests.contract.workflow_walks import Command, Walker, inferred
+from tests.contract.workflow_rulings import Rulings
+from tests.contract.workflow_stage_rulings import Refused
+from tests.contract.workflow_walks import Command, Walker
 
 WALKS = int(os.environ.get("POINTSMAN_WORKFLOW_WALKS", "32"))
 FIRST = int(os.environ.get("POINTSMAN_WORKFLOW_FIRST_WALK", "1"))
 STEPS = 40
 STEPS_AFTER_THE_END = 3
-AT_ONCE = 32
+AT_ONCE = 16
+LISTED = 5
 
 
 @pytest.mark.timeout(60 + WALKS)
@@ -33,20 +36,24 @@ async def test_the_service_agrees_with_the_rules_after_every_command(database_ur
     servicer = WorkflowServicer(workflows, WorkflowSettings())
     seeds = iter(range(FIRST, FIRST + WALKS))
 
-    async def some() -> None:
+    async def some(project: str) -> None:
+        """Walks of one project, one after the other: what can be resumed of it is known at any time."""
+        earlier: list[tuple[str, Rulings]] = []
         for seed in seeds:
-            await walk(servicer, seed)
+            rulings, asker = Rulings(), Asker(servicer, project, f"w{seed}")
+            earlier.insert(0, (asker.workflow_id, rulings))
+            await walk(Walker(seed), earlier, asker)
 
     try:
-        await asyncio.gather(*(some() for _ in range(AT_ONCE)))
+        await asyncio.gather(*(some(f"project-{number}") for number in range(AT_ONCE)))
     finally:
         workflows.store.close()
 
 
-async def walk(servicer: WorkflowServicer, seed: int) -> None:
-    """One workflow's life; what was asked so far is told when the two come to differ."""
-    walker, rulings, asker = Walker(seed), Rulings(inferred), Asker(servicer, f"w{seed}")
-    told: list[str] = [f"seed {seed}, {walker.temper}"]
+async def walk(walker: Walker, changed: Sequence[tuple[str, Rulings]], asker: Asker) -> None:
+    """The life of the workflow that changed last; what was asked so far is told when the two come to differ."""
+    workflow_id, rulings = changed[0]
+    told: list[str] = [f"{workflow_id}, {walker.temper}"]
     left = STEPS_AFTER_THE_END
     for _ in range(STEPS):
         command = walker.next(rulings)
@@ -55,6 +62,9 @@ async def walk(servicer: WorkflowServicer, seed: int) -> None:
         assert found == expected, "\n".join(told)
         if rulings.status != "none":
             assert await asker.seen() == as_ruled(rulings), "\n".join(told)
+            found = await asker.resumable(LISTED)
+            shown = [(one.workflow_id, one.executable, one.priority, one.waits_for) for one in found]
+            assert shown == listed(changed, found), "\n".join(told)
         left -= rulings.status == "completed"
         if not left:
             return
@@ -78,11 +88,24 @@ async def answered(asker: Asker, command: Command) -> Any:
         return f"refused: {refusal.reason}"
 
 
+def listed(changed: Sequence[tuple[str, Rulings]], found: Sequence[Any]) -> list[Any]:
+    """What a run could take up: executable ones first, then by priority, then the latest change; in words that fit."""
+    waiting = [(workflow_id, one) for workflow_id, one in changed if one.standing.resumable(one.status)]
+    waiting.sort(key=lambda entry: (not entry[1].executable(), entry[1].standing.priority))
+    told = [entry.waits_for for entry in found] + [""] * LISTED
+    return [
+        (workflow_id, one.executable(), one.standing.priority, words if words in one.waits_for() else one.waits_for())
+        for (workflow_id, one), words in zip(waiting[:LISTED], told, strict=False)
+    ]
+
+
 def as_ruled(rulings: Rulings) -> dict[str, Any]:
     """Everything that a reader may see of a workflow, as the rules have it."""
     return {
         "status": rulings.status,
         "pause": rulings.pause_cause,
+        "pause_names": rulings.pause_names,
+        "warnings": rulings.warnings(),
         "tasks": {
             own_id: (task["state"], rulings.open_dependencies(own_id), task["retries"], task["attempt"])
             for own_id, task in rulings.tasks.items()
@@ -90,7 +113,11 @@ def as_ruled(rulings: Rulings) -> dict[str, Any]:
         "ready": len(rulings.ready()),
         "consecutive": (rulings.consecutive, rulings.limit()),
         "unblocked": rulings.unblocked,
-        "blocking": {one for own_id in rulings.in_state("blocked") for one in rulings.tasks[own_id]["blocked_by"]}
-        - rulings.unblocked,
-        "unmet": {own_id for own_id, met in rulings.constraints.items() if not met},
+        "blocking": rulings.blocking(),
+        "constraints": rulings.held.shown(),
+        "risks": rulings.risks,
+        "audited": rulings.audited,
+        "settings": {**rulings.settings, "subagent": rulings.subagents()},
+        "context": {"tokens": rulings.context.tokens, "history": rulings.context.history, **rulings.context.limits},
+        "owner": rulings.standing.owner,
     }

@@ -1,16 +1,17 @@
 """The plain commands of a walk as requests to a real service, and what it shows of the workflow in plain words."""
 
 import itertools
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2, tasks_pb2
 from pointsman.services.chassis.auth import Caller
 from pointsman.services.workflow.servicer import WorkflowServicer
 
-MET = (constraints_pb2.VERIFICATION_STATUS_PASSED, constraints_pb2.VERIFICATION_STATUS_WAIVED)
 CHECKED_AT = Timestamp(seconds=1_767_873_600)
 _numbers = itertools.count(1)
 
@@ -18,8 +19,9 @@ _numbers = itertools.count(1)
 class Asker:
     """Asks the service about one workflow; an answer is what it says beside the progress."""
 
-    def __init__(self, servicer: WorkflowServicer, workflow_id: str) -> None:
+    def __init__(self, servicer: WorkflowServicer, project: str, workflow_id: str) -> None:
         self.servicer = servicer
+        self.project = project
         self.workflow_id = workflow_id
 
     def _whose(self) -> dict[str, Any]:
@@ -27,26 +29,31 @@ class Asker:
 
     async def _ask(self, method: str, request: Any) -> Any:
         request_id = getattr(request, "request_id", "")
-        caller = Caller("local", "local", request_id=request_id, fingerprint=request_id)
+        caller = Caller("local", self.project, request_id=request_id, fingerprint=request_id)
         return await getattr(self.servicer, method)(request, caller)
 
     async def plan(
-        self, tasks: Sequence[Any], *, append: bool, progressive: bool | None, settings: dict[str, Any]
-    ) -> bool:
+        self, tasks: Sequence[Any], *, append: bool, fields: dict[str, Any], settings: dict[str, Any]
+    ) -> Any:
         """Store a plan."""
-        mode = {None: "UNSPECIFIED", False: "NORMAL", True: "PROGRESSIVE"}[progressive]
+        mode = {None: "UNSPECIFIED", False: "NORMAL", True: "PROGRESSIVE"}[fields.get("progressive")]
         request = plans_pb2.UpsertPlanRequest(
             **self._whose(),
             tasks=[_spec(task) for task in tasks],
             append=append,
             mode=model_pb2.WorkflowMode.Value(f"WORKFLOW_MODE_{mode}"),
             settings=_settings(settings),
+            **{name: value for name, value in fields.items() if name != "progressive"},
         )
-        return bool((await self._ask("UpsertPlan", request)).created)
+        answer = await self._ask("UpsertPlan", request)
+        routed = answer.collaboration
+        together = (routed.mode, routed.lead, len(routed.parallel_phases))
+        return answer.created, together if answer.HasField("collaboration") else None
 
-    async def execute(self, settings: dict[str, Any]) -> None:
+    async def execute(self, settings: dict[str, Any], accepted: Sequence[str]) -> None:
         """Start."""
-        await self._ask("Execute", plans_pb2.ExecuteRequest(**self._whose(), settings=_settings(settings)))
+        request = plans_pb2.ExecuteRequest(**self._whose(), settings=_settings(settings), accepted_findings=accepted)
+        await self._ask("Execute", request)
 
     async def take(self, limit: int) -> list[tuple[str, int]]:
         """Claim tasks."""
@@ -103,27 +110,43 @@ class Asker:
         """End the plan."""
         await self._ask("CancelPlan", plans_pb2.CancelPlanRequest(**self._whose()))
 
-    async def constrain(self, constraint_id: str) -> None:
-        """One hard constraint."""
-        held = constraints_pb2.Constraint(constraint_id=constraint_id, description=f"{constraint_id} holds")
-        sets = [constraints_pb2.ConstraintSet(hard=[held])]
-        await self._ask("MergeConstraints", constraints_pb2.MergeConstraintsRequest(**self._whose(), sets=sets))
+    async def merge(self, sets: Sequence[Any]) -> dict[str, Any]:
+        """Constraints."""
+        request = constraints_pb2.MergeConstraintsRequest(**self._whose(), sets=[constraint_set(one) for one in sets])
+        dropped = shown((await self._ask("MergeConstraints", request)).dropped)
+        left_out = {kind: [one[:2] for one in dropped[kind]] for kind in ("hard", "soft")}
+        return dropped | left_out
 
-    async def verify(self, constraint_id: str, *, passed: bool) -> None:
-        """A check."""
-        result = constraints_pb2.Verification(constraint_id=constraint_id, passed=passed, checked_at=CHECKED_AT)
-        request = constraints_pb2.RecordVerificationRequest(**self._whose(), verifications=[result])
-        await self._ask("RecordVerification", request)
+    async def verify(self, results: Sequence[tuple[str, bool]]) -> list[str]:
+        """Checks."""
+        checked = [
+            constraints_pb2.Verification(constraint_id=constraint_id, passed=passed, checked_at=CHECKED_AT)
+            for constraint_id, passed in results
+        ]
+        request = constraints_pb2.RecordVerificationRequest(**self._whose(), verifications=checked)
+        return list((await self._ask("RecordVerification", request)).unmet_constraint_ids)
 
-    async def waive(self, constraint_id: str) -> None:
+    async def waive(self, constraint_id: str) -> list[str]:
         """Out of the way."""
         request = constraints_pb2.WaiveConstraintRequest(**self._whose(), constraint_id=constraint_id, reason="known")
-        await self._ask("WaiveConstraint", request)
+        return list((await self._ask("WaiveConstraint", request)).unmet_constraint_ids)
 
-    async def use(self, *, characters: int | None, tokens: int) -> None:
+    async def use(self, *, characters: int | None, tokens: int) -> float:
         """Context usage."""
         used: dict[str, Any] = {"context_tokens": tokens} if characters is None else {"characters": characters}
-        await self._ask("RecordUsage", tasks_pb2.RecordUsageRequest(**self._whose(), **used))
+        answer = await self._ask("RecordUsage", tasks_pb2.RecordUsageRequest(**self._whose(), **used))
+        return float(answer.usage_percent)
+
+    async def audit(self) -> list[tuple[str, bool]]:
+        """Look for open decisions."""
+        found = (await self._ask("Audit", constraints_pb2.AuditRequest(**self._whose()))).audit
+        assert found.error_count + found.warning_count == len(found.findings)
+        return [(one.finding_id, one.error) for one in found.findings]
+
+    async def resumable(self, most: int) -> list[Any]:
+        """The first of what a run could take up in this project."""
+        request = reading_pb2.ListResumableRequest(page=common_pb2.Page(page_size=most))
+        return list((await self._ask("ListResumable", request)).workflows)
 
     async def seen(self) -> dict[str, Any]:
         """The workflow as a reader sees it."""
@@ -131,36 +154,103 @@ class Asker:
         workflow, progress = answer.workflow, answer.workflow.progress
         assert progress.counts.total == len(answer.tasks)
         return {
-            "status": _word(model_pb2.WorkflowStatus, progress.status),
-            "pause": _word(model_pb2.PauseCause, progress.pause.cause) if progress.HasField("pause") else "",
+            "status": word(model_pb2.WorkflowStatus, progress.status),
+            "pause": word(model_pb2.PauseCause, progress.pause.cause) if progress.HasField("pause") else "",
+            "pause_names": tuple(progress.pause.constraint_ids),
+            "warnings": [_warning(text) for text in progress.warnings],
             "tasks": {task.spec.task_id: _task(task) for task in answer.tasks},
             "ready": progress.counts.ready,
             "consecutive": (workflow.consecutive_count, workflow.context_metrics.max_consecutive_tasks),
             "unblocked": set(workflow.unblocked),
             "blocking": set(progress.blocking),
-            "unmet": {one.constraint_id for one in workflow.constraints.hard if one.verification not in MET},
+            "constraints": shown(workflow.constraints),
+            "risks": [risk.subject_id for risk in workflow.risks],
+            "audited": workflow.audit.passed if workflow.HasField("audit") else None,
+            "settings": _settings_seen(workflow.settings),
+            "context": _context_seen(workflow.context_metrics),
+            "owner": workflow.owner_run_id,
         }
 
 
 def _task(task: model_pb2.Task) -> tuple[str, int, int, int]:
-    return _word(model_pb2.TaskStatus, task.status), task.open_dependencies, task.retry_count, task.attempt
+    return word(model_pb2.TaskStatus, task.status), task.open_dependencies, task.retry_count, task.attempt
 
 
-def _word(enum: Any, value: int) -> str:
+def word(enum: Any, value: int) -> str:
     """The name of a value without its enum's, in lower case."""
-    prefixes = {"WorkflowStatus": "WORKFLOW_STATUS_", "PauseCause": "PAUSE_CAUSE_", "TaskStatus": "TASK_STATUS_"}
-    return str(enum.Name(value)).removeprefix(prefixes[enum.DESCRIPTOR.name]).lower()
+    prefix = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(enum.DESCRIPTOR.name)).upper()
+    return str(enum.Name(value)).removeprefix(f"{prefix}_").lower()
+
+
+def _warning(text: str) -> str:
+    return next((name for name in ("danger", "warning") if f"{name} threshold" in text), "consecutive")
+
+
+def _settings_seen(settings: plans_pb2.ExecutionSettings) -> dict[str, Any]:
+    return {
+        "mode": word(model_pb2.ExecutionMode, settings.execution_mode),
+        "subagent": settings.use_subagent,
+        "before_commit": settings.pause_before_commit,
+        "audit": settings.require_audit,
+    }
+
+
+def _context_seen(metrics: model_pb2.ContextMetrics) -> dict[str, Any]:
+    return {
+        "tokens": metrics.estimated_tokens,
+        "window_tokens": metrics.window_tokens,
+        "warning_threshold": metrics.warning_threshold,
+        "danger_threshold": metrics.danger_threshold,
+        "history": [(record.task_id, record.tokens) for record in metrics.history],
+    }
 
 
 def _spec(task: Any) -> model_pb2.TaskSpec:
-    named = {name: task[name] for name in ("name", "phase", "files", "actions", "depends", "blocked_by", "design_ref")}
+    named = {
+        name: task[name]
+        for name in ("name", "phase", "files", "actions", "depends", "blocked_by", "design_ref", "requirement")
+    }
     return model_pb2.TaskSpec(task_id=task["id"], quality_gate=task["gate"], **named)
 
 
 def _settings(given: dict[str, Any]) -> plans_pb2.ExecutionSettings:
     settings = plans_pb2.ExecutionSettings(
-        use_subagent=given.get("subagent"), pause_before_commit=given.get("before_commit")
+        use_subagent=given.get("subagent"),
+        pause_before_commit=given.get("before_commit"),
+        require_audit=given.get("audit"),
     )
     if "mode" in given:
         settings.execution_mode = model_pb2.ExecutionMode.Value(f"EXECUTION_MODE_{given['mode'].upper()}")
     return settings
+
+
+def constraint_set(given: Any) -> constraints_pb2.ConstraintSet:
+    """A plain set as a message."""
+    return constraints_pb2.ConstraintSet(
+        hard=[
+            constraints_pb2.Constraint(
+                constraint_id=one["id"],
+                description=one["text"],
+                source_model=constraints_pb2.SourceModel.Value(f"SOURCE_MODEL_{one['source'].upper()}"),
+            )
+            for one in given["hard"]
+        ],
+        soft=[constraints_pb2.Constraint(constraint_id=one["id"], description=one["text"]) for one in given["soft"]],
+        open_questions=[constraints_pb2.OpenQuestion(text=text, source=source) for text, source in given["questions"]],
+        success_criteria=given["criteria"],
+    )
+
+
+def shown(held: constraints_pb2.ConstraintSet) -> dict[str, Any]:
+    """A message as a plain set."""
+
+    def plain(listed: Iterable[constraints_pb2.Constraint]) -> list[tuple[str, str, str]]:
+        states = constraints_pb2.VerificationStatus
+        return [(one.constraint_id, one.description, word(states, one.verification)) for one in listed]
+
+    return {
+        "hard": plain(held.hard),
+        "soft": plain(held.soft),
+        "questions": [(one.text, one.source) for one in held.open_questions],
+        "criteria": list(held.success_criteria),
+    }

@@ -1,80 +1,45 @@
 """The rules of workflows in plain dicts and sets, slow and literal: what the service is compared with, sharing no code with it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-SETTLED = {"completed", "skipped"}
-EVERYWHERE = {"idle", "planned", "running", "paused", "blocked", "failed", "completed"}
-NOT_OVER = EVERYWHERE - {"completed"}
-AT_WORK = {"running", "paused", "failed"}
-TAKEN: Mapping[str, set[str]] = {
-    "plan": NOT_OVER,
-    "execute": {"planned"},
-    "take": EVERYWHERE - {"idle", "planned"},
-    "release": AT_WORK,
-    "let_go": NOT_OVER,
-    "complete": AT_WORK,
-    "fail": AT_WORK,
-    "settle": AT_WORK,
-    "retry": AT_WORK,
-    "skip": EVERYWHERE - {"idle", "completed"},
-    "pause": {"running"},
-    "resume": {"paused"},
-    "unblock": EVERYWHERE,
-    "cancel": NOT_OVER,
-    "constrain": NOT_OVER,
-    "meet": NOT_OVER,
-    "use": EVERYWHERE,
-}
-WINDOW_TOKENS = 200_000
-DANGER_PERCENT = 80
+from tests.contract.workflow_stage_rulings import SETTLED, Refused, Stage
+from tests.contract.workflow_words import collaboration, findings, inferred
 
 
-class Refused(Exception):
-    """The rules do not allow the command; the text is the reason."""
-
-
-class Rulings:
+class Rulings(Stage):
     """One workflow. A command is a method; its answer is what the service's answer says beside the progress."""
 
-    def __init__(self, inferred: Callable[[Any], Iterable[str]]) -> None:
-        self.inferred = inferred
-        self.status = "none"
-        self.tasks: dict[str, dict[str, Any]] = {}
-        """In the order of the plan."""
-        self.settings: dict[str, Any] = {"mode": "phase", "subagent": None, "before_commit": True}
-        self.progressive = False
-        self.unblocked: set[str] = set()
-        self.constraints: dict[str, bool] = {}
-        """Hard ones, and whether each is met."""
-        self.waived: set[str] = set()
-        self.pause_cause = ""
-        self.commit_approved = False
-        self.consecutive = 0
-        self.tokens = 0
-
-    def plan(self, tasks: Sequence[Any], *, append: bool, progressive: bool | None, settings: dict[str, Any]) -> bool:
-        """Store a plan, or the settings alone when there are no tasks; whether the workflow is new."""
+    def plan(self, tasks: Sequence[Any], *, append: bool, fields: dict[str, Any], settings: dict[str, Any]) -> Any:
+        """Store a plan, or what is said beside it when there are no tasks; whether the workflow is new, and who works on it."""
         created = self.status == "none"
         if not created:
             self._expect_taken("plan")
-        self._check_plan(tasks, append)
+        self._check_plan(tasks, append, fields)
         self.status = "idle" if created else self.status
         self.settings |= settings
-        self.progressive = self.progressive if progressive is None else progressive
+        self.progressive = fields.get("progressive", self.progressive)
+        self.context.change(fields)
+        self.standing.change(fields)
+        if fields.get("intake_text"):
+            self.together = collaboration(fields["intake_text"], len(tasks))
         if tasks:
+            self.standing.cancelled = False
             self._store(tasks, append)
-        return created
+        return created, self.together
 
-    def _check_plan(self, tasks: Sequence[Any], append: bool) -> None:
-        if tasks and self.in_state("in_progress"):
+    def _check_plan(self, tasks: Sequence[Any], append: bool, fields: dict[str, Any]) -> None:
+        if self.standing.owned_by_another(fields):
+            raise Refused("WORKFLOW_OWNED")
+        if self.standing.comes_late(fields) or (tasks and self.in_state("in_progress")):
             raise Refused("STATE_FORBIDS")
         stay = {own_id for own_id, task in self.tasks.items() if append or task["state"] in SETTLED}
         listed = [task["id"] for task in tasks]
         twice = len(set(listed)) < len(listed) or (append and stay & set(listed))
         unknown = any(one not in stay | set(listed) for task in tasks for one in task["depends"])
         bad_path = any(".." in path for task in tasks for path in task["files"])
-        if twice or unknown or bad_path or _has_cycle({task["id"]: set(task["depends"]) for task in tasks}):
+        circular = _has_cycle({task["id"]: set(task["depends"]) for task in tasks})
+        if twice or unknown or bad_path or circular or not self.context.takes(fields):
             raise Refused("INVALID_FIELD")
 
     def _store(self, tasks: Sequence[Any], append: bool) -> None:
@@ -96,14 +61,19 @@ class Rulings:
         self._end()
 
     def _new(self, task: Any, known: dict[str, Any] | None) -> dict[str, Any]:
-        blockers = set(task["blocked_by"]) or (set(self.inferred(task)) if self.progressive else set())
+        blockers = set(task["blocked_by"]) or (inferred(task) if self.progressive else set())
         state = "blocked" if blockers - self.unblocked else "pending"
         attempt = known["attempt"] if known else 0
         return {**task, "blocked_by": blockers, "state": state, "retries": 0, "attempt": attempt}
 
-    def execute(self, settings: dict[str, Any]) -> None:
-        """Start."""
+    def execute(self, settings: dict[str, Any], accepted: Sequence[str]) -> None:
+        """Start; where an audit is asked for, only with each of its errors accepted by name."""
         self._expect_taken("execute")
+        if settings.get("audit", self.settings["audit"]):
+            errors = {finding_id for finding_id, error in self.findings() if error}
+            if errors - set(accepted):
+                raise Refused("AUDIT_NOT_PASSED")
+            self.audited = not errors
         self.settings |= settings
         self.consecutive = 0
         self.status = "running"
@@ -146,6 +116,7 @@ class Rulings:
         given_back = self.in_state("in_progress") if every or owner else self._named(ids, "in_progress")
         for own_id in given_back:
             self.tasks[own_id]["state"] = "pending"
+        self.standing.owner = "" if owner else self.standing.owner
         if owner and self.status == "running":
             self._pause("owner_released")
         return len(given_back)
@@ -154,7 +125,8 @@ class Rulings:
         """A task is done."""
         self._expect_taken("complete")
         self._check_attempt(own_id, attempt)
-        self.tokens += -(-characters // 4)
+        if characters:
+            self.context.add(own_id, characters)
         self._land([own_id])
 
     def fail(self, own_id: str, *, attempt: int) -> None:
@@ -196,6 +168,7 @@ class Rulings:
         self._expect_taken("skip")
         was = self._one(own_id, {"pending", "blocked", "failed"})["state"]
         self.tasks[own_id]["state"] = "skipped"
+        self.risks += [own_id] if self.tasks[own_id]["gate"] else []
         goes_on = was == "failed" if self.status == "failed" else self.ready() or not self.in_state("blocked")
         if self.status in ("failed", "blocked") and goes_on:
             self._move("running")
@@ -235,70 +208,57 @@ class Rulings:
         """End the plan; its tasks stay as they are."""
         self._expect_taken("cancel")
         self._move({"planned": "idle", "idle": "idle"}.get(self.status, "failed"))
+        self.standing.cancel()
 
-    def constrain(self, constraint_id: str) -> None:
-        """One hard constraint more; known ones stay as they are."""
-        self._expect_taken("constrain")
-        self.constraints.setdefault(constraint_id, False)
+    def merge(self, sets: Sequence[Any]) -> dict[str, Any]:
+        """Constraints more; what is left out."""
+        self._expect_taken("merge")
+        return self.held.merge(sets)
 
-    def verify(self, constraint_id: str, *, passed: bool) -> None:
-        """A check was made; what a person waived stays waived."""
-        self._meet(constraint_id, passed or constraint_id in self.waived)
-
-    def waive(self, constraint_id: str) -> None:
-        """A person takes a constraint out of the way."""
-        self._meet(constraint_id, True)
-        self.waived.add(constraint_id)
-
-    def _meet(self, constraint_id: str, met: bool) -> None:
+    def verify(self, results: Sequence[tuple[str, bool]]) -> list[str]:
+        """Checks were made; what is not met yet."""
         self._expect_taken("meet")
-        if constraint_id not in self.constraints:
+        if {constraint_id for constraint_id, _ in results} - set(self.held.ids()):
             raise Refused("NOT_FOUND")
-        self.constraints[constraint_id] = met
-        if self.pause_cause == "constraints" and all(self.constraints.values()):
+        for constraint_id, passed in results:
+            self.held.check(constraint_id, passed=passed)
+        return self._meet()
+
+    def waive(self, constraint_id: str) -> list[str]:
+        """A person takes a constraint out of the way; what is not met yet."""
+        self._expect_taken("meet")
+        if not self.held.waive(constraint_id):
+            raise Refused("NOT_FOUND")
+        self.risks.append(constraint_id)
+        return self._meet()
+
+    def _meet(self) -> list[str]:
+        if self.pause_cause == "constraints" and not self.held.unmet():
             self._move("running")
             self._end()
+        return self.held.unmet()
 
-    def use(self, *, characters: int | None, tokens: int) -> None:
-        """Context was used: characters more, or as many tokens in all."""
+    def use(self, *, characters: int | None, tokens: int) -> float:
+        """Context was used: characters more, or as many tokens in all; how full it is."""
         self._expect_taken("use")
-        self.tokens = tokens if characters is None else self.tokens + -(-characters // 4)
-        if self.status == "running" and not self.subagents() and self.usage() > DANGER_PERCENT:
+        if characters is None:
+            self.context.reach("", tokens)
+        else:
+            self.context.add("", characters)
+        if self.status == "running" and not self.subagents() and self.context.over("danger"):
             self._pause("context_usage")
+        return self.context.percent()
 
-    def in_state(self, state: str) -> list[str]:
-        """The tasks in a state."""
-        return [own_id for own_id, task in self.tasks.items() if task["state"] == state]
+    def audit(self) -> list[tuple[str, bool]]:
+        """What nobody decided, and whether that is an error."""
+        self._expect_taken("audit")
+        found = self.findings()
+        self.audited = not any(error for _, error in found)
+        return found
 
-    def open_dependencies(self, own_id: str) -> int:
-        """How many of its dependencies a task still waits for."""
-        settled = {one for one, task in self.tasks.items() if task["state"] in SETTLED}
-        return len(set(self.tasks[own_id]["depends"]) - settled)
-
-    def ready(self) -> list[str]:
-        """The tasks that could be handed out, in the plan's order."""
-        return [own_id for own_id in self.in_state("pending") if not self.open_dependencies(own_id)]
-
-    def subagents(self) -> bool:
-        """As said, else with more than five tasks."""
-        said = self.settings["subagent"]
-        return len(self.tasks) > 5 if said is None else bool(said)
-
-    def usage(self) -> float:
-        """The context's usage in percent."""
-        return 100 * self.tokens / WINDOW_TOKENS
-
-    def limit(self) -> int:
-        """How many tasks may be done in a row, by the next task and the context's usage."""
-        coming = self.tasks[self.ready()[0]] if self.ready() else None
-        base = 8
-        if coming and (coming["gate"] or coming["design_ref"] or len(coming["files"]) > 1):
-            base = 3
-        elif coming and len(coming["actions"]) > 2:
-            base = 5
-        if self.usage() > 70:
-            return max(2, base - 3)
-        return max(3, base - 1) if self.usage() > 50 else base
+    def findings(self) -> list[tuple[str, bool]]:
+        """What an audit would find now."""
+        return findings(self.tasks.values(), [*self.held.hard, *self.held.soft])
 
     def _land(self, completed: Sequence[str]) -> None:
         """Tasks are done: end if there is nothing to run, else stop where a rule says so."""
@@ -327,7 +287,7 @@ class Rulings:
             return ""
         if self.consecutive >= self.limit():
             return "consecutive_limit"
-        return "context_usage" if self.usage() > DANGER_PERCENT else ""
+        return "context_usage" if self.context.over("danger") else ""
 
     def _commit_waits(self) -> bool:
         """Whether a commit that nobody approved is next, with nothing in the air."""
@@ -344,46 +304,18 @@ class Rulings:
             self._move("failed")
         elif self.in_state("blocked"):
             self._move("blocked")
-        elif not all(self.constraints.values()):
-            self._pause("constraints")
+        elif self.held.unmet():
+            self._pause("constraints", *self.held.unmet())
         else:
             self._move("completed")
 
-    def _pause(self, cause: str) -> None:
-        self.status, self.pause_cause = "paused", cause
+    def _pause(self, cause: str, *names: str) -> None:
+        self.status, self.pause_cause, self.pause_names = "paused", cause, names
 
     def _move(self, status: str) -> None:
-        self.status, self.pause_cause = status, ""
-
-    def _expect_taken(self, command: str) -> None:
-        if self.status == "none":
-            raise Refused("NOT_FOUND")
-        if self.status not in TAKEN[command]:
-            raise Refused("STATE_FORBIDS")
-
-    def _one(self, own_id: str, states: set[str]) -> dict[str, Any]:
-        if own_id not in self.tasks:
-            raise Refused("NOT_FOUND")
-        if self.tasks[own_id]["state"] not in states:
-            raise Refused("STATE_FORBIDS")
-        return self.tasks[own_id]
-
-    def _named(self, ids: Sequence[str], state: str) -> Sequence[str]:
-        if len(set(ids)) < len(ids):
-            raise Refused("INVALID_FIELD")
-        if set(ids) - set(self.tasks):
-            raise Refused("NOT_FOUND")
-        for own_id in ids:
-            self._one(own_id, {state})
-        return ids
-
-    def _check_attempt(self, own_id: str, attempt: int) -> None:
-        if attempt not in (0, self._one(own_id, {"in_progress"})["attempt"]):
-            raise Refused("LOST_RACE")
-
-    def _check_retries(self, own_id: str, again: bool) -> None:
-        if again and self.tasks[own_id]["retries"] == 3:
-            raise Refused("RETRIES_EXHAUSTED")
+        if self.status == "failed" != status:
+            self.standing.cancelled = False
+        self.status, self.pause_cause, self.pause_names = status, "", ()
 
 
 def _commits(task: Mapping[str, Any]) -> bool:

@@ -5,29 +5,17 @@ from random import Random  # noqa: TID251 - a walk is repeated from its seed
 from typing import Any
 
 from tests.contract.workflow_rulings import Rulings
+from tests.contract.workflow_words import FINDINGS, INTAKES, NAMES
 
 Command = tuple[str, dict[str, Any]]
 
-NAMES = {
-    "do it": (),
-    "rapid build of the guide": (),
-    "wire the api": ("api_spec",),
-    "extend userService": ("api_spec",),
-    "登录接口": ("api_spec",),
-    "draw the ui": ("design_spec",),
-    "skeleton of the ui": ("design_spec",),
-    "ui for the http client": ("api_spec", "design_spec"),
-}
-"""What progressive mode infers from a task's name, unless it is a skeleton's; written down by hand."""
-FILES = {"": (), "src/a.py": (), "src/components/card.py": ("design_spec",), "src/api/client.py": ("api_spec",)}
 BLOCKERS = ("api_spec", "design_spec", "legal")
-CONSTRAINTS = ("C1", "C2")
-
-
-def inferred(task: dict[str, Any]) -> set[str]:
-    """What progressive mode infers from a task."""
-    found = {*NAMES[task["name"]], *(one for path in task["files"] for one in FILES.get(path, ()))}
-    return found - {"design_spec"} if "skeleton" in task["name"] else found
+HARD_IDS = ("C1", "C2", "C3", "C4")
+TEXTS = ("it holds", "it is quick", "colour TBD", "maybe later")
+SOURCES = ("codex", "gemini", "claude", "user")
+WISHES = [{"id": f"S{number}", "text": f"wish {number % 9}"} for number in range(12)]
+"""Three descriptions have two ids each."""
+CRITERIA = [f"criterion {number}" for number in range(9)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +30,10 @@ class Temper:
     phases: int
     failures: int
     odd: float
+    demands: int
+    """How many sets of constraints come at once."""
+    vague: float
+    owned: float
     steady: bool
 
 
@@ -56,6 +48,9 @@ def temper(random: Random) -> Temper:
         phases=random.choice((1, 2, 2)),
         failures=random.choice((0, 1, 60)),
         odd=random.choice((0.02, 0.1, 0.3)),
+        demands=random.choice((1, 1, 3)),
+        vague=random.choice((0.0, 0.0, 0.2)),
+        owned=random.choice((0.0, 0.0, 0.3)),
         steady=random.random() < 0.4,
     )
 
@@ -96,9 +91,24 @@ class Walker:
         return {
             "tasks": tasks,
             "append": self._chance(0.3),
-            "progressive": self.random.choice((None, None, False, True)),
+            "fields": self._fields(),
             "settings": self._settings(),
         }
+
+    def _fields(self) -> dict[str, Any]:
+        """What is said beside the tasks: little at a time."""
+        random = self.random
+        owner = random.choice(("r1", "r1", "r2", ""))
+        offered = {
+            "progressive": (0.5, random.random() < 0.5),
+            "intake_text": (0.3, random.choice([*INTAKES])),
+            "priority": (0.3, random.randint(0, 2)),
+            "owner_run_id": (self.temper.owned, owner),
+            "window_tokens": (0.1, random.choice((100_000, 250_000))),
+            "warning_threshold": (0.1, random.choice((50, 70, 85))),
+            "danger_threshold": (0.1, random.choice((70, 90))),
+        }
+        return {name: value for name, (share, value) in offered.items() if self._chance(share)}
 
     def _tasks(self, rulings: Rulings) -> list[dict[str, Any]]:
         known = [*rulings.tasks]
@@ -118,12 +128,14 @@ class Walker:
         heavy = self._chance(self.temper.weights)
         files = random.choice((("src/a.py", "src/b.py"), ("",), ("src/components/card.py",))) if heavy else ("",)
         actions = ["git_commit"] if self._chance(self.temper.commits) else random.choice((["edit"], list("abc")))
+        name = random.choice([*NAMES]) if self._chance(self.temper.blockers) else "do it"
         return {
             "id": own_id if not self._chance(self.temper.odd / 20) else "t0",
-            "name": random.choice([*NAMES]) if self._chance(self.temper.blockers) else "do it",
+            "name": random.choice([*FINDINGS]) if self._chance(self.temper.vague) else name,
+            "requirement": random.choice(["", *FINDINGS]) if self._chance(self.temper.vague) else "it works",
             "phase": f"phase {random.randint(1, self.temper.phases)}",
             "files": ["../x"] if self._chance(self.temper.odd / 20) else [path for path in files if path],
-            "actions": actions,
+            "actions": [] if self._chance(self.temper.vague / 2) else actions,
             "depends": depends,
             "blocked_by": random.sample(BLOCKERS, random.choice((1, 2)))
             if self._chance(self.temper.blockers / 2)
@@ -140,11 +152,14 @@ class Walker:
             "mode": self.random.choice(("step", "phase", "quality_gate")),
             "subagent": self._chance(0.5),
             "before_commit": self._chance(0.7),
+            "audit": self._chance(0.5),
         }
         return {name: value for name, value in offered.items() if self._chance(0.4)}
 
-    def _execute(self, _rulings: Rulings) -> dict[str, Any]:
-        return {"settings": self._settings()}
+    def _execute(self, rulings: Rulings) -> dict[str, Any]:
+        """What the audit finds is mostly accepted, all of it or but one."""
+        accepted = [finding_id for finding_id, error in rulings.findings() if error]
+        return {"settings": self._settings(), "accepted": accepted[self._chance(0.3) :]}
 
     def _resume(self, _rulings: Rulings) -> dict[str, Any]:
         return {"settings": self._settings() if self._chance(0.3) else {}}
@@ -195,30 +210,57 @@ class Walker:
     def _cancel(self, _rulings: Rulings) -> dict[str, Any]:
         return {}
 
-    def _constrain(self, _rulings: Rulings) -> dict[str, Any]:
-        return {"constraint_id": self.random.choice(CONSTRAINTS)}
+    def _merge(self, _rulings: Rulings) -> dict[str, Any]:
+        return {"sets": [self._set() for _ in range(self.random.randint(1, self.temper.demands))]}
 
-    def _verify(self, _rulings: Rulings) -> dict[str, Any]:
-        return {"constraint_id": self.random.choice(CONSTRAINTS), "passed": self._chance(0.7)}
+    def _set(self) -> dict[str, Any]:
+        random = self.random
+        hard = [
+            {"id": random.choice(HARD_IDS), "text": random.choice(TEXTS), "source": random.choice(SOURCES)}
+            for _ in range(random.randint(0, self.temper.demands))
+        ]
+        questions = [(f"question {random.randint(1, 8)}?", random.choice(SOURCES)) for _ in range(random.randint(0, 3))]
+        return {
+            "hard": hard,
+            "soft": random.sample(WISHES, random.randint(0, 4)),
+            "questions": questions,
+            "criteria": [one for one in random.sample(CRITERIA, len(CRITERIA)) if self._chance(0.9)],
+        }
 
-    def _waive(self, _rulings: Rulings) -> dict[str, Any]:
-        return {"constraint_id": self.random.choice(CONSTRAINTS)}
+    def _verify(self, rulings: Rulings) -> dict[str, Any]:
+        if rulings.held.unmet() and self._chance(0.5):
+            return {"results": [(constraint_id, True) for constraint_id in rulings.held.unmet()]}
+        return {"results": [(self._constraint(rulings), self._chance(0.6)) for _ in range(self.random.randint(1, 3))]}
 
-    def _use(self, _rulings: Rulings) -> dict[str, Any]:
-        if self._chance(0.5):
+    def _waive(self, rulings: Rulings) -> dict[str, Any]:
+        return {"constraint_id": self._constraint(rulings)}
+
+    def _constraint(self, rulings: Rulings) -> str:
+        ids = rulings.held.ids()
+        return self.random.choice(ids) if ids and not self._chance(self.temper.odd / 2) else "C9"
+
+    def _audit(self, _rulings: Rulings) -> dict[str, Any]:
+        return {}
+
+    def _use(self, rulings: Rulings) -> dict[str, Any]:
+        """Often to a threshold, or one token over it."""
+        if self._chance(0.4):
             return {"characters": self.random.choice((0, 3, 100_000)), "tokens": 0}
-        return {"characters": None, "tokens": self.random.choice((0, 100_001, 140_001, 160_000, 160_001))}
+        limits = rulings.context.limits
+        percent = self.random.choice((0, 50, 70, limits["warning_threshold"], limits["danger_threshold"]))
+        return {"characters": None, "tokens": limits["window_tokens"] * percent // 100 + self.random.randint(0, 1)}
 
 
 LIKELY: dict[str, dict[str, int]] = {
     "none": {"plan": 1},
     "idle": {"plan": 8, "cancel": 1, "unblock": 1},
-    "planned": {"execute": 16, "plan": 2, "skip": 1, "unblock": 1, "constrain": 2, "cancel": 3},
-    "running": {"take": 20, "skip": 1, "retry": 1, "use": 1, "pause": 1, "plan": 1, "unblock": 1, "constrain": 1},
+    "planned": {"execute": 16, "plan": 2, "skip": 1, "unblock": 1, "merge": 2, "audit": 1, "cancel": 3},
+    "running": {"take": 20, "skip": 1, "retry": 1, "use": 2, "pause": 1, "plan": 1, "unblock": 1, "merge": 1},
     "paused": {
         "resume": 20,
         "verify": 3,
         "waive": 1,
+        "merge": 1,
         "take": 1,
         "skip": 1,
         "retry": 1,
