@@ -24,6 +24,7 @@ FIRST = int(os.environ.get("POINTSMAN_WORKFLOW_FIRST_WALK", "1"))
 STEPS = 40
 STEPS_AFTER_THE_END = 3
 AT_ONCE = 16
+A_PROJECTS_WALKS = 8
 LISTED = 5
 
 
@@ -36,16 +37,17 @@ async def test_the_service_agrees_with_the_rules_after_every_command(database_ur
     servicer = WorkflowServicer(workflows, WorkflowSettings())
     seeds = iter(range(FIRST, FIRST + WALKS))
 
-    async def some(project: str) -> None:
+    async def some(number: int) -> None:
         """Walks of one project, one after the other: what can be resumed of it is known at any time."""
-        earlier: list[tuple[str, Rulings]] = []
+        changed: list[tuple[str, Rulings]] = []
         for seed in seeds:
-            rulings, asker = Rulings(), Asker(servicer, project, f"w{seed}")
-            earlier.insert(0, (asker.workflow_id, rulings))
-            await walk(Walker(seed), earlier, asker)
+            project = f"project-{number}-{len(changed) // A_PROJECTS_WALKS}"
+            changed.insert(0, (f"w{seed}", Rulings()))
+            here = changed[: (len(changed) - 1) % A_PROJECTS_WALKS + 1]
+            await walk(Walker(seed), here, Asker(servicer, project, f"w{seed}"))
 
     try:
-        await asyncio.gather(*(some(f"project-{number}") for number in range(AT_ONCE)))
+        await asyncio.gather(*(some(number) for number in range(AT_ONCE)))
     finally:
         workflows.store.close()
 

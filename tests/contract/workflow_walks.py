@@ -32,6 +32,8 @@ class Temper:
     odd: float
     demands: int
     """How many sets of constraints come at once."""
+    beside: int
+    """How often something is asked beside the tasks: about the context, constraints, the audit."""
     vague: float
     owned: float
     steady: bool
@@ -48,9 +50,10 @@ def temper(random: Random) -> Temper:
         phases=random.choice((1, 2, 2)),
         failures=random.choice((0, 1, 60)),
         odd=random.choice((0.02, 0.1, 0.3)),
-        demands=random.choice((1, 1, 3)),
-        vague=random.choice((0.0, 0.0, 0.2)),
-        owned=random.choice((0.0, 0.0, 0.3)),
+        demands=random.choice((1, 2, 4)),
+        beside=random.choice((0, 1, 8)),
+        vague=random.choice((0.0, 0.1, 0.3)),
+        owned=random.choice((0.0, 0.3, 0.7)),
         steady=random.random() < 0.4,
     )
 
@@ -67,7 +70,7 @@ class Walker:
         if self.random.random() < self.temper.odd:
             kind = self.random.choice(KINDS)
         else:
-            weights = LIKELY[rulings.status] | self._at_work(rulings)
+            weights = LIKELY[rulings.status] | self._at_work(rulings) | self._beside(rulings)
             kind = self.random.choices([*weights], [*weights.values()])[0]
         return kind, getattr(self, f"_{kind}")(rulings)
 
@@ -75,6 +78,13 @@ class Walker:
         if not rulings.in_state("in_progress") or rulings.status not in ("running", "paused", "failed"):
             return {}
         return {"complete": 20, "settle": 6, "fail": self.temper.failures, "release": 1}
+
+    def _beside(self, rulings: Rulings) -> dict[str, int]:
+        if rulings.status == "none":
+            return {}
+        often = self.temper.beside
+        held = {"verify": often + 2, "waive": often // 4 + 1} if rulings.held.ids() else {}
+        return {"use": often, "merge": often // 2, "audit": often // 4, **held}
 
     def _chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -98,7 +108,7 @@ class Walker:
     def _fields(self) -> dict[str, Any]:
         """What is said beside the tasks: little at a time."""
         random = self.random
-        owner = random.choice(("r1", "r1", "r2", ""))
+        owner = random.choice(("r1", "r2", ""))
         offered = {
             "progressive": (0.5, random.random() < 0.5),
             "intake_text": (0.3, random.choice([*INTAKES])),
@@ -147,19 +157,20 @@ class Walker:
     def _settings(self) -> dict[str, Any]:
         """Steady walks run without pauses of the mode, so that limits are reached."""
         if self.temper.steady:
-            return {"mode": "quality_gate"} if self.temper.size == 5 else {"mode": "quality_gate", "subagent": False}
+            subagent = {} if self.temper.size == 5 else {"subagent": False}
+            return {"mode": "quality_gate", "audit": self.temper.vague > 0, **subagent}
         offered = {
             "mode": self.random.choice(("step", "phase", "quality_gate")),
             "subagent": self._chance(0.5),
             "before_commit": self._chance(0.7),
-            "audit": self._chance(0.5),
+            "audit": self._chance(0.7),
         }
         return {name: value for name, value in offered.items() if self._chance(0.4)}
 
     def _execute(self, rulings: Rulings) -> dict[str, Any]:
         """What the audit finds is mostly accepted, all of it or but one."""
         accepted = [finding_id for finding_id, error in rulings.findings() if error]
-        return {"settings": self._settings(), "accepted": accepted[self._chance(0.3) :]}
+        return {"settings": self._settings(), "accepted": accepted[self._chance(0.4) :]}
 
     def _resume(self, _rulings: Rulings) -> dict[str, Any]:
         return {"settings": self._settings() if self._chance(0.3) else {}}
@@ -254,22 +265,12 @@ class Walker:
 LIKELY: dict[str, dict[str, int]] = {
     "none": {"plan": 1},
     "idle": {"plan": 8, "cancel": 1, "unblock": 1},
-    "planned": {"execute": 16, "plan": 2, "skip": 1, "unblock": 1, "merge": 2, "audit": 1, "cancel": 3},
-    "running": {"take": 20, "skip": 1, "retry": 1, "use": 2, "pause": 1, "plan": 1, "unblock": 1, "merge": 1},
-    "paused": {
-        "resume": 20,
-        "verify": 3,
-        "waive": 1,
-        "merge": 1,
-        "take": 1,
-        "skip": 1,
-        "retry": 1,
-        "use": 1,
-        "plan": 1,
-        "cancel": 1,
-    },
+    "planned": {"execute": 16, "plan": 2, "skip": 1, "unblock": 1, "cancel": 3},
+    "running": {"take": 20, "skip": 1, "retry": 1, "pause": 1, "plan": 1, "unblock": 1},
+    "paused": {"resume": 20, "take": 1, "skip": 1, "retry": 1, "plan": 1, "cancel": 1},
     "blocked": {"unblock": 8, "skip": 3, "plan": 3, "take": 1, "cancel": 1},
     "failed": {"retry": 12, "skip": 3, "plan": 1, "take": 1, "cancel": 1},
-    "completed": {"take": 1, "unblock": 1, "use": 1, "plan": 1, "skip": 1, "cancel": 1},
+    "completed": {"take": 1, "unblock": 1, "plan": 1, "skip": 1, "cancel": 1},
 }
-KINDS = sorted({kind for weights in LIKELY.values() for kind in weights} | {"complete", "settle", "fail", "release"})
+BESIDE = {"use", "merge", "audit", "verify", "waive"}
+KINDS = sorted({"complete", "settle", "fail", "release"}.union(BESIDE, *LIKELY.values()))
