@@ -95,11 +95,11 @@ def test_limits_are_seven_seven_five_seven_and_what_they_cut_off_comes_back() ->
 
 def test_soft_constraints_are_ranked_by_frequency_and_ties_by_appearance() -> None:
     sets = (
-        ConstraintSet(soft=(soft("A"), soft("B"), soft("C"))),
+        ConstraintSet(soft=(soft("E"), soft("B"), soft("C"))),
         ConstraintSet(soft=(soft("C"), soft("D"))),
         ConstraintSet(soft=(soft("B"), soft("X", "C would be good"))),
     )
-    assert [one.constraint_id for one in merge(sets).kept.soft] == ["C", "B", "A", "D"]
+    assert [one.constraint_id for one in merge(sets).kept.soft] == ["C", "B", "E", "D"]
 
 
 def test_success_criteria_are_what_every_set_holds() -> None:
@@ -107,6 +107,8 @@ def test_success_criteria_are_what_every_set_holds() -> None:
     merged = merge(sets)
     assert merged.kept.success_criteria == ("b", "c")
     assert merged.dropped.success_criteria == ("a", "d")
+    assert merge(sets[::-1]).kept.success_criteria == ("b", "c")
+    assert merge((sets[1], sets[0], sets[0])).kept.success_criteria == ("c", "b")
     assert merge((*sets, ConstraintSet())).kept.success_criteria == ()
 
 
@@ -163,6 +165,12 @@ def test_a_failed_check_is_not_passed_and_a_later_failure_takes_a_pass_back() ->
     flow.do(asked.RecordVerification(ID, (checked("C1", passed=False),)))
     assert [*unmet, flow.state.header.unmet] == [(), ("C1",)]
     assert done(flow).pause_cause == PauseCause.CONSTRAINTS
+
+
+def test_every_result_of_a_record_counts_and_of_two_about_one_constraint_the_last() -> None:
+    flow = constrained(hards(hard("C1"), hard("C2")))
+    results = (checked("C1", passed=True), checked("C2", passed=True), checked("C2", passed=False))
+    assert flow.do(asked.RecordVerification(ID, results)).unmet == ("C2",)
 
 
 def test_resuming_without_verification_pauses_again() -> None:

@@ -170,6 +170,15 @@ def test_usage_warns_over_the_warning_threshold_and_pauses_over_the_danger_thres
     assert "danger threshold 80 %" in answer.progress.warnings[0]
 
 
+def test_a_danger_threshold_of_its_own_decides_when_a_workflow_pauses() -> None:
+    flow = running(spec("a"), spec("b"), use_subagent=False)
+    flow.do(asked.UpsertPlan(ID, Fields(danger_threshold=90)))
+    flow.do(asked.RecordUsage(ID, context_tokens=180_000))
+    assert flow.status is WorkflowStatus.RUNNING
+    flow.do(asked.RecordUsage(ID, context_tokens=180_001))
+    assert flow.pause_cause == PauseCause.CONTEXT_USAGE
+
+
 def test_usage_reported_with_a_task_counts_before_its_pause() -> None:
     flow = running(spec("a"), spec("b"), use_subagent=False)
     flow.take()
@@ -183,6 +192,7 @@ def test_a_compacted_context_lowers_the_estimate() -> None:
     flow.do(asked.RecordUsage(ID, characters=400_000))
     flow.do(asked.RecordUsage(ID, context_tokens=10_000))
     assert flow.state.header.estimated_tokens == 10_000
+    assert [record.tokens for record in flow.state.header.history] == [100_000, -90_000]
 
 
 def test_the_window_is_settable_and_history_keeps_the_last_ten() -> None:

@@ -130,6 +130,14 @@ def test_a_replanned_task_keeps_its_attempts_so_that_a_late_holder_is_refused() 
     flow.do(asked.CompleteTask(ID, "a", attempt=2))
 
 
+def test_a_replanned_task_may_be_retried_as_often_as_a_new_one() -> None:
+    flow = running(spec("a"))
+    flow.take()
+    flow.do(asked.SettleTasks(ID, (), (asked.Rejected("a", "no", retry=True),)))
+    flow.plan(spec("a", name="again"))
+    assert flow.task("a").retry_count == 0
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -230,6 +238,13 @@ def test_with_require_audit_execution_needs_every_error_accepted_by_name() -> No
     flow.do(asked.Execute(ID, accepted_findings=("a/name/undecided",)))
     assert flow.status is WorkflowStatus.RUNNING
     assert flow.state.details.audit is not None
+
+
+def test_accepting_one_error_of_two_is_not_enough() -> None:
+    flow = Flow()
+    flow.plan(spec("a", name="TBD"), settings=Settings(require_audit=True))
+    refusal = flow.refused(asked.Execute(ID, accepted_findings=("a/name/undecided",)))
+    assert refusal.metadata["findings"] == "a/actions/no_actions"
 
 
 def test_without_require_audit_errors_are_recorded_and_stop_nothing() -> None:

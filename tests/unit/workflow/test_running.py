@@ -7,7 +7,7 @@ from pointsman.services.workflow.domain import commands as asked
 from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.domain.states import ExecutionMode, WorkflowMode, WorkflowStatus
 from pointsman.services.workflow.domain.workflow import Settings, waits_for
-from tests.unit.workflow.flow import ID, Flow, in_status, refold, running, spec
+from tests.unit.workflow.flow import ID, Flow, in_status, planned, refold, running, spec
 
 W = WorkflowStatus
 
@@ -41,10 +41,13 @@ def test_skipping_frees_dependants() -> None:
 
 
 def test_skipping_a_quality_gate_is_a_high_risk_and_skipping_another_task_is_not() -> None:
-    flow = running(spec("a"), spec("gate", quality_gate=True), spec("z"))
+    blocked = spec("blocked", quality_gate=True, blocked_by=("api_spec",))
+    flow = running(spec("a"), spec("gate", quality_gate=True), blocked, spec("z"))
     flow.do(asked.SkipTask(ID, "a", "no"))
     flow.do(asked.SkipTask(ID, "gate", "flaky"))
-    assert [(risk.severity, risk.subject_id) for risk in flow.state.details.risks] == [("high", "gate")]
+    flow.do(asked.SkipTask(ID, "blocked", "no API yet"))
+    risks = [(risk.severity, risk.subject_id) for risk in flow.state.details.risks]
+    assert risks == [("high", "gate"), ("high", "blocked")]
     assert "flaky" in flow.state.details.risks[0].description
 
 
@@ -162,6 +165,15 @@ def test_unblock_is_idempotent_and_frees_a_task_when_all_its_dependencies_are_th
     assert len(flow.journal) == events
 
 
+def test_a_dependency_blocks_as_long_as_one_of_the_tasks_that_wait_for_it() -> None:
+    flow = running(spec("a"), spec("b", blocked_by=("legal",)), spec("c", blocked_by=("legal",)))
+    flow.do(asked.UpsertPlan(ID, tasks=planned(spec("d")), append=True))
+    flow.do(asked.SkipTask(ID, "b", "no"))
+    assert flow.state.header.blocking == {"legal": 1}
+    flow.do(asked.SkipTask(ID, "c", "no"))
+    assert flow.state.header.blocking == {}
+
+
 def test_all_unblocks_everything() -> None:
     flow = running(spec("a"), spec("b", blocked_by=("legal",)), spec("c", blocked_by=("api_spec", "x")))
     assert flow.do(asked.Unblock(ID, "all")).count == 2
@@ -241,6 +253,17 @@ def test_a_wave_that_retries_a_task_too_often_is_refused_whole() -> None:
     assert refusal.reason is Reason.RETRIES_EXHAUSTED
     flow.do(asked.SettleTasks(ID, (), (asked.Rejected("a", "no"),)))
     assert flow.status is W.FAILED
+
+
+def test_each_task_that_a_wave_retries_counts_its_own_retries_up_to_the_limit() -> None:
+    flow = running(spec("a"), spec("b"))
+    again = tuple(asked.Rejected(task_id, "no", retry=True) for task_id in ("a", "b"))
+    for _ in range(3):
+        flow.take(2)
+        flow.do(asked.SettleTasks(ID, (), again))
+    assert [flow.task(task_id).retry_count for task_id in ("a", "b")] == [3, 3]
+    flow.take(2)
+    assert flow.refused(asked.SettleTasks(ID, (), again)).reason is Reason.RETRIES_EXHAUSTED
 
 
 def test_a_release_has_to_say_what() -> None:
