@@ -13,8 +13,8 @@ BLOCKERS = ("api_spec", "design_spec", "legal")
 HARD_IDS = ("C1", "C2", "C3", "C4")
 TEXTS = ("it holds", "it is quick", "colour TBD", "maybe later")
 SOURCES = ("codex", "gemini", "claude", "user")
-WISHES = [{"id": f"S{number}", "text": f"wish {number % 9}"} for number in range(12)]
-"""Three descriptions have two ids each."""
+WISHES = [{"id": f"S{number}", "text": text} for number, text in enumerate([*FINDINGS, *list(FINDINGS)[:3]])]
+"""Soft constraints, each of which the audit finds; three descriptions have two ids each."""
 CRITERIA = [f"criterion {number}" for number in range(9)]
 
 
@@ -136,7 +136,8 @@ class Walker:
         if self._chance(self.temper.odd / 10):
             depends = [random.choice((own_id, "t98", *earlier))]
         heavy = self._chance(self.temper.weights)
-        files = random.choice((("src/a.py", "src/b.py"), ("",), ("src/components/card.py",))) if heavy else ("",)
+        paths = (("src/a.py", "src/b.py"), ("",), ("src/components/card.py",), ("src/api/client.py",))
+        files = random.choice(paths) if heavy else ("",)
         actions = ["git_commit"] if self._chance(self.temper.commits) else random.choice((["edit"], list("abc")))
         name = random.choice([*NAMES]) if self._chance(self.temper.blockers) else "do it"
         return {

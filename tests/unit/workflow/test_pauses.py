@@ -146,8 +146,8 @@ def test_a_heavy_task_that_was_handed_out_already_is_not_the_next_one() -> None:
 
 def test_with_subagents_the_limits_warn_instead_of_pausing() -> None:
     flow = running(*(spec(f"t{n:02}") for n in range(12)), use_subagent=True)
-    for _ in range(8):
-        flow.complete(*flow.take())
+    in_a_row = [flow.complete(*flow.take()).warnings for _ in range(8)]
+    assert in_a_row == [*[()] * 7, ("8 tasks in a row, the limit is 8",)]
     answer = flow.do(asked.RecordUsage(ID, context_tokens=190_000))
     assert flow.status is WorkflowStatus.RUNNING
     assert [warning.split()[0] for warning in answer.progress.warnings] == ["context", "8"]
