@@ -122,7 +122,7 @@ def _outcomes(wanted: argparse.Namespace) -> Iterator[Outcome]:
         _prepare(wanted.bug)
         yield from map(_run, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(wanted.jobs, _prepare, (wanted.bug,)) as pool:
+    with multiprocessing.get_context("fork").Pool(wanted.jobs, _prepare, (wanted.bug,)) as pool:
         yield from pool.imap_unordered(_run, seeds, CHUNK)
 
 
