@@ -24,7 +24,7 @@ _ASKED: Final = (
     "you up for", "are you up for", "would you be up for", "would you be willing to", "would you be open to",
     "would you be able to", "would you be happy to", "would you be so kind as to", "would you be kind enough to",
     "could you be so kind as to", "are you willing to", "wanna", "you wanna", "do you wanna", "want to", "you want to",
-    "do you want to", "is it possible for you to", "could i get you to", "can i get you to", "could i ask you to",
+    "do you want to", "is it possible for you to", "would it be possible for you to", "would it be ok for you to", "could i get you to", "can i get you to", "could i ask you to",
     "can i ask you to", "may i ask you to", "could i trouble you to", "can i trouble you to",
 )  # fmt: skip
 _ABLE: Final = (

@@ -174,3 +174,23 @@ def test_a_change_of_the_whole_code_is_one_in_bulk_and_reading_it_is_not(text: s
     found = classify(standard_rule_book(), text)
     assert (found.debate, found.stakes) == (Debate.PLANNING, Stakes.MEDIUM)
     assert classify(standard_rule_book(), "search the entire codebase for the old name").debate is Debate.NONE
+
+
+@pytest.mark.parametrize(
+    ("work", "talk"),
+    [
+        (
+            "would it be possible for you to split the settings page?",
+            "would it be possible for you to explain closures?",
+        ),
+        ("would it be ok for you to rename these columns?", "would it be possible to live on mars?"),
+        ("it starts, but the preview stays blank", "my phone stays silent at night"),
+        ("the counter remains at 0", "why does the screen stay black in a cinema?"),
+        ("sql query: users without a login this year", "query: is postgres better than mysql?"),
+        ("regex: every date except holidays", "function: what is that in math?"),
+    ],
+)
+def test_a_request_a_thing_that_stays_as_it_must_not_and_a_piece_of_code_that_is_named_are_work(
+    work: str, talk: str
+) -> None:
+    assert (mode(work), mode(talk)) == (ACTION, ANSWER)
