@@ -27,7 +27,8 @@ from tests.scenarios.planes import WISH
 PAUSE_SECONDS = 0.25
 PATIENCE_SECONDS = 60.0
 REPORTS = 64
-"""What a run waits for: enough to hand in until the flood is over."""
+RUNS = 4
+"""How many runs there are, and what each waits for: together enough to hand in until the flood is over."""
 BEATS = 3
 """How often it says that it is alive before it hands in."""
 
@@ -45,8 +46,9 @@ class Agent:
         self._lease: agent.Lease | None = None
 
     def begin(self) -> None:
-        """A run with enough to do, and the first piece of it."""
-        self._order()
+        """Runs with enough to do, and the first piece of it."""
+        for _ in range(RUNS):
+            self._order()
         answer = self._stub.Poll(agent.PollRequest(**self._said(), wanted=wanted(1), wait=Duration(seconds=30)))
         self._lease = answer.leases[0]
 
