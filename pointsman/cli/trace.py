@@ -118,7 +118,7 @@ def trace_of_run(run: Sequence[Transition]) -> str:
 def spans_as_json(journals: Sequence[Sequence[Transition]]) -> dict[str, Any]:
     """The spans as one OTLP request in JSON, each service's under its own name."""
     from pointsman.otlp.span import otlp_json, request_of, resource_of
-    from pointsman.services.chassis.steps import Kinds, noted_of
+    from pointsman.services.chassis.steps import Kinds, spans_of
     from pointsman.services.orchestrator.domain.decide import MACHINE as RUNS
     from pointsman.services.pipeline.domain.machine import MACHINE as PIPELINES
     from pointsman.services.workflow.domain.machine import MACHINE as WORKFLOWS
@@ -126,9 +126,9 @@ def spans_as_json(journals: Sequence[Sequence[Transition]]) -> dict[str, Any]:
     kinds = Kinds.of([RUNS, PIPELINES, WORKFLOWS])
     resources = []
     for rows in journals:
-        noted = [one for step in _steps(rows) for one in noted_of(step, kinds)]
+        spans = [span for step in _steps(rows) for _, span in spans_of(step, kinds)]
         service = {"run": "orchestrator", "decision": "router"}.get(rows[0].kind, rows[0].kind)
-        resources += otlp_json(request_of(noted, resource_of({"service.name": f"pointsman-{service}"})))[
+        resources += otlp_json(request_of(spans, resource_of({"service.name": f"pointsman-{service}"})))[
             "resourceSpans"
         ]
     return {"resourceSpans": resources}

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 Value = str | int
 Attributes = Sequence[tuple[str, Value]]
+Link = tuple[bytes, bytes]
+"""Another span: the id of its trace, and its own."""
 
 
 class Kind(IntEnum):
@@ -34,17 +36,27 @@ class Noted(NamedTuple):
 
     sort: Sort
     traceparent: str
-    """The trace, and the span that is its parent; its flags say whether the caller records."""
-    span_id: str
+    """A context of its trace; its flags say whether the caller records."""
+    parent_id: bytes
+    """The span that it stands below; a root has none."""
+    span_id: bytes
     begin_ns: int
     end_ns: int
     attributes: Attributes = ()
     """Its own, besides those of its sort."""
-    links: Sequence[str] = ()
-    """Trace contexts of others that it has to do with."""
-    is_root: bool = False
+    links: Sequence[Link] = ()
+    """Others that it has to do with."""
 
 
-def now_ns() -> int:
-    """The time as spans have it."""
-    return time.time_ns()
+now_ns = time.time_ns
+"""The time as spans have it."""
+
+
+def trace_id_in(traceparent: str) -> bytes:
+    """The trace that a context names."""
+    return bytes.fromhex(traceparent[3:35])
+
+
+def span_id_in(traceparent: str) -> bytes:
+    """The span that a context names."""
+    return bytes.fromhex(traceparent[36:52])

@@ -9,16 +9,18 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Any, TypeVarTuple
 
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from pointsman.otlp.noted import Noted
 from pointsman.otlp.sending import Sender, is_sampled, new_resource, new_sampler, new_sender
-from pointsman.otlp.span import request_of
+from pointsman.otlp.span import request_of, span_of
 
 CPU_SHARE = 0.005
 """How much of a core making and sending may take while there is other work."""
 CLOSE_SECONDS = 5.0
+Told = TypeVarTuple("Told")
 log = logging.getLogger("pointsman.otlp")
 
 
@@ -32,7 +34,7 @@ class Recorder:
         self._limit = int(os.environ.get("OTEL_BSP_MAX_QUEUE_SIZE") or 2048)
         self._batch = min(int(os.environ.get("OTEL_BSP_MAX_EXPORT_BATCH_SIZE") or 512), self._limit)
         self._delay_seconds = float(os.environ.get("OTEL_BSP_SCHEDULE_DELAY") or 1000) / 1000
-        self._noted: deque[Noted] = deque()
+        self._noted: deque[tuple[Callable[..., Noted], tuple[Any, ...]]] = deque()
         self._dropped = 0
         self._resources: dict[str, Resource] = {}
         self._stopping = threading.Event()
@@ -46,10 +48,10 @@ class Recorder:
         self._dropped += 1
         return False
 
-    def note(self, noted: Noted) -> None:
-        """Keep it for the next sending, if there is room; from any thread, never waits."""
+    def note(self, tell: Callable[[*Told], Noted], *told: *Told) -> None:
+        """Keep what a span is told from, if there is room, and let it be told when it is sent; never waits."""
         if self.has_room():
-            self._noted.append(noted)
+            self._noted.append((tell, told))
 
     def close(self) -> None:
         """Send what is there, once, and stop; a collector that does not answer is not waited for long."""
@@ -68,10 +70,11 @@ class Recorder:
     def _send(self, most: int) -> None:
         taken = [self._noted.popleft() for _ in range(min(most, len(self._noted)))]
         dropped, self._dropped = self._dropped, 0
-        by_service: dict[str, list[Noted]] = {}
-        for noted in taken:
+        by_service: dict[str, list[bytes]] = {}
+        for tell, told in taken:
+            noted = tell(*told)
             if is_sampled(self._sampler, noted.traceparent):
-                by_service.setdefault(noted.sort.service, []).append(noted)
+                by_service.setdefault(noted.sort.service, []).append(span_of(noted))
         for service, group in by_service.items():
             if not self._sender.send(request_of(group, self._resource(service))):
                 dropped += len(group)

@@ -11,12 +11,14 @@ from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SpanExportResult
-from opentelemetry.sdk.trace.sampling import Decision, Sampler
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, DEFAULT_OFF, DEFAULT_ON, Decision, Sampler
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
 from pointsman.otlp import HTTP, protocol
 from pointsman.otlp.span import Request, resource_of
 
+FOR_ALL_TRACES = (DEFAULT_ON, DEFAULT_OFF, ALWAYS_ON, ALWAYS_OFF)
+"""Samplers that do not look at a trace's id: they are asked once for each kind of flags."""
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
@@ -83,7 +85,8 @@ def new_sampler() -> Sampler:
 
 def is_sampled(sampler: Sampler, traceparent: str) -> bool:
     """Whether a span below this context is to be recorded; one answer for a whole trace."""
-    return _is_sampled(sampler, traceparent[3:35], traceparent[53:55])
+    trace_id = "1" if sampler in FOR_ALL_TRACES else traceparent[3:35]
+    return _is_sampled(sampler, trace_id, traceparent[53:55])
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1.assignment_pb2 import Purpose
 from pointsman.otlp import derived_span_id, exports_spans
-from pointsman.otlp.noted import Kind, Noted, Sort, Value, now_ns
+from pointsman.otlp.noted import Kind, Noted, Sort, Value, now_ns, span_id_in
 
 if TYPE_CHECKING:
     from pointsman.otlp.recorder import Recorder
@@ -41,7 +41,7 @@ class WorkSpans:
         outer = lease.assignment.traceparent
         if self._recorder is None or not outer:
             return outer
-        return f"{outer[:36]}{_span_id(lease)}{outer[52:]}"
+        return f"{outer[:36]}{_span_id(lease).hex()}{outer[52:]}"
 
     def note(self, lease: pb.Lease, agent: tuple[str, str], begin_ns: int, outcome: str, tokens: int) -> None:
         """One assignment is out of the agent's hands."""
@@ -66,11 +66,11 @@ class WorkSpans:
         if failed:
             attributes["error.type"] = outcome
         name = f"invoke_agent {role}".strip()
-        span_id, outer = _span_id(lease), assignment.traceparent
+        outer = assignment.traceparent
         sort = Sort("agent", name, Kind.CLIENT, tuple(attributes.items()), failed)
-        self._recorder.note(Noted(sort, outer, span_id, begin_ns, now_ns()))
+        self._recorder.note(Noted, sort, outer, span_id_in(outer), _span_id(lease), begin_ns, now_ns())
 
 
-def _span_id(lease: pb.Lease) -> str:
+def _span_id(lease: pb.Lease) -> bytes:
     """The same however often the work under this lease is told of."""
-    return derived_span_id(lease.assignment.id, "work", lease.epoch)
+    return derived_span_id(f"{lease.assignment.id}#work#{lease.epoch}")

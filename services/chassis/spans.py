@@ -17,7 +17,7 @@ from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.config import TelemetrySettings
 from pointsman.services.chassis.lease import Lease, Leases
 from pointsman.services.chassis.sql import Prepared, among, packed, upsert
-from pointsman.services.chassis.steps import Kinds, Step, noted_of
+from pointsman.services.chassis.steps import Kinds, Step, spans_of
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.watch import ANY
 
@@ -171,11 +171,14 @@ class SpanFollower:
     def _send(self, steps: Sequence[Step]) -> tuple[int, bool, float]:
         """How many spans there were, whether they arrived, and how long a core had to do with it."""
         begun = time.thread_time()
-        noted = [one for step in steps for one in noted_of(step, self._kinds)]
-        if self._sampler is not None:
-            noted = [one for one in noted if is_sampled(self._sampler, one.traceparent)]
-        arrived = not noted or self._sender.send(request_of(noted, self._resource))
-        return len(noted), arrived, time.thread_time() - begun
+        spans = [
+            span
+            for step in steps
+            for traceparent, span in spans_of(step, self._kinds)
+            if self._sampler is None or is_sampled(self._sampler, traceparent)
+        ]
+        arrived = not spans or self._sender.send(request_of(spans, self._resource))
+        return len(spans), arrived, time.thread_time() - begun
 
     def _read(self, connection: Connection, position: int) -> "_Page":
         begun = time.thread_time()

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pointsman.otlp.noted import Kind, Noted, Sort
+from pointsman.otlp.noted import Kind, Sort, span_id_in, trace_id_in
+from pointsman.otlp.span import common, encoded, link, place, written
 from pointsman.services.chassis.machine import Machine
-from pointsman.services.chassis.telemetry import new_traceparent, step_traceparent, transition_span_id
+from pointsman.services.chassis.telemetry import new_traceparent, transition_id
 
 FAILED_STATES = frozenset({"FAILED", "failed", "ABORTED"})
 
@@ -51,68 +52,69 @@ class Kinds:
         """From how each kind decides."""
         return Kinds({machine.kind: machine.terminal for machine in machines})
 
-    def ends(self, kind: str) -> bool:
-        """Whether entities of the kind come to an end."""
-        return bool(self.terminal.get(kind))
+
+Told = tuple[str, bytes]
+"""A context of a span's trace, by which it is sampled, and the span as it is sent."""
 
 
-def noted_of(step: Step, kinds: Kinds) -> list[Noted]:
+def spans_of(step: Step, kinds: Kinds) -> list[Told]:
     """A transition's span and, where its entity ends or passes into a run, the span of the entity as a whole."""
-    spans = [_transition(step, kinds)]
     terminal = kinds.terminal.get(step.kind)
-    if terminal:
-        ended = step.source != step.target and step.target in terminal
-        if _joins_a_run(step) or (ended and _is_on_its_own(step)):
-            spans.append(_whole(step))
+    if not terminal:
+        return [_endless(step)]
+    on_its_own = step.run_id in ("", step.entity_id) or not step.owner
+    context = step.outer if on_its_own else step.owner
+    stand = _stand(context, step.entity_id, step.created_at_us, step.run_id, on_its_own)
+    own_id = transition_id(stand.traceparent, step.entity_id, step.seq)
+    spans = [_transition(step, stand, own_id, step.at_us if step.before_us is None else step.before_us)]
+    ends = step.source != step.target and step.target in terminal
+    joins_a_run = step.run_before == ""
+    if ends if on_its_own else joins_a_run:
+        spans.append(_whole(step))
     return spans
 
 
-def trace_of(step: Step, kinds: Kinds) -> str:
-    """The trace that a transition is in, as the context of its parent.
+class _Stand(NamedTuple):
+    """Where transitions stand, and what their spans share: written once as long as their entity stays there."""
 
-    The run's, where its entity belongs to one; else the entity's own; for what never ends (a policy, a decision) the
-    trace of whoever caused it, so that a run finds there what it has asked.
-    """
-    ends = kinds.ends(step.kind)
-    if not ends and step.cause:
-        return step.cause
-    if ends and not _is_on_its_own(step):
-        return _place(step.owner, step.run_id, 0)
-    return _place(step.outer or _own_trace(step.entity_id, step.created_at_us), step.entity_id, 0 if ends else 1)
+    traceparent: str
+    parent_id: bytes
+    shared: bytes
 
 
-_own_trace = lru_cache(4096)(new_traceparent)
-_place = lru_cache(4096)(step_traceparent)
-
-
-def _is_on_its_own(step: Step) -> bool:
-    """Whether its entity is its own root; an entity whose run's trace nobody has named stays on its own."""
-    return step.run_id in ("", step.entity_id) or not step.owner
-
-
-def _joins_a_run(step: Step) -> bool:
-    """Whether the entity stood on its own up to this step and belongs to a run from now on."""
-    return step.run_before == "" and not _is_on_its_own(step)
-
-
-def _transition(step: Step, kinds: Kinds) -> Noted:
-    parent = trace_of(step, kinds)
-    own_id = transition_span_id(parent[3:35], step.entity_id, step.seq)
-    begin_us = step.before_us if step.before_us is not None and kinds.ends(step.kind) else step.at_us
-    return Noted(
-        _transition_sort(step.kind, step.event, step.source, step.target, step.project, step.actor),
-        parent,
-        own_id,
-        begin_us * 1000,
-        step.at_us * 1000,
-        (("pointsman.entity.id", step.entity_id), ("pointsman.seq", step.seq), ("pointsman.run.id", step.run_id)),
-        (step.cause,) if step.cause and step.cause[36:52] != parent[36:52] else (),
-        is_root=parent[36:52] == own_id,
-    )
+def _new_stand(traceparent: str, parent_id: bytes, entity_id: str, run_id: str, *, is_root: bool = False) -> _Stand:
+    above = place(traceparent, b"" if is_root else parent_id)
+    names = encoded("pointsman.entity.id", entity_id) + encoded("pointsman.run.id", run_id)
+    return _Stand(traceparent, parent_id, above + names)
 
 
 @lru_cache(4096)
-def _transition_sort(*told: str) -> Sort:
+def _stand(context: str, entity_id: str, born_us: int, run_id: str, on_its_own: bool) -> _Stand:
+    """Below the run, where the entity belongs to one whose trace somebody has named; else below the entity's own span."""
+    traceparent = context or new_traceparent(entity_id, born_us)
+    parent_id = transition_id(traceparent, entity_id if on_its_own else run_id, 0)
+    return _new_stand(traceparent, parent_id, entity_id, run_id)
+
+
+def _endless(step: Step) -> Told:
+    """What never ends (a policy, a decision) is in the trace of whoever caused it: a run finds there what it asked."""
+    traceparent = step.cause or step.outer or new_traceparent(step.entity_id, step.created_at_us)
+    own_id = transition_id(traceparent, step.entity_id, step.seq)
+    parent_id = span_id_in(step.cause) if step.cause else transition_id(traceparent, step.entity_id, 1)
+    stand = _new_stand(traceparent, parent_id, step.entity_id, step.run_id, is_root=parent_id == own_id)
+    return _transition(step, stand, own_id, step.at_us)
+
+
+def _transition(step: Step, stand: _Stand, own_id: bytes, begin_us: int) -> Told:
+    sort = _transition_sort(step.kind, step.event, step.source, step.target, step.project, step.actor)
+    parts = [stand.shared, sort, encoded("pointsman.seq", step.seq)]
+    if step.cause and (cause_id := span_id_in(step.cause)) != stand.parent_id:
+        parts += link(trace_id_in(step.cause), cause_id)
+    return stand.traceparent, written(own_id, begin_us * 1000, step.at_us * 1000, parts)
+
+
+@lru_cache(4096)
+def _transition_sort(*told: str) -> bytes:
     kind, event, source, target, project, actor = told
     attributes = (
         ("pointsman.entity.kind", kind),
@@ -122,12 +124,12 @@ def _transition_sort(*told: str) -> Sort:
         ("pointsman.project", project),
         ("pointsman.actor", actor),
     )
-    return Sort("", f"{kind} {event}", Kind.INTERNAL, attributes, target in FAILED_STATES and source != target)
+    return common(Sort("", f"{kind} {event}", Kind.INTERNAL, attributes, target in FAILED_STATES and source != target))
 
 
-def _whole(step: Step) -> Noted:
-    outer = step.outer or _own_trace(step.entity_id, step.created_at_us)
-    own_id = transition_span_id(outer[3:35], step.entity_id, 0)
+def _whole(step: Step) -> Told:
+    outer = step.outer or new_traceparent(step.entity_id, step.created_at_us)
+    own_id, parent_id = transition_id(outer, step.entity_id, 0), span_id_in(outer)
     attributes = (
         ("pointsman.entity.id", step.entity_id),
         ("pointsman.entity.kind", step.kind),
@@ -135,11 +137,6 @@ def _whole(step: Step) -> Noted:
         ("pointsman.project", step.project),
         ("pointsman.run.id", step.run_id),
     )
-    return Noted(
-        Sort("", step.kind, Kind.SERVER, attributes, step.target in FAILED_STATES),
-        outer,
-        own_id,
-        step.created_at_us * 1000,
-        step.at_us * 1000,
-        is_root=outer[36:52] == own_id,
-    )
+    sort = Sort("", step.kind, Kind.SERVER, attributes, step.target in FAILED_STATES)
+    parts = (place(outer, b"" if parent_id == own_id else parent_id), common(sort))
+    return outer, written(own_id, step.created_at_us * 1000, step.at_us * 1000, parts)

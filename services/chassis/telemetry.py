@@ -10,8 +10,10 @@ from pointsman.otlp import derived_span_id
 TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 current_traceparent: ContextVar[str] = ContextVar("current_traceparent", default="")
-current_step: ContextVar["tuple[str, str, int] | None"] = ContextVar("current_step", default=None)
-"""The transition that what is done now has led to, where spans are exported: its trace, its entity, its seq."""
+Transition = tuple[str, str, int]
+"""A context of its trace, its entity, its seq."""
+current_step: ContextVar[Transition | None] = ContextVar("current_step", default=None)
+"""The transition that what is done now has led to, where spans are exported."""
 current_request: ContextVar[Any] = ContextVar("current_request", default=None)
 """What is being done: a request, an effect or a timer; a log line names the run that it is about."""
 
@@ -32,21 +34,25 @@ def transition_span_id(trace_id: str, entity_id: str, seq: int) -> str:
 
     The trace is part of it: many stores have a policy of project `local`, and some back ends want ids that differ.
     """
-    return derived_span_id(trace_id, entity_id, seq)
+    return transition_id(f"00-{trace_id}", entity_id, seq).hex()
+
+
+def transition_id(traceparent: str, entity_id: str, seq: int) -> bytes:
+    """The span id of a transition in the trace of a context, as spans hold it."""
+    return derived_span_id(f"{traceparent[3:35]}#{entity_id}#{seq}")
 
 
 def step_traceparent(traceparent: str, entity_id: str, seq: int) -> str:
     """The context of one transition in its entity's trace."""
-    trace_id = traceparent[3:35]
-    return f"00-{trace_id}-{transition_span_id(trace_id, entity_id, seq)}-{traceparent[53:55]}"
+    return f"00-{traceparent[3:35]}-{transition_id(traceparent, entity_id, seq).hex()}-{traceparent[53:55]}"
 
 
-def is_traced() -> bool:
-    """Whether what is done now belongs to a trace."""
-    return bool(current_traceparent.get()) or current_step.get() is not None
+def told_now() -> str | Transition | None:
+    """Where what is done now stands: below what its caller named, else below the transition that it has led to."""
+    return current_traceparent.get() or current_step.get()
 
 
 def place_now() -> str:
-    """The context of what is done now: below what its caller named, else below the transition that it has led to."""
-    named, step = current_traceparent.get(), current_step.get()
-    return named or (step_traceparent(*step) if step is not None else "")
+    """The context of what is done now, if it belongs to a trace."""
+    place = told_now()
+    return step_traceparent(*place) if isinstance(place, tuple) else place or ""

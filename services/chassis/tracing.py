@@ -3,15 +3,17 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import count
-from secrets import token_hex
-from typing import NamedTuple, Protocol
+from secrets import randbits
+from typing import NamedTuple, Protocol, TypeVarTuple
 
-from pointsman.otlp.noted import Kind, Noted, Sort, now_ns
-from pointsman.services.chassis.telemetry import is_traced, place_now, step_traceparent
+from pointsman.otlp.noted import Kind, Noted, Sort, now_ns, span_id_in, trace_id_in
+from pointsman.services.chassis.telemetry import Transition, told_now, transition_id
 
 MAX_LINKS = 31
 FAULTS = frozenset({"INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN"})
 """How a server's own failures end; that a caller was refused is no failure of the server's."""
+
+Told = TypeVarTuple("Told")
 
 
 class Recorder(Protocol):
@@ -20,8 +22,8 @@ class Recorder(Protocol):
     def has_room(self) -> bool:
         """Whether it keeps one more; the one that is not noted for that counts as dropped."""
 
-    def note(self, noted: Noted) -> None:
-        """Keep it for the next sending."""
+    def note(self, tell: Callable[[*Told], Noted], *told: *Told) -> None:
+        """Keep what a span is told from; it is told when it is sent."""
 
     def close(self) -> None:
         """Send what is there and stop."""
@@ -45,7 +47,7 @@ class Tracing:
         self.is_on = False
         self._recorder: Recorder | None = None
         self._users = 0
-        self._prefix, self._numbers = token_hex(4), count(1)
+        self._numbers = count(1 + randbits(63))
 
     def start(self, new_recorder: Callable[[], Recorder]) -> None:
         """Take notes from now on, with the recorder that all services of the process share."""
@@ -62,48 +64,70 @@ class Tracing:
             recorder, self._recorder, self.is_on = self._recorder, None, False
             recorder.close()
 
-    def _new_span_id(self) -> str:
-        """An id that no other process has, without asking the system for chance each time."""
-        return f"{self._prefix}{next(self._numbers) & 0xFFFFFFFF:08x}"
-
     def has_room(self) -> bool:
         """Whether one more span is kept just now: what is dropped need not be put together first."""
         return self._recorder is not None and self._recorder.has_room()
 
     def call_served(self, method: str, code: str, seconds: float) -> None:
-        """A call was answered here: below what its caller named, else below the transition that it led to."""
-        if is_traced() and self.has_room():
-            self._call(place_now(), _service_of(method), method, (code, seconds), is_server=True)
+        """A call was answered here: below what its caller named, else below the transition that it led to.
+
+        Calls that belong to no trace have no span; pointsman_rpc_seconds counts them all.
+        """
+        place = told_now()
+        if place and self._recorder is not None:
+            self._recorder.note(self._served, place, method, code, now_ns(), seconds)
 
     def call_made(self, traceparent: str, service: str, method: str, ended: tuple[str, float]) -> None:
         """A call was made from here: below the transition that asked for it."""
-        if traceparent and self.has_room():
-            self._call(traceparent, service, method, ended, is_server=False)
+        if traceparent and self._recorder is not None:
+            self._recorder.note(self._made, traceparent, service, method, now_ns(), ended)
 
-    def _call(self, traceparent: str, service: str, method: str, ended: tuple[str, float], *, is_server: bool) -> None:
-        """Calls that belong to no trace have no span; pointsman_rpc_seconds counts them all."""
-        assert self._recorder is not None
-        code, seconds = ended
-        end_ns = now_ns()
-        sort = _call_sort(service, method, code, is_server)
-        begin_ns = end_ns - int(seconds * 1e9)
-        self._recorder.note(Noted(sort, traceparent, self._new_span_id(), begin_ns, end_ns))
-
-    def committed(self, commit: Commit, steps: Sequence[tuple[str, str, int]]) -> None:
+    def committed(self, commit: Commit, steps: Sequence[Transition]) -> None:
         """A batch is durable: below the first transition it wrote, linked with those of the other entities."""
-        if self._recorder is None or not steps:
-            return
-        first, *others = [step_traceparent(*step) for step in steps[: MAX_LINKS + 1]]
-        sizes = (
-            ("db.operation.batch.size", commit.commands),
-            ("pointsman.commit.transitions", commit.transitions),
+        if steps and self._recorder is not None:
+            self._recorder.note(self._commit, commit, steps[: MAX_LINKS + 1])
+
+    def _served(self, place: str | Transition, method: str, code: str, end_ns: int, seconds: float) -> Noted:
+        return self._call(_call_sort(_service_of(method), method, code, is_server=True), place, end_ns, seconds)
+
+    def _made(self, traceparent: str, service: str, method: str, end_ns: int, ended: tuple[str, float]) -> Noted:
+        code, seconds = ended
+        return self._call(_call_sort(service, method, code, is_server=False), traceparent, end_ns, seconds)
+
+    def _call(self, sort: Sort, place: str | Transition, end_ns: int, seconds: float) -> Noted:
+        if isinstance(place, str):
+            traceparent, parent_id = place, span_id_in(place)
+        else:
+            traceparent, parent_id = place[0], _id_of(*place)
+        return Noted(sort, traceparent, parent_id, self._new_span_id(), end_ns - int(seconds * 1e9), end_ns)
+
+    def _commit(self, commit: Commit, steps: Sequence[Transition]) -> Noted:
+        first, *others = steps
+        return Noted(
+            _commit_sort(commit.store, commit.system),
+            first[0],
+            _id_of(*first),
+            self._new_span_id(),
+            commit.begin_us * 1000,
+            commit.end_us * 1000,
+            (
+                ("db.operation.batch.size", commit.commands),
+                ("pointsman.commit.transitions", commit.transitions),
+            ),
+            [(trace_id_in(one[0]), _id_of(*one)) for one in others],
         )
-        sort, times_ns = _commit_sort(commit.store, commit.system), (commit.begin_us * 1000, commit.end_us * 1000)
-        self._recorder.note(Noted(sort, first, self._new_span_id(), *times_ns, sizes, tuple(others)))
+
+    def _new_span_id(self) -> bytes:
+        """An id that no other process has, without asking the system for chance each time."""
+        return next(self._numbers).to_bytes(8, "big")
+
+
+_id_of = lru_cache(maxsize=1024)(transition_id)
+"""Kept, for a commit and the calls that led to it ask for the same ones."""
 
 
 @lru_cache(maxsize=1024)
-def _call_sort(service: str, method: str, code: str, is_server: bool) -> Sort:
+def _call_sort(service: str, method: str, code: str, *, is_server: bool) -> Sort:
     name = method.removeprefix("/")
     attributes = [("rpc.system.name", "grpc"), ("rpc.method", name), ("rpc.response.status_code", code)]
     failed = code in FAULTS if is_server else code != "OK"
@@ -118,6 +142,7 @@ def _commit_sort(store: str, system: str) -> Sort:
     return Sort(store, f"COMMIT {store}", Kind.CLIENT, attributes)
 
 
+@lru_cache(maxsize=1024)
 def _service_of(method: str) -> str:
     """The context of `/pointsman.api.<context>.v1.…`, or whatever stands there."""
     return method.split(".")[2] if method.count(".") > 2 else "service"

@@ -117,6 +117,13 @@ def test_the_span_of_a_transition_can_be_derived_again() -> None:
     assert step[36:52] == transition_span_id(outer[3:35], "run_1", 7) != transition_span_id(outer[3:35], "run_1", 8)
 
 
+def test_ids_of_spans_stay_what_they_were_in_earlier_versions() -> None:
+    outer = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
+    assert step_traceparent(outer, "run_1", 7) == "00-0af7651916cd43dd8448eb211c80319c-8f4527e6193f9031-00"
+    assert transition_span_id(outer[3:35], "run_1", 0) == "dce41e522c076509"
+    assert new_traceparent("run_1", 5) == "00-c579974e2d98899fa3ddec8452ce11f6-016c91ae97a98713-01"
+
+
 def test_an_armed_process_dies_at_its_point_and_an_unarmed_one_does_not() -> None:
     armed = _run(REACH_TWICE, "batch_decided:2")
     assert (armed.returncode, armed.stdout) == (-signal.SIGKILL, "once\n")
