@@ -48,7 +48,9 @@ def request_of(spans: Sequence[bytes], resource: Resource) -> Request:
 def span_of(noted: Noted) -> bytes:
     """A span, with the attributes that are on the list, as a scope holds it."""
     sort, traceparent, parent_id, span_id, begin_ns, end_ns, attributes, links = noted
-    parts = [place(traceparent, parent_id), _common(sort)]
+    parts = [trace(traceparent), _common(sort)]
+    if parent_id:
+        parts += parent(parent_id)
     parts += [encoded(name, value) for name, value in attributes]
     parts += [part for one in links for part in link(*one)]
     return written(span_id, begin_ns, end_ns, parts)
@@ -64,10 +66,14 @@ def written(span_id: bytes, begin_ns: int, end_ns: int, parts: Iterable[bytes]) 
     return _SPAN + _varint(len(body)) + body
 
 
-def place(traceparent: str, parent_id: bytes) -> bytes:
-    """The trace of a span and, unless it is a root, its parent."""
-    trace = _TRACE_ID + trace_id_in(traceparent)
-    return trace + _PARENT_ID + parent_id if parent_id else trace
+def trace(traceparent: str) -> bytes:
+    """The trace of a span."""
+    return _TRACE_ID + trace_id_in(traceparent)
+
+
+def parent(parent_id: bytes) -> tuple[bytes, ...]:
+    """What a span stands below, in parts; a root has none."""
+    return _PARENT_ID, parent_id
 
 
 def link(trace_id: bytes, span_id: bytes) -> tuple[bytes, ...]:

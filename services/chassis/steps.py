@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pointsman.otlp.noted import Kind, Sort, span_id_in, trace_id_in
-from pointsman.otlp.span import common, encoded, link, place, written
+from pointsman.otlp.span import common, encoded, link, parent, trace, written
 from pointsman.services.chassis.machine import Machine
 from pointsman.services.chassis.telemetry import new_traceparent, transition_id
 
@@ -61,12 +61,10 @@ def spans_of(step: Step, kinds: Kinds) -> list[Told]:
     """A transition's span and, where its entity ends or passes into a run, the span of the entity as a whole."""
     terminal = kinds.terminal.get(step.kind)
     if not terminal:
-        return [_endless(step)]
+        return [_transition(step, _stand_of_endless(step), step.at_us)]
     on_its_own = step.run_id in ("", step.entity_id) or not step.owner
-    context = step.outer if on_its_own else step.owner
-    stand = _stand(context, step.entity_id, step.created_at_us, step.run_id, on_its_own)
-    own_id = transition_id(stand.traceparent, step.entity_id, step.seq)
-    spans = [_transition(step, stand, own_id, step.at_us if step.before_us is None else step.before_us)]
+    stand = _own_stand(step, 0) if on_its_own else _stand(step.owner, step.run_id, 0, step.entity_id, step.run_id)
+    spans = [_transition(step, stand, step.at_us if step.before_us is None else step.before_us)]
     ends = step.source != step.target and step.target in terminal
     joins_a_run = step.run_before == ""
     if ends if on_its_own else joins_a_run:
@@ -82,32 +80,39 @@ class _Stand(NamedTuple):
     shared: bytes
 
 
-def _new_stand(traceparent: str, parent_id: bytes, entity_id: str, run_id: str, *, is_root: bool = False) -> _Stand:
-    above = place(traceparent, b"" if is_root else parent_id)
-    names = encoded("pointsman.entity.id", entity_id) + encoded("pointsman.run.id", run_id)
-    return _Stand(traceparent, parent_id, above + names)
-
-
 @lru_cache(4096)
-def _stand(context: str, entity_id: str, born_us: int, run_id: str, on_its_own: bool) -> _Stand:
-    """Below the run, where the entity belongs to one whose trace somebody has named; else below the entity's own span."""
-    traceparent = context or new_traceparent(entity_id, born_us)
-    parent_id = transition_id(traceparent, entity_id if on_its_own else run_id, 0)
-    return _new_stand(traceparent, parent_id, entity_id, run_id)
+def _stand(traceparent: str, above_id: str, above_seq: int, entity_id: str, run_id: str) -> _Stand:
+    """Below the span of an entity, or of one of its transitions."""
+    return _new_stand(traceparent, transition_id(traceparent, above_id, above_seq), entity_id, run_id)
 
 
-def _endless(step: Step) -> Told:
+def _new_stand(traceparent: str, parent_id: bytes, entity_id: str, run_id: str) -> _Stand:
+    names = encoded("pointsman.entity.id", entity_id) + encoded("pointsman.run.id", run_id)
+    return _Stand(traceparent, parent_id, trace(traceparent) + names)
+
+
+def _own_stand(step: Step, seq: int) -> _Stand:
+    """In the entity's own trace: where it belongs to no run, or nobody has named the trace of its run."""
+    traceparent = step.outer or _own_trace(step.entity_id, step.created_at_us)
+    return _stand(traceparent, step.entity_id, seq, step.entity_id, step.run_id)
+
+
+_own_trace = lru_cache(4096)(new_traceparent)
+
+
+def _stand_of_endless(step: Step) -> _Stand:
     """What never ends (a policy, a decision) is in the trace of whoever caused it: a run finds there what it asked."""
-    traceparent = step.cause or step.outer or new_traceparent(step.entity_id, step.created_at_us)
-    own_id = transition_id(traceparent, step.entity_id, step.seq)
-    parent_id = span_id_in(step.cause) if step.cause else transition_id(traceparent, step.entity_id, 1)
-    stand = _new_stand(traceparent, parent_id, step.entity_id, step.run_id, is_root=parent_id == own_id)
-    return _transition(step, stand, own_id, step.at_us)
+    if step.cause:
+        return _new_stand(step.cause, span_id_in(step.cause), step.entity_id, step.run_id)
+    return _own_stand(step, 1)
 
 
-def _transition(step: Step, stand: _Stand, own_id: bytes, begin_us: int) -> Told:
+def _transition(step: Step, stand: _Stand, begin_us: int) -> Told:
+    own_id = transition_id(stand.traceparent, step.entity_id, step.seq)
     sort = _transition_sort(step.kind, step.event, step.source, step.target, step.project, step.actor)
     parts = [stand.shared, sort, encoded("pointsman.seq", step.seq)]
+    if own_id != stand.parent_id:
+        parts += parent(stand.parent_id)
     if step.cause and (cause_id := span_id_in(step.cause)) != stand.parent_id:
         parts += link(trace_id_in(step.cause), cause_id)
     return stand.traceparent, written(own_id, begin_us * 1000, step.at_us * 1000, parts)
@@ -138,5 +143,7 @@ def _whole(step: Step) -> Told:
         ("pointsman.run.id", step.run_id),
     )
     sort = Sort("", step.kind, Kind.SERVER, attributes, step.target in FAILED_STATES)
-    parts = (place(outer, b"" if parent_id == own_id else parent_id), common(sort))
+    parts = [trace(outer), common(sort)]
+    if own_id != parent_id:
+        parts += parent(parent_id)
     return outer, written(own_id, step.created_at_us * 1000, step.at_us * 1000, parts)
