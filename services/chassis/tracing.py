@@ -98,7 +98,7 @@ class Tracing:
         if isinstance(place, str):
             traceparent, parent_id = place, span_id_in(place)
         else:
-            traceparent, parent_id = place[0], _id_of(*place)
+            traceparent, parent_id = place[0], transition_id(*place)
         return Noted(sort, traceparent, parent_id, self._new_span_id(), end_ns - int(seconds * 1e9), end_ns)
 
     def _commit(self, commit: Commit, steps: Sequence[Transition]) -> Noted:
@@ -106,7 +106,7 @@ class Tracing:
         return Noted(
             _commit_sort(commit.store, commit.system),
             first[0],
-            _id_of(*first),
+            transition_id(*first),
             self._new_span_id(),
             commit.begin_us * 1000,
             commit.end_us * 1000,
@@ -114,16 +114,12 @@ class Tracing:
                 ("db.operation.batch.size", commit.commands),
                 ("pointsman.commit.transitions", commit.transitions),
             ),
-            [(trace_id_in(one[0]), _id_of(*one)) for one in others],
+            [(trace_id_in(one[0]), transition_id(*one)) for one in others],
         )
 
     def _new_span_id(self) -> bytes:
         """An id that no other process has, without asking the system for chance each time."""
         return next(self._numbers).to_bytes(8, "big")
-
-
-_id_of = lru_cache(maxsize=1024)(transition_id)
-"""Kept, for a commit and the calls that led to it ask for the same ones."""
 
 
 @lru_cache(maxsize=1024)
