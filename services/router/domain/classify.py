@@ -77,7 +77,7 @@ def classify(
     lower = text.lower()
     ascii_only = lower.isascii()
     if not ascii_only:
-        lower = _in_place(text, lower)
+        lower = in_place(text, lower)
     shapes = book.shapes.matching(lower)
     message = Message(text, lower, shapes.names, already_debated)
     if as_action:
@@ -120,12 +120,8 @@ def _own_matches(book: RuleBook, lower: str) -> tuple[tuple[OwnRule, Any], ...]:
     return tuple((rule, match) for rule, pattern in book.own if (match := pattern.search(lower)) is not None)
 
 
-def lower_case(text: str) -> str:
+def in_place(text: str, lower: str) -> str:
     """Lower case with straight apostrophes, every letter at its old place."""
-    return _in_place(text, text.lower())
-
-
-def _in_place(text: str, lower: str) -> str:
     if len(lower) != len(text):
         lower = "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
     return _SURROGATE.sub("\ufffd", lower).replace("’", "'")

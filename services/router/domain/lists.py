@@ -64,6 +64,8 @@ class Language:
     script: str
     stopwords: frozenset[str]
     patterns: Mapping[str, str]
+    bits: tuple[int, ...]
+    """What stands for each list in a number, in the order of the patterns."""
     compiled: PatternSet | None = None
     numbers: dict[tuple[int, ...], int] = field(default_factory=dict)
     """The number of each combination of expressions that was met; it does not grow with the texts."""
@@ -88,7 +90,7 @@ class Language:
         found = tuple(classes.match(text.encode()))
         number = self.numbers.get(found, -1)
         if number < 0:
-            number = sum(_BITS[classes.names[hit]] for hit in found)
+            number = sum(self.bits[hit] for hit in found)
             if len(self.numbers) < MOST_COMBINATIONS:
                 self.numbers[found] = number
         return number
@@ -121,7 +123,8 @@ def build_language(code: str, rules: LanguageRules) -> Language:
     patterns["starter"] = _any_of([f"^{verb}" for verb in verbs], script)
     joined = "|".join(_stem(verb, script) for verb in verbs)
     patterns["joined"] = rf"{_SEPARATORS}[^\pL]*(?:{joined})"
-    return Language(code, script, frozenset(rules.stopwords.split()), patterns)
+    bits = tuple(_BITS[name] for name in patterns)
+    return Language(code, script, frozenset(rules.stopwords.split()), patterns, bits)
 
 
 def _verbs(items: list[str], rules: LanguageRules) -> str:
