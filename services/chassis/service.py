@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -120,7 +121,7 @@ def settle_memory() -> None:
 def serve_alone(build: Callable[[str], Sequence[Service]]) -> None:
     """Serve in a process of its own, as `python -m` starts it; a refusal is its last words."""
     try:
-        asyncio.run(serve_until_stopped(build, load(ServerSettings), print))
+        asyncio.run(serve_until_stopped(build, load(ServerSettings), partial(print, flush=True)))
     except Refusal as refusal:
         raise exit_with(refusal) from None
 
