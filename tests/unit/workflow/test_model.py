@@ -100,6 +100,7 @@ class StillFlow(Flow):
             return str(refusal)
 
 
+@pytest.mark.timeout(240)
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(st.lists(COMMANDS, min_size=1, max_size=5), max_size=12))
 def test_whole_slice_and_fold_agree_after_any_commands(batches: list[list[Any]]) -> None:
