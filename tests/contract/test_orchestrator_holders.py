@@ -123,6 +123,7 @@ async def test_the_auditor_finds_a_principal_that_was_let_judge_its_own_work(
     monkeypatch.setattr(Exchange, "_authors", lambda *_: NOBODY)
     async with guarded(tmp_path, monkeypatch, database_url) as there:
         alice, operator = await there.as_principal("alice", "agent"), await there.as_principal("olga", "operator")
+        assert await poll(alice, "alice-reviewer", REVIEW, "early", 0) == [], "a run looks who is there when it begins"
         run = await operator.submit()
         (lease,) = await poll(alice, "alice-coder", CODE, "code")
         assert (await hand_in(alice, "alice-coder", lease)).accepted
