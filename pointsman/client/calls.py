@@ -83,6 +83,8 @@ class Calls:
                 return await method(request, timeout=timeout, metadata=self.terms.metadata)
             except grpc.aio.AioRpcError as error:
                 failure = failure_from(error)
+            except CallFailed as failed:
+                failure = failed
             await patience.wait_after(failure)
 
     async def pages(self, method: Callable[..., Any], request: Any) -> AsyncIterator[Any]:

@@ -103,14 +103,19 @@ def failure_from(error: grpc.aio.AioRpcError) -> CallFailed:
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY and isinstance(value, bytes):
             status.ParseFromString(value)
+    return failure_of(status, error.code(), error.details() or "")
+
+
+def failure_of(status: status_pb2.Status, code: grpc.StatusCode, message: str) -> CallFailed:
+    """The exception for a code, with the details of a status."""
     info, request, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
     for detail in status.details:
         for known in (info, request, retry):
             detail.Unpack(known)
-    return _BY_CODE.get(error.code(), ServerFault)(
+    return _BY_CODE.get(code, ServerFault)(
         reason=info.reason,
-        code=error.code(),
-        message=error.details() or "",
+        code=code,
+        message=message,
         metadata=dict(info.metadata),
         violations=tuple(Violation(item.field, item.description) for item in request.field_violations),
         retry_after_seconds=retry.retry_delay.ToTimedelta().total_seconds() if retry.HasField("retry_delay") else None,

@@ -44,20 +44,24 @@ class Impossible(Malformed):
 
 def deserializer(message_class: Any) -> Callable[[bytes], Message | Malformed]:
     """A function that reads a request and never raises."""
-    holds_times = _holds_times(message_class.DESCRIPTOR)
 
     def read(data: bytes) -> Message | Malformed:
         try:
             message: Message = message_class.FromString(data)
         except (DecodeError, RecursionError):
             return MALFORMED
-        if b"\0" in data and (field := nul_field(message)):
-            return Tainted(field)
-        if holds_times and (field := impossible_time(message)):
-            return Impossible(field)
-        return message
+        return sound(message, may_hold_nul=b"\0" in data)
 
     return read
+
+
+def sound(message: Message, *, may_hold_nul: bool) -> Message | Malformed:
+    """What was read, or what stands for it where there is a NUL or an impossible time in it."""
+    if may_hold_nul and (field := nul_field(message)):
+        return Tainted(field)
+    if _timed_fields(message.DESCRIPTOR) and (field := impossible_time(message)):
+        return Impossible(field)
+    return message
 
 
 def validate(request: Message | Malformed, method: str) -> Any:

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,10 @@ from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, status_of
 from pointsman.services.chassis.front import URGENT, Front, Place, overloaded
 from pointsman.services.chassis.ids import new_nonce
-from pointsman.services.chassis.ingress import Malformed, deserializer, terms_of, validate
+from pointsman.services.chassis.ingress import Malformed, deserializer, sound, terms_of, validate
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
-from pointsman.services.chassis.telemetry import current_request, current_traceparent
+from pointsman.services.chassis.session import Answer, Session, calls_of, shape_of
+from pointsman.services.chassis.telemetry import current_request, current_traceparent, valid_traceparent
 
 STALL_SECONDS = 30.0
 MAX_PENDING = 4_000
@@ -51,6 +52,7 @@ class _Method:
     """The calls that it is counted with: those at work, those that wait, or the streams."""
     limit: int
     """How many of these there may be before it is turned away."""
+    took: metrics.CallTimes
 
 
 class Server:
@@ -66,7 +68,9 @@ class Server:
         self._calls: dict[asyncio.Task[Any] | None, float] = {}
         self._waiting: dict[asyncio.Task[Any] | None, float] = {}
         self._overdue: set[asyncio.Task[Any] | None] = set()
-        self._streams: set[asyncio.Task[Any] | None] = set()
+        self._streams: dict[asyncio.Task[Any] | None, Session | None] = {}
+        self._asked_with: dict[str, _Method] = {}
+        """The calls that can be made over a session, by the message that they are asked with."""
         self._uploads: set[asyncio.Task[Any] | None] = set()
         self._draining = False
 
@@ -116,7 +120,11 @@ class Server:
         """Refuse new calls, let those in flight finish, end the streams with a hint to come back."""
         self._draining = True
         await self._health.enter_graceful_shutdown()
-        for task in (*self._streams, *self._waiting):
+        for session in self._streams.values():
+            if session is not None:
+                session.stop()
+        streams = [task for task, session in self._streams.items() if session is None]
+        for task in (*streams, *self._waiting):
             if task is not None:
                 task.cancel()
         await self._server.stop(self._settings.drain_seconds)
@@ -134,55 +142,64 @@ class Server:
             "wait" in fields,
             needed_by(name, method),
             *self._room_for(method),
+            metrics.CallTimes(name),
         )
+        if method.client_streaming and method.server_streaming:
+            return grpc.stream_stream_rpc_method_handler(self._stream(bound, self._conversing(bound, method)))
         read = deserializer(GetMessageClass(method.input_type))
         if method.client_streaming:
             return grpc.stream_unary_rpc_method_handler(self._upload(bound), read)
         if method.server_streaming:
-            return grpc.unary_stream_rpc_method_handler(self._stream(bound), read)
+            return grpc.unary_stream_rpc_method_handler(self._stream(bound, self._sending(bound)), read)
+        self._asked_with[method.input_type.full_name] = bound
         return grpc.unary_unary_rpc_method_handler(self._unary(bound), read)
 
     def _room_for(self, method: MethodDescriptor) -> tuple[Collection[Any], int]:
         """What a call is counted with, and how many there may be: agents, who hold leases, pass before new work."""
-        if method.client_streaming:
-            return self._uploads, self._settings.max_uploads
         if method.server_streaming:
             return self._streams, self._settings.max_streams
+        if method.client_streaming:
+            return self._uploads, self._settings.max_uploads
         if "wait" in method.input_type.fields_by_name:
             return self._waiting, self._settings.max_streams
         for_agents = needed_by(method.name, method).role == AGENT
         return self._calls, self._settings.max_in_flight * (AGENTS_SHARE if for_agents else 1)
 
     def _unary(self, method: _Method) -> Callable[..., Any]:
-        calls = self._waiting if method.waits else self._calls
-        took = metrics.CallTimes(method.name)
-
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-            task = asyncio.current_task()
-            begun = calls[task] = time.monotonic()
-            code = "CANCELLED"
             try:
-                caller = self._admit(method, request, context)
-                answer = method.write(await method.behaviour(request, caller))
-                code = "OK"
-            except asyncio.CancelledError:
-                ended = self._why_cancelled(task)
-                if ended is None:
-                    raise
-                code = ended.code
-                await _abort(context, ended)
-            except Exception as error:  # noqa: BLE001 - the one place where every failure becomes a status
-                refusal = _refusal_for(error)
-                code = refusal.code
+                return await self._answer(method, request, context)
+            except Refusal as refusal:
                 await _abort(context, refusal)
-            else:
-                return answer
-            finally:
-                del calls[task]
-                self._overdue.discard(task)
-                took.observe(code, time.monotonic() - begun)
 
         return handle
+
+    async def _answer(self, method: _Method, request: Any, context: Any, traceparent: str = "") -> bytes:
+        """Do one call: the bytes of its answer, or a Refusal, whatever went wrong."""
+        calls = self._waiting if method.waits else self._calls
+        task = asyncio.current_task()
+        begun = calls[task] = time.monotonic()
+        code = "CANCELLED"
+        try:
+            caller = self._admit(method, request, context, traceparent)
+            answer = method.write(await method.behaviour(request, caller))
+            code = "OK"
+        except asyncio.CancelledError:
+            ended = self._why_cancelled(task)
+            if ended is None:
+                raise
+            code = ended.code
+            raise ended from None
+        except Exception as error:  # noqa: BLE001 - the one place where every failure becomes a status
+            refusal = _refusal_for(error)
+            code = refusal.code
+            raise refusal from None
+        else:
+            return answer
+        finally:
+            del calls[task]
+            self._overdue.discard(task)
+            method.took.observe(code, time.monotonic() - begun)
 
     def _why_cancelled(self, task: "asyncio.Task[Any] | None") -> Refusal | None:
         """What to tell a caller whose call this server has ended; nothing when the caller has."""
@@ -190,17 +207,13 @@ class Server:
             return _overdue()
         return _stopping() if self._draining else None
 
-    def _stream(self, method: _Method) -> Callable[..., Any]:
-        took = metrics.CallTimes(method.name)
-
+    def _stream(self, method: _Method, serve: Callable[[Any, Any], Awaitable[None]]) -> Callable[..., Any]:
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             task = asyncio.current_task()
-            assert task is not None
-            self._streams.add(task)
+            self._streams[task] = None
             begun, code = time.monotonic(), "CANCELLED"
             try:
-                caller = self._admit(method, request, context)
-                await _send_all(method, request, caller, context)
+                await serve(request, context)
                 code = "OK"
             except asyncio.CancelledError:
                 if not self._draining:
@@ -212,14 +225,38 @@ class Server:
                 code = refusal.code
                 await _abort(context, refusal)
             finally:
-                self._streams.discard(task)
-                took.observe(code, time.monotonic() - begun)
+                del self._streams[task]
+                method.took.observe(code, time.monotonic() - begun)
 
         return handle
 
-    def _upload(self, method: _Method) -> Callable[..., Any]:
-        took = metrics.CallTimes(method.name)
+    def _sending(self, method: _Method) -> Callable[[Any, Any], Awaitable[None]]:
+        async def serve(request: Any, context: Any) -> None:
+            await _send_all(method, request, self._admit(method, request, context), context)
 
+        return serve
+
+    def _conversing(self, method: _Method, descriptor: MethodDescriptor) -> Callable[[Any, Any], Awaitable[None]]:
+        shape, kinds = shape_of(descriptor), calls_of(descriptor)
+
+        async def serve(_requests: Any, context: Any) -> None:
+            self._admit(method, None, context)
+
+            def answering(called: _Method) -> Answer:
+                return lambda request, traceparent, may_hold_nul: self._answer(
+                    called, sound(request, may_hold_nul=may_hold_nul), context, traceparent
+                )
+
+            calls = {kind: answering(self._asked_with[asked_with]) for kind, asked_with in kinds.items()}
+            session = Session(shape, calls, context, self._settings.max_streams)
+            self._streams[asyncio.current_task()] = session
+            await session.converse()
+            if self._draining:
+                raise _stopping()
+
+        return serve
+
+    def _upload(self, method: _Method) -> Callable[..., Any]:
         async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             task = asyncio.current_task()
             self._uploads.add(task)
@@ -237,11 +274,11 @@ class Server:
                 return answer
             finally:
                 self._uploads.discard(task)
-                took.observe(code, time.monotonic() - begun)
+                method.took.observe(code, time.monotonic() - begun)
 
         return handle
 
-    def _admit(self, method: _Method, request: Message | Malformed | None, context: Any) -> Caller:
+    def _admit(self, method: _Method, request: Message | Malformed | None, context: Any, asked_in: str = "") -> Caller:
         """Whether the call may go on to its servicer, and as whom."""
         if self._draining:
             raise _stopping()
@@ -249,6 +286,8 @@ class Server:
             raise overloaded(method.limit)
         metadata = context.invocation_metadata()
         project, traceparent = terms_of(metadata)
+        if asked_in:
+            traceparent = valid_traceparent(asked_in)
         current_traceparent.set(traceparent)
         current_request.set(request)
         grant = self._access.identify(context, metadata)

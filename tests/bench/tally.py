@@ -24,9 +24,9 @@ class Tally:
         """Count every call that is admitted and every commit of a writing connection."""
         admit, transact = Server._admit, Writer._transact
 
-        def counted_admit(server: Any, method: Any, request: Any, context: Any) -> Any:
+        def counted_admit(server: Any, method: Any, *asked: Any) -> Any:
             self.calls[method.name] += 1
-            return admit(server, method, request, context)
+            return admit(server, method, *asked)
 
         def counted_transact(writer: Any, tickets: Any) -> Any:
             result = transact(writer, tickets)

@@ -55,6 +55,7 @@ LEAST = {
         "service": "ForgetRun",
         "admin": "SetPolicy",
     },
+    "SessionService": {"agent": "Converse"},
     "WorkflowService": {
         "viewer": "GetWorkflow ListWorkflows ListResumable WatchWorkflow WatchChanges ClassifyDependencies ExportState "
         "ExportTasks",
@@ -96,6 +97,9 @@ async def outcome(channel: grpc.aio.Channel, name: str, method: Any, request: by
 
 async def _answer(channel: Any, name: str, method: Any, terms: tuple[bytes, Any]) -> bytes:
     request, metadata = terms
+    if method.client_streaming and method.server_streaming:
+        conversing = channel.stream_stream(name)(iter([request]), metadata=metadata, timeout=PATIENCE_SECONDS)
+        return b"".join([part async for part in conversing])
     if method.server_streaming:
         seconds = STREAM_SECONDS if short(name) in ENDLESS and dict(metadata)[PROJECT] == OWN else PATIENCE_SECONDS
         call = channel.unary_stream(name)(request, metadata=metadata, timeout=seconds)

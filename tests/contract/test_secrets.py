@@ -129,7 +129,7 @@ def poisoned(texts: Sequence[str]) -> Iterator[tuple[MethodDescriptor, Message]]
     for file in files():
         for service in file.services_by_name.values():
             for method in service.methods:
-                for path in _text_fields(method.input_type):
+                for path in filter(_is_its_own, _text_fields(method.input_type)):
                     for text in texts:
                         yield method, _poisoned(method, path, text)
 
@@ -140,6 +140,11 @@ def _poisoned(method: MethodDescriptor, path: tuple[str, ...], text: str) -> Mes
     if "wait" in method.input_type.fields_by_name:
         request.ClearField("wait")
     return request
+
+
+def _is_its_own(path: tuple[str, ...]) -> bool:
+    """Whether no other RPC takes the field as well: of what is said in a conversation, one kind stands for all."""
+    return path[:1] != ("asks",) or path[1] in ("traceparent", "fail")
 
 
 def _text_fields(message: Any, depth: int = 0) -> Iterator[tuple[str, ...]]:
@@ -174,7 +179,10 @@ async def _call(here: Plane, method: MethodDescriptor, request: Message, errors:
     name = f"/{method.containing_service.full_name}/{method.name}"
     write, read = type(request).SerializeToString, GetMessageClass(method.output_type).FromString
     try:
-        if method.client_streaming:
+        if method.client_streaming and method.server_streaming:
+            async for answer in here.channel.stream_stream(name, write, read)(_one(request), timeout=CALL_SECONDS):
+                errors += [f"{name} {one.status!r}" for one in answer.answers if one.status]
+        elif method.client_streaming:
             await here.channel.stream_unary(name, write, read)(_one(request), timeout=CALL_SECONDS)
         elif method.server_streaming:
             async for _ in here.channel.unary_stream(name, write, read)(request, timeout=0.2):

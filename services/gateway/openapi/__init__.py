@@ -33,6 +33,7 @@ def document(files: FileDescriptorSet) -> dict[str, Any]:
     tags = [
         {"name": f"{_context(one.full_name)}.{one.name}", "description": comments.of(one.full_name)}
         for one in services()
+        if one.full_name in {method.full_name[1:].rpartition("/")[0] for method in METHODS.values()}
     ]
     return {
         "openapi": "3.1.0",
