@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.client.session import Session
 from pointsman.services.chassis.codec import to_text
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
@@ -47,6 +48,8 @@ ALL_MOCKED = {"POINTSMAN_FULL_MOCK_MODE": "1"}
 SECONDS = 5.0
 LISTED = 10_000
 KEPT_PAGES = 4
+ENOUGH = 12_288
+"""More reports than are handed in while it is measured."""
 numbers = count(1)
 
 
@@ -182,35 +185,80 @@ def completion(lease: agent.Lease) -> agent.Completion:
     return agent.Completion(lease=key, research=report)
 
 
-async def measure_agents(process: ServerProcess, agents: int, limit: int, slots: int = SLOTS) -> dict[str, float]:
-    """Round trips of agents that hand in and take the next in one call; without a limit, with a Poll and a Complete each."""
-    apart, limit = limit == 0, max(1, limit)
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Agents that hand in and take the next, and how they speak with the orchestrator."""
+
+    agents: int
+    limit: int = 1
+    """So many at once; 0: one at a time, with a Poll and a Complete each."""
+    slots: int = MOST_SLOTS
+    converses: bool = False
+    """All over one stream, or each with calls of its own."""
+    leaves_last: bool = False
+    """Each run's last report is kept back: no run goes on, and nothing but round trips is measured."""
+
+    @property
+    def name(self) -> str:
+        """What is measured."""
+        how = f"{self.limit} at once" if self.limit else "in two calls"
+        over = "over one stream" if self.converses else "in calls"
+        runs = "runs that wait" if self.leaves_last else f"runs of {self.slots} reports that go on"
+        return f"poll and complete, {self.agents} agents, {how}, {over}, {runs}"
+
+
+class Desk:
+    """Where the agents of a crew take leases and hand in."""
+
+    def __init__(self, here: Plane, stub: Any, crew: Crew) -> None:
+        self._here = here
+        self._stub = stub
+        self._crew = crew
+        self._at_once = max(1, crew.limit)
+        self.done = 0
+
+    async def work(self, agent_id: str, until: float) -> None:
+        """Hand in and take the next, until the time is over or nothing is left."""
+        leases = await self._poll(agent_id)
+        while leases and time.perf_counter() < until:
+            reports = [completion(lease) for lease in leases if not self._is_kept(lease)]
+            leases = await self._hand_in(agent_id, reports) if reports else await self._poll(agent_id)
+
+    def _is_kept(self, lease: agent.Lease) -> bool:
+        return self._crew.leaves_last and lease.research.slot.id == f"survey-{self._crew.slots}"
+
+    async def _hand_in(self, agent_id: str, reports: Sequence[agent.Completion]) -> Sequence[agent.Lease]:
+        request = agent.CompleteRequest(
+            request_id=self._here.request_id(),
+            agent_id=agent_id,
+            completions=reports,
+            next=wanted(self._at_once) if self._crew.limit else None,
+        )
+        answer = await self._stub.Complete(request)
+        self.done += sum(outcome.accepted for outcome in answer.outcomes)
+        found: Sequence[agent.Lease] = answer.leases if self._crew.limit else await self._poll(agent_id)
+        return found
+
+    async def _poll(self, agent_id: str) -> Sequence[agent.Lease]:
+        asked = agent.PollRequest(
+            request_id=self._here.request_id(), agent_id=agent_id, wanted=wanted(self._at_once), wait=Duration(nanos=1)
+        )
+        found: Sequence[agent.Lease] = (await self._stub.Poll(asked)).leases
+        return found
+
+
+async def measure_agents(process: ServerProcess, crew: Crew) -> dict[str, float]:
+    """Round trips of a crew's agents per second."""
     async with connected(process.address) as here:
-        await fill(here, 8192 if limit > 1 else 4096, slots)
-        done = 0
+        await fill(here, ENOUGH, crew.slots)
+        session = Session(here.channel)
+        desk = Desk(here, session if crew.converses else here.agents, crew)
         started = time.perf_counter()
-
-        async def work(agent_id: str) -> None:
-            nonlocal done
-            leases = await poll(agent_id)
-            while leases and time.perf_counter() - started < SECONDS:
-                request = agent.CompleteRequest(
-                    request_id=here.request_id(),
-                    agent_id=agent_id,
-                    completions=[completion(lease) for lease in leases],
-                    next=None if apart else wanted(limit),
-                )
-                answer = await here.agents.Complete(request)
-                done += sum(outcome.accepted for outcome in answer.outcomes)
-                leases = await poll(agent_id) if apart else answer.leases
-
-        async def poll(agent_id: str) -> Sequence[agent.Lease]:
-            asked = agent.PollRequest(request_id=here.request_id(), agent_id=agent_id, wanted=wanted(limit))
-            found: Sequence[agent.Lease] = (await here.agents.Poll(asked)).leases
-            return found
-
-        await asyncio.gather(*(work(f"agent-{n}") for n in range(agents)))
-        return {"round_trips_per_second": done / (time.perf_counter() - started)}
+        names = [f"agent-{number}" for number in range(crew.agents)]
+        await asyncio.gather(*(desk.work(name, started + SECONDS) for name in names))
+        elapsed = time.perf_counter() - started
+        await session.close()
+        return {"round_trips_per_second": desk.done / elapsed}
 
 
 async def measure_listing() -> dict[str, float]:
@@ -243,6 +291,15 @@ def _ended_run(run: Run, number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+CREWS = (
+    *(Crew(agents, leaves_last=True, converses=converses) for converses in (False, True) for agents in (1, 8, 64)),
+    Crew(8, 64, leaves_last=True),
+    Crew(8, 64, leaves_last=True, converses=True),
+    *(Crew(agents, limit, leaves_last=True) for agents, limit in ((8, 0), (64, 0))),
+    *(Crew(agents, limit, slots) for slots in (SLOTS, MOST_SLOTS) for agents, limit in ((8, 1), (64, 1), (8, 64))),
+)
+
+
 def measure_chassis(callers: int) -> float:
     """Durable commands of the bare chassis per second, on this machine, now."""
     with tempfile.TemporaryDirectory() as data, chassis_server("ours", f"sqlite:///{data}/c.db") as port:
@@ -265,14 +322,10 @@ def main() -> None:
     durable = {callers: measure_chassis(callers) for callers in (1, 8, AT_ONCE)}
     for callers, rate in durable.items():
         report(f"chassis durable command, {callers} callers", commands_per_second=rate)
-    for slots in (SLOTS, MOST_SLOTS):
-        for agents, limit in ((1, 1), (8, 1), (64, 1), (8, 0), (64, 0), (8, 64)):
-            with server("nobody") as process:
-                figures = asyncio.run(measure_agents(process, agents, limit, slots))
-            ratio = figures["round_trips_per_second"] / durable[agents]
-            how = f"{limit} at once" if limit else "in two calls"
-            name = f"poll and complete, {agents} agents, {how}, runs of {slots} reports"
-            report(name, **figures, ratio_to_chassis=ratio)
+    for crew in CREWS:
+        with server("nobody") as process:
+            figures = asyncio.run(measure_agents(process, crew))
+        report(crew.name, **figures, ratio_to_chassis=figures["round_trips_per_second"] / durable[crew.agents])
 
 
 if __name__ == "__main__":

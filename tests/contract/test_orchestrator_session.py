@@ -178,7 +178,7 @@ class Served:
 @asynccontextmanager
 async def served(data: Path, port: int = 0, **settings: Any) -> AsyncIterator[Served]:
     build = builder(data, NOBODY, OrchestratorSettings())
-    there = Served(await start(build, ServerSettings(port=port, drain_seconds=5.0, **settings)))
+    there = Served(await start(build, ServerSettings(port=port, drain_seconds=600.0, **settings)))
     try:
         yield there
     finally:

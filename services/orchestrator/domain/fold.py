@@ -148,9 +148,9 @@ def _feedback_settled(run: Run, data: facts.FeedbackSettled) -> Run:
 
 
 def _researched(run: Run, data: facts.Researched) -> Run:
-    if data.ended is not None:
-        run = _assignment_ended(run, data.ended)
-    slot = replace(run.slots[data.slot], settled=True, usable=data.usable, confidence=data.confidence)
+    if data.assignment_id:
+        run = _end(run, data.assignment_id, data.usage)
+    slot = Slot(run.slots[data.slot].question, settled=True, usable=data.usable, confidence=data.confidence)
     return run.change(slots={**run.slots, data.slot: slot})
 
 
@@ -240,9 +240,14 @@ def _assignment_retried(run: Run, data: facts.AssignmentRetried) -> Run:
 
 
 def _assignment_ended(run: Run, data: facts.AssignmentEnded) -> Run:
-    run = _spend(run, data.assignment_id, data.usage)
-    left = {key: item for key, item in run.assignments.items() if key != data.assignment_id}
-    held = tuple(item for item in run.held if item.assignment_id != data.assignment_id)
+    return _end(run, data.assignment_id, data.usage)
+
+
+def _end(run: Run, assignment_id: str, usage: Usage) -> Run:
+    run = _spend(run, assignment_id, usage)
+    left = dict(run.assignments)
+    left.pop(assignment_id, None)
+    held = tuple(item for item in run.held if item.assignment_id != assignment_id) if run.held else ()
     return run.change(assignments=left, held=held)
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
@@ -22,6 +24,9 @@ from pointsman.services.orchestrator.domain.views import AgentRow, Given, Held
 from pointsman.services.orchestrator.domain.words import Capability, Purpose, TaskStatus
 from pointsman.services.orchestrator.wire.handoffs import revive, seen
 
+_PURPOSES = {value: assignments.Purpose.Value(f"PURPOSE_{value}") for value in Purpose}
+_CAPABILITIES = {value: assignments.Capability.Value(f"CAPABILITY_{value}") for value in Capability}
+
 
 @dataclass(frozen=True)
 class Desk:
@@ -35,6 +40,16 @@ class Desk:
         """The plan."""
         plan: work.Plan = seen(self.documents.get("plan", ""), work.Plan)
         return plan
+
+    @cached_property
+    def budget_left(self) -> runs.Budget:
+        """What may still be spent."""
+        budget, spent = self.run.budget, self.run.spent
+        return runs.Budget(
+            assignments=max(0, budget.assignments - spent.assignments),
+            tokens=max(0, budget.tokens - spent.tokens),
+            cost_micros=max(0, budget.cost_micros - spent.cost_micros),
+        )
 
     @cached_property
     def research(self) -> list[handoff.ResearchReport]:
@@ -83,46 +98,36 @@ def all_of(given: Given) -> list[agent.Lease]:
 def lease(held: Held, desk: Desk) -> agent.Lease:
     """A lease with its work."""
     item: Assignment = from_text(held.body, Assignment)
-    message = agent.Lease(
-        assignment=assignment(held, item, desk.run),
-        epoch=held.epoch,
-        budget_left=_budget_left(desk.run),
-        expires_at=timestamp(held.lease_until_us),
-    )
+    message = agent.Lease(epoch=held.epoch, budget_left=desk.budget_left)
+    _set_time(message.expires_at, held.lease_until_us)
+    _assign(message.assignment, held, item, desk.run)
     _WORK[item.purpose](message, item, desk)
     return message
 
 
-def assignment(held: Held, item: Assignment, run: Run) -> assignments.Assignment:
-    """An assignment in an agent's hands."""
-    message = assignments.Assignment(
-        id=held.assignment_id,
-        run_id=held.run_id,
-        purpose=assignments.Purpose.Value(f"PURPOSE_{item.purpose}"),
-        capability=capability(item.capability),
-        task_id=item.task_id,
-        stage=item.stage,
-        attempt=held.attempt,
-        state=assignments.ASSIGNMENT_STATE_LEASED,
-        agent_id=held.agent_id,
-        priority=held.priority,
-        traceparent=held.traceparent,
-        deadline=timestamp(held.deadline_us),
-        created_at=timestamp(held.created_at_us),
-    )
+def _assign(message: assignments.Assignment, held: Held, item: Assignment, run: Run) -> None:
+    """Tell of an assignment in an agent's hands; field by field, for a message in another one is written twice."""
+    message.id, message.run_id = held.assignment_id, held.run_id
+    message.purpose, message.capability = _PURPOSES[item.purpose], _CAPABILITIES[item.capability]
+    message.task_id, message.stage = item.task_id, item.stage
+    message.attempt, message.priority = held.attempt, held.priority
+    message.state, message.agent_id = assignments.ASSIGNMENT_STATE_LEASED, held.agent_id
+    message.traceparent = held.traceparent
+    _set_time(message.deadline, held.deadline_us)
+    _set_time(message.created_at, held.created_at_us)
     if run.order.repository_id:
         message.repository.id = run.order.repository_id
         message.repository.base_commit = run.accepted_commit or run.order.base_commit
     if run.accepted_bundle:
         message.base_bundle.CopyFrom(revive(run.accepted_bundle, handoff.ArtifactRef()))
     tried = run.assignments.get(held.assignment_id)
-    message.earlier_failures.extend(tried.setbacks if tried else ())
-    return message
+    if tried and tried.setbacks:
+        message.earlier_failures.extend(tried.setbacks)
 
 
-def capability(value: Capability) -> assignments.Capability.ValueType:
-    """A capability on the wire."""
-    return assignments.Capability.Value(f"CAPABILITY_{value}")
+def _set_time(message: Timestamp, microseconds: int) -> None:
+    message.seconds, rest = divmod(microseconds, 1_000_000)
+    message.nanos = rest * 1000
 
 
 def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage], lost_us: int) -> agent.Agent:
@@ -133,7 +138,7 @@ def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage]
     spent = usage.get(row.agent_id, NOTHING_SPENT)
     message = agent.Agent(
         id=row.agent_id,
-        capabilities=[capability(item) for item in row.capabilities],
+        capabilities=[_CAPABILITIES[item] for item in row.capabilities],
         state=state,
         usage=runs.Usage(assignments=spent.assignments, tokens=spent.tokens, cost_micros=spent.cost_micros),
     )
@@ -147,8 +152,8 @@ def assignment_row(row: Any) -> assignments.Assignment:
     message = assignments.Assignment(
         id=row.assignment_id,
         run_id=row.entity_id,
-        purpose=assignments.Purpose.Value(f"PURPOSE_{item.purpose}"),
-        capability=capability(item.capability),
+        purpose=_PURPOSES[item.purpose],
+        capability=_CAPABILITIES[item.capability],
         task_id=item.task_id,
         stage=item.stage,
         attempt=row.attempt,
@@ -193,15 +198,6 @@ def _refused(assignment_id: str, reason: str, message: str) -> agent.CompletionO
     return agent.CompletionOutcome(assignment_id=assignment_id, reason=number, message=message)
 
 
-def _budget_left(run: Run) -> runs.Budget:
-    budget, spent = run.budget, run.spent
-    return runs.Budget(
-        assignments=max(0, budget.assignments - spent.assignments),
-        tokens=max(0, budget.tokens - spent.tokens),
-        cost_micros=max(0, budget.cost_micros - spent.cost_micros),
-    )
-
-
 def _plan(message: agent.Lease, item: Assignment, desk: Desk) -> None:
     run = desk.run
     message.plan.intent = run.intent[:60000]
@@ -230,8 +226,8 @@ def _debate(message: agent.Lease, _item: Assignment, desk: Desk) -> None:
 
 
 def _research(message: agent.Lease, item: Assignment, desk: Desk) -> None:
-    slot = work.ResearchSlot(id=item.slot, question=desk.run.slots[item.slot].question)
-    message.research.CopyFrom(work.ResearchRequest(intent=desk.run.intent[:60000], slot=slot))
+    message.research.intent = desk.run.intent[:60000]
+    message.research.slot.id, message.research.slot.question = item.slot, desk.run.slots[item.slot].question
 
 
 def _design(message: agent.Lease, _item: Assignment, desk: Desk) -> None:
