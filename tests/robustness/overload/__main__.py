@@ -149,11 +149,13 @@ def main() -> int:
 
 
 def runs_hold(figures: dict[str, Any]) -> bool:
-    """Whether runs that were taken in came to their end as before, and the rest was told when to come back."""
+    """Whether runs that were taken in came to their end as before, the rest was told when to come back, and agents passed."""
     return (
         figures["runs_completed_of_sustainable"] >= 0.8
         and set(figures["new_runs_codes"]) == {"OK", "RESOURCE_EXHAUSTED"}
         and figures["new_runs_refused_without_retry_info"] == 0
+        and set(figures["heartbeats"]) == set(figures["completions"]) == {"OK"}
+        and figures["new_run_p99_ms_after"] <= 2 * figures["new_run_p99_ms_before"] + 20
     )
 
 

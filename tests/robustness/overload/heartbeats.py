@@ -1,4 +1,4 @@
-"""`python -m tests.robustness.overload.heartbeats ADDRESS`: an agent in a process of its own, which keeps its leases and hands in.
+"""`python -m tests.robustness.overload.heartbeats ADDRESS PROJECT`: an agent in a process of its own, which keeps its leases and hands in.
 
 It works until its input ends, then prints how it fared: beside a flood from its own process it would wait for itself.
 """
@@ -21,6 +21,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
 from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
+from pointsman.services.chassis.auth import LOCAL
 from tests.bench.orchestrator import completion, wanted
 from tests.scenarios.planes import WISH
 
@@ -36,8 +37,12 @@ BEATS = 3
 class Agent:
     """Works on a run over a connection of its own: keeps its lease, hands in, and takes the next."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, project: str) -> None:
         channel: Any = grpc.insecure_channel(address)
+        self._terms: dict[str, Any] = {
+            "metadata": (("pointsman-project", project),),
+            "timeout": PATIENCE_SECONDS,
+        }
         self._stub: Any = AgentServiceStub(channel)
         self._runs: Any = OrchestratorServiceStub(channel)
         self._numbers = count(1)
@@ -49,7 +54,8 @@ class Agent:
         """Runs with enough to do, and the first piece of it."""
         for _ in range(RUNS):
             self._order()
-        answer = self._stub.Poll(agent.PollRequest(**self._said(), wanted=wanted(1), wait=Duration(seconds=30)))
+        request = agent.PollRequest(**self._said(), wanted=wanted(1), wait=Duration(seconds=30))
+        answer = self._stub.Poll(request, **self._terms)
         self._lease = answer.leases[0]
 
     def step(self, number: int) -> None:
@@ -63,18 +69,18 @@ class Agent:
 
     def _order(self) -> None:
         order = pb.SubmitRequest(request_id=f"order-{next(self._numbers)}", message=WISH, research_expected=REPORTS)
-        self._runs.Submit(order, timeout=PATIENCE_SECONDS)
+        self._runs.Submit(order, **self._terms)
 
     def _beat(self) -> None:
         assert self._lease is not None
         key = agent.LeaseKey(assignment_id=self._lease.assignment.id, epoch=self._lease.epoch)
-        answer = self._stub.Heartbeat(agent.HeartbeatRequest(**self._said(), leases=[key]), timeout=PATIENCE_SECONDS)
+        answer = self._stub.Heartbeat(agent.HeartbeatRequest(**self._said(), leases=[key]), **self._terms)
         assert not answer.lost_assignment_ids
 
     def _hand_in(self) -> None:
         assert self._lease is not None
         request = agent.CompleteRequest(**self._said(), completions=[completion(self._lease)], next=wanted(1))
-        answer = self._stub.Complete(request, timeout=PATIENCE_SECONDS)
+        answer = self._stub.Complete(request, **self._terms)
         assert answer.outcomes[0].accepted
         self._lease = answer.leases[0]
 
@@ -90,10 +96,10 @@ class Agent:
         return "OK"
 
 
-def beat(address: str) -> dict[str, Any]:
+def beat(address: str, project: str) -> dict[str, Any]:
     """Work while anybody listens; the codes of the answers, and how long they took."""
     listening = threading.Thread(target=sys.stdin.read, daemon=True)
-    steady = Agent(address)
+    steady = Agent(address, project)
     steady.begin()
     print("begun", flush=True)
     listening.start()
@@ -106,9 +112,9 @@ def beat(address: str) -> dict[str, Any]:
 
 
 @contextmanager
-def beating(address: str) -> Iterator[Callable[[], dict[str, Any]]]:
+def beating(address: str, project: str = LOCAL) -> Iterator[Callable[[], dict[str, Any]]]:
     """An agent that works until it is asked how it fared."""
-    command = [sys.executable, "-m", "tests.robustness.overload.heartbeats", address]
+    command = [sys.executable, "-m", "tests.robustness.overload.heartbeats", address, project]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -124,4 +130,4 @@ def beating(address: str) -> Iterator[Callable[[], dict[str, Any]]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(beat(sys.argv[1])), flush=True)
+    print(json.dumps(beat(*sys.argv[1:])), flush=True)

@@ -7,6 +7,7 @@ from typing import Any
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.services.chassis.peer import open_channel
 from tests.robustness.abuse.target import Target
+from tests.robustness.overload.heartbeats import beating
 from tests.robustness.overload.tally import Tally
 from tests.scenarios.planes import WISH, Plane, clients
 
@@ -14,6 +15,8 @@ LIVE_RUNS = 64
 CALLERS = 48
 """Fewer than may live at once: a run that comes in is counted twice until its caller has the answer."""
 PAUSE_SECONDS = 0.005
+BESIDE = "beside"
+"""The project of the agent that works while there is too much: the mocks would take its work from it."""
 
 
 class Ends:
@@ -32,19 +35,21 @@ class Ends:
             self.count += moved.to_state == "COMPLETE" != moved.from_state
 
 
-async def _one_after_the_other(here: Plane, ends: Ends, seconds: float) -> float:
-    """Runs per second where each of the callers waits for its run's end."""
-    until = time.monotonic() + seconds
+async def _one_after_the_other(here: Plane, ends: Ends, seconds: float) -> tuple[float, Tally]:
+    """Runs per second where each of the callers waits for its run's end, and how long it took to be taken in."""
+    until, tally = time.monotonic() + seconds, Tally()
 
     async def caller() -> None:
         while time.monotonic() < until:
+            begun = time.monotonic()
             run = await here.submit(f"{WISH} for {here.request_id()}")
+            tally.seconds.append(time.monotonic() - begun)
             async for _ in here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id)):
                 pass
 
     before, begun = ends.count, time.monotonic()
     await asyncio.gather(*(caller() for _ in range(CALLERS)))
-    return (ends.count - before) / (time.monotonic() - begun)
+    return (ends.count - before) / (time.monotonic() - begun), tally
 
 
 async def _flood(here: Plane, per_second: float, seconds: float) -> Tally:
@@ -71,10 +76,14 @@ async def new_runs(process: Target, seconds: float, times: float) -> dict[str, A
         ends = Ends(here)
         following = asyncio.create_task(ends.follow())
         await _one_after_the_other(here, ends, 2.0)
-        sustainable = await _one_after_the_other(here, ends, min(10.0, seconds))
-        before, begun = ends.count, time.monotonic()
-        flood = await _flood(here, sustainable * times, seconds)
-        finished = (ends.count - before) / (time.monotonic() - begun)
+        sustainable, usual = await _one_after_the_other(here, ends, min(10.0, seconds))
+        with beating(process.address, BESIDE) as fared:
+            before, begun = ends.count, time.monotonic()
+            flood = await _flood(here, sustainable * times, seconds)
+            finished = (ends.count - before) / (time.monotonic() - begun)
+            beats = await asyncio.to_thread(fared)
+        await asyncio.sleep(min(5.0, seconds))
+        _, after = await _one_after_the_other(here, ends, min(5.0, seconds))
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
     return {
@@ -84,4 +93,9 @@ async def new_runs(process: Target, seconds: float, times: float) -> dict[str, A
         "new_runs_codes": dict(flood.codes),
         "new_runs_refused_without_retry_info": flood.without_retry_info,
         "new_run_refused_p50_ms": flood.refused_p50_ms,
+        "heartbeats": beats["heartbeats"],
+        "completions": beats["completions"],
+        "heartbeat_worst_ms": round(beats["seconds"][-1] * 1000, 1),
+        "new_run_p99_ms_before": usual.p99_ms,
+        "new_run_p99_ms_after": after.p99_ms,
     }

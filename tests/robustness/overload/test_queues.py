@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 
+from pointsman.services.chassis.auth import LOCAL
 from pointsman.services.chassis.server import MAX_PENDING
 from tests.robustness.abuse.target import target
 from tests.robustness.overload.__main__ import Load
@@ -21,7 +22,7 @@ STEPS = 4
 async def test_heartbeats_and_a_completion_pass_a_queue_of_new_work_that_is_full(tmp_path: Path) -> None:
     """The process stands still while more calls come than gRPC lets wait; an agent comes after all of them."""
     with target(tmp_path, "max_in_flight=16") as process:
-        load, agent, flood = Load(process.address), Agent(process.address), _Flood()
+        load, agent, flood = Load(process.address), Agent(process.address, LOCAL), _Flood()
         await asyncio.gather(*(load.decide() for _ in range(8)))
         await asyncio.to_thread(agent.begin)
         os.kill(process.pid, signal.SIGSTOP)
