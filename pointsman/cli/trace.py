@@ -118,7 +118,8 @@ def trace_of_run(run: Sequence[Transition]) -> str:
 def spans_as_json(journals: Sequence[Sequence[Transition]]) -> dict[str, Any]:
     """The spans as one OTLP request in JSON, each service's under its own name."""
     from pointsman.otlp.span import otlp_json, request_of, resource_of
-    from pointsman.services.chassis.steps import Kinds, spans_of
+    from pointsman.services.chassis.steps import spans_of
+    from pointsman.services.chassis.traced import Kinds
     from pointsman.services.orchestrator.domain.decide import MACHINE as RUNS
     from pointsman.services.pipeline.domain.machine import MACHINE as PIPELINES
     from pointsman.services.workflow.domain.machine import MACHINE as WORKFLOWS
@@ -136,7 +137,7 @@ def spans_as_json(journals: Sequence[Sequence[Transition]]) -> dict[str, Any]:
 
 def _steps(rows: Sequence[Transition]) -> Iterator[Any]:
     """A journal from its first row on, as the exporter reads it."""
-    from pointsman.services.chassis.steps import Step
+    from pointsman.services.chassis.traced import Step
 
     before: Transition | None = None
     owners: dict[str, str] = {}

@@ -1,7 +1,8 @@
 """Spans as they leave a process, by the standard OTEL_ variables.
 
-What they may say is in `names`, how they are put together in `span`, where they go in `sending`, and those that are
-noted while a process works in `recorder`. Only this file is imported before a collector is named: off is free.
+What they may say is in `names`, how they are put together in `span`, where they go in `sending`. What is noted while a
+process works waits in a `queue`: a worker's `recorder` sends it from a thread, a service lets another process do it.
+Only this file is imported before a collector is named: off is free.
 """
 
 import hashlib

@@ -1,5 +1,6 @@
 """The way to the collector, by the OpenTelemetry exporters: endpoint, headers, TLS, compression and retries as OTEL_ says."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -15,7 +16,8 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, DEFAULT_OFF,
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
 from pointsman.otlp import HTTP, protocol
-from pointsman.otlp.span import Request, resource_of
+from pointsman.otlp.noted import Noted
+from pointsman.otlp.span import Request, request_of, resource_of, span_of
 
 FOR_ALL_TRACES = (DEFAULT_ON, DEFAULT_OFF, ALWAYS_ON, ALWAYS_OFF)
 """Samplers that do not look at a trace's id: they are asked once for each kind of flags."""
@@ -63,6 +65,29 @@ class OverHttp(HttpExporter):
     def send(self, request: Request) -> bool:
         """Whether the collector took it."""
         return bool(self._client.export(request.data).success)
+
+
+class NotedSender:
+    """Sends spans that were noted, if they are sampled: those of each service in a request of its own."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._sampler = new_sampler()
+        self._resources: dict[str, resource_pb2.Resource] = {}
+
+    def send(self, notes: Iterable[Noted]) -> int:
+        """Send them once; how many did not arrive."""
+        by_service: dict[str, list[bytes]] = {}
+        for noted in notes:
+            if is_sampled(self._sampler, noted.traceparent):
+                by_service.setdefault(noted.sort.service, []).append(span_of(noted))
+        sent = ((group, request_of(group, self._resource(service))) for service, group in by_service.items())
+        return sum(len(group) for group, request in sent if not self._sender.send(request))
+
+    def _resource(self, service: str) -> resource_pb2.Resource:
+        if service not in self._resources:
+            self._resources[service] = new_resource(service)
+        return self._resources[service]
 
 
 def new_sender() -> Sender:

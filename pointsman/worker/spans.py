@@ -68,7 +68,7 @@ class WorkSpans:
         name = f"invoke_agent {role}".strip()
         outer = assignment.traceparent
         sort = Sort("agent", name, Kind.CLIENT, tuple(attributes.items()), failed)
-        self._recorder.note(Noted, sort, outer, span_id_in(outer), _span_id(lease), begin_ns, now_ns())
+        self._recorder.note(Noted(sort, outer, span_id_in(outer), _span_id(lease), begin_ns, now_ns()))
 
 
 def _span_id(lease: pb.Lease) -> bytes:

@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, func, select
 
-from pointsman.otlp import exports_spans
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.config import TelemetrySettings, load
 from pointsman.services.chassis.store import Store
+
+if TYPE_CHECKING:
+    from pointsman.services.chassis.exporter import Exporter
 
 CLOCK_SECONDS = 20.0
 MEASURE_SECONDS = 10.0
@@ -20,8 +23,8 @@ FORGET_ROWS = 1000
 Work = Callable[[], Awaitable[None]]
 
 
-def housekeeping(name: str, store: Store) -> Sequence[tuple[str, Work]]:
-    """The loops of one store, by name."""
+def housekeeping(name: str, store: Store, exporter: "Exporter | None" = None) -> Sequence[tuple[str, Work]]:
+    """The loops of one store, by name; its transitions go to the exporter, if there is one."""
 
     async def keep_clock() -> None:
         while True:
@@ -46,7 +49,7 @@ def housekeeping(name: str, store: Store) -> Sequence[tuple[str, Work]]:
         ("clock", keep_clock),
         ("forget_answers", forget_answers),
         ("measure", measure),
-        *_span_loops(name, store),
+        *_span_loops(name, store, exporter),
     )
 
 
@@ -79,11 +82,10 @@ def measure_store(connection: Connection, store: Store) -> None:
         gauge(connection)
 
 
-def _span_loops(name: str, store: Store) -> Sequence[tuple[str, Work]]:
+def _span_loops(name: str, store: Store, exporter: "Exporter | None") -> Sequence[tuple[str, Work]]:
     """Spans are exported only where the standard variables name a collector."""
-    if not exports_spans():
+    if exporter is None:
         return ()
-    from pointsman.otlp.sending import new_sender  # noqa: PLC0415 - slow to import
-    from pointsman.services.chassis.spans import SpanFollower  # noqa: PLC0415 - as above
+    from pointsman.services.chassis.spans import SpanFollower  # noqa: PLC0415 - off is free
 
-    return (("spans", SpanFollower(store, name, new_sender(), load(TelemetrySettings)).run),)
+    return (("spans", SpanFollower(store, name, exporter, load(TelemetrySettings)).run),)

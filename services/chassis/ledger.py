@@ -14,6 +14,7 @@ from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import DIGESTED, chain, from_text, to_text
 from pointsman.services.chassis.crash import CrashPoint, reach
 from pointsman.services.chassis.machine import Command, Decision, Event, Machine
+from pointsman.services.chassis.notes import Commit
 from pointsman.services.chassis.outbox import Delivery, OutboxWriter
 from pointsman.services.chassis.recent import Recent
 from pointsman.services.chassis.refusals import Reason, Refusal, not_found
@@ -21,7 +22,7 @@ from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
 from pointsman.services.chassis.statements import Statements
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.telemetry import current_step, new_traceparent
-from pointsman.services.chassis.tracing import Commit, tracing
+from pointsman.services.chassis.tracing import tracing
 from pointsman.services.chassis.writer import LostRaceError
 
 State = TypeVar("State")

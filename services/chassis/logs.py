@@ -41,6 +41,13 @@ def configure_logs(*, as_json: bool, level: str = "INFO") -> None:
         library.propagate = False
 
 
+def logs_are_json() -> bool:
+    """In which form this process logs, for one that it starts."""
+    if not structlog.is_configured():
+        return not sys.stderr.isatty()
+    return isinstance(structlog.get_config()["processors"][-1], structlog.processors.JSONRenderer)
+
+
 def add_context(_logger: object, _method: str, entry: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Say in which trace and for which run this happens."""
     traceparent = place_now()

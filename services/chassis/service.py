@@ -1,13 +1,13 @@
 """One service as a process runs it: its store, its servicers, its loops; and the process that runs several."""
 
 import asyncio
-import gc
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 from google.protobuf.descriptor import ServiceDescriptor
@@ -18,6 +18,7 @@ from pointsman.services.chassis.config import ServerSettings, exit_with, load
 from pointsman.services.chassis.housekeeping import housekeeping
 from pointsman.services.chassis.logs import configure_logs
 from pointsman.services.chassis.loop import Loops
+from pointsman.services.chassis.memory import settle_memory
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.owner import Claim, claim_store
 from pointsman.services.chassis.refusals import Refusal
@@ -25,8 +26,10 @@ from pointsman.services.chassis.server import Server
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.tracing import tracing
 
+if TYPE_CHECKING:
+    from pointsman.services.chassis.exporter import Exporter
+
 SWITCH_INTERVAL_SECONDS = 0.0005
-COLLECT_AFTER = (10_000, 20, 50)
 
 log = structlog.get_logger()
 
@@ -54,6 +57,7 @@ class Running:
     loops: Loops = field(default_factory=Loops)
     claims: Sequence[Claim] = ()
     """The stores' files that nobody else may write meanwhile."""
+    exporter: "Exporter | None" = None
 
     async def stop(self) -> None:
         """Drain: calls in flight finish, loops stop, stores close."""
@@ -66,7 +70,9 @@ class Running:
                 service.store.close()
         for claim in self.claims:
             claim.release()
-        await asyncio.to_thread(tracing.stop)
+        if self.exporter is not None:
+            tracing.stop()
+            await self.exporter.close()
 
 
 async def start(build: Callable[[str], Sequence[Service]], settings: ServerSettings) -> Running:
@@ -84,19 +90,27 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
             service.store.start()
         for descriptor, servicer in service.servicers:
             server.add(descriptor, servicer)
-    if exports_spans():
-        from pointsman.otlp.recorder import new_recorder  # noqa: PLC0415 - slow to import
-
-        tracing.start(lambda: new_recorder(metrics.spans_dropped.inc))
+    running.exporter = _new_exporter()
     if settings.metrics_port:
         metrics.serve_metrics(settings.metrics_port, settings.host)
     await server.start()
+    if running.exporter is not None:
+        running.exporter.start()
     running.loops.start("server.end_overdue_calls", server.end_overdue_calls)
     for service in services:
-        kept = housekeeping(service.name, service.store) if service.store is not None else ()
+        kept = housekeeping(service.name, service.store, running.exporter) if service.store is not None else ()
         for name, work in (*service.loops, *kept):
             running.loops.start(f"{service.name}.{name}", work)
     return running
+
+
+def _new_exporter() -> "Exporter | None":
+    """Where the standard variables name a collector, the process's spans are exported by another process."""
+    if not exports_spans():
+        return None
+    from pointsman.services.chassis.exporter import Exporter  # noqa: PLC0415 - off is free
+
+    return Exporter(tracing.start())
 
 
 def _claimed(services: Sequence[Service], address: str) -> Sequence[Claim]:
@@ -106,16 +120,6 @@ def _claimed(services: Sequence[Service], address: str) -> Sequence[Claim]:
     for claim in claims:
         claim.announce(address)
     return claims
-
-
-def settle_memory() -> None:
-    """What is loaded when a process begins to serve stays: let the collector pass over it, and look at the rest less often.
-
-    Looking for cycles among it, every few hundred new objects, was a tenth of the work of a busy process.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
 
 
 def serve_alone(build: Callable[[str], Sequence[Service]]) -> None:

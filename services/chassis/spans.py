@@ -2,92 +2,55 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
 import structlog
 from sqlalchemy import Connection, bindparam, literal_column, select
 
-from pointsman.otlp.sending import Sender, is_sampled, new_resource, new_sampler
-from pointsman.otlp.span import request_of
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.config import TelemetrySettings
+from pointsman.services.chassis.export_wire import Answer, Page, encode
+from pointsman.services.chassis.exporter import Exporter, ExporterGone
 from pointsman.services.chassis.lease import Lease, Leases
 from pointsman.services.chassis.sql import Prepared, among, packed, upsert
-from pointsman.services.chassis.steps import Kinds, Step, spans_of
 from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.traced import STORED, Kinds, Row
 from pointsman.services.chassis.watch import ANY
 
 LEASE_NAME = "spans"
 LEASE_SECONDS = 30.0
 PAGE_ROWS = 1000
 """As one request these stay below the 4 MiB that collectors take, however long their ids are."""
-KEPT_ENTITIES = 4096
 RETRY_SECONDS = 2.0
 SAFETY_SECONDS = 5.0
 GATHER_SECONDS = 0.05
 
-_STORED = Step._fields[: Step._fields.index("cause")]
-_ORDER = itemgetter(*(Step._fields.index(name) for name in ("entity_id", "seq", "position", "run_id")))
+POSITION, AT_US = STORED.index("position"), STORED.index("at_us")
 
 log = structlog.get_logger()
 
 
 class Steps:
-    """Reads transitions with their traces, in commit order.
-
-    What came before a transition is looked up only where this reader has not just told of it: joined with every row, it
-    costs PostgreSQL ten times as much as the row itself.
-    """
+    """Reads transitions with their traces, in commit order, and what came before some of them."""
 
     def __init__(self, store: Store) -> None:
         journal = store.tables.journal
-        columns = [journal.c[name] for name in (*_STORED, "traceparent")]
+        columns = [journal.c[name] for name in (*STORED, "traceparent")]
         page = select(*columns).where(journal.c.position > bindparam("after")).order_by(journal.c.position)
         self._page = Prepared(store.database, page.limit(literal_column(str(PAGE_ROWS))))
         self._find_pasts = Prepared(store.database, _pasts(store))
         self._database = store.database
-        self._last: dict[str, Step] = {}
 
-    def page(self, connection: Connection, after_position: int) -> list[Step]:
-        """The next steps of the store after a position."""
-        rows = self._page.fetch(connection, {"after": after_position})
-        pasts: dict[int, tuple[Any, ...]] = {}
-        if unknown := self._unknown(rows):
-            found = self._find_pasts.fetch(connection, {"values": packed(self._database, unknown)})
-            pasts = {past[0]: past[1:] for past in found}
-        steps = [self._step(row, pasts) for row in rows]
-        while len(self._last) > KEPT_ENTITIES:
-            del self._last[next(iter(self._last))]
-        return steps
+    def page(self, connection: Connection, after_position: int) -> list[Row]:
+        """The next rows of the store after a position."""
+        return self._page.fetch(connection, {"after": after_position})
 
-    def _unknown(self, rows: Sequence[tuple[Any, ...]]) -> list[int]:
-        """The positions of transitions that do not follow on the last one that is known of their entity."""
-        unknown = []
-        seen: dict[str, tuple[int, str]] = {}
-        for entity_id, seq, position, run_id in map(_ORDER, rows):
-            before = seen.get(entity_id)
-            if before is None and (last := self._last.get(entity_id)) is not None:
-                before = (last.seq, last.run_id)
-            if seq > 1 and before != (seq - 1, run_id):
-                unknown.append(position)
-            seen[entity_id] = (seq, run_id)
-        return unknown
-
-    def _step(self, row: tuple[Any, ...], pasts: Mapping[int, Sequence[Any]]) -> Step:
-        entity_id, seq, position, _ = _ORDER(row)
-        last = self._last.pop(entity_id, None)
-        past = pasts.get(position)
-        if past is None and last is not None and seq > 1:
-            past = (last.at_us, last.run_id, last.created_at_us, last.outer, last.owner)
-        elif past is None:
-            at_us, cause = row[-2:]
-            past = (None, None, at_us, cause, cause)
-        step = self._last[entity_id] = Step(*row, *past)
-        return step
+    def pasts(self, connection: Connection, positions: Sequence[int]) -> list[Row]:
+        """What came before the transitions at these positions, each with its position first."""
+        return self._find_pasts.fetch(connection, {"values": packed(self._database, positions)})
 
 
 def _pasts(store: Store) -> Any:
@@ -112,13 +75,12 @@ def _pasts(store: Store) -> Any:
 class SpanFollower:
     """A leased loop that exports each transition at least once, always under the same ids."""
 
-    def __init__(self, store: Store, service: str, sender: Sender, settings: TelemetrySettings) -> None:
+    def __init__(self, store: Store, service: str, exporter: Exporter, settings: TelemetrySettings) -> None:
         self._store = store
-        self._resource = new_resource(service)
-        self._kinds = Kinds.of(store.machines)
-        self._sender = sender
+        self._service = service
+        self._terminal = dict(Kinds.of(store.machines).terminal)
+        self._exporter = exporter
         self._settings = settings
-        self._sampler = new_sampler() if settings.sample_transitions else None
         self._leases = Leases(store)
         self._steps = Steps(store)
         cursors = store.tables.cursors
@@ -146,44 +108,50 @@ class SpanFollower:
         while held is not None:
             news.clear()
             page = await self._store.database.read(lambda connection: self._read(connection, position))  # noqa: B023
-            if not page.steps:
+            if not page.rows:
                 self._lag.set(0)
                 await _pause(news)
             elif await self._export(page, news):
-                position = page.steps[-1].position
+                position = page.rows[-1][POSITION]
                 await self._store.perform(lambda connection: self._move(connection, position))  # noqa: B023
             if held.until_us - self._now_us() < LEASE_SECONDS * 2 / 3 * 1_000_000:
                 held = await self._leases.renew(held, LEASE_SECONDS)
 
     async def _export(self, page: "_Page", news: asyncio.Event) -> bool:
-        lag_seconds = max(0, self._now_us() - page.steps[0].at_us) / 1_000_000
+        lag_seconds = max(0, self._now_us() - page.rows[0][AT_US]) / 1_000_000
         self._lag.set(lag_seconds)
-        count, arrived, cpu_seconds = await asyncio.to_thread(self._send, page.steps)
-        if not arrived:
-            log.warning("span_export_failed", store=self._store.database.schema, spans=count)
+        answer = await self._send(page)
+        if answer is None or answer.lost:
+            log.warning("span_export_failed", store=self._store.database.schema, transitions=len(page.rows))
             await asyncio.sleep(RETRY_SECONDS)
             return False
-        self._sent.inc(count)
+        self._sent.inc(answer.spans)
         if news.is_set() and lag_seconds < self._settings.catch_up_seconds:
-            await asyncio.sleep((page.cpu_seconds + cpu_seconds) / self._settings.cpu_share)
+            await asyncio.sleep((page.cpu_seconds + answer.cpu_seconds) / self._settings.cpu_share)
         return True
 
-    def _send(self, steps: Sequence[Step]) -> tuple[int, bool, float]:
-        """How many spans there were, whether they arrived, and how long a core had to do with it."""
-        begun = time.thread_time()
-        spans = [
-            span
-            for step in steps
-            for traceparent, span in spans_of(step, self._kinds)
-            if self._sampler is None or is_sampled(self._sampler, traceparent)
-        ]
-        arrived = not spans or self._sender.send(request_of(spans, self._resource))
-        return len(spans), arrived, time.thread_time() - begun
+    async def _send(self, page: "_Page") -> Answer | None:
+        """What has become of the page, once all is known that its spans are told from; nothing if nobody can say."""
+        try:
+            answer = await self._exporter.ask(page.question)
+            while answer.unknown:
+                unknown = answer.unknown
+                pasts = await self._store.database.read(lambda connection: self._steps.pasts(connection, unknown))  # noqa: B023
+                page = self._asked(page.rows, [*page.pasts, *pasts])
+                answer = await self._exporter.ask(page.question)
+        except ExporterGone:
+            return None
+        return answer
 
     def _read(self, connection: Connection, position: int) -> "_Page":
         begun = time.thread_time()
-        steps = self._steps.page(connection, position)
-        return _Page(steps, time.thread_time() - begun)
+        page = self._asked(self._steps.page(connection, position))
+        page.cpu_seconds = time.thread_time() - begun
+        return page
+
+    def _asked(self, rows: Sequence[Row], pasts: Sequence[Row] = ()) -> "_Page":
+        question = Page(self._service, self._terminal, self._settings.sample_transitions, rows, pasts)
+        return _Page(rows, pasts, encode(question))
 
     def _now_us(self) -> int:
         return to_us(self._store.database.clock.now())
@@ -195,12 +163,15 @@ class SpanFollower:
         self._write_cursor.start(connection, {"name": LEASE_NAME, "position": position})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Page:
-    """Some steps, and how long a core had to do with reading them."""
+    """Some rows, and the question that sends them."""
 
-    steps: Sequence[Step]
-    cpu_seconds: float
+    rows: Sequence[Row]
+    pasts: Sequence[Row]
+    question: bytes
+    cpu_seconds: float = 0.0
+    """How long a core had to do with reading them."""
 
 
 async def _pause(news: asyncio.Event) -> None:

@@ -1,56 +1,14 @@
 """What the span of a transition is: told from the journal alone, so that it is the same whoever asks, and when."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pointsman.otlp.noted import Kind, Sort, span_id_in, trace_id_in
 from pointsman.otlp.span import common, encoded, link, parent, trace, written
-from pointsman.services.chassis.machine import Machine
 from pointsman.services.chassis.telemetry import new_traceparent, transition_id
+from pointsman.services.chassis.traced import Kinds, Step
 
 FAILED_STATES = frozenset({"FAILED", "failed", "ABORTED"})
-
-
-class Step(NamedTuple):
-    """One transition with what its span needs; all of it is in the journal, so that it is the same at any time."""
-
-    entity_id: str
-    seq: int
-    position: int
-    kind: str
-    project: str
-    run_id: str
-    event: str
-    source: str
-    target: str
-    actor: str
-    at_us: int
-    cause: str
-    """The context of the call that led to it."""
-    before_us: int | None
-    """When its entity moved before."""
-    run_before: str | None
-    """To which run its entity belonged before."""
-    created_at_us: int
-    outer: str
-    """The context of the call that created its entity."""
-    owner: str
-    """The context of the call that gave its entity to its run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """The kinds of entities of a store, as far as spans differ by them."""
-
-    terminal: Mapping[str, frozenset[str]]
-    """The states in which each kind ends; a kind that never ends has no span as a whole."""
-
-    @staticmethod
-    def of(machines: Sequence[Machine[Any]]) -> "Kinds":
-        """From how each kind decides."""
-        return Kinds({machine.kind: machine.terminal for machine in machines})
 
 
 Told = tuple[str, bytes]

@@ -24,9 +24,10 @@ from pointsman.client.session import Session
 from pointsman.services.chassis.codec import to_text
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.memory import settle_memory
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.service import settle_memory, start
+from pointsman.services.chassis.service import start
 from pointsman.services.orchestrator.__main__ import MIGRATIONS
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain.run import Run

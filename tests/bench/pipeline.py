@@ -18,7 +18,8 @@ from pointsman.api.pipeline.v1 import route_pb2 as rt
 from pointsman.api.pipeline.v1 import state_pb2 as sp
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import settle_memory, start
+from pointsman.services.chassis.memory import settle_memory
+from pointsman.services.chassis.service import start
 from pointsman.services.pipeline.__main__ import build_on
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.domain.marker import candidates

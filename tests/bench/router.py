@@ -15,7 +15,8 @@ import grpc
 from pointsman.api.router.v1 import decision_pb2, policy_pb2, router_pb2_grpc
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import settle_memory, start
+from pointsman.services.chassis.memory import settle_memory
+from pointsman.services.chassis.service import start
 from pointsman.services.router.__main__ import build_on
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.domain import classify as module

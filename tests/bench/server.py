@@ -11,8 +11,9 @@ from pointsman.services.chassis import metrics
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.ledger import Ledger
+from pointsman.services.chassis.memory import settle_memory
 from pointsman.services.chassis.metrics import CallTimes
-from pointsman.services.chassis.service import settle_memory, start
+from pointsman.services.chassis.service import start
 from tests.bench.floors import Joiner, add_floor, open_raw
 from tests.helpers.counter import Add, CounterServicer, build, counter_pb2
 

@@ -25,6 +25,7 @@ from sqlalchemy import text
 
 from pointsman.services.chassis.db import Database
 from tests.bench.load import Measured, load
+from tests.helpers.children import children_of
 from tests.helpers.databases import new_postgres_database
 from tests.helpers.eventually import eventually_now
 from tests.helpers.postgres import postgres_server
@@ -47,7 +48,7 @@ class Round:
 
     seen: list[Measured] = field(default_factory=list)
     cpu_us: float = 0.0
-    """Of the server, for each transition that was committed, from the first load to the end of the last one's export."""
+    """Of the server and the process that exports for it, for each transition that was committed, from the first load to the end of the last one's export."""
     behind: int = 0
     """Transitions that the collector did not have when a load ended, at most."""
     catch_up_seconds: float = 0.0
@@ -126,7 +127,7 @@ def started(build: str, variables: dict[str, str], url: str) -> Iterator[Kind]:
 
 
 def emit(database: str, done: dict[str, list[Round]]) -> None:
-    """One row for each kind; what export costs is judged by what the server has worked until all of it was exported."""
+    """One row for each kind; what export costs is judged by what both processes have worked until all of it was exported."""
     for kind, rounds in done.items():
         base = done["without_hooks" if kind in ("off", "without_hooks") else "off"]
         costs = [(ours.cpu_us / theirs.cpu_us - 1) * 100 for ours, theirs in zip(rounds, base, strict=True)]
@@ -165,9 +166,12 @@ def server(build: str, url: str, variables: dict[str, str]) -> Iterator[tuple[in
 
 
 def cpu_seconds(pid: int) -> float:
-    """How long the cores have worked for a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """How long the cores have worked for a process and for those that it has started, as the one that exports is."""
+    ticks = 0
+    for one in (pid, *children_of(pid)):
+        fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

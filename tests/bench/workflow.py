@@ -23,7 +23,8 @@ import grpc
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, tasks_pb2, workflow_pb2_grpc
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import settle_memory, start
+from pointsman.services.chassis.memory import settle_memory
+from pointsman.services.chassis.service import start
 from pointsman.services.workflow.__main__ import build_on
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.bench.load import Measured

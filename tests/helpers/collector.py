@@ -3,10 +3,10 @@
 import asyncio
 import gzip
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
@@ -47,6 +47,9 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
         return {key: span for key, span in self.by_id().items() if span.trace_id.hex() == trace_id}
 
 
+Kept = TypeVar("Kept", bound=Collector)
+
+
 def values_of(holder: Any) -> dict[str, str]:
     """The attributes of a span or a resource, as text."""
     return {
@@ -55,11 +58,15 @@ def values_of(holder: Any) -> dict[str, str]:
     }
 
 
-@asynccontextmanager
-async def collector() -> AsyncIterator[Collector]:
+def collector() -> AbstractAsyncContextManager[Collector]:
     """A collector that listens for gRPC until the end of the block."""
+    return listening(Collector())
+
+
+@asynccontextmanager
+async def listening(kept: Kept) -> AsyncIterator[Kept]:
+    """The same with a collector of one's own."""
     server = grpc.aio.server()
-    kept = Collector()
     trace_service_pb2_grpc.add_TraceServiceServicer_to_server(kept, server)  # type: ignore[no-untyped-call]
     port = server.add_insecure_port("127.0.0.1:0")
     kept.endpoint = f"127.0.0.1:{port}"

@@ -7,16 +7,18 @@ from random import Random  # noqa: TID251 - seeded
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
-from pointsman.otlp.sending import OverGrpc
-from pointsman.services.chassis import spans
+from pointsman.otlp.queue import Queue
+from pointsman.services.chassis import spans, traced
 from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.config import TelemetrySettings
 from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.exporter import Exporter
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.spans import SpanFollower, Steps
-from pointsman.services.chassis.steps import Step
 from pointsman.services.chassis.telemetry import transition_span_id
+from pointsman.services.chassis.traced import Memory, Step
 from tests.helpers.collector import Collector, collector
 from tests.helpers.counter import Add, CounterStore
 from tests.helpers.eventually import eventually
@@ -25,15 +27,18 @@ OUTER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 @asynccontextmanager
-async def following(counters: CounterStore, kept: Collector) -> AsyncIterator[None]:
-    exporter = OverGrpc(kept.endpoint, insecure=True, timeout=2)
-    task = asyncio.create_task(SpanFollower(counters.store, "counter", exporter, TelemetrySettings()).run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await asyncio.to_thread(exporter.shutdown)
+async def following(counters: CounterStore, kept: Collector) -> AsyncIterator[Exporter]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
+        exporter = Exporter(Queue())
+        exporter.start()
+        task = asyncio.create_task(SpanFollower(counters.store, "counter", exporter, TelemetrySettings()).run())
+        try:
+            yield exporter
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await exporter.close()
 
 
 async def add(counters: CounterStore, number: int, traceparent: str = "") -> None:
@@ -108,15 +113,21 @@ async def test_a_step_is_told_alike_from_memory_and_from_the_journal(
     database_url: str, monkeypatch: pytest.MonkeyPatch, kept_entities: int
 ) -> None:
     monkeypatch.setattr(spans, "PAGE_ROWS", 7)
-    monkeypatch.setattr(spans, "KEPT_ENTITIES", kept_entities)
+    monkeypatch.setattr(traced, "KEPT_ENTITIES", kept_entities)
     counters, random = open_counters(database_url), Random(8)
     rows: list[dict[str, Any]] = []
     for position in range(1, 201):
         rows.append(journal_row(random, position, rows))
     insert = counters.store.tables.journal.insert()
     await counters.store.perform(lambda connection: connection.execute(insert, rows).rowcount)
-    reader, position, seen = Steps(counters.store), 0, 0
-    while page := counters.store.database.read_now(lambda connection: reader.page(connection, position)):  # noqa: B023
+    reader, memory, position, seen = Steps(counters.store), Memory(), 0, 0
+
+    def next_page(connection: Connection) -> list[Step]:
+        page = reader.page(connection, position)
+        pasts = reader.pasts(connection, memory.unknown(page))
+        return memory.steps(page, {past[0]: past[1:] for past in pasts})
+
+    while page := counters.store.database.read_now(next_page):
         assert page == [told(row, rows) for row in rows[position : position + len(page)]]
         seen += len(page)
         position = page[random.randrange(len(page))].position  # a refused page is read again, here from its middle on

@@ -1,6 +1,5 @@
 """Calls and commits are noted with what is at hand, and told when they are sent: below which span, linked with which."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from itertools import pairwise
@@ -10,12 +9,13 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from pointsman.otlp.noted import Kind, Noted, Sort
-from pointsman.otlp.recorder import Recorder
 from pointsman.otlp.sending import is_sampled, new_sampler
 from pointsman.otlp.span import Request
+from pointsman.services.chassis.export_process import NoteSender
+from pointsman.services.chassis.export_wire import Notes, encode, question_in
+from pointsman.services.chassis.notes import Commit, Made
 from pointsman.services.chassis.telemetry import current_step, current_traceparent, transition_span_id
-from pointsman.services.chassis.tracing import MAX_LINKS, Commit, Tracing
+from pointsman.services.chassis.tracing import MAX_LINKS, Tracing
 from tests.helpers.collector import values_of
 
 NAMED = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -41,11 +41,6 @@ class Sent:
 
 
 @pytest.fixture(autouse=True)
-def _only_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "60000")
-
-
-@pytest.fixture(autouse=True)
 def _nothing_is_done() -> Iterator[None]:
     named, step = current_traceparent.set(""), current_step.set(None)
     yield
@@ -54,10 +49,15 @@ def _nothing_is_done() -> Iterator[None]:
 
 
 def spans_of(service: str, note: Callable[[Tracing], Any]) -> list[Span]:
+    """What arrives of that service, after the way to the process that sends."""
     sent, tracing = Sent(), Tracing()
-    tracing.start(lambda: Recorder(sent))
+    noted = tracing.start()
     copy_context().run(note, tracing)
-    tracing.stop()
+    notes, _ = noted.take(noted.limit)
+    asked = question_in(encode(Notes(notes)))
+    assert isinstance(asked, Notes)
+    answer = NoteSender(sent).send(asked)
+    assert (answer.spans, answer.lost) == (len(notes), 0)
     return sent.by_service.pop(f"pointsman-{service}", [])
 
 
@@ -126,23 +126,42 @@ def test_no_two_spans_have_the_same_id_in_a_process_or_in_two() -> None:
     assert {len(one) for one in seen} == {8}
 
 
-def test_what_is_noted_is_told_by_the_thread_that_sends_it_and_what_is_dropped_never(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_does_not_fit_is_dropped_and_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "2")
-    told: list[tuple[int, str]] = []
-
-    def tell(number: int) -> Noted:
-        told.append((number, threading.current_thread().name))
-        return Noted(Sort("counter", "x", Kind.CLIENT, ()), NAMED, b"", bytes(8), 1, 2)
-
-    dropped: list[int] = []
-    recorder = Recorder(Sent(), dropped.append)
+    tracing = Tracing()
+    noted = tracing.start()
     for number in range(5):
-        recorder.note(tell, number)
-    assert told == []
-    recorder.close()
-    assert (told, dropped) == ([(0, "spans"), (1, "spans")], [3])
+        tracing.call_made(NAMED, "router", f"/{number}", ("OK", 0.1))
+    assert not tracing.has_room()
+    notes, dropped = noted.take(noted.limit)
+    assert ([note.method for note in notes if isinstance(note, Made)], dropped) == (["/0", "/1"], 4)
+    assert tracing.has_room()
+    assert noted.take(noted.limit) == ([], 0)
+
+
+def test_all_services_of_a_process_note_into_one_queue_until_the_last_has_stopped() -> None:
+    tracing = Tracing()
+    first, second = tracing.start(), tracing.start()
+    tracing.stop()
+    tracing.call_made(NAMED, "router", ADD, ("OK", 0.1))
+    tracing.stop()
+    tracing.call_made(NAMED, "router", ADD, ("OK", 0.1))
+    assert (tracing.is_on, tracing.has_room()) == (False, False)
+    assert first is second
+    assert len(first.take(10)[0]) == 1
+
+
+def test_notes_that_the_collector_does_not_take_are_lost_and_counted() -> None:
+    class Refusing(Sent):
+        def send(self, request: Request) -> bool:
+            return False
+
+    tracing = Tracing()
+    noted = tracing.start()
+    tracing.call_made(NAMED, "router", ADD, ("OK", 0.1))
+    committed(tracing, [STEP])
+    answer = NoteSender(Refusing()).send(Notes(noted.take(10)[0]))
+    assert (answer.spans, answer.lost) == (2, 2)
 
 
 @pytest.mark.parametrize("sampler", ["parentbased_always_on", "parentbased_always_off", "always_on", "always_off"])

@@ -8,8 +8,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from pointsman.otlp.span import request_of, resource_of
-from pointsman.services.chassis.steps import Kinds, Step, spans_of
+from pointsman.services.chassis.steps import spans_of
 from pointsman.services.chassis.telemetry import new_traceparent, transition_span_id
+from pointsman.services.chassis.traced import Kinds, Step
 from tests.helpers.collector import values_of
 
 KINDS = Kinds({"plan": frozenset({"DONE", "FAILED"}), "choice": frozenset()})
