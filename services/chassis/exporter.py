@@ -49,6 +49,11 @@ class Exporter:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._sending = asyncio.Lock()
 
+    @property
+    def delay_seconds(self) -> float:
+        """How long to gather between two exports while there is work: each costs something, however little is in it."""
+        return self._noted.delay_seconds
+
     def start(self) -> None:
         """Start the process; it is not waited for."""
         self._loops.start("spans.process", self._live)

@@ -127,7 +127,8 @@ class SpanFollower:
             return False
         self._sent.inc(answer.spans)
         if news.is_set() and lag_seconds < self._settings.catch_up_seconds:
-            await asyncio.sleep((page.cpu_seconds + answer.cpu_seconds) / self._settings.cpu_share)
+            cpu_seconds = page.cpu_seconds + answer.cpu_seconds
+            await asyncio.sleep(max(self._exporter.delay_seconds, cpu_seconds / self._settings.cpu_share))
         return True
 
     async def _send(self, page: "_Page") -> Answer | None:

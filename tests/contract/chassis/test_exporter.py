@@ -51,7 +51,7 @@ async def test_a_process_that_is_killed_while_it_sends_is_replaced_and_every_tra
     async with listening(Deadly()) as kept, following(counters, kept):
         for number in range(10):
             await add(counters, number, OUTER)
-        await eventually(lambda: moved_to(counters, 10))
+        await eventually(lambda: moved_to(counters, 10), 30)
         first = children_of(os.getpid(), MODULE)
         kept.kills, kept.refuse = 2, refuses
         with capture_logs() as logged:
