@@ -2,6 +2,7 @@
 
 JSON lines. A load ends when the collector has every transition: work that is put off until after it counts too.
 A kind is compared with its base in the same round, and the median of these ratios is told, with all of them beside it.
+Each round has servers of its own: two that are alike can differ by a tenth for as long as they live.
 """
 
 import asyncio
@@ -87,7 +88,7 @@ def main() -> None:
 
 
 def compare(database: str, new_url: Callable[[], str], endpoint: str, rounds: int = ROUNDS) -> None:
-    """Load all kinds in turn, there and back again, so that a noisy second and a warm machine hit all alike."""
+    """Load all kinds in turn, there and back again, each round beginning with another one: noise and order hit all alike."""
     on = {ENDPOINT: endpoint}
     terms = {
         "without_hooks": (HOOKLESS, {}),
@@ -95,15 +96,19 @@ def compare(database: str, new_url: Callable[[], str], endpoint: str, rounds: in
         "on": (OURS, on),
         "keeping_up": (OURS, {**on, SHARE: "1", PATIENCE: "0"}),
     }
-    with ExitStack() as running:
-        kinds = {name: running.enter_context(started(*of_kind, new_url())) for name, of_kind in terms.items()}
-        measure(kinds)
-        done = [measure(kinds) for _ in range(rounds)]
-    emit(database, {name: [one[name] for one in done] for name in kinds})
+    done, names = [], list(terms)
+    for _ in range(rounds):
+        with ExitStack() as running:
+            kinds = {name: running.enter_context(started(*terms[name], new_url())) for name in names}
+            done.append(measure(kinds))
+        names = [*names[1:], names[0]]
+    emit(database, {name: [one[name] for one in done] for name in terms})
 
 
 def measure(kinds: dict[str, Kind]) -> dict[str, Round]:
-    """One round over all kinds; the first one of all is thrown away, for it also pays for what is loaded only once."""
+    """One round over all kinds; each is loaded once before, for the first load also pays for what is loaded only once."""
+    for kind in kinds.values():
+        kind.load(Round())
     found = {name: Round() for name in kinds}
     before = {name: (cpu_seconds(kind.pid), kind.left.committed()) for name, kind in kinds.items()}
     for number in range(SLICES):
@@ -144,6 +149,9 @@ def emit(database: str, done: dict[str, list[Round]]) -> None:
             "server_cpu_us": round(median(one.cpu_us for one in rounds), 1),
             "transitions_behind": max(one.behind for one in rounds),
             "catch_up_seconds": round(max(one.catch_up_seconds for one in rounds), 2),
+            "rate_costs_percent": round((1 - median(rates)) * 100, 1),
+            "rate_costs_percent_of_rounds": [round((1 - one) * 100, 1) for one in sorted(rates, reverse=True)],
+            "rate_within_aim": 1 - median(rates) <= AIM_PERCENT / 100,
             "costs_percent": round(median(costs), 1),
             "costs_percent_of_rounds": [round(one, 1) for one in sorted(costs)],
             "aim_percent": AIM_PERCENT,

@@ -178,6 +178,7 @@ def _set(message: Any, path: tuple[str, ...], text: str) -> None:
 async def _call(here: Plane, method: MethodDescriptor, request: Message, errors: list[str]) -> int:
     name = f"/{method.containing_service.full_name}/{method.name}"
     write, read = type(request).SerializeToString, GetMessageClass(method.output_type).FromString
+    answer: Any
     try:
         if method.client_streaming and method.server_streaming:
             async for answer in here.channel.stream_stream(name, write, read)(_one(request), timeout=CALL_SECONDS):
