@@ -27,6 +27,8 @@ MODULE = "pointsman.services.chassis.export_process"
 NOTES_CPU_SHARE = 0.005
 """How much of a core making and sending the spans of notes may take while there is other work."""
 CLOSE_SECONDS = 5.0
+ANSWER_SECONDS = 120.0
+"""When a process that says nothing is given up: long after the exporters of OpenTelemetry give a collector up."""
 EXIT_SECONDS = 1.0
 
 log = structlog.get_logger()
@@ -68,7 +70,12 @@ class Exporter:
         self._waiting[number] = answer
         self._writer.write(framed(number, question))
         try:
-            return await answer
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await answer
+        except TimeoutError:
+            log.warning("span_process_hangs", seconds=ANSWER_SECONDS)
+            self._hang_up(self._writer)
+            raise ExporterGone from None
         finally:
             self._waiting.pop(number, None)
 

@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from pointsman.otlp.queue import Queue
-from pointsman.services.chassis import spans
+from pointsman.services.chassis import exporter, spans
 from pointsman.services.chassis.exporter import MODULE, Exporter
 from pointsman.services.chassis.notes import Made, Note
 from pointsman.services.chassis.telemetry import transition_span_id
@@ -118,6 +118,37 @@ async def test_notes_whose_process_is_killed_are_counted_and_the_next_ones_arriv
             await eventually(both_are_there, 30)
 
 
+async def test_a_process_that_hangs_is_given_up_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
+    before = dropped()
+    async with collector() as kept:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
+        async with exporting() as noted:
+            noted.add(MADE)
+
+            async def have_arrived() -> bool:
+                return len(kept.spans) > 0
+
+            await eventually(have_arrived, 30)
+            (hanging,) = children_of(os.getpid(), MODULE)
+            os.kill(hanging, signal.SIGSTOP)
+            monkeypatch.setattr(exporter, "ANSWER_SECONDS", 0.2)
+            noted.add(MADE)
+
+            async def is_counted() -> bool:
+                return dropped() == before + 1
+
+            await eventually(is_counted, 30)
+            monkeypatch.setattr(exporter, "ANSWER_SECONDS", 60.0)
+            noted.add(MADE)
+
+            async def next_one_is_there() -> bool:
+                return len(kept.spans) == 2
+
+            await eventually(next_one_is_there, 30)
+            assert hanging not in children_of(os.getpid(), MODULE)
+
+
 def test_a_killed_service_leaves_no_process_behind_and_signals_to_all_are_not_heard_by_it(tmp_path: Path) -> None:
     with service(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9") as started:
         (exporting,) = eventually_now(lambda: children_of(started.pid, MODULE))
@@ -146,12 +177,12 @@ def test_without_a_collector_there_is_no_process_and_nothing_is_imported_for_one
 @asynccontextmanager
 async def exporting() -> AsyncIterator[Queue[Note]]:
     noted: Queue[Note] = Queue()
-    exporter = Exporter(noted)
-    exporter.start()
+    started = Exporter(noted)
+    started.start()
     try:
         yield noted
     finally:
-        await exporter.close()
+        await started.close()
 
 
 @contextmanager
