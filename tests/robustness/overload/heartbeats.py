@@ -15,14 +15,16 @@ from itertools import count
 from typing import Any
 
 import grpc
-from google.protobuf.duration_pb2 import Duration
 
+from pointsman.api.common.v1.common_pb2 import Page
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
+from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_OPEN
 from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
 from pointsman.services.chassis.auth import LOCAL
 from tests.bench.orchestrator import completion, wanted
+from tests.helpers.eventually import eventually_now
 from tests.scenarios.planes import WISH
 
 PAUSE_SECONDS = 0.25
@@ -51,12 +53,12 @@ class Agent:
         self._lease: agent.Lease | None = None
 
     def begin(self) -> None:
-        """Runs with enough to do, and the first piece of it."""
+        """Runs with enough to do, all of it offered, and the first piece of it."""
+        self._poll()
         for _ in range(RUNS):
             self._order()
-        request = agent.PollRequest(**self._said(), wanted=wanted(1), wait=Duration(seconds=30))
-        answer = self._stub.Poll(request, **self._terms)
-        self._lease = answer.leases[0]
+        eventually_now(lambda: self._offered() == RUNS * REPORTS, PATIENCE_SECONDS)
+        (self._lease,) = self._poll()
 
     def step(self, number: int) -> None:
         """Say that it is alive, or hand in."""
@@ -66,6 +68,14 @@ class Agent:
         else:
             self.codes["completions"][self._try(self._hand_in)] += 1
         self.seconds.append(time.monotonic() - begun)
+
+    def _poll(self) -> list[agent.Lease]:
+        request = agent.PollRequest(**self._said(), wanted=wanted(1))
+        return list(self._stub.Poll(request, **self._terms).leases)
+
+    def _offered(self) -> int:
+        request = agent.ListAssignmentsRequest(page=Page(page_size=1000), states=[ASSIGNMENT_STATE_OPEN])
+        return len(self._stub.ListAssignments(request, **self._terms).assignments)
 
     def _order(self) -> None:
         order = pb.SubmitRequest(request_id=f"order-{next(self._numbers)}", message=WISH, research_expected=REPORTS)
