@@ -12,6 +12,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
+from pointsman.messages import held, tag, varint
 from pointsman.otlp.names import ATTRIBUTES
 from pointsman.otlp.noted import Noted, Sort, Value, trace_id_in
 from pointsman.redaction import redact
@@ -24,8 +25,8 @@ _TRACE_ID, _SPAN_ID, _PARENT_ID = b"\x0a\x10", b"\x12\x08", b"\x22\x08"
 """The tags of the ids of a span, each with the length of what follows; the first two are a link's too."""
 _LINK = b"\x6a\x1c" + _TRACE_ID
 """The tag of a link in a span, with its length, and of the trace in it."""
-_INTEGER, _64_BITS = b"\x18", 2**64 - 1
-"""The tag of a whole number in an attribute, and what a number below zero is cut to."""
+_INTEGER = b"\x18"
+"""The tag of a whole number in an attribute."""
 _BEGIN, _END = 7 << 3 | 1, 8 << 3 | 1
 _TIMES = Struct("<BQBQ")
 """Begin and end, each behind its tag."""
@@ -42,7 +43,7 @@ class Request(NamedTuple):
 def request_of(spans: Sequence[bytes], resource: Resource) -> Request:
     """Spans of one sender as one request."""
     scope = b"".join((_SCOPE_FIELD, *spans))
-    return Request(len(spans), _field(1, ResourceSpans(resource=resource).SerializeToString() + _field(2, scope)))
+    return Request(len(spans), held(tag(1), ResourceSpans(resource=resource).SerializeToString() + held(tag(2), scope)))
 
 
 def span_of(noted: Noted) -> bytes:
@@ -63,7 +64,7 @@ def written(span_id: bytes, begin_ns: int, end_ns: int, parts: Iterable[bytes]) 
     """
     times = _TIMES.pack(_BEGIN, begin_ns, _END, max(begin_ns, end_ns))
     body = b"".join((_SPAN_ID, span_id, times, *parts))
-    return _SPAN + _varint(len(body)) + body
+    return held(_SPAN, body)
 
 
 def trace(traceparent: str) -> bytes:
@@ -98,26 +99,15 @@ def encoded(name: str, value: Value) -> bytes:
     if name not in ATTRIBUTES or value == "":
         return b""
     if isinstance(value, str):
-        shown = _field(1, redact(value)[:MAX_VALUE_LETTERS].encode())
+        shown = held(tag(1), redact(value)[:MAX_VALUE_LETTERS].encode())
     else:
-        shown = _INTEGER + _varint(value & _64_BITS)
-    return _field(9, _key(name) + _field(2, shown))
+        shown = _INTEGER + varint(value)
+    return held(tag(9), _key(name) + held(tag(2), shown))
 
 
 @cache
 def _key(name: str) -> bytes:
     return KeyValue(key=name).SerializeToString()
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A message inside another one."""
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
-
-
-@lru_cache(maxsize=4096)
-def _varint(number: int) -> bytes:
-    low = bytes([number & 0x7F | (0x80 if number > 0x7F else 0)])
-    return low + _varint(number >> 7) if number > 0x7F else low
 
 
 def resource_of(attributes: Mapping[str, Any]) -> Resource:

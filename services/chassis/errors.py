@@ -6,6 +6,7 @@ from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 
 from pointsman.redaction import redact
+from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.chassis.refusals import Code, Reason, Refusal, Violation
 
 DOMAIN = "pointsman"
@@ -36,6 +37,15 @@ def status_of(refusal: Refusal) -> status_pb2.Status:
         delay.seconds = int(refusal.retry_after_seconds)
         _attach(status, error_details_pb2.RetryInfo(retry_delay=delay))
     return status
+
+
+def written(refusal: Refusal) -> tuple[Refusal, status_pb2.Status]:
+    """What is told of a refusal, and its status; one that cannot be written is told as the bug that it is."""
+    try:
+        return refusal, status_of(refusal)
+    except Exception as error:  # noqa: BLE001 - it must not reach the caller as it is, nor leave him without an answer
+        refusal = masked(error, new_nonce())
+        return refusal, status_of(refusal)
 
 
 def _bad_request(violations: tuple[Violation, ...], room_bytes: int) -> error_details_pb2.BadRequest:

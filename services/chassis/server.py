@@ -19,15 +19,14 @@ from pointsman.services.chassis import metrics
 from pointsman.services.chassis.access import Access, Needed, needed_by, server_credentials
 from pointsman.services.chassis.auth import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, status_of
+from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, written
 from pointsman.services.chassis.front import URGENT, Front, Place, overloaded
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.chassis.ingress import Malformed, deserializer, sound, terms_of, validate
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
-from pointsman.services.chassis.session import Answer, Session, calls_of, shape_of
+from pointsman.services.chassis.session import STALL_SECONDS, Answer, Session, calls_of, shape_of
 from pointsman.services.chassis.telemetry import current_request, current_traceparent, valid_traceparent
 
-STALL_SECONDS = 30.0
 MAX_PENDING = 4_000
 """Calls that wait to be looked at: gRPC itself turns away more than these as CANCELLED, without a time; a thousand by default."""
 AGENT = "ROLE_AGENT"
@@ -331,11 +330,7 @@ def _refusal_for(error: Exception) -> Refusal:
 
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal) -> None:
-    try:
-        status = status_of(refusal)
-    except Exception as error:  # noqa: BLE001 - a refusal that cannot be written must not reach the caller as it is
-        refusal = masked(error, new_nonce())
-        status = status_of(refusal)
+    refusal, status = written(refusal)
     metadata = ((DETAILS_KEY, status.SerializeToString()),)
     await context.abort(GRPC_CODES[refusal.code], status.message, metadata)
 

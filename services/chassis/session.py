@@ -9,14 +9,15 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from pointsman.services.chassis.errors import status_of
+from pointsman.messages import VARINT, held, tag, varint
+from pointsman.services.chassis.errors import written
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
 
 MESSAGE_BYTES = 1024 * 1024
 """Answers that are ready together are sent together, as long as they are not more than this."""
 MOST_READY = 1024
 STALL_SECONDS = 30.0
-VARINT, LENGTH_DELIMITED = 0, 2
+"""How long a reader may stand still before it is told to come back."""
 CALL, NUMBER, STATUS = "call", "number", "status"
 
 Answer = Callable[[Any, str, bool], Awaitable[bytes]]
@@ -37,9 +38,9 @@ def shape_of(method: MethodDescriptor) -> Shape:
     """A session's requests hold asks with a number and one call each, its responses answers with the same."""
     (answers,) = method.output_type.fields
     answer: Any = answers.message_type
-    tags = {field.name: _tag(field.number) for field in answer.fields}
-    tags[NUMBER] = _tag(answer.fields_by_name[NUMBER].number, VARINT)
-    return Shape(GetMessageClass(method.input_type).FromString, _tag(answers.number), tags)
+    tags = {field.name: tag(field.number) for field in answer.fields}
+    tags[NUMBER] = tag(answer.fields_by_name[NUMBER].number, VARINT)
+    return Shape(GetMessageClass(method.input_type).FromString, tag(answers.number), tags)
 
 
 def calls_of(method: MethodDescriptor) -> dict[str, str]:
@@ -115,9 +116,9 @@ class Session:
                 raise invalid_field(CALL, "say what is asked")
             body = await self._calls[kind](getattr(ask, kind), ask.traceparent, may_hold_nul)
         except Refusal as refusal:
-            kind, body = STATUS, status_of(refusal).SerializeToString()
-        answer = self._shape.tags[NUMBER] + _varint(ask.number) + _framed(self._shape.tags[kind], body)
-        self._ready.append(_framed(self._shape.answers, answer))
+            kind, body = STATUS, written(refusal)[1].SerializeToString()
+        answer = self._shape.tags[NUMBER] + varint(ask.number) + held(self._shape.tags[kind], body)
+        self._ready.append(held(self._shape.answers, answer))
 
     async def _write_all(self) -> None:
         """Send answers that are ready together in one message."""
@@ -146,22 +147,3 @@ class Session:
         message = b"".join(self._ready[:taken])
         del self._ready[:taken]
         return message
-
-
-def _tag(number: int, wire_type: int = LENGTH_DELIMITED) -> bytes:
-    return _varint(number << 3 | wire_type)
-
-
-def _framed(tag: bytes, body: bytes) -> bytes:
-    return tag + _varint(len(body)) + body
-
-
-def _varint(number: int) -> bytes:
-    """A number as protobuf writes it; a negative one as its complement of 64 bits."""
-    number &= (1 << 64) - 1
-    digits = bytearray()
-    while number > 0x7F:
-        digits.append(number & 0x7F | 0x80)
-        number >>= 7
-    digits.append(number)
-    return bytes(digits)

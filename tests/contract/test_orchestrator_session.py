@@ -21,9 +21,12 @@ from pointsman.services.chassis.clock import SystemClock
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.refusals import Reason
+from pointsman.services.chassis.notes import Served
+from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.chassis.service import Running, start
+from pointsman.services.chassis.tracing import tracing
 from pointsman.services.orchestrator.config import OrchestratorSettings
+from pointsman.services.orchestrator.servicer import AgentServicer
 from tests.contract.guarded import guarded
 from tests.contract.test_orchestrator_handing_in import handing_in, researching, take, wanted
 from tests.contract.test_orchestrator_service import good_report
@@ -96,9 +99,6 @@ async def test_what_is_said_together_is_answered_each_for_itself_and_a_wait_hold
         assert len({lease.assignment.id for lease in leases}) == 3
         status = status_pb2.Status.FromString((await talk.answer(4)).status)
         assert (status.code, "call" in status.message) == (grpc.StatusCode.INVALID_ARGUMENT.value[0], True)
-        await talk.call.done_writing()
-        await here.submit(research_expected=1)
-        assert 9 not in talk._answers
 
 
 BAD: Sequence[tuple[str, Any]] = (
@@ -122,6 +122,35 @@ async def test_what_a_call_refuses_is_refused_alike_in_a_conversation(tmp_path: 
                 await getattr(here.agents, CALLS[kind])(request)
             said = status_pb2.Status.FromString((await talk.ask(number, **{kind: request})).status)
             assert said == status_of_call(refused.value), request
+
+
+async def test_a_refusal_that_cannot_be_written_is_answered_as_the_bug_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unspeakable(*_: Any) -> Any:
+        raise Refusal(Reason.NOT_FOUND, "half a letter: \ud800")
+
+    monkeypatch.setattr(AgentServicer, "Heartbeat", unspeakable)
+    async with plane(tmp_path, NOBODY) as here:
+        beat = agent.HeartbeatRequest(request_id="h", agent_id="ada")
+        status = status_pb2.Status.FromString((await Conversation(here).ask(1, heartbeat=beat)).status)
+        assert status.code == grpc.StatusCode.INTERNAL.value[0]
+
+
+async def test_what_is_said_has_its_span_below_the_transition_that_it_led_to(tmp_path: Path) -> None:
+    noted = tracing.start()
+    try:
+        async with plane(tmp_path, NOBODY) as here:
+            await researching(here)
+            talk = Conversation(here)
+            (lease,) = (await talk.ask(1, poll=polling(here))).poll.leases
+            noted.take(noted.limit)
+            assert (await talk.ask(2, complete=handing_in(here, good_report(lease)))).complete.outcomes[0].accepted
+            served = [one for one in noted.take(noted.limit)[0] if isinstance(one, Served)]
+    finally:
+        tracing.stop()
+    (place,) = [one.place for one in served if one.method.endswith("AgentService/Complete")]
+    assert (place[0][3:35], place[1]) == (lease.assignment.traceparent[3:35], lease.assignment.run_id)
 
 
 async def test_bytes_that_are_no_message_end_the_stream_and_what_was_said_before_is_answered(tmp_path: Path) -> None:
@@ -162,7 +191,7 @@ async def test_whoever_hangs_up_is_given_nothing_any_more(tmp_path: Path) -> Non
         assert await eventually(is_left), "the one report is for somebody who listens"
 
 
-class Served:
+class Stoppable:
     """A control plane whose end is in the test's hands."""
 
     def __init__(self, running: Running) -> None:
@@ -176,9 +205,9 @@ class Served:
 
 
 @asynccontextmanager
-async def served(data: Path, port: int = 0, **settings: Any) -> AsyncIterator[Served]:
+async def served(data: Path, port: int = 0, **settings: Any) -> AsyncIterator[Stoppable]:
     build = builder(data, NOBODY, OrchestratorSettings())
-    there = Served(await start(build, ServerSettings(port=port, drain_seconds=600.0, **settings)))
+    there = Stoppable(await start(build, ServerSettings(port=port, drain_seconds=600.0, **settings)))
     try:
         yield there
     finally:
