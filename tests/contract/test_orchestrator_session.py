@@ -20,8 +20,8 @@ from pointsman.client.errors import NotAllowed, Overloaded
 from pointsman.services.chassis.clock import SystemClock
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.errors import refusal_from
-from pointsman.services.chassis.peer import open_channel
 from pointsman.services.chassis.notes import Served
+from pointsman.services.chassis.peer import open_channel
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.chassis.service import Running, start
 from pointsman.services.chassis.tracing import tracing
