@@ -104,9 +104,14 @@ def nul_field(message: Message) -> str:
 
 def impossible_time(message: Message) -> str:
     """The path of the first Timestamp or Duration that is out of its range; empty if there is none."""
-    timed = _timed_fields(message.DESCRIPTOR)
-    for field, value in message.ListFields():
-        for path, item in _items(field, value) if field.name in timed else ():
+    for field in _timed_fields(message.DESCRIPTOR):
+        if field.is_repeated:
+            items = _items(field, getattr(message, field.name))
+        elif message.HasField(field.name):
+            items = ((field.name, getattr(message, field.name)),)
+        else:
+            continue
+        for path, item in items:
             if isinstance(item, Timestamp | Duration):
                 if not _is_possible(item):
                     return path
@@ -133,11 +138,11 @@ def _holds_times(descriptor: Descriptor, above: tuple[Descriptor, ...] = ()) -> 
 
 
 @cache
-def _timed_fields(descriptor: Descriptor) -> frozenset[str]:
+def _timed_fields(descriptor: Descriptor) -> tuple[FieldDescriptor, ...]:
     """The fields of such a message in which there can be a time: no other has to be looked into."""
     times = (Timestamp.DESCRIPTOR, Duration.DESCRIPTOR)
-    return frozenset(
-        field.name
+    return tuple(
+        field
         for field in descriptor.fields
         if field.message_type is not None and (field.message_type in times or _holds_times(field.message_type))
     )

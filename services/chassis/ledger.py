@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -13,13 +13,14 @@ from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.codec import DIGESTED, chain, from_text, to_text
 from pointsman.services.chassis.crash import CrashPoint, reach
+from pointsman.services.chassis.joint import answers_to, joined, parties
 from pointsman.services.chassis.machine import Command, Decision, Event, Machine
 from pointsman.services.chassis.notes import Commit
 from pointsman.services.chassis.outbox import Delivery, OutboxWriter
 from pointsman.services.chassis.recent import Recent
 from pointsman.services.chassis.refusals import Reason, Refusal, not_found
-from pointsman.services.chassis.sql import Prepared, among, packed, pipelined
-from pointsman.services.chassis.statements import Statements
+from pointsman.services.chassis.sql import packed, pipelined
+from pointsman.services.chassis.statements import EntityRow, Statements, entity_columns, find_answers, find_entities
 from pointsman.services.chassis.store import Store
 from pointsman.services.chassis.telemetry import current_step, new_traceparent
 from pointsman.services.chassis.tracing import tracing
@@ -111,10 +112,10 @@ class Ledger(Generic[State]):
         self._children = children
         self._body_type: Any = children.body_type if children else machine.state_type
         self._outbox = OutboxWriter(store)
-        self._find_answers = _find_answers(store)
-        self._find_entities = _find_entities(store)
+        self._find_answers = find_answers(store)
+        self._find_entities = find_entities(store)
         entities = store.tables.entities
-        self._find_one = select(*_entity_columns(store)).where(entities.c.entity_id == bindparam("entity_id"))
+        self._find_one = select(*entity_columns(store)).where(entities.c.entity_id == bindparam("entity_id"))
         self._statements = Statements(store)
         self._batch: _Batch[State] | None = None
         self._recent: Recent[State] = Recent()
@@ -129,7 +130,7 @@ class Ledger(Generic[State]):
 
     def load(self, connection: Connection, project: str, entity_id: str) -> State:
         """The state's body for reading, or not found."""
-        row = _EntityRow._make(connection.execute(self._find_one, {"entity_id": entity_id}).first() or _NOTHING)
+        row = EntityRow._make(connection.execute(self._find_one, {"entity_id": entity_id}).first() or _NOTHING)
         if row.kind != self.machine.kind or row.project != project:
             raise not_found(self.machine.kind, entity_id)
         return self._revive(row)
@@ -139,13 +140,13 @@ class Ledger(Generic[State]):
         return self._children.body(state) if self._children else state
 
     def execute(self, connection: Connection, items: Sequence[Submission]) -> Sequence[Any]:
-        """Decide a batch in memory, one command after the other, and write it with one statement per table."""
+        """Decide a batch in memory, one party of commands after the other, and write it with one statement per table."""
         batch = _Batch[State](self.store.database.clock.now())
         self._batch = batch
         self._outbox.begin()
         answered = self._load(connection, batch, items)
         reach(CrashPoint.BATCH_LOADED)
-        outcomes = [self._outcome(batch, answered, item) for item in items]
+        outcomes = self._outcomes(batch, answered, items)
         reach(CrashPoint.BATCH_DECIDED)
         self._write(connection, batch)
         return outcomes
@@ -188,14 +189,14 @@ class Ledger(Generic[State]):
             found = self._find_entities.start(connection, {"values": packed(database, sorted(commands))})
             show = self._children.load(connection, commands) if self._children else None
         answered = {(row[0], row[1]): (row[2], row[3]) for row in answers.fetchall()}
-        for row in map(_EntityRow._make, found.fetchall()):
+        for row in map(EntityRow._make, found.fetchall()):
             batch.changes[row.entity_id] = self._revived(row, batch.now)
         self._outbox.load(connection, items)
         if show is not None:
             show({key: change.state for key, change in batch.changes.items() if change.state is not None})
         return answered
 
-    def _revived(self, row: "_EntityRow", now: datetime) -> Change[State]:
+    def _revived(self, row: "EntityRow", now: datetime) -> Change[State]:
         state = self._recent.find(row.entity_id, row.digest)
         if state is None and row.kind == self.machine.kind:
             state = self._revive(row)
@@ -204,7 +205,7 @@ class Ledger(Generic[State]):
             row.entered_at_us, now,
         )  # fmt: skip
 
-    def _revive(self, row: "_EntityRow") -> State:
+    def _revive(self, row: "EntityRow") -> State:
         if row.machine_version > self.machine.version:
             raise Refusal(
                 Reason.UNKNOWN_VERSION,
@@ -214,55 +215,69 @@ class Ledger(Generic[State]):
         body = from_text(row.body, self._body_type)
         return self._children.state(body) if self._children else body
 
-    def _outcome(self, batch: "_Batch[State]", answered: "_Answered", item: Submission) -> Any:
-        try:
-            key = _key(item)
-            if key in answered:
-                fingerprint, text = answered[key]
-                _check_same_request(item, fingerprint)
-                self._outbox.acknowledge(item)
-                return from_text(text, self.machine.answers[type(item.command)])
-            if key in batch.answers:
-                fingerprint, answer = batch.answers[key]
-                _check_same_request(item, fingerprint)
-                return answer
-            return self._decide(batch, item)
-        except Refusal as refusal:
-            return refusal
+    def _outcomes(self, batch: "_Batch[State]", answered: "_Answered", items: Sequence[Submission]) -> list[Any]:
+        """The answer to each, or its refusal."""
+        outcomes: dict[int, Any] = {}
+        for party in parties(self.machine.joint, items):
+            new: list[Submission] = []
+            for item in party:
+                told = self._told(batch, answered, item)
+                if told is None:
+                    new.append(item)
+                else:
+                    outcomes[id(item)] = told
+            try:
+                outcomes.update(zip(map(id, new), self._decide(batch, new) if new else (), strict=True))
+            except Refusal as refusal:
+                outcomes.update(dict.fromkeys(map(id, new), refusal))
+        return [outcomes[id(item)] for item in items]
 
-    def _decide(self, batch: "_Batch[State]", item: Submission) -> Any:
-        entity_id, caller = item.command.entity_id, item.caller
+    def _told(self, batch: "_Batch[State]", answered: "_Answered", item: Submission) -> Any:
+        """What was answered when it was asked before, or that something else was; None where it is new."""
+        key = _key(item)
+        if key in answered:
+            fingerprint, text = answered[key]
+            if fingerprint != item.caller.fingerprint:
+                return _reused(item)
+            self._outbox.acknowledge(item)
+            return from_text(text, self.machine.answers[type(item.command)])
+        if key in batch.answers:
+            fingerprint, answer = batch.answers[key]
+            return answer if fingerprint == item.caller.fingerprint else _reused(item)
+        return None
+
+    def _decide(self, batch: "_Batch[State]", party: Sequence[Submission]) -> Sequence[Any]:
+        """The answer to each of those that are decided as one; most parties are of one."""
+        lead = party[0]
+        entity_id, caller = lead.command.entity_id, lead.caller
         change = batch.changes.get(entity_id)
         if change is None:
-            change = Change(
-                entity_id,
-                caller.project,
-                None,
-                0,
-                "",
-                0,
-                caller.traceparent or new_traceparent(entity_id, batch.now_us),
-                batch.now_us,
-                batch.now_us,
-                batch.now,
-            )
+            trace = caller.traceparent or new_traceparent(entity_id, batch.now_us)
+            times = (batch.now_us, batch.now_us, batch.now)
+            change = Change(entity_id, caller.project, None, 0, "", 0, trace, *times)
         elif change.project != caller.project or (change.state is None and change.version > 0):
             raise not_found(self.machine.kind, entity_id)
-        self._outbox.require_pending(item)
-        decision = self.machine.decide(change.state, item.command, batch.now)
+        self._outbox.require_pending(lead)
+        decision = self.machine.decide(change.state, joined(self.machine.joint, party), batch.now)
         batch.changes[entity_id] = change
-        self._fold(batch, change, caller, decision)
+        self._fold(batch, change, [item.caller for item in party], decision)
         if tracing.is_on and decision.events:
-            item.step = change.step = (change.trace, entity_id, change.version)
-        batch.answers[_key(item)] = (caller.fingerprint, decision.answer)
-        batch.answer_rows.append(_answer_row(item, decision.answer, batch.now_us))
-        self._outbox.collect(batch.now_us, change, decision, item)
-        return decision.answer
+            change.step = (change.trace, entity_id, change.version)
+        answers = answers_to(self.machine.joint, party, decision.answer)
+        for item, answer in zip(party, answers, strict=True):
+            item.step = change.step if decision.events else None
+            batch.answers[_key(item)] = (item.caller.fingerprint, answer)
+            batch.answer_rows.append(_answer_row(item, answer, batch.now_us))
+        self._outbox.collect(batch.now_us, change, decision, lead)
+        return answers
 
-    def _fold(self, batch: "_Batch[State]", change: Change[State], caller: Caller, decision: Decision) -> None:
+    def _fold(
+        self, batch: "_Batch[State]", change: Change[State], callers: Sequence[Caller], decision: Decision
+    ) -> None:
         at_us, folded = batch.now_us, decision.state
         change.is_carried = folded is not None
         for event in decision.events:
+            caller = callers[event.part] if len(callers) > 1 else callers[0]
             owner = self.machine.run_id(change.state) if change.state is not None else ""
             change.state = self.machine.apply(change.state, event, batch.now) if folded is None else folded
             change.version += 1
@@ -284,7 +299,7 @@ class Ledger(Generic[State]):
             change.rows.append(row)
             change.events.append(event)
             batch.journal_rows.append(row)
-        change.trace = change.traceparent if self.machine.terminal else caller.traceparent or change.traceparent
+        change.trace = change.traceparent if self.machine.terminal else callers[-1].traceparent or change.traceparent
 
     def _write(self, connection: Connection, batch: "_Batch[State]") -> None:
         changed = [change for change in batch.changes.values() if change.rows]
@@ -318,21 +333,6 @@ class Ledger(Generic[State]):
         }  # fmt: skip
 
 
-class _EntityRow(NamedTuple):
-    """What is loaded of an entity."""
-
-    entity_id: str
-    kind: str
-    project: str
-    machine_version: int
-    version: int
-    digest: str
-    traceparent: str
-    created_at_us: int
-    entered_at_us: int
-    body: str
-
-
 _NOTHING = ("", "", "", 0, 0, "", "", 0, 0, "")
 _Answered = dict[tuple[str, str], tuple[str, str]]
 
@@ -354,13 +354,12 @@ def _key(item: Submission) -> tuple[str, str]:
     return item.caller.project, item.caller.request_id
 
 
-def _check_same_request(item: Submission, fingerprint: str) -> None:
-    if fingerprint != item.caller.fingerprint:
-        raise Refusal(
-            Reason.REQUEST_ID_REUSED,
-            "this request_id was used with another body; use a new one",
-            metadata={"request_id": item.caller.request_id},
-        )
+def _reused(item: Submission) -> Refusal:
+    return Refusal(
+        Reason.REQUEST_ID_REUSED,
+        "this request_id was used with another body; use a new one",
+        metadata={"request_id": item.caller.request_id},
+    )
 
 
 def _answer_row(item: Submission, answer: Any, at_us: int) -> dict[str, Any]:
@@ -369,21 +368,3 @@ def _answer_row(item: Submission, answer: Any, at_us: int) -> dict[str, Any]:
         "entity_id": item.command.entity_id, "command": type(item.command).__name__, "answer": to_text(answer),
         "at_us": at_us,
     }  # fmt: skip
-
-
-def _find_answers(store: Store) -> Prepared:
-    table = store.tables.idempotency
-    columns = (table.c.project, table.c.request_id, table.c.fingerprint, table.c.answer)
-    return Prepared(store.database, select(*columns).where(among(store.database, table.c.request_id)))
-
-
-def _entity_columns(store: Store) -> list[Any]:
-    return [store.tables.entities.c[name] for name in _EntityRow._fields]
-
-
-def _find_entities(store: Store) -> Prepared:
-    table = store.tables.entities
-    found = select(*_entity_columns(store)).where(among(store.database, table.c.entity_id))
-    if store.database.is_postgresql:
-        found = found.order_by(table.c.entity_id).with_for_update()
-    return Prepared(store.database, found)

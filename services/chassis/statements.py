@@ -1,12 +1,12 @@
-"""The statements that write a batch: the journal behind its head, the entities, the answers."""
+"""The statements of a batch: what it loads, and the journal behind its head, the entities and answers that it writes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
 from pointsman.services.chassis.rows import insert_rows, update_rows, upsert_rows
-from pointsman.services.chassis.sql import Prepared
+from pointsman.services.chassis.sql import Prepared, among
 from pointsman.services.chassis.store import Store
 
 _UPDATED = (
@@ -14,6 +14,21 @@ _UPDATED = (
 )  # fmt: skip
 Answered = Callable[[], bool]
 """Whether all rows were found as they had been loaded; to be asked once the statements are answered."""
+
+
+class EntityRow(NamedTuple):
+    """What is loaded of an entity."""
+
+    entity_id: str
+    kind: str
+    project: str
+    machine_version: int
+    version: int
+    digest: str
+    traceparent: str
+    created_at_us: int
+    entered_at_us: int
+    body: str
 
 
 class Statements:
@@ -83,3 +98,24 @@ def _on_postgresql(store: Store) -> Callable[[Connection, Sequence[dict[str, Any
         return lambda: updated is None or updated.rowcount == len(moved)
 
     return write
+
+
+def find_answers(store: Store) -> Prepared:
+    """How requests were answered that were asked before."""
+    table = store.tables.idempotency
+    columns = (table.c.project, table.c.request_id, table.c.fingerprint, table.c.answer)
+    return Prepared(store.database, select(*columns).where(among(store.database, table.c.request_id)))
+
+
+def entity_columns(store: Store) -> list[Any]:
+    """What is loaded of an entity, as columns."""
+    return [store.tables.entities.c[name] for name in EntityRow._fields]
+
+
+def find_entities(store: Store) -> Prepared:
+    """The entities of a batch; locked, where others write as well."""
+    table = store.tables.entities
+    found = select(*entity_columns(store)).where(among(store.database, table.c.entity_id))
+    if store.database.is_postgresql:
+        found = found.order_by(table.c.entity_id).with_for_update()
+    return Prepared(store.database, found)

@@ -303,7 +303,7 @@ class CompleteAssignment:
 
 @dataclass(frozen=True, slots=True)
 class CompleteAssignments:
-    """An agent hands in several results for one run in one call."""
+    """Several results for one run: of one agent in one call, or of several agents in the same commit."""
 
     entity_id: str
     items: tuple[CompleteAssignment, ...]

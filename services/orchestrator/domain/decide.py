@@ -19,7 +19,7 @@ from pointsman.services.orchestrator.domain import (
 )
 from pointsman.services.orchestrator.domain.commands import ANSWERS, Ack
 from pointsman.services.orchestrator.domain.fold import apply
-from pointsman.services.orchestrator.domain.handin import expire, hand_in, hand_in_all
+from pointsman.services.orchestrator.domain.handin import REPORTS, expire, hand_in, hand_in_all
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.table import ROWS, VERSION
 from pointsman.services.orchestrator.domain.turn import WALL_CLOCK, Action, Turn
@@ -276,4 +276,5 @@ MACHINE: Machine[RunState] = Machine(
     events=facts.EVENTS,
     answers=ANSWERS,
     terminal=frozenset(map(str, TERMINAL)),
+    joint=REPORTS,
 )

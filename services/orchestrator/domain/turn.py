@@ -50,6 +50,8 @@ class Turn:
         self.effects: list[Effect] = []
         self.timers: list[SetTimer | CancelTimer] = []
         self.drop_effects = False
+        self.part = 0
+        """Which of several commands that were decided as one is being looked at."""
 
     @property
     def run(self) -> Run:
@@ -79,7 +81,7 @@ class Turn:
     def note(self, data: Any) -> None:
         """Record a fact; the state stays."""
         status = str(self.run.status)
-        self._record(Event(str(facts.FACT_OF[type(data)]), status, status, data))
+        self._record(Event(str(facts.FACT_OF[type(data)]), status, status, data, self.part))
 
     def move(self, move: Move, reason: str = "", *, is_replan: bool = False) -> None:
         """Take the first row of the table whose guard holds, and do its actions."""
@@ -87,7 +89,8 @@ class Turn:
         row = next((row for row in rows_for(run.status, move) if GUARDS[row.guard](run)), None)
         if row is None:
             raise self.refusal(f"the event '{move}' is not for a run in {run.status}")
-        self._record(Event(str(move), str(row.source), str(row.target), facts.Moved(reason[:2000], is_replan)))
+        data = facts.Moved(reason[:2000], is_replan)
+        self._record(Event(str(move), str(row.source), str(row.target), data, self.part))
         for action in row.actions:
             self._actions[action](self)
 
