@@ -15,6 +15,8 @@ from pointsman.api.orchestrator.v1.session_pb2_grpc import SessionServiceStub
 from pointsman.client.errors import CallFailed, Unavailable, failure_from, failure_of
 
 MOST_AT_ONCE = 256
+EXPIRY_SECONDS = 0.05
+"""How often it is looked whose time is over: a timer for each call would cost more than the call's bytes."""
 Metadata = Sequence[tuple[str, str]]
 CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -48,24 +50,23 @@ class _Stream:
     def __init__(self, call: Any) -> None:
         self._call = call
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._waiting: dict[int, tuple[asyncio.Future[Any], float]] = {}
+        """Who waits for which answer, and until when."""
         self._asks: list[pb.Ask] = []
         self._news = asyncio.Event()
-        self._tasks = [asyncio.create_task(self._write_all()), asyncio.create_task(self._read_all())]
+        self._tasks = [asyncio.create_task(work()) for work in (self._write_all, self._expire_all, self._read_all)]
         self.is_over = False
 
     async def ask(self, kind: str, request: Any, seconds: float, traceparent: str) -> Any:
         """The answer, or the failure that the call would have ended with."""
         loop, number = asyncio.get_running_loop(), next(self._numbers)
         answered: asyncio.Future[Any] = loop.create_future()
-        self._waiting[number] = answered
+        self._waiting[number] = (answered, loop.time() + seconds)
         self._asks.append(pb.Ask(number=number, traceparent=traceparent, **{kind: request}))
         self._news.set()
-        expiry = loop.call_later(seconds, self._expire, number)
         try:
             return await answered
         finally:
-            expiry.cancel()
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
@@ -96,7 +97,7 @@ class _Stream:
         self._end(failure)
 
     def _take(self, answer: pb.Answered) -> None:
-        waiting = self._waiting.pop(answer.number, None)
+        waiting, _ = self._waiting.pop(answer.number, (None, 0.0))
         if waiting is None or waiting.done():
             return
         kind = str(answer.WhichOneof("answer"))
@@ -106,16 +107,21 @@ class _Stream:
         else:
             waiting.set_result(getattr(answer, kind))
 
-    def _expire(self, number: int) -> None:
-        waiting = self._waiting.pop(number, None)
-        if waiting is not None and not waiting.done():
-            waiting.set_exception(_gone(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer in time"))
+    async def _expire_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(EXPIRY_SECONDS)
+            now = loop.time()
+            for waiting, until in self._waiting.values():
+                if until <= now and not waiting.done():
+                    waiting.set_exception(_gone(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer in time"))
 
     def _end(self, failure: CallFailed) -> None:
         self.is_over = True
-        self._tasks[0].cancel()
+        for task in self._tasks[:2]:
+            task.cancel()
         waiting, self._waiting = self._waiting, {}
-        for one in waiting.values():
+        for one, _ in waiting.values():
             if not one.done():
                 one.set_exception(failure)
 

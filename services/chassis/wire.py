@@ -4,6 +4,7 @@ import base64
 import binascii
 
 import msgspec
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.common.v1 import common_pb2
@@ -17,6 +18,11 @@ def timestamp(microseconds: int) -> Timestamp:
     """A stored time on the wire."""
     seconds, rest = divmod(microseconds, 1_000_000)
     return Timestamp(seconds=seconds, nanos=rest * 1000)
+
+
+def seconds_of(duration: Duration) -> float:
+    """A length of time from the wire."""
+    return float(duration.seconds) + duration.nanos / 1e9
 
 
 def transition(row: Transition) -> common_pb2.Transition:

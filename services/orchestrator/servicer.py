@@ -18,7 +18,7 @@ from pointsman.services.chassis.auth import Caller, Role
 from pointsman.services.chassis.clock import from_us, to_us
 from pointsman.services.chassis.refusals import Refusal, invalid_field, not_found
 from pointsman.services.chassis.telemetry import new_traceparent
-from pointsman.services.chassis.wire import page_key, page_size, page_token, transition
+from pointsman.services.chassis.wire import page_key, page_size, page_token, seconds_of, transition
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.mocking import MockPolicy
@@ -168,7 +168,7 @@ class AgentServicer:
 
     async def Poll(self, request: agent.PollRequest, caller: Caller) -> agent.PollResponse:
         """Lease work, waiting for it if there is none."""
-        wait_seconds = request.wait.ToTimedelta().total_seconds()
+        wait_seconds = seconds_of(request.wait)
         waiter = await self._enter(request.agent_id, request.wanted, caller, wait_seconds)
         return agent.PollResponse(leases=leases.all_of(await waiter.future))
 
@@ -188,7 +188,7 @@ class AgentServicer:
         if not request.HasField("next"):
             return agent.CompleteResponse(outcomes=await self._complete(request, caller))
         handing_in = asyncio.create_task(self._complete(request, caller))
-        wait_seconds = request.wait.ToTimedelta().total_seconds()
+        wait_seconds = seconds_of(request.wait)
         waiter = await self._enter(request.agent_id, request.next, caller, wait_seconds)
         try:
             outcomes = await handing_in

@@ -8,7 +8,7 @@ from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.services.chassis.auth import Caller
 from pointsman.services.chassis.ids import new_id, new_nonce
 from pointsman.services.chassis.refusals import not_found
-from pointsman.services.chassis.wire import page_size, transition
+from pointsman.services.chassis.wire import page_size, seconds_of, transition
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain import reflection
@@ -156,7 +156,7 @@ class PipelineServicer:
 
     async def CleanUp(self, request: rq.CleanUpRequest, caller: Caller) -> rq.CleanUpResponse:
         """Remove what ended pipelines left behind."""
-        asked = request.older_than.ToTimedelta().total_seconds()
+        asked = seconds_of(request.older_than)
         seconds = asked if request.HasField("older_than") else CLEAN_UP_SECONDS
         done = await self.pipelines.clean_up(caller, seconds)
         return rq.CleanUpResponse(pipelines=done.pipelines, ended_before=responses.timestamp(done.ended_before))

@@ -17,6 +17,7 @@ from pointsman.api.orchestrator.v1 import session_pb2 as pb
 from pointsman.api.orchestrator.v1.session_pb2_grpc import SessionServiceStub
 from pointsman.client import Client, Terms, Unavailable
 from pointsman.client.errors import NotAllowed, Overloaded
+from pointsman.client.session import Session
 from pointsman.services.chassis.clock import SystemClock
 from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.errors import refusal_from
@@ -99,6 +100,18 @@ async def test_what_is_said_together_is_answered_each_for_itself_and_a_wait_hold
         assert len({lease.assignment.id for lease in leases}) == 3
         status = status_pb2.Status.FromString((await talk.answer(4)).status)
         assert (status.code, "call" in status.message) == (grpc.StatusCode.INVALID_ARGUMENT.value[0], True)
+
+
+async def test_a_call_whose_time_is_over_fails_alone_and_the_stream_goes_on(tmp_path: Path) -> None:
+    async with plane(tmp_path, NOBODY) as here:
+        session = Session(here.channel)
+        patient = asyncio.create_task(session.Poll(polling(here, "ben", wait=LONG), timeout=40.0))
+        with pytest.raises(Unavailable) as caught:
+            await session.Poll(polling(here, wait=LONG), timeout=0.2)
+        assert caught.value.code is grpc.StatusCode.DEADLINE_EXCEEDED
+        await researching(here)
+        assert len((await patient).leases) == 1
+        await session.close()
 
 
 BAD: Sequence[tuple[str, Any]] = (

@@ -13,7 +13,7 @@ from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.router.v1 import decision_pb2 as decision
 from pointsman.services.chassis.journal import Transition
 from pointsman.services.chassis.refusals import invalid_field
-from pointsman.services.chassis.wire import timestamp
+from pointsman.services.chassis.wire import seconds_of, timestamp
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.values import Budget, GivenCriterion, OpenQuestion, Order, Risk, Routing
@@ -107,7 +107,7 @@ def shown_routing(decided: decision.RoutingDecision) -> pb.Routing:
 
 def budget(message: runs.Budget, default: Budget) -> Budget:
     """What the run may spend, with the server's defaults for what is not said."""
-    wall_clock = message.wall_clock.ToTimedelta().total_seconds()
+    wall_clock = seconds_of(message.wall_clock)
     return Budget(
         message.assignments or default.assignments,
         message.transitions or default.transitions,

@@ -5,7 +5,7 @@ from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2, state_pb2
 from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.wire import page_key
+from pointsman.services.chassis.wire import page_key, seconds_of
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import DEFAULT_MAX_RETRIES, Graph, Node, build_graph, kind_of
 from pointsman.services.pipeline.domain.marker import Reported, candidates
@@ -29,7 +29,7 @@ def start_command(
 ) -> c.StartPipeline:
     """Begin a pipeline; the last argument is how long its barriers wait where it does not say."""
     own = request.WhichOneof("shape") == "dag"
-    timeout = request.barrier_timeout.ToTimedelta().total_seconds()
+    timeout = seconds_of(request.barrier_timeout)
     settings = Settings(
         run_id=request.run_id,
         template=request.template,
