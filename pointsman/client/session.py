@@ -15,7 +15,7 @@ from pointsman.api.orchestrator.v1.session_pb2_grpc import SessionServiceStub
 from pointsman.client.errors import CallFailed, Unavailable, failure_from, failure_of
 
 MOST_AT_ONCE = 256
-EXPIRY_SECONDS = 0.05
+EXPIRY_SECONDS = 0.25
 """How often it is looked whose time is over: a timer for each call would cost more than the call's bytes."""
 Metadata = Sequence[tuple[str, str]]
 CODES = {code.value[0]: code for code in grpc.StatusCode}
