@@ -17,13 +17,15 @@ from pointsman.services.chassis.watched import Watched, check_pair, read_authori
 Stub = TypeVar("Stub")
 
 DEADLINE_SECONDS = 15.0
+RECONNECT_MS = 1000
+"""How long a channel may wait before it connects again: less than the tries of one call take, so that a peer that is back is reached."""
 SERVICE_CONFIG = {
     "loadBalancingConfig": [{"round_robin": {}}],
     "methodConfig": [
         {
             "name": [{}],
             "retryPolicy": {
-                "maxAttempts": 4,
+                "maxAttempts": 5,
                 "initialBackoff": "0.05s",
                 "maxBackoff": "1s",
                 "backoffMultiplier": 3,
@@ -42,7 +44,7 @@ def open_channel(
         ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
         ("grpc.max_receive_message_length", max_message_bytes),
         ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.max_reconnect_backoff_ms", 2000),
+        ("grpc.max_reconnect_backoff_ms", RECONNECT_MS),
         ("grpc.keepalive_time_ms", 60_000),
     ]
     shown = shown_as or load(ClientSettings)
