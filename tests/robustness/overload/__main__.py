@@ -90,7 +90,7 @@ async def overload(process: Target, seconds: float, times: float) -> dict[str, A
         flood = await load.at_rate(sustainable * times, seconds)
         beats = await asyncio.to_thread(fared)
     await asyncio.sleep(min(5.0, seconds))
-    after = await load.callers(CALM_CALLERS, 2.0)
+    after = await load.callers(CALM_CALLERS, min(5.0, seconds))
     await load.close()
     return {
         "sustainable_per_second": round(sustainable),
