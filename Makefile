@@ -97,8 +97,8 @@ simulate: $(DEV_STAMP) ## live through many seeds of fake time, lost calls and d
 abuse: $(DEV_STAMP) ## send bad input to every field of every RPC, and through the gateway (REQUESTS=100000)
 	@$(BIN)/python -m tests.robustness.abuse --requests $(or $(REQUESTS),100000)
 
-overload: $(DEV_STAMP) ## ask for ten times what can be done, and let watchers stand still (SECONDS=60 WATCHERS=5000 STRICT=)
-	@$(BIN)/python -m tests.robustness.overload --seconds $(or $(SECONDS),60) --watchers $(or $(WATCHERS),5000) $(if $(STRICT),--strict)
+overload: $(DEV_STAMP) ## ask for ten times what can be done, and let watchers stand still (SECONDS=60 WATCHERS=5000 FLOOD=all, or runs)
+	@$(BIN)/python -m tests.robustness.overload --seconds $(or $(SECONDS),60) --watchers $(or $(WATCHERS),5000) --flood $(or $(FLOOD),all)
 
 sbom: $(DEV_STAMP) ## list what is installed with us: docs/licences.md, and dist/sbom.cdx.json (CycloneDX)
 	@$(BIN)/python deploy/supply.py licences
