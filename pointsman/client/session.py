@@ -54,7 +54,9 @@ class _Stream:
         """Who waits for which answer, and until when."""
         self._asks: list[pb.Ask] = []
         self._news = asyncio.Event()
-        self._tasks = [asyncio.create_task(work()) for work in (self._write_all, self._expire_all, self._read_all)]
+        self._reading = asyncio.create_task(self._read_all())
+        self._beside = [asyncio.create_task(work()) for work in (self._write_all, self._expire_all)]
+        """What ends with the reading."""
         self.is_over = False
 
     async def ask(self, kind: str, request: Any, seconds: float, traceparent: str) -> Any:
@@ -73,7 +75,7 @@ class _Stream:
         """Hang up."""
         self._call.cancel()
         self._end(_gone(grpc.StatusCode.CANCELLED, "the session was closed"))
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(self._reading, *self._beside, return_exceptions=True)
 
     async def _write_all(self) -> None:
         try:
@@ -118,7 +120,7 @@ class _Stream:
 
     def _end(self, failure: CallFailed) -> None:
         self.is_over = True
-        for task in self._tasks[:2]:
+        for task in self._beside:
             task.cancel()
         waiting, self._waiting = self._waiting, {}
         for one, _ in waiting.values():

@@ -222,7 +222,7 @@ class Ledger(Generic[State]):
             new: list[Submission] = []
             for item in party:
                 told = self._told(batch, answered, item)
-                if told is None:
+                if told is _NEW:
                     new.append(item)
                 else:
                     outcomes[id(item)] = told
@@ -233,7 +233,7 @@ class Ledger(Generic[State]):
         return [outcomes[id(item)] for item in items]
 
     def _told(self, batch: "_Batch[State]", answered: "_Answered", item: Submission) -> Any:
-        """What was answered when it was asked before, or that something else was; None where it is new."""
+        """What was answered when it was asked before, or that something else was asked then."""
         key = _key(item)
         if key in answered:
             fingerprint, text = answered[key]
@@ -244,7 +244,7 @@ class Ledger(Generic[State]):
         if key in batch.answers:
             fingerprint, answer = batch.answers[key]
             return answer if fingerprint == item.caller.fingerprint else _reused(item)
-        return None
+        return _NEW
 
     def _decide(self, batch: "_Batch[State]", party: Sequence[Submission]) -> Sequence[Any]:
         """The answer to each of those that are decided as one; most parties are of one."""
@@ -333,6 +333,8 @@ class Ledger(Generic[State]):
         }  # fmt: skip
 
 
+_NEW = object()
+"""Stands for the answer to what was not asked before: any other value may be one."""
 _NOTHING = ("", "", "", 0, 0, "", "", 0, 0, "")
 _Answered = dict[tuple[str, str], tuple[str, str]]
 

@@ -88,11 +88,10 @@ class Session:
             self._reading.cancel()
 
     async def _read_all(self) -> None:
-        loop = asyncio.get_running_loop()
         while (data := await self._context.read()) is not grpc.aio.EOF:
             may_hold_nul = b"\0" in data
             for ask in self._read(data).asks:
-                task = loop.create_task(self._one(ask, may_hold_nul=may_hold_nul))
+                task = asyncio.create_task(self._one(ask, may_hold_nul=may_hold_nul))
                 self._open.add(task)
                 task.add_done_callback(self._close)
             while len(self._open) > self._most_open or len(self._ready) > MOST_READY:
@@ -120,7 +119,6 @@ class Session:
             kind, body = STATUS, written(refusal)[1].SerializeToString()
         answer = self._shape.tags[NUMBER] + varint(ask.number) + held(self._shape.tags[kind], body)
         self._ready.append(held(self._shape.answers, answer))
-        self._news.set()
 
     async def _write_all(self) -> None:
         """Send answers that are ready together in one message."""

@@ -1,12 +1,17 @@
 """Each request changes state once: the same one asked again has its first answer, another one under its id is refused."""
 
 import asyncio
+from dataclasses import replace
+from datetime import datetime
 
+import msgspec
 import pytest
 
 from pointsman.services.chassis.auth import engine_caller
+from pointsman.services.chassis.ledger import Ledger
+from pointsman.services.chassis.machine import Decision
 from pointsman.services.chassis.refusals import Reason, Refusal
-from tests.helpers.counter import CEILING, Add, Answer
+from tests.helpers.counter import CEILING, MACHINE, Add, Answer, Counter
 from tests.helpers.counters import a_caller, assert_sound, in_one_batch, journal_of, opened, rows_of, state_of
 
 
@@ -81,3 +86,15 @@ async def test_a_client_cannot_take_the_request_id_of_an_effect(database_url: st
         await counters.ledger.submit(a_caller("c1:1:0", fingerprint="a guess"), Add("c1", 1))
         answer = await counters.ledger.submit(engine_caller("local", "", "c1:1:0"), Add("c1", 1))
         assert answer.value == 2
+
+
+async def test_a_request_whose_answer_is_nothing_is_decided_once_as_well(database_url: str) -> None:
+    def silent(state: Counter | None, command: Add, now: datetime) -> Decision:
+        return msgspec.structs.replace(MACHINE.decide(state, command, now), answer=None)
+
+    async with opened(database_url) as counters:
+        ledger = Ledger(counters.store, replace(MACHINE, decide=silent, answers={Add: type(None)}))
+        twice = [ledger.submit(a_caller("same"), Add("c1", 1)) for _ in range(2)]
+        assert await in_one_batch(counters.store, twice) == [None, None]
+        assert await ledger.submit(a_caller("same"), Add("c1", 1)) is None
+        assert (await state_of(counters, "c1")).value == 1

@@ -2,12 +2,17 @@
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.services.chassis.ingress import deserializer, validate
 from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.wire import seconds_of
 
 LONGEST = 315_576_000_000
 
@@ -34,7 +39,22 @@ def test_a_duration_has_one_sign_and_an_end(seconds: int, nanos: int, possible: 
     assert field_at_fault(request) == ("" if possible else "budget.wall_clock")
 
 
-def field_at_fault(request: pb.ListRunsRequest | pb.SubmitRequest) -> str:
+def test_a_time_deep_in_what_is_handed_in_is_found_and_named() -> None:
+    captured = [handoff.Evidence(captured_at=Timestamp(seconds=seconds)) for seconds in (1, 2**62)]
+    stage = work.StageResult(coder_result=handoff.CoderResult(evidence=captured))
+    completions = [agent.Completion(), agent.Completion(stage=stage)]
+    request = agent.CompleteRequest(request_id="r", agent_id="a", completions=completions)
+    assert field_at_fault(request) == "completions[1].stage.coder_result.evidence[1].captured_at"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos", "expected"), [(0, 0, 0.0), (2, 500_000_000, 2.5), (0, -250_000_000, -0.25)]
+)
+def test_a_duration_keeps_its_parts_of_a_second(seconds: int, nanos: int, expected: float) -> None:
+    assert seconds_of(Duration(seconds=seconds, nanos=nanos)) == expected
+
+
+def field_at_fault(request: Message) -> str:
     """The field that a request is refused for; empty when it is taken."""
     try:
         validate(deserializer(type(request))(request.SerializeToString()), "method")
