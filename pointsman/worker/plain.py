@@ -1,16 +1,14 @@
 """Messages as the JSON files that agents read and write: short enum names, strict reading."""
 
-import json
-import re
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
+from pointsman.strict_json import JsonError, decode
+
 Kind = TypeVar("Kind", bound=Message)
-MAX_DEPTH = 32
 
 
 class Unreadable(Exception):
@@ -35,41 +33,11 @@ def from_plain(value: Any, message: Kind, where: str) -> Kind:
 
 
 def strict_json(data: bytes, where: str) -> Any:
-    """JSON without duplicate names, constants, NUL, lone surrogates, huge numbers or great depth."""
+    """The value of a JSON file that has one meaning only."""
     try:
-        decoded = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_small_int)
-    except (ValueError, RecursionError) as error:
+        return decode(data)
+    except JsonError as error:
         raise Unreadable(f"{where}: {str(error)[:300]}") from None
-    _check(decoded, where, MAX_DEPTH)
-    return decoded
-
-
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the name {next(n for n in names if names.count(n) > 1)!r} stands twice in one object")
-    return found
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _small_int(digits: str) -> int:
-    if len(digits) > 20:
-        raise ValueError("a number is too long")
-    return int(digits)
-
-
-def _check(value: Any, where: str, depth: int) -> None:
-    if depth == 0:
-        raise Unreadable(f"{where}: nested too deeply")
-    if isinstance(value, str) and ("\0" in value or re.search("[\ud800-\udfff]", value)):
-        raise Unreadable(f"{where}: a text holds a NUL or half a character")
-    children = (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for child in children:
-        _check(child, where, depth - 1)
 
 
 def _renamed(value: Any, descriptor: Any, rename: Any) -> Any:

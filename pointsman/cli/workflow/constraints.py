@@ -15,8 +15,8 @@ from pointsman.cli.workflow.verifier import Checked, check, command_of
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.workflow.domain.document_reader import Reader
 from pointsman.services.workflow.domain.state_reading import read_constraints
-from pointsman.services.workflow.domain.strict_json import JsonError, load_object
 from pointsman.services.workflow.wire.answers import constraint_set
+from pointsman.strict_json import JsonError, decode_object
 
 _SETTLED = (constraints_pb2.VERIFICATION_STATUS_PASSED, constraints_pb2.VERIFICATION_STATUS_WAIVED)
 
@@ -25,7 +25,7 @@ def merge(workflow_id: WorkflowId, file: File, server: Server = "", as_json: AsJ
     """Merge constraints from a JSON file: one set {"hard": [{"id": "C1", "description": "…", "verifyCmd": "…"}], "soft": […]} or {"sets": […]}."""
     request = constraints_pb2.MergeConstraintsRequest(request_id=new_nonce(), workflow_id=workflow_id)
     try:
-        document = load_object(read_text(file))
+        document = decode_object(read_text(file))
         for number, one in enumerate(document.get("sets", [document.get("constraints", document)])):
             request.sets.append(_constraints(one, f"sets[{number}]"))
     except (JsonError, ParseError) as error:

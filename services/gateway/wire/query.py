@@ -6,7 +6,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from pointsman.services.chassis.refusals import invalid_field
-from pointsman.services.gateway.wire.strict import UNPRINTABLE
+from pointsman.strict_json import UNSTORABLE, printable
 
 BOOLEANS = {"true": True, "false": False}
 
@@ -15,8 +15,8 @@ def from_query(parameters: Iterable[tuple[str, str]], descriptor: Descriptor) ->
     """What the same request would be as a JSON body."""
     body: dict[str, Any] = {}
     for name, value in parameters:
-        if UNPRINTABLE.search(name) or UNPRINTABLE.search(value):
-            raise invalid_field(UNPRINTABLE.sub("\ufffd", name)[:256], "must not contain NUL characters")
+        if UNSTORABLE.search(name) or UNSTORABLE.search(value):
+            raise invalid_field(printable(name), "must not contain NUL characters")
         _put(body, name.split("."), value, descriptor)
     return body
 

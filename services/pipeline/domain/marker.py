@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from pointsman.services.pipeline.domain import strict
 from pointsman.services.pipeline.domain.words import RouteSource
+from pointsman.strict_json import JsonError, decode_prefix
 
 MAX_TRANSCRIPT_CHARACTERS = 1_048_576
 MAX_MARKER_CHARACTERS = 4096
@@ -196,12 +196,12 @@ def _decode(text: str) -> dict[str, Any] | None:
     start = _end_of_space(text, 0)
     if not text.startswith("{", start) or "-->" not in text:
         return None
-    decoded = strict.raw_decode(text, start)
-    if decoded is None:
+    fields: dict[str, Any]
+    try:
+        fields, end = decode_prefix(text, start, MAX_DEPTH)
+    except JsonError:
         return None
-    fields: dict[str, Any] = decoded[0]
-    ends = text.startswith("-->", _end_of_space(text, decoded[1]))
-    return fields if ends and strict.depth(fields) <= MAX_DEPTH else None
+    return fields if text.startswith("-->", _end_of_space(text, end)) else None
 
 
 def _end_of_space(text: str, position: int) -> int:

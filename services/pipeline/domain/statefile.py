@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pointsman.services.pipeline.domain import reflection, strict
+from pointsman.services.pipeline.domain import reflection
 from pointsman.services.pipeline.domain.dag import (
     DEFAULT_MAX_RETRIES,
     Graph,
@@ -55,6 +55,7 @@ from pointsman.services.pipeline.domain.statefile_fields import (
 )
 from pointsman.services.pipeline.domain.templates import TEMPLATES, template_graph
 from pointsman.services.pipeline.domain.words import LIVE, PipelineStatus, Policy, Severity, StageKind, Verdict
+from pointsman.strict_json import JsonError, decode
 
 MAX_RETRIES = 20
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
@@ -331,8 +332,8 @@ def _status(v4: Mapping[str, Any], marks: Mapping[str, str]) -> PipelineStatus:
 
 def _barrier_file(barrier_json: str) -> dict[str, Any] | None:
     try:
-        value = strict.decode(barrier_json)
-    except strict.RejectedError:
+        value = decode(barrier_json)
+    except JsonError:
         return None
     groups = value.get("groups", value) if isinstance(value, dict) else None
     return groups if isinstance(groups, dict) else None

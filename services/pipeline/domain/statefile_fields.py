@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pointsman.services.chassis.refusals import Refusal, invalid_field
-from pointsman.services.pipeline.domain import strict
 from pointsman.services.pipeline.domain.state import (
     ACTIVE,
     DEGRADED,
@@ -19,6 +18,7 @@ from pointsman.services.pipeline.domain.state import (
     SKIPPED_AFTER_FAIL,
     TIMED_OUT,
 )
+from pointsman.strict_json import JsonError, decode_object
 
 VERSION = 4
 OWN = "pointsman"
@@ -47,7 +47,6 @@ META_FIELDS = frozenset({"status", "createdAt", OWN})
 
 MAX_TEXT = 1024
 MAX_COUNT = 1_000_000
-MAX_DEPTH = 64
 MAX_UNKNOWN_CHARACTERS = 65_536
 
 
@@ -59,17 +58,9 @@ def refused(problem: str) -> Refusal:
 def whole_file(state_json: str) -> dict[str, Any]:
     """The JSON object that a state file is."""
     try:
-        value = strict.decode(state_json)
-        nested = strict.depth(value)
-    except strict.RejectedError as error:
+        return decode_object(state_json)
+    except JsonError as error:
         raise refused(str(error)) from error
-    except RecursionError as error:
-        raise refused("it is nested too deeply") from error
-    if not isinstance(value, dict):
-        raise refused("must be a JSON object")
-    if nested > MAX_DEPTH:
-        raise refused(f"it is nested more than {MAX_DEPTH} deep")
-    return value
 
 
 def mapping(content: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -30,7 +30,6 @@ from pointsman.services.workflow.domain.states import (
     WorkflowMode,
     WorkflowStatus,
 )
-from pointsman.services.workflow.domain.strict_json import JsonError, load_object
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
 from pointsman.services.workflow.domain.workflow import (
     DEFAULT_WINDOW_TOKENS,
@@ -39,6 +38,7 @@ from pointsman.services.workflow.domain.workflow import (
     Header,
     UsageRecord,
 )
+from pointsman.strict_json import JsonError, decode_object
 
 FIELD = "state_json"
 PROJECT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -49,7 +49,7 @@ PROGRESS_LISTS = (TaskStatus.COMPLETED, TaskStatus.BLOCKED, TaskStatus.FAILED, T
 def read_state(text: str, workflow_id: str, now: datetime) -> Imported:
     """The workflow in a workflow-state.json; every problem is named by its path."""
     try:
-        document = load_object(text)
+        document = decode_object(text)
     except JsonError as error:
         raise invalid_field(FIELD, str(error)) from None
     reader = Reader(FIELD)

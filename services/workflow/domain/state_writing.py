@@ -13,8 +13,8 @@ from pointsman.services.workflow.domain.events import EventName
 from pointsman.services.workflow.domain.fold import apply
 from pointsman.services.workflow.domain.state_reading import PROGRESS_LISTS, read_state
 from pointsman.services.workflow.domain.states import TaskStatus
-from pointsman.services.workflow.domain.strict_json import load_object
 from pointsman.services.workflow.domain.workflow import DEFAULT_WINDOW_TOKENS, Header, Workflow
+from pointsman.strict_json import decode_object
 
 SCHEMA_VERSION = "2.1"
 
@@ -29,7 +29,7 @@ def write_state(state: Workflow) -> str:
 
 def _imported_again(state: Workflow) -> tuple[dict[str, Any], dict[str, Any]]:
     """The document as it was imported, and as we would have written it right then."""
-    original = load_object(state.details.document)
+    original = decode_object(state.details.document)
     try:
         imported = read_state(state.details.document, state.header.workflow_id, state.header.created_at)
     except Refusal:

@@ -207,7 +207,7 @@ def test_a_workflow_that_was_never_imported_is_written_with_the_seeds_names() ->
         ('{"status": "idle",}', "line 1"),
         ('{"status": "idle", "status": "failed"}', "stands twice"),
         ('{"a": NaN}', "NaN"),
-        ('{"a": ' + "[" * 40 + "]" * 40 + "}", "nested deeper"),
+        ('{"a": ' + "[" * 70 + "]" * 70 + "}", "nested deeper"),
         ('{"a": 12345678901234567890}', "digits"),
         ('{"a": "\\u0000"}', "NUL"),
         ('{"a": "\\ud800"}', "surrogate"),
