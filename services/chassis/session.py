@@ -9,6 +9,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
+from buf.validate import validate_pb2
 from pointsman.messages import VARINT, held, tag, varint
 from pointsman.services.chassis.errors import written
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
@@ -28,6 +29,8 @@ class Shape(NamedTuple):
     """What the messages of a session are made of."""
 
     read: Callable[[bytes], Any]
+    most_asks: int
+    """How many asks one request may hold: a constraint of the proto."""
     answers: bytes
     """The tag of one answer in a response."""
     tags: Mapping[str, bytes]
@@ -36,11 +39,12 @@ class Shape(NamedTuple):
 
 def shape_of(method: MethodDescriptor) -> Shape:
     """A session's requests hold asks with a number and one call each, its responses answers with the same."""
-    (answers,) = method.output_type.fields
+    (asks,), (answers,) = method.input_type.fields, method.output_type.fields
+    most_asks = asks.GetOptions().Extensions[validate_pb2.field].repeated.max_items
     answer: Any = answers.message_type
     tags = {field.name: tag(field.number) for field in answer.fields}
     tags[NUMBER] = tag(answer.fields_by_name[NUMBER].number, VARINT)
-    return Shape(GetMessageClass(method.input_type).FromString, tag(answers.number), tags)
+    return Shape(GetMessageClass(method.input_type).FromString, most_asks, tag(answers.number), tags)
 
 
 def calls_of(method: MethodDescriptor) -> dict[str, str]:
@@ -90,7 +94,7 @@ class Session:
     async def _read_all(self) -> None:
         while (data := await self._context.read()) is not grpc.aio.EOF:
             may_hold_nul = b"\0" in data
-            for ask in self._read(data).asks:
+            for ask in self._read(data):
                 task = asyncio.create_task(self._one(ask, may_hold_nul=may_hold_nul))
                 self._open.add(task)
                 task.add_done_callback(self._close)
@@ -99,10 +103,16 @@ class Session:
                 await self._room.wait()
 
     def _read(self, data: bytes) -> Any:
+        """The asks in a request, counted before anything is done for one of them."""
         try:
-            return self._shape.read(data)
+            asks = self._shape.read(data).asks
         except (DecodeError, RecursionError):
             raise Refusal(Reason.MALFORMED_MESSAGE, "the bytes are not a valid request") from None
+        if len(asks) > self._shape.most_asks:
+            raise invalid_field(
+                "asks", f"{len(asks)} in one message, {self._shape.most_asks} are allowed; send several messages"
+            )
+        return asks
 
     def _close(self, task: "asyncio.Task[None]") -> None:
         self._open.discard(task)

@@ -179,6 +179,19 @@ async def test_bytes_that_are_no_message_end_the_stream_and_what_was_said_before
         assert refusal_from(ended.value).reason is Reason.MALFORMED_MESSAGE
 
 
+async def test_a_message_of_too_many_asks_ends_the_stream_before_work_is_made_of_them(tmp_path: Path) -> None:
+    async with plane(tmp_path, NOBODY) as here:
+        talk = Conversation(here)
+        await talk.say(*(pb.Ask() for _ in range(50_000)))
+        with pytest.raises(grpc.aio.AioRpcError) as ended:
+            await talk.call.read()
+        refusal = refusal_from(ended.value)
+        assert (refusal.reason, refusal.metadata["field"]) == (Reason.INVALID_FIELD, "asks")
+        most = Conversation(here)
+        await most.say(*(pb.Ask(number=number) for number in range(256)))
+        assert {(await most.answer(number)).WhichOneof("answer") for number in range(256)} == {"status"}
+
+
 async def test_whoever_has_said_all_is_told_everything_and_then_it_ends(tmp_path: Path) -> None:
     async with plane(tmp_path, NOBODY) as here:
         talk = Conversation(here)

@@ -22,27 +22,30 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from pointsman.api.common.v1 import common_pb2 as pointsman_dot_api_dot_common_dot_v1_dot_common__pb2
 from pointsman.api.orchestrator.v1 import agent_pb2 as pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+pointsman/api/orchestrator/v1/session.proto\x12\x1dpointsman.api.orchestrator.v1\x1a$pointsman/api/common/v1/common.proto\x1a)pointsman/api/orchestrator/v1/agent.proto\"C\n\x0f\x43onverseRequest\x12\x30\n\x04\x61sks\x18\x01 \x03(\x0b\x32\".pointsman.api.orchestrator.v1.Ask\"\xb4\x02\n\x03\x41sk\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x13\n\x0btraceparent\x18\x02 \x01(\t\x12:\n\x04poll\x18\x03 \x01(\x0b\x32*.pointsman.api.orchestrator.v1.PollRequestH\x00\x12\x44\n\theartbeat\x18\x04 \x01(\x0b\x32/.pointsman.api.orchestrator.v1.HeartbeatRequestH\x00\x12\x42\n\x08\x63omplete\x18\x05 \x01(\x0b\x32..pointsman.api.orchestrator.v1.CompleteRequestH\x00\x12:\n\x04\x66\x61il\x18\x06 \x01(\x0b\x32*.pointsman.api.orchestrator.v1.FailRequestH\x00\x42\x06\n\x04\x63\x61ll\"L\n\x10\x43onverseResponse\x12\x38\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\'.pointsman.api.orchestrator.v1.Answered\"\xbc\x02\n\x08\x41nswered\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12;\n\x04poll\x18\x02 \x01(\x0b\x32+.pointsman.api.orchestrator.v1.PollResponseH\x00\x12\x45\n\theartbeat\x18\x03 \x01(\x0b\x32\x30.pointsman.api.orchestrator.v1.HeartbeatResponseH\x00\x12\x43\n\x08\x63omplete\x18\x04 \x01(\x0b\x32/.pointsman.api.orchestrator.v1.CompleteResponseH\x00\x12;\n\x04\x66\x61il\x18\x05 \x01(\x0b\x32+.pointsman.api.orchestrator.v1.FailResponseH\x00\x12\x10\n\x06status\x18\x06 \x01(\x0cH\x00\x42\x08\n\x06\x61nswer2\x87\x01\n\x0eSessionService\x12u\n\x08\x43onverse\x12..pointsman.api.orchestrator.v1.ConverseRequest\x1a/.pointsman.api.orchestrator.v1.ConverseResponse\"\x04\xc0\xe4\x18\x03(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+pointsman/api/orchestrator/v1/session.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1b\x62uf/validate/validate.proto\x1a$pointsman/api/common/v1/common.proto\x1a)pointsman/api/orchestrator/v1/agent.proto\"N\n\x0f\x43onverseRequest\x12;\n\x04\x61sks\x18\x01 \x03(\x0b\x32\".pointsman.api.orchestrator.v1.AskB\t\xbaH\x06\x92\x01\x03\x10\x80\x02\"\xb4\x02\n\x03\x41sk\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x13\n\x0btraceparent\x18\x02 \x01(\t\x12:\n\x04poll\x18\x03 \x01(\x0b\x32*.pointsman.api.orchestrator.v1.PollRequestH\x00\x12\x44\n\theartbeat\x18\x04 \x01(\x0b\x32/.pointsman.api.orchestrator.v1.HeartbeatRequestH\x00\x12\x42\n\x08\x63omplete\x18\x05 \x01(\x0b\x32..pointsman.api.orchestrator.v1.CompleteRequestH\x00\x12:\n\x04\x66\x61il\x18\x06 \x01(\x0b\x32*.pointsman.api.orchestrator.v1.FailRequestH\x00\x42\x06\n\x04\x63\x61ll\"L\n\x10\x43onverseResponse\x12\x38\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\'.pointsman.api.orchestrator.v1.Answered\"\xbc\x02\n\x08\x41nswered\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12;\n\x04poll\x18\x02 \x01(\x0b\x32+.pointsman.api.orchestrator.v1.PollResponseH\x00\x12\x45\n\theartbeat\x18\x03 \x01(\x0b\x32\x30.pointsman.api.orchestrator.v1.HeartbeatResponseH\x00\x12\x43\n\x08\x63omplete\x18\x04 \x01(\x0b\x32/.pointsman.api.orchestrator.v1.CompleteResponseH\x00\x12;\n\x04\x66\x61il\x18\x05 \x01(\x0b\x32+.pointsman.api.orchestrator.v1.FailResponseH\x00\x12\x10\n\x06status\x18\x06 \x01(\x0cH\x00\x42\x08\n\x06\x61nswer2\x87\x01\n\x0eSessionService\x12u\n\x08\x43onverse\x12..pointsman.api.orchestrator.v1.ConverseRequest\x1a/.pointsman.api.orchestrator.v1.ConverseResponse\"\x04\xc0\xe4\x18\x03(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.api.orchestrator.v1.session_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_CONVERSEREQUEST'].fields_by_name['asks']._loaded_options = None
+  _globals['_CONVERSEREQUEST'].fields_by_name['asks']._serialized_options = b'\272H\006\222\001\003\020\200\002'
   _globals['_SESSIONSERVICE'].methods_by_name['Converse']._loaded_options = None
   _globals['_SESSIONSERVICE'].methods_by_name['Converse']._serialized_options = b'\300\344\030\003'
-  _globals['_CONVERSEREQUEST']._serialized_start=159
-  _globals['_CONVERSEREQUEST']._serialized_end=226
-  _globals['_ASK']._serialized_start=229
-  _globals['_ASK']._serialized_end=537
-  _globals['_CONVERSERESPONSE']._serialized_start=539
-  _globals['_CONVERSERESPONSE']._serialized_end=615
-  _globals['_ANSWERED']._serialized_start=618
-  _globals['_ANSWERED']._serialized_end=934
-  _globals['_SESSIONSERVICE']._serialized_start=937
-  _globals['_SESSIONSERVICE']._serialized_end=1072
+  _globals['_CONVERSEREQUEST']._serialized_start=188
+  _globals['_CONVERSEREQUEST']._serialized_end=266
+  _globals['_ASK']._serialized_start=269
+  _globals['_ASK']._serialized_end=577
+  _globals['_CONVERSERESPONSE']._serialized_start=579
+  _globals['_CONVERSERESPONSE']._serialized_end=655
+  _globals['_ANSWERED']._serialized_start=658
+  _globals['_ANSWERED']._serialized_end=974
+  _globals['_SESSIONSERVICE']._serialized_start=977
+  _globals['_SESSIONSERVICE']._serialized_end=1112
 # @@protoc_insertion_point(module_scope)

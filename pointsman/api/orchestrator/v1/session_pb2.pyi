@@ -28,7 +28,7 @@ class ConverseRequest(_message.Message):
     ASKS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def asks(self) -> _containers.RepeatedCompositeFieldContainer[Global___Ask]:
-        """What is asked, each for itself."""
+        """What is asked, each for itself; more than these go into several messages."""
 
     def __init__(
         self,

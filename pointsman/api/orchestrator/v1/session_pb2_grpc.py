@@ -47,7 +47,7 @@ class SessionServiceServicer:
     """
 
     def Converse(self, request_iterator, context):
-        """Converse takes what agents have to say and answers each as AgentService would: with the same checks, limits, idempotency and refusals, in whatever order they come to their end. The stream ends when the caller has said all and everything is answered. Errors: MALFORMED_MESSAGE (the stream ends), OVERLOADED (too many streams), WATCHER_TOO_SLOW (answers are not read).
+        """Converse takes what agents have to say and answers each as AgentService would: with the same checks, limits, idempotency and refusals, in whatever order they come to their end. The stream ends when the caller has said all and everything is answered. Errors: MALFORMED_MESSAGE (the stream ends), INVALID_FIELD (more than 256 asks in one message; the stream ends before any of them is done), OVERLOADED (too many streams), WATCHER_TOO_SLOW (answers are not read).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -17,7 +17,7 @@ class SessionServiceStub:
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Converse: _aio.StreamStreamMultiCallable[_session_pb2.ConverseRequest, _session_pb2.ConverseResponse]
-    """Converse takes what agents have to say and answers each as AgentService would: with the same checks, limits, idempotency and refusals, in whatever order they come to their end. The stream ends when the caller has said all and everything is answered. Errors: MALFORMED_MESSAGE (the stream ends), OVERLOADED (too many streams), WATCHER_TOO_SLOW (answers are not read)."""
+    """Converse takes what agents have to say and answers each as AgentService would: with the same checks, limits, idempotency and refusals, in whatever order they come to their end. The stream ends when the caller has said all and everything is answered. Errors: MALFORMED_MESSAGE (the stream ends), INVALID_FIELD (more than 256 asks in one message; the stream ends before any of them is done), OVERLOADED (too many streams), WATCHER_TOO_SLOW (answers are not read)."""
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     """The calls of AgentService without the cost of a call each."""
@@ -28,6 +28,6 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _abc.AsyncIterator[_session_pb2.ConverseRequest],
         context: _aio.ServicerContext[_abc.AsyncIterator[_session_pb2.ConverseRequest], _abc.AsyncIterator[_session_pb2.ConverseResponse]],
     ) -> _abc.AsyncIterator[_session_pb2.ConverseResponse]:
-        """Converse takes what agents have to say and answers each as AgentService would: with the same checks, limits, idempotency and refusals, in whatever order they come to their end. The stream ends when the caller has said all and everything is answered. Errors: MALFORMED_MESSAGE (the stream ends), OVERLOADED (too many streams), WATCHER_TOO_SLOW (answers are not read)."""
+        """Converse takes what agents have to say and answers each as AgentService would: with the same checks, limits, idempotency and refusals, in whatever order they come to their end. The stream ends when the caller has said all and everything is answered. Errors: MALFORMED_MESSAGE (the stream ends), INVALID_FIELD (more than 256 asks in one message; the stream ends before any of them is done), OVERLOADED (too many streams), WATCHER_TOO_SLOW (answers are not read)."""
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _aio.Server) -> None: ...
