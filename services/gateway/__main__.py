@@ -6,6 +6,7 @@ import signal
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -23,6 +24,7 @@ from pointsman.services.chassis.service import Service
 from pointsman.services.chassis.watched import Watched
 from pointsman.services.gateway import pages
 from pointsman.services.gateway.config import GatewaySettings
+from pointsman.services.gateway.connections import Connection, Connections
 from pointsman.services.gateway.door import Door
 from pointsman.services.gateway.openapi import DOCUMENT
 from pointsman.services.gateway.peers import Peers
@@ -37,13 +39,32 @@ OPTIONS: dict[str, Any] = {
     "ws": "none",
     "server_header": False,
     "proxy_headers": False,
-    "limit_concurrency": 1000,
     "timeout_graceful_shutdown": 2,
 }
 
 
 class _Listener(uvicorn.Server):
-    """A web server that leaves the process's signals to the process."""
+    """A web server that leaves the process's signals to the process, and waits for no handshake longer than for a request."""
+
+    def __init__(self, config: uvicorn.Config, handshake_seconds: float) -> None:
+        super().__init__(config)
+        self._handshake_seconds = handshake_seconds if config.ssl is not None else None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn does it, which has no setting for the handshake: a minute by default."""
+        create: Any = self.config.http_protocol_class
+        loop, given = asyncio.get_running_loop(), {"config": self.config, "server_state": self.server_state}
+        self.servers = [
+            await loop.create_server(
+                partial(create, **given, app_state={}),
+                sock=one,
+                ssl=self.config.ssl,
+                ssl_handshake_timeout=self._handshake_seconds,
+                backlog=BACKLOG,
+            )
+            for one in sockets or ()
+        ]
+        self.started = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -83,11 +104,11 @@ class GatewayServer:
     async def _serve(self, gateway: Gateway) -> None:
         """Serve until cancelled; requests in flight may finish, streams end."""
         tls: dict[str, Any] = {"ssl_certfile": self._settings.tls_certificate, "ssl_keyfile": self._settings.tls_key}
-        config = uvicorn.Config(application(gateway), **OPTIONS, **tls)
+        config = uvicorn.Config(application(gateway), **OPTIONS, **_limits(self._settings), **tls)
         config.load()
         if config.ssl is not None:
             config.ssl.sni_callback = renewing(self._settings)
-        listener = _Listener(config)
+        listener = _Listener(config, self._settings.header_seconds)
         serving = asyncio.ensure_future(listener.serve([self._socket]))
         try:
             await asyncio.shield(serving)
@@ -95,6 +116,16 @@ class GatewayServer:
             gateway.stopped.set()
             listener.should_exit = True
             await serving
+
+
+def _limits(settings: GatewaySettings) -> dict[str, Any]:
+    """What a connection may take, as uvicorn's options."""
+    return {
+        "http": partial(Connection, others=Connections(settings)),
+        "h11_max_incomplete_event_size": settings.max_header_bytes,
+        "limit_concurrency": settings.max_connections,
+        "timeout_keep_alive": settings.idle_seconds,
+    }
 
 
 def renewing(settings: GatewaySettings) -> Callable[[ssl.SSLObject, str, ssl.SSLContext], None]:
@@ -124,7 +155,8 @@ def application(gateway: Gateway) -> ASGIApp:
         Route("/healthz", _healthy),
         *gateway.routes(),
     ]
-    return Guard(Starlette(routes=routes), served_names(gateway.settings.names))
+    settings = gateway.settings
+    return Guard(Starlette(routes=routes), served_names(settings.names), settings.max_header_bytes)
 
 
 async def serve_gateway(settings: GatewaySettings, addresses: PeerSettings, greet: Callable[[str], None]) -> None:

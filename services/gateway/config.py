@@ -28,6 +28,20 @@ class GatewaySettings(BaseSettings):
     max_upload_bytes: int = Field(
         default=384 * 1024 * 1024, ge=1024, description="Largest body of lines (client streams), in bytes."
     )
+    max_header_bytes: int = Field(
+        default=16 * 1024, ge=1024, description="Largest URL and headers of a request together, in bytes."
+    )
+    max_connections: int = Field(default=1000, ge=1, description="Connections open at once before requests get a 503.")
+    max_connections_per_address: int = Field(
+        default=250,
+        ge=0,
+        description="Connections of one address (IPv6: of one /64) at once; 0 sets no limit, for a gateway behind a proxy.",
+    )
+    header_seconds: float = Field(
+        default=10.0, gt=0, description="Time in which the TLS handshake and the headers of a request have to be whole."
+    )
+    body_seconds: float = Field(default=60.0, gt=0, description="Time in which the body of a request has to be whole.")
+    idle_seconds: float = Field(default=5.0, gt=0, description="How long a connection stays open between requests.")
     keep_alive_seconds: float = Field(
         default=15.0, gt=0, description="How often a silent event stream says that it is alive."
     )

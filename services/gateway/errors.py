@@ -11,6 +11,7 @@ from pointsman.redaction import redact
 from pointsman.services.chassis.refusals import Code, Reason, Refusal, Violation
 
 JSON = "application/json"
+CLOSE: Mapping[str, str] = {"Connection": "close"}
 HTTP_STATUS: Mapping[Code, int] = {
     Code.INVALID_ARGUMENT: 400,
     Code.UNAUTHENTICATED: 401,
@@ -28,7 +29,7 @@ HTTP_STATUS: Mapping[Code, int] = {
 
 
 class Rejected(Refusal):
-    """A request that HTTP itself has a word for: 403, 404, 405, 413, 415."""
+    """A request that HTTP itself has a word for: 403, 404, 405, 408, 413, 415, 429, 431."""
 
     def __init__(self, status: int, reason: Reason, message: str, headers: Mapping[str, str] | None = None) -> None:
         """Say which word, and why."""
@@ -36,6 +37,16 @@ class Rejected(Refusal):
         super().__init__(reason, message, violations=violations)
         self.status = status
         self.headers = dict(headers or {})
+
+
+def head_too_long(limit_bytes: int) -> Rejected:
+    """The one answer to a request with too much in its headers and its URL."""
+    return Rejected(
+        431,
+        Reason.MALFORMED_MESSAGE,
+        f"headers and URL take more than {limit_bytes} bytes; send less, or raise POINTSMAN_GATEWAY_MAX_HEADER_BYTES",
+        CLOSE,
+    )
 
 
 def body_of(refusal: Refusal) -> dict[str, Any]:

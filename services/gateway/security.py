@@ -9,10 +9,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.refusals import Reason
-from pointsman.services.gateway.errors import Rejected, response_of
+from pointsman.services.gateway.errors import Rejected, head_too_long, response_of
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 SAFE_METHODS = ("GET", "HEAD")
+HEADER_OVERHEAD = len(": \r\n")
 OWN_SITES = ("same-origin", "none")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; "
@@ -35,6 +36,7 @@ class Guard:
 
     app: ASGIApp
     names: frozenset[str]
+    max_header_bytes: int
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through that a page of ours or a program could have sent."""
@@ -51,6 +53,8 @@ class Guard:
             await send(message)
 
         try:
+            if _head_bytes(scope) > self.max_header_bytes:
+                raise head_too_long(self.max_header_bytes)
             self.check(scope["method"], Headers(scope=scope))
         except Rejected as rejected:
             await response_of(rejected)(scope, receive, send_guarded)
@@ -76,6 +80,12 @@ class Guard:
 def served_names(configured: str) -> frozenset[str]:
     """The host names that are answered."""
     return frozenset((*LOOPBACK_NAMES, *(name.strip().lower() for name in configured.split(",") if name.strip())))
+
+
+def _head_bytes(scope: Scope) -> int:
+    """What headers and URL take; the protocol only counts a head that comes in parts."""
+    url = len(scope.get("raw_path", b"")) + len(scope["query_string"])
+    return url + sum(len(name) + len(value) + HEADER_OVERHEAD for name, value in scope["headers"])
 
 
 def _name(host: str) -> str:

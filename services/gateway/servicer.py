@@ -18,7 +18,7 @@ from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.contract import METHODS, PREFIX, Method
 from pointsman.services.gateway.door import Door
-from pointsman.services.gateway.errors import JSON, Rejected, response_of
+from pointsman.services.gateway.errors import CLOSE, JSON, Rejected, response_of
 from pointsman.services.gateway.events import LAST_EVENT_ID, MEDIA_TYPE, EventStream, resume
 from pointsman.services.gateway.mocking import MOCK_PATH, as_request, as_words, get_policy, set_policy
 from pointsman.services.gateway.peers import Peers
@@ -151,7 +151,7 @@ def _require(request: Request, media_type: str) -> None:
 
 
 def _too_large(limit: int) -> Rejected:
-    return Rejected(413, Reason.INVALID_FIELD, f"must be at most {limit} bytes", {"Connection": "close"})
+    return Rejected(413, Reason.INVALID_FIELD, f"must be at most {limit} bytes", CLOSE)
 
 
 def _json(value: Any) -> Response:

@@ -91,7 +91,7 @@ async def _nothing(*_anything: Any) -> None:
 )
 def test_foreign_hosts_and_origins_are_turned_away(method: str, headers: dict[str, str]) -> None:
     with pytest.raises(Rejected) as caught:
-        Guard(_nothing, served_names("")).check(method, Headers(headers))
+        Guard(_nothing, served_names(""), 16_384).check(method, Headers(headers))
     assert caught.value.status == 403
 
 
@@ -107,7 +107,7 @@ def test_foreign_hosts_and_origins_are_turned_away(method: str, headers: dict[st
     ],
 )
 def test_our_own_pages_and_programs_come_in(method: str, headers: dict[str, str]) -> None:
-    Guard(_nothing, served_names("board.internal, other")).check(method, Headers(headers))
+    Guard(_nothing, served_names("board.internal, other"), 16_384).check(method, Headers(headers))
 
 
 def test_no_inline_script_is_allowed() -> None:
