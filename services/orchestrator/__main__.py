@@ -57,7 +57,10 @@ def build_on(
         (_service(orchestrator_pb2, "OrchestratorService"), OrchestratorServicer(store, clients, settings)),
         (_service(agent_pb2, "AgentService"), AgentServicer(store)),
         (_service(session_pb2, "SessionService"), object()),
-        (_service(artifact_pb2, "ArtifactService"), ArtifactServicer(store, settings.max_artifact_bytes)),
+        (
+            _service(artifact_pb2, "ArtifactService"),
+            ArtifactServicer(store, settings.max_artifact_bytes, settings.max_project_artifact_bytes),
+        ),
         (_service(mock_pb2, "MockService"), MockServicer(policy) if mock_settings.offers_policy else object()),
     ]
     return Service(NAME, store.store, MIGRATIONS, servicers, (*engine.loops, *agents.loops), close)

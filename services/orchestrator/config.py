@@ -28,7 +28,16 @@ class OrchestratorSettings(BaseSettings):
     transitions: int = Field(default=10_000, ge=10, description="Default budget: transitions of a run.")
     fan_out: int = Field(default=64, ge=1, le=64, description="Default budget: assignments of a run at the same time.")
     wall_clock_seconds: float = Field(default=7 * 24 * 3600.0, gt=0, description="Default budget: a run's time.")
-    max_artifact_bytes: int = Field(default=256 * 1024 * 1024, ge=1, description="Largest artifact, in bytes.")
+    max_artifact_bytes: int = Field(
+        default=256 * 1024 * 1024,
+        ge=1,
+        description="Largest artifact, in bytes; a project has no more than these on their way at once, all together twice as many.",
+    )
+    max_project_artifact_bytes: int = Field(
+        default=16 * 1024 * 1024 * 1024,
+        ge=0,
+        description="Stored artifacts of a project, in bytes, before new ones are turned away; 0 means no limit.",
+    )
 
 
 def _names(name: str) -> AliasChoices:

@@ -297,27 +297,25 @@ class AgentServicer:
 class ArtifactServicer:
     """ArtifactService."""
 
-    def __init__(self, store: OrchestratorStore, max_bytes: int) -> None:
+    def __init__(self, store: OrchestratorStore, max_bytes: int, quota_bytes: int = 0) -> None:
         self._store = store
-        self._max_bytes = max_bytes
+        self._max_bytes, self._quota_bytes = max_bytes, quota_bytes
 
     async def Put(self, requests: AsyncIterator[artifact.PutRequest], caller: Caller) -> artifact.PutResponse:
-        """Store a body, checked against its digest; on its way it is kept in memory only as far as it is short."""
+        """Store a body, checked against its digest."""
         first = await anext(requests, artifact.PutRequest())
         if not first.HasField("start"):
             raise invalid_field("start", "the first message says what is put")
-        wanted, digest, size = first.start.artifact, hashlib.sha256(), 0
-        with self._store.artifacts.receiving(min(wanted.size_bytes, self._max_bytes), self._max_bytes) as body:
+        wanted = first.start.artifact
+        with self._store.artifacts.receiving(caller.project, self._max_bytes) as body:
             async for request in requests:
-                size += len(request.chunk)
-                if size > min(self._max_bytes, wanted.size_bytes):
+                if body.size_bytes + len(request.chunk) > min(self._max_bytes, wanted.size_bytes):
                     raise invalid_field("chunk", "the body is longer than it may be")
-                digest.update(request.chunk)
                 body.write(request.chunk)
-            if (digest.hexdigest(), size) != (wanted.sha256, wanted.size_bytes):
+            if (body.sha256, body.size_bytes) != (wanted.sha256, wanted.size_bytes):
                 raise invalid_field("start.artifact", "digest or size do not match the body")
-            stored = Artifact(caller.project, wanted.sha256, size, wanted.media_type, first.start.run_id)
-            await self._store.artifacts.put(stored, body)
+            stored = Artifact(caller.project, body.sha256, body.size_bytes, wanted.media_type, first.start.run_id)
+            await self._store.artifacts.put(stored, body.file, self._quota_bytes)
         return artifact.PutResponse(artifact=wanted)
 
     async def Get(self, request: artifact.GetRequest, caller: Caller) -> AsyncIterator[artifact.GetResponse]:

@@ -1,13 +1,16 @@
 """Bodies by their content: stored once for each project, read in chunks, kept as long as a run needs them."""
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
-from sqlalchemy import Connection, MetaData, bindparam, delete, exists, select, update
+from sqlalchemy import Connection, MetaData, bindparam, delete, exists, func, select, text, update
 
 from pointsman.services.chassis.clock import to_us
 from pointsman.services.chassis.refusals import Reason, Refusal
@@ -18,6 +21,11 @@ from pointsman.services.orchestrator.store import tables
 ORPHANS_AT_ONCE = 100
 CHUNK_BYTES = 1024 * 1024
 """A body is stored in pieces of this size, and read into memory no more than one at a time."""
+PROJECTS_AT_ONCE = 2
+"""So many projects can have as much on its way as one may: none can take all the room."""
+QUOTA_RETRY_SECONDS = 3600.0
+QUOTA_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:project, 0))")
+"""Replicas store a project's bodies one after the other, so that they do not pass its quota together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,28 @@ class Artifact:
     size_bytes: int
     media_type: str
     run_id: str
+
+
+class Arriving:
+    """A body on its way: in memory if it is short, else in a file; counted as it arrives."""
+
+    def __init__(self, file: IO[bytes], reserve: Callable[[int], None]) -> None:
+        self.file = file
+        self.size_bytes = 0
+        self._reserve = reserve
+        self._digest = hashlib.sha256()
+
+    @property
+    def sha256(self) -> str:
+        """The digest of what has arrived."""
+        return self._digest.hexdigest()
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes, if there is room."""
+        self._reserve(len(chunk))
+        self.size_bytes += len(chunk)
+        self._digest.update(chunk)
+        self.file.write(chunk)
 
 
 class Artifacts:
@@ -50,37 +80,57 @@ class Artifacts:
         )
         named = (self.table.c.project == bindparam("project"), self.table.c.sha256 == bindparam("sha256"))
         self._known = select(self.table.c.sha256).where(*named)
-        self._receiving_bytes = 0
+        self._stored_bytes = select(func.coalesce(func.sum(self.table.c.size_bytes), 0)).where(named[0])
+        self._arriving: Counter[str] = Counter()
+        """Bytes of bodies on their way, by project."""
         self._sql = _Forgetting(store, self)
 
     @contextmanager
-    def receiving(self, size_bytes: int, limit: int) -> Iterator[IO[bytes]]:
-        """Where a body is kept on its way: in memory if it is short, else in a file; all together are no more than the limit."""
-        if self._receiving_bytes + size_bytes > limit:
+    def receiving(self, project: str, limit: int) -> Iterator[Arriving]:
+        """Takes a body in: a project has no more on its way at once than the limit, all together have twice as much."""
+        with SpooledTemporaryFile(CHUNK_BYTES) as file:
+            body = Arriving(file, partial(self._reserve, project, limit))
+            try:
+                yield body
+            finally:
+                self._arriving[project] -= body.size_bytes
+                if not self._arriving[project]:
+                    del self._arriving[project]
+
+    def _reserve(self, project: str, limit: int, size_bytes: int) -> None:
+        """Count bytes that have arrived; what was only announced takes no room."""
+        arriving = self._arriving
+        if arriving[project] + size_bytes > limit or arriving.total() + size_bytes > PROJECTS_AT_ONCE * limit:
             raise Refusal(
                 Reason.OVERLOADED,
                 "too much is being put at once; try again",
                 metadata={"limit": str(limit)},
                 retry_after_seconds=1.0,
             )
-        self._receiving_bytes += size_bytes
-        try:
-            with SpooledTemporaryFile(CHUNK_BYTES) as body:
-                yield body
-        finally:
-            self._receiving_bytes -= size_bytes
+        arriving[project] += size_bytes
 
-    async def put(self, artifact: Artifact, body: IO[bytes]) -> None:
+    async def put(self, artifact: Artifact, body: IO[bytes], quota_bytes: int = 0) -> None:
         """Store a body whose digest was checked; the upsert holds its row, so that nobody forgets it meanwhile.
 
         One that is there already is left as it is: its chunks may be of another size.
         """
+        refusal = await self._store.perform(self._putting(artifact, body, quota_bytes))
+        if refusal is not None:
+            raise refusal
+
+    def _putting(self, artifact: Artifact, body: IO[bytes], quota_bytes: int) -> Callable[[Connection], Refusal | None]:
         key = {"project": artifact.project, "sha256": artifact.sha256}
         created_at_us = to_us(self._store.database.clock.now())
         facts = {"size_bytes": artifact.size_bytes, "media_type": artifact.media_type, "run_id": artifact.run_id}
 
-        def job(connection: Connection) -> None:
+        def job(connection: Connection) -> Refusal | None:
+            if quota_bytes and self._store.database.is_postgresql:
+                connection.execute(QUOTA_LOCK, {"project": artifact.project})
             is_known = connection.execute(self._known, key).first() is not None
+            if quota_bytes and not is_known:
+                stored_bytes = connection.execute(self._stored_bytes, key).scalar_one()
+                if stored_bytes + artifact.size_bytes > quota_bytes:
+                    return _over_quota(artifact, stored_bytes, quota_bytes)
             connection.execute(self._insert, {**key, **facts, "created_at_us": created_at_us})
             body.seek(0)
             for number in count() if not is_known else ():
@@ -90,8 +140,9 @@ class Artifacts:
                 connection.execute(self._insert_chunk, {**key, "number": number, "body": piece})
             if artifact.run_id:
                 connection.execute(self.insert_use, {**key, "entity_id": artifact.run_id})
+            return None
 
-        await self._store.perform(job)
+        return job
 
     async def chunk(self, project: str, sha256: str, number: int) -> bytes | None:
         """One chunk; None after the last, and when there is no such artifact."""
@@ -122,6 +173,17 @@ class Artifacts:
         gone = [digest for digest in free if digest not in needed]
         for statement in self._sql.drop:
             connection.execute(statement, {"project": project, "values": packed(self._store.database, gone)})
+
+
+def _over_quota(artifact: Artifact, stored_bytes: int, quota_bytes: int) -> Refusal:
+    return Refusal(
+        Reason.OVERLOADED,
+        f"project {artifact.project} has {stored_bytes} bytes of artifacts; with {artifact.size_bytes} more it would pass its "
+        f"quota of {quota_bytes} (POINTSMAN_ORCHESTRATOR_MAX_PROJECT_ARTIFACT_BYTES): raise it, or wait until ended runs are "
+        "forgotten (POINTSMAN_ORCHESTRATOR_RETENTION_DAYS)",
+        metadata={"limit": str(quota_bytes)},
+        retry_after_seconds=QUOTA_RETRY_SECONDS,
+    )
 
 
 class _Forgetting:

@@ -52,7 +52,7 @@ class ArtifactServiceServicer:
     """
 
     def Put(self, request_iterator, context):
-        """Put stores a body sent in chunks: first one `start`, then `chunk`s. Errors: INVALID_FIELD (no start, too large, digest or size do not match).
+        """Put stores a body sent in chunks: first one `start`, then `chunk`s. Errors: INVALID_FIELD (no start, too large, digest or size do not match), OVERLOADED (too much is on its way at once, or the project's stored artifacts would pass their quota; the text says which).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
