@@ -65,14 +65,20 @@ class Access:
     """Identifies callers by what the server's settings accept, and holds them to their roles and projects."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._open = not settings.asks_for_credentials
+        self.asks = settings.asks_for_credentials
+        """Whether callers have to say who they are."""
         access, keys = settings.access, settings.token_keys
         self._file = Watched([access], lambda: read_access(access)) if access else None
         self._keys = Watched([keys], lambda: read_keys(keys)) if keys else None
 
+    @property
+    def contents(self) -> tuple[Any, Any]:
+        """What the access file and the file of keys hold now: another object when it has changed."""
+        return self._file and self._file.value, self._keys and self._keys.value
+
     def identify(self, context: Any, metadata: Iterable[tuple[str, str | bytes]]) -> Grant:
         """The caller, or UNAUTHENTICATED."""
-        if self._open:
+        if not self.asks:
             return EVERYBODY
         for key, value in metadata:
             if key == "authorization":

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from pointsman.services.chassis.front import URGENT, Front, Place, overloaded
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.chassis.ingress import Malformed, deserializer, sound, terms_of, validate
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
+from pointsman.services.chassis.rights import Right, Rights
 from pointsman.services.chassis.session import STALL_SECONDS, Answer, Session, calls_of, shape_of
 from pointsman.services.chassis.telemetry import current_request, current_traceparent, valid_traceparent
 
@@ -60,6 +62,7 @@ class Server:
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._access = Access(settings)
+        self.rights = Rights(self._access)
         self._server = grpc.aio.server(options=_options(settings))
         self._health = health_aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -68,6 +71,8 @@ class Server:
         self._waiting: dict[asyncio.Task[Any] | None, float] = {}
         self._overdue: set[asyncio.Task[Any] | None] = set()
         self._streams: dict[asyncio.Task[Any] | None, Session | None] = {}
+        self._lost: dict[asyncio.Task[Any] | None, Refusal] = {}
+        """Streams that end because their caller's right has."""
         self._asked_with: dict[str, _Method] = {}
         """The calls that can be made over a session, by the message that they are asked with."""
         self._uploads: set[asyncio.Task[Any] | None] = set()
@@ -215,23 +220,27 @@ class Server:
                 await serve(request, context)
                 code = "OK"
             except asyncio.CancelledError:
-                if not self._draining:
+                ended = self._lost.get(task) or self._why_cancelled(task)
+                if ended is None:
                     raise
-                code = _stopping().code
-                await _abort(context, _stopping())
+                code = ended.code
+                await _abort(context, ended)
             except Exception as error:  # noqa: BLE001 - as for unary calls
                 refusal = _refusal_for(error)
                 code = refusal.code
                 await _abort(context, refusal)
             finally:
                 del self._streams[task]
+                self._lost.pop(task, None)
                 method.took.observe(code, time.monotonic() - begun)
 
         return handle
 
     def _sending(self, method: _Method) -> Callable[[Any, Any], Awaitable[None]]:
         async def serve(request: Any, context: Any) -> None:
-            await _send_all(method, request, self._admit(method, request, context), context)
+            caller = self._admit(method, request, context)
+            with self._held(method, caller, context):
+                await _send_all(method, request, caller, context)
 
         return serve
 
@@ -239,7 +248,7 @@ class Server:
         shape, kinds = shape_of(descriptor), calls_of(descriptor)
 
         async def serve(_requests: Any, context: Any) -> None:
-            self._admit(method, None, context)
+            caller = self._admit(method, None, context)
 
             def answering(called: _Method) -> Answer:
                 return lambda request, traceparent, may_hold_nul: self._answer(
@@ -249,11 +258,23 @@ class Server:
             calls = {kind: answering(self._asked_with[asked_with]) for kind, asked_with in kinds.items()}
             session = Session(shape, calls, context, self._settings.max_streams)
             self._streams[asyncio.current_task()] = session
-            await session.converse()
+            with self._held(method, caller, context):
+                await session.converse()
             if self._draining:
                 raise _stopping()
 
         return serve
+
+    def _held(self, method: _Method, caller: Caller, context: Any) -> AbstractContextManager[None]:
+        """While the stream of the running task is open: it ends when its caller's right does."""
+        task = asyncio.current_task()
+        assert task is not None
+
+        def end(refusal: Refusal) -> None:
+            self._lost[task] = refusal
+            task.cancel()
+
+        return self.rights.held(Right(context, context.invocation_metadata(), caller.project, method.needs), end)
 
     def _upload(self, method: _Method) -> Callable[..., Any]:
         async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:

@@ -92,10 +92,12 @@ class GatewayServer:
             await peers.close()
             self.close()
 
-        async def serve() -> None:
-            await self._serve(Gateway(peers, self._settings, Door(self._settings), asyncio.Event()))
+        door = Door(self._settings)
 
-        return Service("gateway", None, None, (), [("http", serve)], close)
+        async def serve() -> None:
+            await self._serve(Gateway(peers, self._settings, door, asyncio.Event()))
+
+        return Service("gateway", None, None, (), [("http", serve), ("rights", door.rights.end_lost)], close)
 
     def close(self) -> None:
         """Give the port back."""

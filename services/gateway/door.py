@@ -1,5 +1,8 @@
 """Who calls over HTTP: the same tokens, roles and projects as over gRPC, by the same rules."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 from starlette.requests import Request
 
 from pointsman.services.chassis.access import Access
@@ -7,6 +10,7 @@ from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.ingress import PROJECT
 from pointsman.services.chassis.peer import metadata_for
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
+from pointsman.services.chassis.rights import Right, Rights
 from pointsman.services.chassis.telemetry import valid_traceparent
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.contract import Method
@@ -23,6 +27,7 @@ class Door:
         self._asks = settings.token_keys is not None
         self._hands_on = not settings.vouches
         self._access = Access(ServerSettings(token_keys=settings.token_keys, client_authority=None, access=None))
+        self.rights = Rights(self._access)
 
     def admit(self, method: Method, request: Request) -> Metadata:
         """The call's metadata, from the headers of the same names; services that take tokens check them again."""
@@ -37,6 +42,11 @@ class Door:
             self._hold(method, project, token)
         metadata = metadata_for(project, valid_traceparent(request.headers.get("traceparent", "")))
         return (*metadata, ("authorization", token)) if token and self._hands_on else metadata
+
+    def watch(self, method: Method, request: Request, end: Callable[[Refusal], None]) -> AbstractContextManager[None]:
+        """While an admitted stream is open: `end` is called with the reason when its caller's right is gone."""
+        project, token = request.headers.get("pointsman-project", "local"), request.headers.get("authorization", "")
+        return self.rights.held(Right(None, [("authorization", token)], project, method.needed), end)
 
     def _hold(self, method: Method, project: str, token: str) -> None:
         if not token:

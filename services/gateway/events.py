@@ -1,7 +1,8 @@
 """Streams as server-sent events: `id` is where to go on, a refusal is an event of its own, silence is kept alive."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import grpc
 import msgspec
 
 from pointsman.services.chassis import metrics
-from pointsman.services.chassis.refusals import invalid_field
+from pointsman.services.chassis.refusals import Refusal, invalid_field
 from pointsman.services.gateway.contract import RESUME_FIELDS, Method
 from pointsman.services.gateway.errors import body_of
 from pointsman.services.gateway.peers import refused
@@ -32,9 +33,17 @@ class EventStream:
     keep_alive_seconds: float
     stopped: asyncio.Event
     """Set when the gateway stops: streams end then, and clients come back to its successor."""
+    held: Callable[[Callable[[Refusal], None]], AbstractContextManager[None]]
+    """Holds the caller's right while the stream is open, and calls back when it is gone."""
 
     async def events(self) -> AsyncIterator[bytes]:
         """The bytes to send; that it is open is said once the service is there."""
+        lost: asyncio.Future[Refusal] = asyncio.get_running_loop().create_future()
+        with self.held(lost.set_result):
+            async for event in self._events(lost):
+                yield event
+
+    async def _events(self, lost: "asyncio.Future[Refusal]") -> AsyncIterator[bytes]:
         stopping = asyncio.ensure_future(self.stopped.wait())
         reading = asyncio.ensure_future(self.call.read())
         reached = asyncio.ensure_future(self.channel.channel_ready())
@@ -44,8 +53,11 @@ class EventStream:
             if reached.done():
                 yield OPENING
             while not stopping.done():
-                waited = (reading, stopping)
+                waited = (reading, stopping, lost)
                 await asyncio.wait(waited, timeout=self.keep_alive_seconds, return_when=asyncio.FIRST_COMPLETED)
+                if lost.done():
+                    yield _refusal(lost.result())
+                    return
                 if reading.done():
                     answer = reading.result()
                     yield END if answer is grpc.aio.EOF else self._event(answer)
@@ -55,7 +67,7 @@ class EventStream:
                 elif not stopping.done():
                     yield KEEP_ALIVE
         except grpc.aio.AioRpcError as error:
-            yield b"event: refusal\ndata: " + msgspec.json.encode(body_of(refused(error, self.method))) + b"\n\n"
+            yield _refusal(refused(error, self.method))
         finally:
             metrics.event_streams.dec()
             reached.cancel()
@@ -69,6 +81,10 @@ class EventStream:
             number = getattr(answer.transition, RESUME_FIELDS[self.method.resume_field])
             place = f"id: {number}\n".encode()
         return place + b"data: " + msgspec.json.encode(encode(answer)) + b"\n\n"
+
+
+def _refusal(refusal: Refusal) -> bytes:
+    return b"event: refusal\ndata: " + msgspec.json.encode(body_of(refusal)) + b"\n\n"
 
 
 def resume(method: Method, request: Any, last_event_id: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -81,7 +82,8 @@ class Gateway:
             return Response(media_type=MEDIA_TYPE)
         call = self.peers.watch(method, message, metadata)
         channel = self.peers.channel(method)
-        events = EventStream(method, call, channel, self.settings.keep_alive_seconds, self.stopped).events()
+        held = partial(self.door.watch, method, request)
+        events = EventStream(method, call, channel, self.settings.keep_alive_seconds, self.stopped, held).events()
         return StreamingResponse(events, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
     async def _upload(self, method: Method, request: Request) -> Response:
