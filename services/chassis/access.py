@@ -29,7 +29,7 @@ MAY_CALL: dict[str, frozenset[Role]] = {
 
 
 class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One principal: its name (a certificate's SPIFFE id or common name), its roles, its projects."""
+    """One principal: its name (a certificate's URI, or its common name if it has none), its roles, its projects."""
 
     name: str
     roles: frozenset[Role]
@@ -115,7 +115,7 @@ class Access:
             raise _unknown("the token is expired, malformed or not signed by a known key") from None
 
     def _by_certificate(self, auth: dict[str, Iterable[bytes]]) -> Grant:
-        names = [value.decode() for key in CERTIFICATE_NAMES for value in auth.get(key, ())]
+        names = _names(auth)
         principals: tuple[Grant, ...] = self._file.value.principals if self._file else ()
         grants = {grant.name: grant for grant in principals}
         for name in names:
@@ -124,7 +124,6 @@ class Access:
         raise _unknown("send a bearer token, or a client certificate that the access file names")
 
 
-CERTIFICATE_NAMES = ("peer_spiffe_id", "x509_uri_san", "x509_common_name")
 EVERYBODY = Grant(LOCAL, frozenset(Role), frozenset({EVERY_PROJECT}))
 
 
@@ -156,6 +155,15 @@ def _certificates(settings: ServerSettings) -> grpc.ServerCertificateConfigurati
     authority = read_authority(settings.client_authority) if settings.client_authority else None
     pair = (settings.tls_key.read_bytes(), settings.tls_certificate.read_bytes())
     return grpc.ssl_server_certificate_configuration([pair], authority)
+
+
+def _names(auth: dict[str, Iterable[bytes]]) -> list[str]:
+    """The names of a certificate: its URIs, which the authority has checked as such; only without one its common name.
+
+    A common name in the form of a URI is none: an authority that lets people choose it would let them choose a SPIFFE id.
+    """
+    uris = [value.decode() for key in ("peer_spiffe_id", "peer_uri") for value in auth.get(key, ())]
+    return uris or [name for value in auth.get("x509_common_name", ()) if "://" not in (name := value.decode())]
 
 
 def _unknown(message: str) -> Refusal:

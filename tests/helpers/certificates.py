@@ -43,13 +43,13 @@ class Authority:
         form = serialization.PublicFormat.SubjectPublicKeyInfo
         self.public_key.write_bytes(self._key.public_key().public_bytes(serialization.Encoding.PEM, form))
 
-    def issue(self, name: str, uri: str = "") -> Pair:
-        """A certificate for a common name, and for a SPIFFE id if one is given."""
+    def issue(self, name: str, uri: str = "", common_name: str = "") -> Pair:
+        """A certificate for a common name (if none is given: the name), and for a SPIFFE id if one is given."""
         key = ec.generate_private_key(ec.SECP256R1())
         alternatives: list[x509.GeneralName] = [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
         if uri:
             alternatives.append(x509.UniformResourceIdentifier(uri))
-        builder = self._builder(_name(name), key.public_key())
+        builder = self._builder(_name(common_name or name), key.public_key())
         certificate = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         pair = Pair(self._folder / f"{name}.key.pem", self._folder / f"{name}.pem")
         form = serialization.PrivateFormat.PKCS8

@@ -116,6 +116,28 @@ async def test_a_client_certificate_names_the_principal(tmp_path: Path) -> None:
         assert await ping(address, ClientSettings()) is Reason.UNAVAILABLE
 
 
+async def test_a_common_name_counts_only_without_a_uri_and_never_as_one(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    grants = access_file(
+        tmp_path,
+        {"name": "spiffe://pointsman/admin", "roles": ["admin"], "projects": ["*"]},
+        {"name": "ops", "roles": ["admin"], "projects": ["*"]},
+    )
+    async with serving(with_certificates(authority, authority.issue("server"), grants)) as address:
+        for number, (uri, common_name, reason) in enumerate(
+            (
+                ("", "spiffe://pointsman/admin", Reason.UNAUTHENTICATED),
+                ("spiffe://pointsman/agent", "spiffe://pointsman/admin", Reason.UNAUTHENTICATED),
+                ("spiffe://pointsman/agent", "ops", Reason.UNAUTHENTICATED),
+                ("https://pointsman/agent", "ops", Reason.UNAUTHENTICATED),
+                ("spiffe://pointsman/admin", "somebody", None),
+                ("", "ops", None),
+            )
+        ):
+            pair = authority.issue(f"caller-{number}", uri, common_name)
+            assert await ping(address, as_client(authority, pair)) is reason, (uri, common_name)
+
+
 async def test_a_certificate_of_another_authority_does_not_get_in(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     authority, other = Authority(tmp_path), Authority(tmp_path / "other")
