@@ -39,6 +39,11 @@ class ServerSettings(BaseSettings):
     max_streams: int = Field(
         default=10_000, ge=1, description="Streams open at once, and calls that wait, before new ones are turned away."
     )
+    max_health_watchers: int = Field(
+        default=1000,
+        ge=1,
+        description="Health.Watch streams open at once, which need no token, before new ones are turned away.",
+    )
     max_uploads: int = Field(default=64, ge=1, description="Uploads at once before new ones are turned away.")
     deadline_cap_seconds: float = Field(
         default=60.0, gt=0, description="Longest time a call may take, whatever it asks for."

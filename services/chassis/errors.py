@@ -1,5 +1,7 @@
 """Refusals and bugs as the wire shows them: google.rpc.Status with a reason, never an exception's text."""
 
+from typing import Any
+
 import grpc
 import structlog
 from google.protobuf import any_pb2, duration_pb2
@@ -46,6 +48,13 @@ def written(refusal: Refusal) -> tuple[Refusal, status_pb2.Status]:
     except Exception as error:  # noqa: BLE001 - it must not reach the caller as it is, nor leave him without an answer
         refusal = masked(error, new_nonce())
         return refusal, status_of(refusal)
+
+
+async def abort(context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal) -> None:
+    """End a call with a refusal."""
+    refusal, status = written(refusal)
+    metadata = ((DETAILS_KEY, status.SerializeToString()),)
+    await context.abort(GRPC_CODES[refusal.code], status.message, metadata)
 
 
 def _bad_request(violations: tuple[Violation, ...], room_bytes: int) -> error_details_pb2.BadRequest:

@@ -13,15 +13,15 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
 from pointsman.services.chassis import metrics
 from pointsman.services.chassis.access import Access, Needed, needed_by, server_credentials
 from pointsman.services.chassis.auth import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, masked, written
+from pointsman.services.chassis.errors import abort, masked
 from pointsman.services.chassis.front import URGENT, Front, Place, overloaded
+from pointsman.services.chassis.health import Health
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.chassis.ingress import Malformed, deserializer, sound, terms_of, validate
 from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
@@ -64,7 +64,7 @@ class Server:
         self._access = Access(settings)
         self.rights = Rights(self._access)
         self._server = grpc.aio.server(options=_options(settings))
-        self._health = health_aio.HealthServicer()
+        self._health = Health(settings.max_health_watchers)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         self._names: list[str] = []
         self._calls: dict[asyncio.Task[Any] | None, float] = {}
@@ -174,7 +174,7 @@ class Server:
             try:
                 return await self._answer(method, request, context)
             except Refusal as refusal:
-                await _abort(context, refusal)
+                await abort(context, refusal)
 
         return handle
 
@@ -224,11 +224,11 @@ class Server:
                 if ended is None:
                     raise
                 code = ended.code
-                await _abort(context, ended)
+                await abort(context, ended)
             except Exception as error:  # noqa: BLE001 - as for unary calls
                 refusal = _refusal_for(error)
                 code = refusal.code
-                await _abort(context, refusal)
+                await abort(context, refusal)
             finally:
                 del self._streams[task]
                 self._lost.pop(task, None)
@@ -289,7 +289,7 @@ class Server:
             except Exception as error:  # noqa: BLE001 - as for unary calls
                 refusal = _refusal_for(error)
                 code = refusal.code
-                await _abort(context, refusal)
+                await abort(context, refusal)
             else:
                 return answer
             finally:
@@ -348,12 +348,6 @@ def _refusal_for(error: Exception) -> Refusal:
     if isinstance(error, TimeoutError):
         return _overdue()
     return masked(error, new_nonce())
-
-
-async def _abort(context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal) -> None:
-    refusal, status = written(refusal)
-    metadata = ((DETAILS_KEY, status.SerializeToString()),)
-    await context.abort(GRPC_CODES[refusal.code], status.message, metadata)
 
 
 def _unimplemented(name: str) -> Callable[..., Any]:

@@ -43,9 +43,9 @@ def claims_of(token: str, keys: Keys) -> Mapping[str, Any]:
     raise jwt.InvalidSignatureError("no known key has signed it")
 
 
-def expiry_of(token: str) -> float:
+def expiry_of(token: str) -> int:
     """When a token that was checked before runs out, in seconds since the epoch."""
-    return float(jwt.decode(token, options={"verify_signature": False})["exp"])
+    return int(jwt.decode(token, options={"verify_signature": False})["exp"])
 
 
 def _key(path: Path, block: str) -> tuple[str, Any]:
