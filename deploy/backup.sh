@@ -6,7 +6,8 @@
 set -eu
 target=$1
 if [ -n "${POINTSMAN_DATABASE_URL:-}" ]; then
-    pg_dump --format=custom --no-owner --file="$target" "$POINTSMAN_DATABASE_URL"
+    . "$(dirname "$0")/connection.sh"
+    pg_dump --format=custom --no-owner --file="$target" service=pointsman
     exit
 fi
 mkdir -p "$target"

@@ -4,7 +4,8 @@
 set -eu
 source=$1
 if [ -n "${POINTSMAN_DATABASE_URL:-}" ]; then
-    pg_restore --exit-on-error --no-owner --single-transaction --dbname="$POINTSMAN_DATABASE_URL" "$source"
+    . "$(dirname "$0")/connection.sh"
+    pg_restore --exit-on-error --no-owner --single-transaction --dbname=service=pointsman "$source"
     exit
 fi
 mkdir -p "${POINTSMAN_DATA:?}"
