@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 MAX_DEPTH = 64
@@ -12,7 +12,9 @@ MAX_DIGITS = 19
 MAX_FLOAT_CHARACTERS = 40
 MAX_PATH = 256
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_unstorable = UNSTORABLE.search
 
+Container: TypeAlias = dict[str, Any] | list[Any]
 Parent: TypeAlias = "tuple[Parent, str | int] | None"
 """The place of a value, as a chain to the root: rendered only for an error, so that long names cost nothing."""
 
@@ -71,27 +73,34 @@ def printable(text: str) -> str:
 
 def _check(root: Any, max_depth: int) -> None:
     """Check depth and texts, level by level."""
-    level: list[tuple[Any, Parent]] = [(root, None)]
-    for _ in range(max_depth + 1):
-        level = [child for value, place in level for child in _children(value, place)]
+    if isinstance(root, str) and _unstorable(root):
+        raise _unstorable_at(None)
+    level: list[tuple[Container, Parent]] = [(root, None)] if isinstance(root, (dict, list)) else []
+    for _ in range(max_depth):
+        level = [inner for value, place in level for inner in _containers(value, place)]
         if not level:
             return
     raise JsonError(f"is nested deeper than {max_depth} levels", _path(level[0][1]))
 
 
-def _children(value: Any, place: Parent) -> Iterator[tuple[Any, Parent]]:
-    """The values inside a value, after a look at its own text."""
-    if isinstance(value, str):
-        if UNSTORABLE.search(value):
-            raise JsonError("must not contain NUL or half of a surrogate pair", _path(place))
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            if UNSTORABLE.search(name):
-                raise JsonError("is a name with NUL or half of a surrogate pair", _path((place, name)))
-            yield item, (place, name)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield item, (place, index)
+def _containers(value: Container, place: Parent) -> list[tuple[Container, Parent]]:
+    """The objects and lists inside one, after a look at its own texts."""
+    found: list[tuple[Container, Parent]] = []
+    items: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        kind = type(item)  # the parser makes these very types; isinstance would cost a third more
+        if kind is str:
+            if _unstorable(item):
+                raise _unstorable_at((place, key))
+        elif kind is dict or kind is list:
+            found.append((item, (place, key)))
+    if isinstance(value, dict) and _unstorable("".join(value)):
+        raise _unstorable_at((place, next(name for name in value if _unstorable(name))))
+    return found
+
+
+def _unstorable_at(place: Parent) -> JsonError:
+    return JsonError("must not contain NUL or half of a surrogate pair", _path(place))
 
 
 def _path(place: Parent) -> str:
