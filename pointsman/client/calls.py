@@ -12,6 +12,8 @@ from pointsman.client.errors import CallFailed, LostRace, Overloaded, Unavailabl
 
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 5.0
+ADMISSION_SECONDS = 5.0
+"""A stream that is open for so long was admitted, also if nothing came; a refused one ends at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +101,22 @@ class Calls:
     async def stream(
         self, open_after: Callable[[int], Any], place: Callable[[Any], int], after: int
     ) -> AsyncIterator[Any]:
-        """A stream that goes on from the last item's place when it breaks, without gap or repeat."""
-        patience = Patience(self.terms.patience_seconds)
+        """A stream that goes on from the last item's place when it breaks, without gap or repeat.
+
+        One that was admitted and ends UNAUTHENTICATED is opened again: its token ran out, and a new one may be in its file.
+        """
+        patience, now = Patience(self.terms.patience_seconds), asyncio.get_running_loop().time
         while True:
+            admitted_at = now() + ADMISSION_SECONDS
             try:
                 async for item in open_after(after):
-                    after = place(item)
+                    after, admitted_at = place(item), now()
                     patience.renew()
                     yield item
             except grpc.aio.AioRpcError as error:
                 failure = failure_from(error)
             else:
                 return
+            if failure.code is grpc.StatusCode.UNAUTHENTICATED and now() >= admitted_at:
+                continue
             await patience.wait_after(failure)

@@ -14,6 +14,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import session_pb2
 from pointsman.api.orchestrator.v1.session_pb2_grpc import SessionServiceStub
+from pointsman.client import Client
 from pointsman.services.chassis.clock import SystemClock
 from pointsman.services.chassis.config import ClientSettings, ServerSettings
 from pointsman.services.chassis.errors import refusal_from
@@ -24,6 +25,7 @@ from pointsman.services.orchestrator.config import OrchestratorSettings
 from tests.contract.gateways import ORCHESTRATOR, gateway
 from tests.contract.guarded import Guarded, guarded
 from tests.helpers.certificates import Authority
+from tests.helpers.eventually import eventually
 from tests.scenarios.planes import NOBODY, Plane, builder, clients
 
 LIFE_SECONDS = 4
@@ -92,6 +94,38 @@ async def test_a_stream_ends_when_the_key_that_signed_its_token_is_taken_away(
         (tmp_path / "other").mkdir()
         there.authority.public_key.write_bytes(Authority(tmp_path / "other").public_key.read_bytes())
         assert await read_on(call) is Reason.UNAUTHENTICATED
+
+
+async def test_a_client_whose_token_was_renewed_in_its_file_goes_on_after_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with guarded(tmp_path, monkeypatch) as there:
+        olga = await there.as_principal("olga", "operator")
+        run = await olga.submit()
+        viewer = await there.as_principal("ann", "viewer")
+        claims = {"sub": "ann", "roles": ["viewer"], "projects": ["local"]}
+        file, lasting = there.folder / "ann.token", there.authority.token(claims)
+        file.write_text(there.authority.token({**claims, "exp": soon()}))
+        seen: list[int] = []
+        async with asyncio.timeout(END_SECONDS):
+            async for one in Client(viewer.channel).runs.watch(run.id):
+                if not seen:
+                    file.write_text(lasting)
+                    ended = asyncio.create_task(_cancel_after(olga, run.id))
+                seen.append(one.seq)
+        await ended
+        assert seen == list(range(1, len(seen) + 1))
+
+
+async def _cancel_after(here: Plane, run_id: str) -> None:
+    """End a run when every token that runs out soon has done so."""
+    over = soon() + 3
+
+    async def is_over() -> bool:
+        return SystemClock().now().timestamp() > over
+
+    await eventually(is_over, END_SECONDS)
+    await here.runs.CancelRun(pb.CancelRunRequest(request_id=here.request_id(), run_id=run_id, reason="enough"))
 
 
 @asynccontextmanager
