@@ -68,6 +68,46 @@ WALK = [
 ]
 
 
+def test_every_field_of_the_specifications_state_file_is_understood(shell: Shell) -> None:
+    shell.run(f"import {STATE}")
+    shown = shell.shown("abc123")
+    assert (shown["title"], shown["progress"]["current_task"]) == ("my-project", "T3")
+    assert shown["progress"]["status"] == "WORKFLOW_STATUS_RUNNING"
+    assert [shown["progress"]["counts"][name] for name in ("completed", "blocked", "failed", "skipped")] == [2, 2, 0, 0]
+    assert shown["settings"] == {
+        "execution_mode": "EXECUTION_MODE_PHASE",
+        "use_subagent": True,
+        "pause_before_commit": True,
+        "require_audit": False,
+    }
+    assert (shown["mode"], shown["consecutive_count"]) == ("WORKFLOW_MODE_PROGRESSIVE", 2)
+    assert (shown["tasks_file"], shown["tech_design"]) == ("tasks.md", ".claude/docs/tech-design.md")
+    assert (shown["unblocked"], shown["sessions"]) == ([], {"codex": "", "gemini": "", "claude": ""})
+    metrics = shown["context_metrics"]
+    assert [metrics[name] for name in ("estimated_tokens", "max_consecutive_tasks")] == [45_000, 5]
+    assert [(one["task_id"], one["tokens"]) for one in metrics["history"]] == [("T1", 12_000), ("T2", 18_000)]
+    assert shown["collaboration"] == {
+        "mode": "dual",
+        "lead": "codex",
+        "support": ["claude"],
+        "parallel_phases": ["analysis", "review"],
+        "reason": "complex backend task",
+        "confidence": 0.85,
+    }
+    (hard,), (soft,) = shown["constraints"]["hard"], shown["constraints"]["soft"]
+    assert [hard[name] for name in ("constraint_id", "category", "source_model", "phase", "verification")] == [
+        "C001",
+        "CONSTRAINT_CATEGORY_INTERFACE",
+        "SOURCE_MODEL_CODEX",
+        "CONSTRAINT_PHASE_ANALYSIS",
+        "VERIFICATION_STATUS_PASSED",
+    ]
+    assert (soft["constraint_id"], soft["verification"]) == ("C002", "VERIFICATION_STATUS_UNVERIFIED")
+    assert len(shown["constraints"]["success_criteria"]) == 3
+    assert (shown["audit"]["passed"], shown["audit"]["audited_at"]) == (True, "2026-01-08T10:25:00Z")
+    assert (shown["created_at"], shown["updated_at"]) == ("2026-01-08T10:00:00Z", "2026-01-08T10:30:00Z")
+
+
 def test_a_plan_walks_through_every_transition_of_the_specification(shell: Shell) -> None:
     walked = []
     for line, _ in WALK:

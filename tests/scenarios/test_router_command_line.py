@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import pytest
 
 from pointsman.api.router.v1 import decision_pb2, router_pb2_grpc
 from pointsman.services.chassis.clock import SystemClock
@@ -13,6 +14,7 @@ from tests.scenarios.commands import finished
 from tests.scenarios.processes import Processes
 
 PROJECT = (("pointsman-project", "local"),)
+STRONG = "fix the bug in src/api/auth.ts and update tests"
 MESSAGES = ("fix the build in src/", "drop the users table", "what is a monad?", "pwd")
 
 
@@ -69,6 +71,47 @@ def test_decisions_are_counted_and_logged_over_the_death_of_the_service(tmp_path
     assert (unwritable[0], unwritable[1].count("\n")) == (2, 1)
     assert "--write" in unwritable[1]
     assert [text for text in MESSAGES if f'ROUTE "{text}"' not in log] == [], log
+
+
+def overridden(address: str, request_id: str) -> tuple[str, bool]:
+    """What a router says to a STRONG decision that is overridden: its code, and whether the decision binds."""
+
+    async def run() -> tuple[str, bool]:
+        async with grpc.aio.insecure_channel(address) as channel:
+            stub = router_pb2_grpc.RouterServiceStub(channel)
+            message = decision_pb2.Message(text=STRONG, mode_override=decision_pb2.MODE_ANSWER)
+            request = decision_pb2.ClassifyRequest(request_id=request_id, message=message)
+            try:
+                made = (await stub.Classify(request, metadata=PROJECT, wait_for_ready=True)).decision
+            except grpc.aio.AioRpcError as error:
+                return error.code().name, True
+            return "OK", made.enforced
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("switch", ["ENABLE_HARD_ROUTING", "POINTSMAN_ROUTER_HARD_ROUTING"])
+def test_a_server_with_hard_routing_off_only_advises_and_its_log_is_there_when_it_is_on_again(
+    tmp_path: Path, switch: str
+) -> None:
+    began = SystemClock().now().date()
+    answers: list[tuple[str, bool]] = []
+    for value in ("true", "false", "true"):
+        service = Processes(tmp_path, {switch: value})
+        try:
+            service.start("router")
+            answers.append(overridden(service.addresses["router"], f"request-{len(answers)}"))
+            server = service.addresses["router"]
+            counted = shown("route", "stats", "--json", "--server", server)
+            days = sorted({began, SystemClock().now().date()})
+            logs = [finished("route", "log", "--day", f"{day}", "--server", server) for day in days]
+        finally:
+            service.stop()
+    assert answers == [("FAILED_PRECONDITION", True), ("OK", False), ("FAILED_PRECONDITION", True)]
+    assert (counted["decisions"], counted["overrides"]) == (1, 1)
+    log = "".join(printed for _, printed in logs)
+    assert f'ROUTE "{STRONG}" → ACTION' in log
+    assert "Overridden: ANSWER" in log
 
 
 def test_thinking_routes_with_exit_code_0_and_stops_with_1(tmp_path: Path) -> None:

@@ -72,6 +72,21 @@ async def test_a_strong_decision_cannot_be_overridden_where_a_message_is_submitt
         assert (await here.runs.ListRuns(pb.ListRunsRequest())).runs == []
 
 
+async def test_with_hard_routing_off_a_strong_decision_gives_way_where_a_message_is_submitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENABLE_HARD_ROUTING", "false")
+    async with plane(tmp_path) as here:
+        request = pb.SubmitRequest(
+            request_id="r",
+            message="fix the bug in src/api/auth.ts and update tests",
+            mode_override=pb.MODE_OVERRIDE_ANSWER,
+        )
+        answer = await here.runs.Submit(request)
+        assert not answer.HasField("run")
+        assert (await here.runs.ListRuns(pb.ListRunsRequest())).runs == []
+
+
 async def test_talk_that_is_submitted_as_action_starts_a_run_whose_plan_is_to_be_debated(tmp_path: Path) -> None:
     async with plane(tmp_path) as here:
         request = pb.SubmitRequest(
