@@ -312,3 +312,55 @@ def test_a_built_in_verifier_runs_its_command_here_and_its_exit_code_decides(
     assert (tmp_path / "called").read_text() == f"{command}\n" * 2
     (checked,) = shell.shown("plan")["constraints"]["hard"]
     assert checked["details"] == f"pnpm {command}: exit 0"
+
+
+@pytest.mark.parametrize(("heavy", "limit"), [("", 8), ("- **actions**: a, b, c\n", 5), ("- **file**: a, b\n", 3)])
+def test_tasks_in_a_row_pause_at_the_limit_that_the_next_task_allows(shell: Shell, heavy: str, limit: int) -> None:
+    light = "".join(f"## T{number}: light\n" for number in range(limit))
+    plan(shell, f"{light}## Tnext: the next one\n{heavy}", "--all --no-subagent")
+    shell.run(f"next plan --limit {limit - 1}")
+    done = " ".join(f"--done T{number}" for number in range(limit - 1))
+    assert "running" in shell.run(f"settle plan {done}").stdout
+    shell.run("next plan")
+    assert "paused: consecutive_limit" in shell.run(f"complete plan T{limit - 1}").stdout
+    assert state(shell)["contextMetrics"]["maxConsecutiveTasks"] == limit
+    assert state(shell)["consecutive_count"] == limit
+    shell.run("resume plan")
+    assert state(shell)["consecutive_count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("intake", "together"),
+    [
+        ("fix the typo", ("none", "", [], [])),
+        ("add a column to the schema of the orders database", ("single", "codex", [], [])),
+        ("rewrite the css layout of the login page", ("dual", "gemini", ["claude"], ["review"])),
+        (
+            "migrate the api server" + " and one more word" * 20,
+            ("triple", "codex", ["gemini", "claude"], ["analysis", "prototype", "review"]),
+        ),
+    ],
+)
+def test_the_collaboration_of_a_plan_follows_what_was_asked_for(
+    shell: Shell, intake: str, together: tuple[str, str, list[str], list[str]]
+) -> None:
+    shell.run(f"set plan --intake '{intake}'")
+    found = state(shell)["collaboration"]
+    assert found["schemaVersion"] == "2.1"
+    assert (found["mode"], found["lead"], found["support"], found["parallelPhases"]) == together
+    assert 0 < found["confidence"] <= 1
+
+
+def test_an_audit_is_recorded_in_the_state_file_and_can_be_required(shell: Shell) -> None:
+    plan(
+        shell, "## T1: colour TBD\n- **actions**: edit\n## T2: polish, if needed\n- **actions**: edit\n- **file**: a\n"
+    )
+    shell.run("set plan --require-audit")
+    assert "AUDIT" in shell.run("execute plan --all", exits=1).stderr.upper()
+    assert "not passed: 1 errors" in shell.run("audit plan", exits=1).stdout
+    audit = state(shell)["zeroDecisionAudit"]
+    assert audit["passed"] is False
+    assert [one for one in audit["antiPatterns"] if "T1" in one]
+    assert [one for one in audit["remainingAmbiguities"] if "T2" in one]
+    assert audit["auditedAt"]
+    assert "running" in shell.run("execute plan --all --accept T1/name/undecided").stdout

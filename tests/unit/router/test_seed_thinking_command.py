@@ -131,3 +131,30 @@ def test_the_decision_depends_on_files_only_and_is_the_same_each_time(project: P
     assert sorted(path.name for path in (project / ".claude" / "state" / "thinking").iterdir()) == [
         "blocker.latest.yaml"
     ]
+
+
+def step(project: Path, name: str, artifacts: str) -> str:
+    """A command that notes its name and writes these artifacts."""
+    written = " ".join(f".claude/state/thinking/{artifact}.latest.yaml" for artifact in artifacts.split())
+    return f"sh -c 'echo {name} >> {project}/steps; touch {project}/steps {written}'"
+
+
+def test_full_runs_the_local_analysis_before_the_web(project: Path) -> None:
+    commands = [
+        "--web-command", step(project, "thingking_web", "research delta plan"),
+        "--local-command", step(project, "thingking", "blocker trail"),
+    ]  # fmt: skip
+    result = CliRunner().invoke(app, ["full", "--dir", str(project), *commands])
+    assert result.exit_code == 0, result.output
+    assert (project / "steps").read_text() == "thingking\nthingking_web\n"
+
+
+def test_full_stops_where_a_step_leaves_an_artifact_out(project: Path) -> None:
+    commands = [
+        "--local-command", step(project, "thingking", "blocker"),
+        "--web-command", step(project, "thingking_web", "research delta plan"),
+    ]  # fmt: skip
+    result = CliRunner().invoke(app, ["full", "--dir", str(project), *commands])
+    assert result.exit_code == 1
+    assert "step thingking stopped (missing: trail.latest.yaml)" in result.stderr
+    assert (project / "steps").read_text() == "thingking\n"
