@@ -1,10 +1,15 @@
 """The rules of the task router's specification about what comes after a decision, over gRPC on both databases."""
 
+import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
+
+from typer.testing import CliRunner
 
 from pointsman.api.router.v1 import decision_pb2 as d
 from pointsman.api.router.v1 import log_pb2
 from pointsman.api.router.v1 import outcome_pb2 as o
+from pointsman.cli.route import app
 from tests.contract.routers import Client, new, served
 from tests.helpers.clock import FakeClock
 
@@ -91,6 +96,20 @@ async def test_the_log_keeps_a_long_message_short_and_names_the_fast_path(databa
     first = long.splitlines()[0]
     assert first.startswith('13:27 ROUTE "fix the parser and the lexer')
     assert len(first) < 260
+
+
+async def test_the_log_of_a_day_is_written_to_its_file_in_memory(database_url: str, tmp_path: Path) -> None:
+    async with served(database_url, FakeClock(datetime(2026, 3, 1, 13, 26, tzinfo=UTC))) as client:
+        await client.classify("what is HPOS?")
+        options = ["log", "--day", "2026-03-01", "--write", str(tmp_path), "--server", client.address]
+        result = await asyncio.to_thread(CliRunner().invoke, app, options)
+    assert result.stdout == f"{tmp_path}/memory/2026-03-01.md\n", result.output
+    assert (tmp_path / "memory" / "2026-03-01.md").read_text(encoding="utf-8") == (
+        '13:26 ROUTE "what is HPOS?" → ANSWER\n'
+        "  Triggers: []\n"
+        "  Pattern: Question + no external refs\n"
+        "  Routed to: Direct Response\n"
+    )
 
 
 async def test_the_log_tells_the_messages_of_a_batch_in_their_order(database_url: str) -> None:
