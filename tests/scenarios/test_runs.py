@@ -108,6 +108,21 @@ async def test_a_weak_order_in_vague_terms_is_asked_about_and_the_router_counts_
         assert (await here.ended(run.id)).state == runs.RUN_STATE_COMPLETE
 
 
+async def test_the_plan_of_an_order_with_high_stakes_is_debated_once_a_session_unless_the_user_is_sure(
+    tmp_path: Path,
+) -> None:
+    order = "Drop the users table in src/db.py and add a test"
+    messages = [(order, "one"), (order, "one"), (order, "two"), (f"Just do it: {order}", "three"), (WISH, "four")]
+    async with plane(tmp_path) as here:
+        debated = []
+        for message, session in messages:
+            run = await here.ended((await here.submit(message, session_id=session)).id)
+            assert run.state == runs.RUN_STATE_COMPLETE, run
+            moves = await here.moves(run.id)
+            debated.append("need_plan_review" in moves[: moves.index("dispatch_success")])
+    assert debated == [True, False, True, False, False]
+
+
 async def test_talk_that_is_submitted_as_action_starts_a_run_whose_plan_is_to_be_debated(tmp_path: Path) -> None:
     async with plane(tmp_path) as here:
         request = pb.SubmitRequest(
