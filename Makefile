@@ -10,7 +10,7 @@ DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 3
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image compiled setup proto lock screenshots
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image compiled setup proto seeds lock screenshots
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -115,6 +115,9 @@ setup: $(DEV_STAMP) ## virtual environment with everything, from the lock files
 proto: $(DEV_STAMP) ## generate pointsman/api from protos/
 	@$(BIN)/python protos/generate.py
 	@PYTHONPATH=. $(BIN)/python protos/openapi.py
+
+seeds: $(DEV_STAMP) ## print docs/seeds.md: the rules of the specifications and the tests that show them
+	@$(BIN)/python -m tests.seeds.table
 
 lock: ## resolve the dependencies anew into the lock files (needs uv)
 	uv lock --upgrade

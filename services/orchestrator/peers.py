@@ -329,7 +329,7 @@ class Peers:
         request = outcome.ReportOutcomeRequest(
             request_id=_opaque(effect.effect_id),
             decision_id=data.decision_id,
-            outcome=outcome.OUTCOME_FAILURE if data.failed else outcome.OUTCOME_SUCCESS,
+            outcome=answers.reported_outcome(data),
             error_text=data.error,
         )
         answer = await self._router(effect, "ReportOutcome", request)

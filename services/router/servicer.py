@@ -124,6 +124,8 @@ class RouterServicer:
         policy = known or self._default
         book = rule_book_with(policy.rules)
         now = self.router.store.database.clock.now()
+        # Decisions of one moment are listed by id: sorted ids keep the messages of a batch in their order.
+        ids = sorted(new_id("dec", now) for _ in messages)
 
         def decide_all() -> list[Made]:
             made: list[Made] = []
@@ -137,7 +139,7 @@ class RouterServicer:
                 weighed = (
                     classify(book, message.text, already_debated=debated_before, as_action=True) if forced else None
                 )
-                around = Circumstances(new_id("dec", now), run_id, session_id, policy.hard_routing, override, item)
+                around = Circumstances(ids[item], run_id, session_id, policy.hard_routing, override, item)
                 made.append(make_record(message.text, found, around, weighed))
             return made
 

@@ -38,6 +38,7 @@ class Client:
 
     stub: router_pb2_grpc.RouterServiceStub
     store: RouterStore
+    address: str
 
     async def classify(self, text: str, **fields: Any) -> decision_pb2.RoutingDecision:
         """Decide one message."""
@@ -74,7 +75,7 @@ async def served(database_url: str, clock: Clock | None = None, hard_routing: bo
     assert isinstance(servicer, RouterServicer)
     try:
         async with grpc.aio.insecure_channel(running.address) as channel:
-            yield Client(router_pb2_grpc.RouterServiceStub(channel), servicer.router)
+            yield Client(router_pb2_grpc.RouterServiceStub(channel), servicer.router, running.address)
     finally:
         await running.stop()
 

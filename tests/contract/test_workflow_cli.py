@@ -1,19 +1,17 @@
 """`pointsman workflow …` against a running service: files in and out, verify on this machine, exit codes."""
 
-import asyncio
 import json
 import shlex
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from pointsman.cli.workflow import app
 from pointsman.cli.workflow.verifier import check, command_of
-from tests.contract.workflows import served
+from tests.contract.workflow_shells import Shell, workflow_shell
 
 DOCUMENT = {"project_id": "shop", "status": "paused", "progress": {"completed": ["T1"]}, "mine": [1, {"x": None}]}
 TASKS = """## T1: first
@@ -31,42 +29,9 @@ TASKS = """## T1: first
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    """A workflow service in a thread of its own; its address."""
-    address: list[str] = []
-    ready, over = threading.Event(), threading.Event()
-
-    async def serve() -> None:
-        async with served(f"sqlite:///{tmp_path / 'cli.db'}") as client:
-            address.append(client.address)
-            ready.set()
-            await asyncio.to_thread(over.wait)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert ready.wait(30)
-    yield address[0]
-    over.set()
-    thread.join()
-
-
-class Shell:
-    """Runs commands against one server."""
-
-    def __init__(self, server: str) -> None:
-        self._server = server
-
-    def run(self, line: str, *, stdin: str = "", exits: int = 0) -> Result:
-        """Run a command line; what it printed."""
-        words = [*shlex.split(line), "--server", self._server]
-        result = CliRunner().invoke(app, words, input=stdin)
-        assert result.exit_code == exits, result.output
-        return result
-
-
-@pytest.fixture
-def shell(server: str) -> Shell:
-    return Shell(server)
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with workflow_shell(tmp_path) as shell:
+        yield shell
 
 
 def test_a_state_file_goes_in_by_standard_input_and_comes_out_equal(shell: Shell, tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 
 import grpc
 
-from pointsman.api.router.v1 import decision_pb2, router_pb2_grpc
+from pointsman.api.router.v1 import decision_pb2, log_pb2, router_pb2_grpc
 from pointsman.services.chassis.clock import SystemClock
 from tests.scenarios.commands import finished
 from tests.scenarios.processes import Processes
 
 PROJECT = (("pointsman-project", "local"),)
+STRONG = "fix the bug in src/api/auth.ts and update tests"
 MESSAGES = ("fix the build in src/", "drop the users table", "what is a monad?", "pwd")
 
 
@@ -69,6 +70,49 @@ def test_decisions_are_counted_and_logged_over_the_death_of_the_service(tmp_path
     assert (unwritable[0], unwritable[1].count("\n")) == (2, 1)
     assert "--write" in unwritable[1]
     assert [text for text in MESSAGES if f'ROUTE "{text}"' not in log] == [], log
+
+
+def decisions(address: str) -> list[decision_pb2.RoutingDecision]:
+    """The decisions that a router has stored."""
+
+    async def run() -> list[decision_pb2.RoutingDecision]:
+        async with grpc.aio.insecure_channel(address) as channel:
+            stub = router_pb2_grpc.RouterServiceStub(channel)
+            return list((await stub.ListDecisions(log_pb2.ListDecisionsRequest(), metadata=PROJECT)).decisions)
+
+    return asyncio.run(run())
+
+
+def overridden(address: str, request_id: str) -> tuple[str, bool]:
+    """What a router says to a STRONG decision that is overridden: its code, and whether the decision binds."""
+
+    async def run() -> tuple[str, bool]:
+        async with grpc.aio.insecure_channel(address) as channel:
+            stub = router_pb2_grpc.RouterServiceStub(channel)
+            message = decision_pb2.Message(text=STRONG, mode_override=decision_pb2.MODE_ANSWER)
+            request = decision_pb2.ClassifyRequest(request_id=request_id, message=message)
+            try:
+                made = (await stub.Classify(request, metadata=PROJECT, wait_for_ready=True)).decision
+            except grpc.aio.AioRpcError as error:
+                return error.code().name, True
+            return "OK", made.enforced
+
+    return asyncio.run(run())
+
+
+def test_a_server_with_hard_routing_off_only_advises_and_its_log_is_there_when_it_is_on_again(tmp_path: Path) -> None:
+    answers: list[tuple[str, bool]] = []
+    for value in ("true", "false", "true"):
+        service = Processes(tmp_path, {"ENABLE_HARD_ROUTING": value})
+        try:
+            service.start("router")
+            answers.append(overridden(service.addresses["router"], f"request-{len(answers)}"))
+            if len(answers) == 3:
+                listed = decisions(service.addresses["router"])
+        finally:
+            service.stop()
+    assert answers == [("FAILED_PRECONDITION", True), ("OK", False), ("FAILED_PRECONDITION", True)]
+    assert [(made.overridden, made.enforced) for made in listed] == [(True, False)]
 
 
 def test_thinking_routes_with_exit_code_0_and_stops_with_1(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.pipeline.v1 import requests_pb2 as pipelines
 from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
+from pointsman.api.router.v1 import log_pb2 as log
+from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
 from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
@@ -70,6 +72,55 @@ async def test_a_strong_decision_cannot_be_overridden_where_a_message_is_submitt
         assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
         assert "STRONG" in str(refused.value.details())
         assert (await here.runs.ListRuns(pb.ListRunsRequest())).runs == []
+
+
+async def test_with_hard_routing_off_a_strong_decision_gives_way_where_a_message_is_submitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENABLE_HARD_ROUTING", "false")
+    async with plane(tmp_path) as here:
+        request = pb.SubmitRequest(
+            request_id="r",
+            message="fix the bug in src/api/auth.ts and update tests",
+            mode_override=pb.MODE_OVERRIDE_ANSWER,
+        )
+        answer = await here.runs.Submit(request)
+        assert not answer.HasField("run")
+        assert (await here.runs.ListRuns(pb.ListRunsRequest())).runs == []
+
+
+async def test_a_weak_order_in_vague_terms_is_asked_about_and_the_router_counts_the_clarification(
+    tmp_path: Path,
+) -> None:
+    async with plane(tmp_path) as here:
+        run = await here.asked((await here.submit("fix something")).id)
+        assert run.question.kind == runs.QUESTION_KIND_LOW_CONFIDENCE
+        router = RouterServiceStub(here.channel)
+
+        async def counted() -> log.GetStatsResponse | None:
+            stats: log.GetStatsResponse = await router.GetStats(log.GetStatsRequest())
+            return stats if stats.clarifications else None
+
+        stats = await eventually(counted)
+        assert stats is not None
+        assert (stats.decisions, stats.weak, stats.clarifications, stats.override_rate) == (1, 1, 1, 1.0)
+        await here.answer(run, runs.ANSWER_KIND_CLARIFIED, text="fix the parser in src/parser.py and test it")
+        assert (await here.ended(run.id)).state == runs.RUN_STATE_COMPLETE
+
+
+async def test_the_plan_of_an_order_with_high_stakes_is_debated_once_a_session_unless_the_user_is_sure(
+    tmp_path: Path,
+) -> None:
+    order = "Drop the users table in src/db.py and add a test"
+    messages = [(order, "one"), (order, "one"), (order, "two"), (f"Just do it: {order}", "three"), (WISH, "four")]
+    async with plane(tmp_path) as here:
+        debated = []
+        for message, session in messages:
+            run = await here.ended((await here.submit(message, session_id=session)).id)
+            assert run.state == runs.RUN_STATE_COMPLETE, run
+            moves = await here.moves(run.id)
+            debated.append("need_plan_review" in moves[: moves.index("dispatch_success")])
+    assert debated == [True, False, True, False, False]
 
 
 async def test_talk_that_is_submitted_as_action_starts_a_run_whose_plan_is_to_be_debated(tmp_path: Path) -> None:
@@ -220,6 +271,12 @@ async def test_the_kept_message_of_a_resumed_run_starts_by_itself_after_complete
         await here.ended(first.id)
         await here.runs.CancelRun(pb.CancelRunRequest(request_id="c", run_id=rival.id))
         await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SUCCESS)
+
+        async def only_the_first_can_be_resumed() -> bool:
+            listed = await here.workflow.ListResumable(reading.ListResumableRequest())
+            return [entry.workflow_id for entry in listed.workflows] == [first.epic_id]
+
+        await eventually(only_the_first_can_be_resumed)
         second = await here.ended((await here.submit("Move src/a.py to src/b.py", resume=pb.RESUME_YES)).id)
         assert (second.state, second.epic_id) == (runs.RUN_STATE_COMPLETE, first.epic_id)
         assert second.queued_epic_id not in ("", first.epic_id)

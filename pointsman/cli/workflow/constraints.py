@@ -1,7 +1,7 @@
 """Commands about constraints: merge, verify on this machine, waive by name."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +18,8 @@ from pointsman.services.workflow.domain.state_reading import read_constraints
 from pointsman.services.workflow.wire.answers import constraint_set
 from pointsman.strict_json import JsonError, decode_object
 
+SET_FIELDS = ("hard", "soft", "openQuestions", "openQuestionSources", "successCriteria")
+CONTRACT_FIELDS = {"open_questions", "success_criteria"}
 _SETTLED = (constraints_pb2.VERIFICATION_STATUS_PASSED, constraints_pb2.VERIFICATION_STATUS_WAIVED)
 
 
@@ -31,25 +33,43 @@ def merge(workflow_id: WorkflowId, file: File, server: Server = "", as_json: AsJ
     except (JsonError, ParseError) as error:
         raise typer.BadParameter(f"'{file}': {error}") from None
     answer = ask(server, lambda stub: stub.MergeConstraints(request))
-    dropped = [*answer.dropped.hard, *answer.dropped.soft]
-    lines = [f"{len(answer.constraints.hard)} hard, {len(answer.constraints.soft)} soft constraints"]
-    lines += [f"  left out: {one.constraint_id}  {one.description}" for one in dropped]
-    say(answer, as_json, "\n".join(lines))
+    say(answer, as_json, "\n".join([_kept_line(answer.constraints), *_left_out(answer.dropped)]))
+
+
+def _kept_line(kept: constraints_pb2.ConstraintSet) -> str:
+    constraints = f"{len(kept.hard)} hard, {len(kept.soft)} soft constraints"
+    return f"{constraints}, {len(kept.open_questions)} open questions, {len(kept.success_criteria)} success criteria"
+
+
+def _left_out(dropped: constraints_pb2.ConstraintSet) -> Iterator[str]:
+    """One line for each thing that the limits, or a set without it, left out."""
+    for kind, constraints in (("hard", dropped.hard), ("soft", dropped.soft)):
+        for one in constraints:
+            yield f"  left out: {kind} constraint {one.constraint_id}  {one.description}"
+    yield from (f"  left out: open question  {one.text}" for one in dropped.open_questions)
+    yield from (f"  left out: success criterion  {one}" for one in dropped.success_criteria)
 
 
 def _constraints(content: Any, place: str) -> constraints_pb2.ConstraintSet:
     """One set, by the names of a workflow-state.json or by those of the contract."""
     if not isinstance(content, dict):
         raise typer.BadParameter(f"{place} must be an object with hard and soft constraints")
-    if any(
-        "constraint_id" in one for kind in ("hard", "soft") for one in content.get(kind) or () if isinstance(one, dict)
-    ):
+    if _has_contract_names(content):
         return ParseDict(content, constraints_pb2.ConstraintSet())
+    if unknown := sorted(content.keys() - SET_FIELDS):
+        raise typer.BadParameter(
+            f"{place}: unknown field {', '.join(unknown)}; a set of constraints has {', '.join(SET_FIELDS)}"
+        )
     reader = Reader(place)
     found = read_constraints(reader, content)
     if reader.problems:
         raise typer.BadParameter("; ".join(f"{problem.field}: {problem.description}" for problem in reader.problems))
     return constraint_set(found)
+
+
+def _has_contract_names(content: dict[str, Any]) -> bool:
+    listed = [one for kind in ("hard", "soft") for one in content.get(kind) or () if isinstance(one, dict)]
+    return bool(content.keys() & CONTRACT_FIELDS) or any("constraint_id" in one for one in listed)
 
 
 def waive(

@@ -91,7 +91,13 @@ def ask_for_clarity(turn: Turn) -> None:
     else:
         why = reasons or "the request is not clear enough"
         text = f"Confidence is {confidence:.2f}, below {CONFIDENCE_FLOOR} ({why}). What is meant?"
+        _report_clarification(turn)
     turn.ask(Question.LOW_CONFIDENCE, text, turn.run.reasons)
+
+
+def _report_clarification(turn: Turn) -> None:
+    decision_id = turn.run.order.routing.decision_id
+    turn.tell(Call.REPORT_OUTCOME, requests.ReportOutcome("", decision_id, False, "", "", clarification=True))  # noqa: FBT003
 
 
 def ask_which_epic(turn: Turn) -> None:

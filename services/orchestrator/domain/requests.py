@@ -152,6 +152,8 @@ class ReportOutcome:
     failed: bool
     error: str
     difference: str
+    clarification: bool = False
+    """Neither success nor failure: the user is asked what is meant."""
 
 
 @dataclass(frozen=True, slots=True)

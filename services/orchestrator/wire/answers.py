@@ -146,3 +146,10 @@ def critic_severity(severity: Severity | None) -> outcome.Severity.ValueType:
         Severity.CRITICAL: outcome.SEVERITY_HIGH,
     }
     return by_name[severity] if severity else outcome.SEVERITY_UNSPECIFIED
+
+
+def reported_outcome(data: requests.ReportOutcome) -> outcome.Outcome.ValueType:
+    """How it went, in the router's words."""
+    if data.clarification:
+        return outcome.OUTCOME_CLARIFICATION_REQUESTED
+    return outcome.OUTCOME_FAILURE if data.failed else outcome.OUTCOME_SUCCESS

@@ -25,6 +25,31 @@ class Side(StrEnum):
     NEITHER = "neither"
 
 
+class CollaborationMode(StrEnum):
+    """How many models work together."""
+
+    NONE = "none"
+    SINGLE = "single"
+    DUAL = "dual"
+    TRIPLE = "triple"
+
+
+class Model(StrEnum):
+    """Who can lead or support."""
+
+    CODEX = "codex"
+    GEMINI = "gemini"
+    CLAUDE = "claude"
+
+
+class ParallelPhase(StrEnum):
+    """What the models of a collaboration can do side by side."""
+
+    ANALYSIS = "analysis"
+    PROTOTYPE = "prototype"
+    REVIEW = "review"
+
+
 @dataclass(frozen=True, slots=True)
 class Collaboration:
     """Who leads, who supports, and which phases run in parallel."""
@@ -37,7 +62,6 @@ class Collaboration:
     confidence: float = 1.0
 
 
-MODELS = ("codex", "gemini", "claude")
 TRIVIAL_WORDS = 6
 SMALL_WORDS = 40
 MEDIUM_WORDS = 160
@@ -148,7 +172,7 @@ def route(size: Size, side: Side) -> Collaboration:
     lead = _LEAD[side]
     reason = f"{size} {side} task" if side is not Side.NEITHER else f"{size} task"
     confidence = _CONFIDENCE[size]
-    others = tuple(model for model in MODELS if model != lead)
+    others = tuple(model.value for model in Model if model != lead)
     if size is Size.TRIVIAL:
         return Collaboration("none", reason=reason, confidence=confidence)
     if size is Size.SMALL:

@@ -68,6 +68,13 @@ class Reader:
             self.complain(f"{at}{name}", f"must be one of {', '.join(kind)}")
         return default or next(iter(kind))
 
+    def choices(self, section: Mapping[str, Any], name: str, kind: type[Choice], at: str = "") -> tuple[Choice, ...]:
+        """A list of words of an enum."""
+        found = self.texts(section, name, at)
+        if unknown := [word for word in found if word not in set(kind)]:
+            self.complain(f"{at}{name}", f"{unknown[0]!r} is unknown; takes {', '.join(kind)}")
+        return tuple(kind(word) for word in found if word in set(kind))
+
     def moment(self, section: Mapping[str, Any], name: str, default: datetime, at: str = "") -> datetime:
         """An ISO 8601 time; one without a zone is UTC."""
         value = section.get(name)

@@ -10,8 +10,12 @@ from typing import Any
 from pointsman.services.chassis.refusals import Violation, invalid_field, invalid_fields
 from pointsman.services.workflow.domain.audit import Audit, Finding
 from pointsman.services.workflow.domain.classification import DEPENDENCY_CLASSES
-from pointsman.services.workflow.domain.collaboration import Collaboration
+from pointsman.services.workflow.domain.collaboration import Collaboration, CollaborationMode, Model, ParallelPhase
 from pointsman.services.workflow.domain.constraints import (
+    CRITERIA_LIMIT,
+    HARD_LIMIT,
+    QUESTION_LIMIT,
+    SOFT_LIMIT,
     Category,
     Constraint,
     ConstraintPhase,
@@ -117,11 +121,13 @@ def _read_collaboration(reader: Reader, document: dict[str, Any]) -> Collaborati
     if not section:
         return None
     at = "collaboration."
+    mode = reader.choice(section, "mode", CollaborationMode, CollaborationMode.NONE, at)
+    lead = reader.choice(section, "lead", Model, None, at).value if section.get("lead") not in (None, "") else ""
     return Collaboration(
-        reader.text(section, "mode", "none", at),
-        reader.text(section, "lead", "", at),
-        reader.texts(section, "support", at),
-        reader.texts(section, "parallelPhases", at),
+        mode.value,
+        lead,
+        tuple(model.value for model in reader.choices(section, "support", Model, at)),
+        tuple(phase.value for phase in reader.choices(section, "parallelPhases", ParallelPhase, at)),
         reader.text(section, "reason", "", at),
         reader.fraction(section, "confidence", at),
     )
@@ -141,6 +147,8 @@ def read_constraints(reader: Reader, section: dict[str, Any]) -> ConstraintSet:
 
 def _read_constraint(reader: Reader, section: dict[str, Any], kind: ConstraintType) -> Constraint:
     at = f"constraints.{kind}."
+    if reader.choice(section, "type", ConstraintType, kind, at) is not kind:
+        reader.complain(f"{at}type", f"must be {kind} in the list of {kind} constraints")
     waiver = reader.text(section, "waiver", "", at)
     verified = reader.flag(section, "verified", False, at)  # noqa: FBT003
     verification = Verification.PASSED if verified else Verification.WAIVED if waiver else Verification.UNVERIFIED
@@ -205,6 +213,7 @@ def _stub(header: Header, task_id: str, status: TaskStatus, retry_count: int) ->
 
 
 def _contradictions(imported: Imported) -> Iterator[Violation]:
+    yield from _over_limits(imported.details.constraints)
     if imported.header.status is not WorkflowStatus.COMPLETED:
         return
     left = [task.task_id for task in imported.tasks if task.status not in (TaskStatus.COMPLETED, TaskStatus.SKIPPED)]
@@ -213,3 +222,15 @@ def _contradictions(imported: Imported) -> Iterator[Violation]:
     if imported.header.unmet:
         unmet = ", ".join(imported.header.unmet)
         yield Violation(f"{FIELD}.constraints.hard", f"completed, but these constraints are not verified: {unmet}")
+
+
+def _over_limits(constraints: ConstraintSet) -> Iterator[Violation]:
+    limited = (
+        ("hard", constraints.hard, HARD_LIMIT),
+        ("soft", constraints.soft, SOFT_LIMIT),
+        ("openQuestions", constraints.open_questions, QUESTION_LIMIT),
+        ("successCriteria", constraints.success_criteria, CRITERIA_LIMIT),
+    )
+    for name, held, limit in limited:
+        if len(held) > limit:
+            yield Violation(f"{FIELD}.constraints.{name}", f"holds {len(held)}, at most {limit}; leave some out")

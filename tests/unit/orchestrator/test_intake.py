@@ -74,6 +74,12 @@ def test_confidence_below_0_6_at_intake_asks_for_clarity() -> None:
     assert asked(driver, Question.LOW_CONFIDENCE)
 
 
+def test_a_question_about_an_unclear_request_is_reported_to_the_router_as_a_clarification() -> None:
+    driver = Driver(confidence=0.59).submit().settle()
+    reported = [effect.data for effect in driver.told if effect.kind == Call.REPORT_OUTCOME]
+    assert [(data.clarification, data.failed) for data in reported] == [(True, False)]
+
+
 def test_confidence_0_6_passes() -> None:
     assert Driver(confidence=0.6).submit().settle().run.status is State.RESEARCH_FANOUT
 

@@ -205,7 +205,7 @@ def test_a_debate_is_remembered_for_its_session() -> None:
 
 
 def test_the_canonical_text_keeps_letters_of_every_script() -> None:
-    assert canonical_text("  Fix, the É-Parser №7! ") == "fix the é parser 7" or canonical_text("Fix") == "fix"
+    assert canonical_text("  Fix, the É-Parser №7! ") == "fix the é parser 7"
     assert task_id("修复 错误") != task_id("修复 其他")
     assert task_id("Fix the parser") == task_id("fix   THE parser!!")
 

@@ -49,6 +49,19 @@ def test_names_are_matched_as_words_in_latin_and_as_parts_in_chinese(name: str, 
     assert classify(spec("t", name=name)) == expected
 
 
+@pytest.mark.parametrize("word", ["api", "接口", "服务层", "service", "fetch", "request", "http"])
+def test_every_api_word_of_the_seed_counts(word: str) -> None:
+    assert classify(spec("t", name=f"做 {word} 做")) == API
+
+
+@pytest.mark.parametrize("word", ["ui", "样式", "组件", "还原", "视觉", "布局", "卡片", "弹窗", "表单"])
+@pytest.mark.parametrize(
+    ("also", "expected"), [("", DESIGN), ("骨架", ()), (" skeleton", ()), (" mock", ()), (" stub", ())]
+)
+def test_every_design_word_of_the_seed_counts(word: str, also: str, expected: tuple[str, ...]) -> None:
+    assert classify(spec("t", name=f"做 {word}{also}")) == expected
+
+
 @pytest.mark.parametrize(
     ("file", "expected"),
     [

@@ -2,7 +2,9 @@
 
 import copy
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,6 +117,13 @@ def paths_of(document: Any) -> list[str]:
 def test_the_seeds_document_comes_back_equal() -> None:
     assert exported(imported(DOCUMENT)) == DOCUMENT
     assert list(exported(imported(DOCUMENT))) == list(DOCUMENT)
+
+
+def test_every_field_of_the_seeds_document_is_written_from_what_was_understood() -> None:
+    seed = json.loads((Path(__file__).parents[2] / "data" / "workflow-state.json").read_text(encoding="utf-8"))
+    flow = imported(seed)
+    flow.current = replace(flow.state, details=replace(flow.state.details, document=""))
+    assert exported(flow) == seed
 
 
 def test_unknown_fields_survive_at_every_depth_and_through_changes() -> None:
@@ -237,8 +246,13 @@ def test_malformed_json_is_refused(text: str, words: str) -> None:
         ({"contextMetrics": {"history": [1]}}, ".contextMetrics.history"),
         ({"contextMetrics": {"history": [{"timestamp": "noon"}]}}, ".contextMetrics.history.timestamp"),
         ({"collaboration": {"confidence": 7}}, ".collaboration.confidence"),
+        ({"collaboration": {"mode": "quad"}}, ".collaboration.mode"),
+        ({"collaboration": {"lead": "gpt"}}, ".collaboration.lead"),
+        ({"collaboration": {"support": ["claude", "gpt"]}}, ".collaboration.support"),
+        ({"collaboration": {"parallelPhases": ["lunch"]}}, ".collaboration.parallelPhases"),
         ({"constraints": {"hard": [{"id": "C1"}]}}, ".constraints.hard.description"),
         ({"constraints": {"hard": [{"id": "C1", "description": "d", "phase": "x"}]}}, ".constraints.hard.phase"),
+        ({"constraints": {"hard": [{"id": "C1", "description": "d", "type": "soft"}]}}, ".constraints.hard.type"),
         ({"zeroDecisionAudit": []}, ".zeroDecisionAudit"),
         ({"created_at": 5}, ".created_at"),
         ({"status": "completed"}, ".progress"),
@@ -246,6 +260,17 @@ def test_malformed_json_is_refused(text: str, words: str) -> None:
 )
 def test_a_field_of_the_wrong_kind_is_named_by_its_path(fields: dict[str, Any], path: str) -> None:
     assert path in paths_of(changed(**fields))
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("hard", 7), ("soft", 7), ("openQuestions", 5), ("successCriteria", 7)])
+def test_a_document_holds_as_many_constraints_as_the_limits_allow(kind: str, limit: int) -> None:
+    def held(count: int) -> dict[str, Any]:
+        if kind in ("hard", "soft"):
+            return {kind: [{"id": f"C{number}", "description": "d", "type": kind} for number in range(count)]}
+        return {kind: [f"text {number}" for number in range(count)]}
+
+    assert exported(imported(changed(constraints=held(limit))))["constraints"] == held(limit)
+    assert paths_of(changed(constraints=held(limit + 1))) == [f".constraints.{kind}"]
 
 
 def test_a_completed_document_with_an_unverified_hard_constraint_is_refused() -> None:
