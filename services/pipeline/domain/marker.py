@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from pointsman.services.pipeline.domain import strict
-from pointsman.services.pipeline.domain.words import RouteSource
+from pointsman.services.pipeline.domain.words import RouteSource, RouteTarget, Verdict
 
 MAX_TRANSCRIPT_CHARACTERS = 1_048_576
 MAX_MARKER_CHARACTERS = 4096
@@ -28,6 +28,10 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _FENCE = re.compile(r"^[ \t]{0,12}(?:[-*+] |[0-9]{1,3}[.)] )?(`{3,}|~{3,})([^\n]{0,256})", re.MULTILINE)
 _OUTPUT_NAMES = "tool_result|tool_output|tool_response|function_results|stdout|stderr|local-command-stdout|output"
 _OUTPUT = re.compile(rf"^[ \t]{{0,12}}<(/?)({_OUTPUT_NAMES})(?: [^<>\n]{{0,200}})?>", re.MULTILINE)
+_WORDS = "|".join((*Verdict, *RouteTarget))
+_CHOICE = re.compile(
+    rf"(?:{_WORDS})(?:[ \t]{{0,8}}(?:[|/,]|\bor\b)[ \t]{{0,8}}(?:or[ \t]{{1,8}})?(?:{_WORDS}))+", re.IGNORECASE
+)
 _QUOTE = re.compile(r"[ \t]{0,12}>")
 
 
@@ -175,7 +179,7 @@ def _routes(texts: list[_Text]) -> Iterator[Reported]:
     unparsable = 0
     for body in (text.text[end : end + MAX_MARKER_CHARACTERS] for text in texts for end in text.openers(_NAME)):
         fields = _decode(body)
-        if fields is not None:
+        if fields is not None and not _is_template(fields):
             yield _reported(fields)
             continue
         unparsable += 1
@@ -202,6 +206,12 @@ def _decode(text: str) -> dict[str, Any] | None:
     fields: dict[str, Any] = decoded[0]
     ends = text.startswith("-->", _end_of_space(text, decoded[1]))
     return fields if ends and strict.depth(fields) <= MAX_DEPTH else None
+
+
+def _is_template(fields: dict[str, Any]) -> bool:
+    """Whether verdict or route is still to be chosen, as in our own prompts: "PASS or FAIL", "NEXT|DEV"."""
+    said = (fields.get(name) for name in ("verdict", "route"))
+    return any(isinstance(word, str) and _CHOICE.fullmatch(word.strip(_BLANK)) for word in said)
 
 
 def _end_of_space(text: str, position: int) -> int:
