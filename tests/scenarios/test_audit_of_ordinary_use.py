@@ -61,20 +61,6 @@ async def test_questions_to_the_router_alone_leave_stores_that_hold(tmp_path: Pa
         await audit(tmp_path)
 
 
-async def test_a_request_that_is_sent_again_from_another_trace_leaves_stores_that_hold(tmp_path: Path) -> None:
-    async with plane(tmp_path, NOBODY) as here:
-        router = RouterServiceStub(here.channel)
-        message = "Fix the failing test in src/parser.py"
-        question = await here.runs.Submit(pb.SubmitRequest(request_id="r", message="What is a barrier?"))
-        assert not question.HasField("run")
-        run = await here.submit(message)
-        asked_again = decision_pb2.ClassifyRequest(
-            request_id="again", message=decision_pb2.Message(text=message), run_id=run.id
-        )
-        await router.Classify(asked_again, metadata=SOMEBODYS_TRACE)
-        await audit(tmp_path)
-
-
 async def test_pipelines_and_workflows_without_a_run_leave_stores_that_hold(tmp_path: Path) -> None:
     await sound.live(tmp_path)
     async with plane(tmp_path, NOBODY) as here:
