@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from pointsman.files import atomic_write
 
 STALE_SECONDS = 3 * 24 * 3600
 STALE_PATTERNS = ("pipeline-context-*.md", "reflection-memory-*.md", "barrier-state-*.json")
+_REPORT_HANDLE = re.compile(r"^- Report: context:.*$", re.MULTILINE)
 MAX_REPORT_BYTES = 512 * 1024
 MAX_TRANSCRIPT_BYTES = 256 * 1024
 MAX_MESSAGE_CHARACTERS = 16 * 1024
@@ -66,8 +68,15 @@ async def materialise(control: Control, session: str, pipeline_id: str, delegati
                 rq.GetReflectionRequest(pipeline_id=pipeline_id, stage=stage), timeout=CALL_SECONDS
             )
             found[f"reflection:{stage}"] = reflection_path(folder, session, stage)
-            atomic_write(found[f"reflection:{stage}"], known.body)
+            atomic_write(
+                found[f"reflection:{stage}"], _with_report_path(known.body, context_path(folder, session, stage))
+            )
     return found
+
+
+def _with_report_path(reflection: str, report: Path) -> str:
+    """The reflections with the report's path in place of its handle, where the report is."""
+    return _REPORT_HANDLE.sub(lambda _: f"- Report: {report}", reflection) if report.exists() else reflection
 
 
 @contextlib.contextmanager

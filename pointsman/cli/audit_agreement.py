@@ -7,11 +7,16 @@ from pointsman.cli.audit_pipelines import PipelineProof
 from pointsman.cli.audit_runs import RunProof
 from pointsman.cli.audit_workflows import WorkflowProof
 from pointsman.services.chassis.audit import Violation
-from pointsman.services.chassis.telemetry import valid_traceparent
+from pointsman.services.chassis.telemetry import new_traceparent, valid_traceparent
 from pointsman.services.orchestrator.domain.ending import keeps_epic
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.words import PIPELINE_ENDED, State, TaskStatus
 from pointsman.services.workflow.domain.states import SETTLED_TASKS, WorkflowStatus
+from pointsman.services.workflow.domain.workflow import Workflow
+
+WORKFLOW = "workflow"
+ROUTER = "router"
+"""Its spans stand below the call that asked it: before there is a run, which a question never becomes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,14 @@ class Traced:
     entity_id: str
     run_id: str
     version: int
+    created_at_us: int
     traceparent: str
+
+    @property
+    def has_own_trace(self) -> bool:
+        """Whether it is the root of its trace: the call that made it, or gave it to its run, named no other."""
+        own = new_traceparent(self.entity_id, self.created_at_us)
+        return self.run_id in ("", self.entity_id) or self.traceparent == own
 
     @property
     def trace_id(self) -> str:
@@ -49,10 +61,14 @@ class Agreement:
 
     def _of_run(self, run: Run) -> Iterator[str]:
         yield from self._tasks(run)
-        if run.epic_id and run.epic_id not in self.workflows.workflows:
+        if not run.epic_id:
+            return
+        workflow = self.workflows.workflows.get(run.epic_id)
+        if workflow is not None:
+            replaced = not workflow.header.run_id  # by an import: nothing in it is the run's any more
+            yield from self._workflow(run, workflow) if not replaced else ()
+        elif not run.ended or run.status is State.COMPLETE:
             yield f"its workflow {run.epic_id} is not there"
-        elif run.epic_id:
-            yield from self._workflow(run)
 
     def _tasks(self, run: Run) -> Iterator[str]:
         """Each pipeline is as its run knows it, once it has ended for either."""
@@ -65,8 +81,7 @@ class Agreement:
             if settled and status != str(task.pipeline_status) and task.status is TaskStatus.ACCEPTED:
                 yield f"{task_id} was accepted from a pipeline that is {status}, not {task.pipeline_status}"
 
-    def _workflow(self, run: Run) -> Iterator[str]:
-        workflow = self.workflows.workflows[run.epic_id]
+    def _workflow(self, run: Run, workflow: Workflow) -> Iterator[str]:
         header, tasks = workflow.header, workflow.book.tasks
         if run.status is State.COMPLETE and header.status is not WorkflowStatus.COMPLETED:
             yield f"it is COMPLETE, its workflow {run.epic_id} is {header.status}"
@@ -80,16 +95,19 @@ class Agreement:
             return
         if header.owner_run_id == run.run_id:
             yield f"it is {run.status} and still owns the workflow {run.epic_id}"
-        if not keeps_epic(run) and header.run_id == run.run_id and not header.cancelled:
+        was_cancelled = header.cancelled or header.cancelled_by == run.run_id
+        if not keeps_epic(run) and header.run_id == run.run_id and not was_cancelled:
             yield f"it is {run.status}, its workflow {run.epic_id} goes on ({header.status})"
 
     def _live_pipelines(self) -> Iterator[Violation]:
-        """No pipeline goes on for a run that has ended, or has gone on to another attempt."""
+        """No pipeline that a run has started goes on when the run has ended, or has gone on to another attempt."""
         for pipeline_id, (pipeline, version) in self.pipelines.pipelines.items():
             known = self.runs.runs.get(pipeline.head.settings.run_id)
             if known is None or not pipeline.is_live():
                 continue
             run, _, busy = known
+            if not pipeline_id.startswith(f"{run.run_id}/"):
+                continue  # a client started it and only named the run
             if not busy and pipeline_id not in run.live_pipelines:
                 detail = f"it goes on, but the run {run.run_id} ({run.status}) does not wait for it"
                 yield Violation("agreement", pipeline_id, version, detail)
@@ -100,8 +118,15 @@ class Agreement:
         for item in self.traced:
             if not valid_traceparent(item.traceparent):
                 yield Violation("trace", item.entity_id, item.version, "it has no trace")
-            root = roots.get(item.run_id or item.entity_id)
-            if root is None:
+            if item.has_own_trace or item.store == ROUTER:
+                continue
+            root = roots.get(item.run_id)
+            if root is None and not self._outlives_runs(item):
                 yield Violation("trace", item.entity_id, item.version, f"its spans have no root: no run {item.run_id}")
-            elif root.trace_id != item.trace_id:
+            elif root is not None and root.trace_id != item.trace_id:
                 yield Violation("trace", item.entity_id, item.version, f"it is in another trace than {item.run_id}")
+
+    def _outlives_runs(self, item: Traced) -> bool:
+        """A workflow that its run has released waits for the next run, also when retention has removed the last one."""
+        workflow = self.workflows.workflows.get(item.entity_id) if item.store == WORKFLOW else None
+        return workflow is not None and not workflow.header.owner_run_id

@@ -31,11 +31,14 @@ class Found:
 
 def audit_stores(*, as_json: bool) -> int:
     """Audit every store and print what was found; the exit code."""
-    findings = asyncio.run(find(load(StoreSettings)))
+    stores = load(StoreSettings)
+    findings = asyncio.run(find(stores))
     broken = [(name, violation) for name, found in findings.items() for violation in found.violations]
     if as_json:
         print(json.dumps({name: asdict(found) for name, found in findings.items()}, indent=2))
         return EXIT_FAILED if broken else 0
+    if not findings:
+        print(f"there is no store in {stores.directory} yet: nothing to audit")
     for name, violation in broken:
         print(f"BROKEN  {name} {violation.invariant} {violation.entity_id} seq {violation.seq}: {violation.detail}")
     for name, found in findings.items():
@@ -111,7 +114,7 @@ def _audit(store: Store, proofs: Mapping[str, Proof]) -> Found:
 
 def _traced(store: Store) -> list[Traced]:
     table = store.tables.entities
-    wanted = select(table.c.entity_id, table.c.run_id, table.c.version, table.c.traceparent)
+    wanted = select(table.c.entity_id, table.c.run_id, table.c.version, table.c.created_at_us, table.c.traceparent)
 
     def query(connection: Connection) -> list[Traced]:
         return [Traced(store.database.schema, *row) for row in connection.execute(wanted)]

@@ -16,7 +16,7 @@ class Served(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
     """A call was answered here."""
 
     place: str | Transition
-    """Below what it stands: a span that its caller named, or a transition."""
+    """Below what it stands: a span that its caller named, or a transition; of seq 0, the call itself is that span."""
     method: str
     code: str
     end_ns: int
@@ -29,6 +29,8 @@ class Served(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
             traceparent, parent_id = self.place, span_id_in(self.place)
         else:
             traceparent, parent_id = self.place[0], transition_id(*self.place)
+            if self.place[2] == 0:
+                parent_id, span_id = b"", parent_id
         return Noted(sort, traceparent, parent_id, span_id, self.end_ns - int(self.seconds * 1e9), self.end_ns)
 
 

@@ -17,7 +17,7 @@ from pointsman.api.router.v1 import decision_pb2 as decision
 from pointsman.services.chassis.auth import Caller, Role
 from pointsman.services.chassis.clock import from_us, to_us
 from pointsman.services.chassis.refusals import Refusal, invalid_field, not_found
-from pointsman.services.chassis.telemetry import new_traceparent
+from pointsman.services.chassis.telemetry import current_step, new_traceparent
 from pointsman.services.chassis.wire import page_key, page_size, page_token, seconds_of, transition
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
@@ -59,6 +59,7 @@ class OrchestratorServicer:
         decided = await self._peers.classify(_classify(request, run_id), caller.project, traceparent)
         shown = runs.shown_routing(decided)
         if decided.mode != decision.MODE_ACTION or decided.fast_path:
+            current_step.set((traceparent, run_id, 0))  # there is no run: the root of the decision's trace is this call
             return pb.SubmitResponse(routing=shown)
         order = runs.order(request, runs.routing(decided), caller.project, traceparent)
         order = replace(order, rival_run_id=await self._store.rival(caller.project, request.session_id))

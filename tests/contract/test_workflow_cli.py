@@ -67,6 +67,24 @@ def test_the_default_folder_is_below_the_home_and_an_id_cannot_leave_it(
     shell.run("load ../plan", exits=2)
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("import-tasks", "the workflow that gets the tasks is missing: name it before the file"),
+        ("import-tasks tasks.md", "for instance: pointsman workflow import-tasks my-plan tasks.md"),
+        ("import-tasks docs/plan", "for instance: pointsman workflow import-tasks my-plan docs/plan"),
+        ("import-tasks '' -", "the workflow that gets the tasks is missing"),
+        ("import-tasks plän -", "may only have letters, digits, '_' and '-'"),
+        ("import-tasks plan -", "there are no tasks to import"),
+    ],
+)
+def test_importing_tasks_without_a_workflow_or_without_tasks_says_what_is_missing(
+    shell: Shell, line: str, words: str
+) -> None:
+    said = shell.run(line, exits=2).stderr
+    assert words in " ".join(said.replace("│", " ").split())
+
+
 def test_a_task_file_with_errors_names_the_lines_and_changes_nothing(shell: Shell) -> None:
     shell.run("import-tasks plan -", stdin=TASKS)
     assert "line 2: unknown field" in shell.run("import-tasks plan -", stdin="## T1: a\n**x**: 1\n", exits=1).stderr

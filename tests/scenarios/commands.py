@@ -13,14 +13,21 @@ from tests.helpers.eventually import eventually_now
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0
+POINTSMAN = (sys.executable, "-m", "pointsman.cli")
 
 
 class Running:
-    """A `pointsman` command in a process group of its own."""
+    """A command, usually `pointsman`, in a process group of its own."""
 
-    def __init__(self, arguments: tuple[str, ...], environment: dict[str, str], folder: Path = ROOT) -> None:
+    def __init__(
+        self,
+        arguments: tuple[str, ...],
+        environment: dict[str, str],
+        folder: Path = ROOT,
+        program: tuple[str, ...] = POINTSMAN,
+    ) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pointsman.cli", *arguments],
+            [*program, *arguments],
             cwd=folder,
             env={**os.environ, **environment},
             stdout=subprocess.PIPE,

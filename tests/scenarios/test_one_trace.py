@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.cli.audit_stores import audit_stores
 from pointsman.client import Order
-from pointsman.services.chassis.telemetry import transition_span_id
+from pointsman.services.chassis.telemetry import new_traceparent, transition_span_id
+from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.testing.planes import control_plane_in
 from pointsman.worker import Worker
 from tests.helpers.collector import Collector, collector
@@ -37,6 +39,20 @@ async def test_every_transition_of_a_run_is_a_span_of_one_trace_with_one_root(
     calls = {span.attributes["rpc.method"].split(".")[2] for span in spans if "rpc.method" in span.attributes}
     assert calls == {"router", "workflow", "pipeline", "orchestrator"}
     assert sum(span.is_transition for span in spans) > 60
+
+
+async def test_a_question_that_becomes_no_run_is_one_whole_trace_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = run_id_for("local", "question")
+    traced = Traced(run_id, new_traceparent(run_id)[3:35], "")
+    async with collector() as kept:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
+        async with plane(tmp_path) as control:
+            answer = await control.runs.Submit(pb.SubmitRequest(request_id="question", message="What is a barrier?"))
+            assert not answer.HasField("run")
+            await eventually(lambda: whole(kept, tmp_path, traced), 50)
 
 
 @pytest.mark.timeout(240)

@@ -137,6 +137,7 @@ async def test_a_session_drives_its_sub_agents_through_a_pipeline(user: User) ->
     assert "C-1" not in again
     reflection = user.folder / f"reflection-memory-{SESSION}-REVIEW.md"
     assert "coupon twice" in reflection.read_text()
+    assert f"- Report: {report}" in reflection.read_text().splitlines()
     assert f'"context_files":["{report}"]' in again
     assert f'"reflectionFile":"{reflection}"' in again
 

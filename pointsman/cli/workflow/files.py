@@ -19,10 +19,12 @@ from pointsman.services.workflow.domain.tasks_markdown import read_tasks
 STATE_FILE = "workflow-state.json"
 TASKS_FILE = "tasks.md"
 DEFAULT_ROOT = Path("~/.claude/workflows")
+ID_CHARACTERS = "letters, digits, '_' and '-'"
 
 Output = Annotated[str, typer.Option("--output", "-o", help="Write to this file instead of standard output.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Import over a stored workflow of that id.")]
 OwnId = Annotated[str, typer.Option("--id", help="The workflow's id; default: the document's project_id.")]
+PlanId = Annotated[str, typer.Argument(metavar="WORKFLOW", help="The workflow's id; a new one makes a new workflow.")]
 Chinese = Annotated[bool, typer.Option("--chinese", help="Chinese field names.")]
 Folder = Annotated[str, typer.Option(help="Where the two files are; default: ~/.claude/workflows/<id>/.")]
 
@@ -47,9 +49,13 @@ def export_state(
     _write(answer.state_json, output)
 
 
-def import_tasks(workflow_id: WorkflowId, file: File = "-", server: Server = "", as_json: AsJson = False) -> None:
+def import_tasks(workflow_id: PlanId = "", file: File = "-", server: Server = "", as_json: AsJson = False) -> None:
     """Import a tasks.md as the plan of a workflow; a new one is created."""
-    request = reading_pb2.ImportTasksRequest(request_id=new_nonce(), workflow_id=workflow_id, markdown=read_text(file))
+    _require_plan_id(workflow_id, file)
+    markdown = read_text(file)
+    if not markdown.strip():
+        raise typer.BadParameter("there are no tasks to import: the file, or standard input, is empty")
+    request = reading_pb2.ImportTasksRequest(request_id=new_nonce(), workflow_id=workflow_id, markdown=markdown)
     answer = ask(server, lambda stub: stub.ImportTasks(request))
     say(answer, as_json, progress_line(answer.progress))
 
@@ -98,6 +104,20 @@ def classify(file: File = "-", as_json: AsJson = False) -> None:
         print(f"{spec.task_id:<8} {', '.join(classes) or '-':<24} {spec.name}")
 
 
+def _require_plan_id(workflow_id: str, file: str) -> None:
+    """Refuse an import that does not say into which workflow."""
+    if PROJECT_ID.fullmatch(workflow_id):
+        return
+    is_file = "." in workflow_id or "/" in workflow_id
+    if workflow_id and not is_file:
+        raise typer.BadParameter(f"the workflow's name '{workflow_id}' may only have {ID_CHARACTERS}")
+    named = workflow_id or (file if file != "-" else TASKS_FILE)
+    raise typer.BadParameter(
+        "the workflow that gets the tasks is missing: name it before the file, a new name makes a new workflow, "
+        f"for instance: pointsman workflow import-tasks my-plan {named}"
+    )
+
+
 def _state_request(text: str, workflow_id: str, replace: bool) -> reading_pb2.ImportStateRequest:
     return reading_pb2.ImportStateRequest(
         request_id=new_nonce(), workflow_id=workflow_id, state_json=text, replace=replace
@@ -139,5 +159,5 @@ def _folder(workflow_id: str, folder: str) -> Path:
     if folder:
         return Path(folder).expanduser()
     if not PROJECT_ID.fullmatch(workflow_id):
-        raise typer.BadParameter("a workflow's id has only letters, digits, '_' and '-'")
+        raise typer.BadParameter(f"a workflow's id has only {ID_CHARACTERS}")
     return (DEFAULT_ROOT / workflow_id).expanduser()

@@ -308,7 +308,8 @@ def reflect(draft: Draft, stage: str) -> None:
     known = draft.state.stages[stage]
     handle = context_handle(stage) if draft.state.has_report(stage) else ""
     number = known.history[-1].round if known.history else 1
-    text = reflection.section(stage, number, known.severity or Severity.MEDIUM, known.hint, handle)
+    names = (known.context_file, handle)
+    text = reflection.section(stage, number, known.severity or Severity.MEDIUM, known.hint, names)
     draft.emit(EventName.REFLECTION_WRITTEN, e.ReflectionWritten(stage, number, text))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pointsman.services.pipeline.domain.words import RouteSource
+from pointsman.services.pipeline.domain.words import RouteSource, RouteTarget, Verdict
 from pointsman.strict_json import JsonError, decode_prefix
 
 MAX_TRANSCRIPT_CHARACTERS = 1_048_576
@@ -28,6 +28,10 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _FENCE = re.compile(r"^[ \t]{0,12}(?:[-*+] |[0-9]{1,3}[.)] )?(`{3,}|~{3,})([^\n]{0,256})", re.MULTILINE)
 _OUTPUT_NAMES = "tool_result|tool_output|tool_response|function_results|stdout|stderr|local-command-stdout|output"
 _OUTPUT = re.compile(rf"^[ \t]{{0,12}}<(/?)({_OUTPUT_NAMES})(?: [^<>\n]{{0,200}})?>", re.MULTILINE)
+_WORDS = "|".join((*Verdict, *RouteTarget))
+_CHOICE = re.compile(
+    rf"(?:{_WORDS})(?:[ \t]{{0,8}}(?:[|/,]|\bor\b)[ \t]{{0,8}}(?:or[ \t]{{1,8}})?(?:{_WORDS}))+", re.IGNORECASE
+)
 _QUOTE = re.compile(r"[ \t]{0,12}>")
 
 
@@ -175,7 +179,7 @@ def _routes(texts: list[_Text]) -> Iterator[Reported]:
     unparsable = 0
     for body in (text.text[end : end + MAX_MARKER_CHARACTERS] for text in texts for end in text.openers(_NAME)):
         fields = _decode(body)
-        if fields is not None:
+        if fields is not None and not _is_template(fields):
             yield _reported(fields)
             continue
         unparsable += 1
@@ -202,6 +206,12 @@ def _decode(text: str) -> dict[str, Any] | None:
     except JsonError:
         return None
     return fields if text.startswith("-->", _end_of_space(text, end)) else None
+
+
+def _is_template(fields: dict[str, Any]) -> bool:
+    """Whether verdict or route is still to be chosen, as in our own prompts: "PASS or FAIL", "NEXT|DEV"."""
+    said = (fields.get(name) for name in ("verdict", "route"))
+    return any(isinstance(word, str) and _CHOICE.fullmatch(word.strip(_BLANK)) for word in said)
 
 
 def _end_of_space(text: str, position: int) -> int:

@@ -11,16 +11,19 @@ MAX_ROUNDS = 5
 _HEADING = re.compile(r"^## Round ", re.MULTILINE)
 
 
-def section(stage: str, failed_round: int, severity: Severity, hint: str, context_handle: str) -> str:
-    """One round: the verdict, the stage, what was wrong, and where the report is."""
+def section(stage: str, failed_round: int, severity: Severity, hint: str, reports: Sequence[str]) -> str:
+    """One round: the verdict, the stage, what was wrong, and the first name of the report that fits whole on a line."""
     lines = (
         f"## Round {failed_round}",
         f"- Verdict: FAIL ({severity})",
         f"- Failed stage: {stage}",
         f"- Key problem: {hint or 'not said; read the report'}",
-        f"- Report: {context_handle or 'none'}",
+        "- Report: ",
     )
-    return "\n".join(lines)[:MAX_SECTION_CHARACTERS]
+    text = "\n".join(lines)
+    room = MAX_SECTION_CHARACTERS - len(text)
+    report = next((name for name in reports if name and name.isprintable() and len(name) <= room), "none")
+    return (text + report)[:MAX_SECTION_CHARACTERS]
 
 
 def with_section(rounds: Sequence[str], new: str) -> tuple[str, ...]:

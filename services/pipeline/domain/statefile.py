@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -83,12 +83,8 @@ def read_state_file(state_json: str, barrier_json: str, run_id: str, now: dateti
     settings = _settings(v4, run_id, graph)
     stages = {node.stage: _stage(v4, node.stage) for node in graph.nodes}
     marks = {node.stage: _mark(v4, node.stage) for node in graph.nodes}
-    returns = _pending_returns(v4, graph, marks)
+    returns = _send_back(graph, _pending_retries(v4), stages, marks)
     _put_ready(graph, marks, returns)
-    for target in returns:
-        if stages[target].returned is None:
-            failed = _failed_after(v4, graph, target)
-            stages[target] = replace(stages[target], returned=Return(round=1, failed=failed or (target,)))
     status = _status(v4, marks)
     saved = _barrier_file(barrier_json)
     barriers = _open_barriers(graph, marks, saved or {}, settings, now) if status in LIVE else {}
@@ -131,7 +127,11 @@ def ensure_v4(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _phase_of_v3(content: Mapping[str, Any]) -> str:
     stages = mapping(content, "stages")
-    if not content.get("enforced") or mapping(content, "meta").get("cancelled") or not mapping(content, "dag"):
+    if mapping(content, "meta").get("cancelled") or not mapping(content, "dag"):
+        return "IDLE"
+    if _pending_retries(content):
+        return "RETRYING"
+    if not content.get("enforced"):
         return "IDLE"
     words = {text(field(known, "status")) for known in stages.values()}
     return "COMPLETE" if stages and words <= {"completed", "skipped"} else "DELEGATING"
@@ -285,30 +285,63 @@ def _mark(v4: Mapping[str, Any], stage: str) -> str:
     return SKIPPED_AFTER_FAIL if is_forced else MARK_OF_WORD[word]
 
 
-def _failed_after(v4: Mapping[str, Any], graph: Graph, target: str) -> tuple[str, ...]:
-    return tuple(
-        node.stage
-        for node in graph.nodes
-        if node.stage in graph.after(target) and MARK_OF_WORD.get(_word(v4, node.stage)) == FAILED
-    )
+class _PendingRetry(NamedTuple):
+    """A failed stage that a file wants to be repaired."""
+
+    stage: str
+    severity: Severity | None
+    round: int | None
 
 
-def _word(v4: Mapping[str, Any], stage: str) -> str:
-    return text(entry(v4, "stages", stage).get("status"))
-
-
-def _pending_returns(v4: Mapping[str, Any], graph: Graph, marks: dict[str, str]) -> tuple[str, ...]:
-    """Where a pending retry goes back to; what comes after it is reset."""
-    pending = v4.get("pendingRetry")
+def _pending_retries(content: Mapping[str, Any]) -> tuple[_PendingRetry, ...]:
+    """What `pendingRetry` names: `{stage}`, `{stages: [{id, severity, round}]}` or `{stages: [id]}`."""
+    pending = content.get("pendingRetry")
     entries = field(pending, "stages")
     items = entries if isinstance(entries, list) else [pending]
-    named = {text(field(item, "stage")) or text(item) for item in items}
-    targets = {graph.return_target(stage) for stage in named if stage in graph}
-    returns = tuple(node.stage for node in graph.nodes if node.stage in targets)
-    for target in returns:
-        for stage in (target, *graph.after(target)):
-            marks[stage] = PENDING
-    return returns
+    found = {_retried_stage(item): item for item in items}
+    dag = mapping(content, "dag")
+    return tuple(_pending_retry(stage, item) for stage, item in found.items() if stage in dag)
+
+
+def _retried_stage(item: object) -> str:
+    return text(item) or text(field(item, "id")) or text(field(item, "stage"))
+
+
+def _pending_retry(stage: str, item: object) -> _PendingRetry:
+    severity = text(field(item, "severity"))
+    known = Severity(severity) if severity in Severity.__members__ else None
+    return _PendingRetry(stage, known, count(field(item, "round")))
+
+
+def _send_back(
+    graph: Graph, pending: Sequence[_PendingRetry], stages: dict[str, Stage], marks: dict[str, str]
+) -> tuple[str, ...]:
+    """Where the pending retries go back to: those stages know what failed, and what comes after them is reset."""
+    named = {item.stage: item for item in pending}
+    targets = {graph.return_target(stage) for stage in named}
+    back: dict[str, list[str]] = {node.stage: [] for node in graph.nodes if node.stage in targets}
+    for node in graph.nodes:
+        target = graph.return_target(node.stage)
+        if target in back and (node.stage in named or marks[node.stage] == FAILED):
+            back[target].append(node.stage)
+    for target, failed in back.items():
+        for stage in failed:
+            stages[stage] = _failed(stages[stage], named.get(stage))
+        if stages[target].returned is None:
+            rounds = [_round(stages[stage], named.get(stage)) for stage in failed]
+            stages[target] = replace(stages[target], returned=Return(max(rounds), tuple(failed)))
+        marks.update(dict.fromkeys((target, *graph.after(target)), PENDING))
+    return tuple(back)
+
+
+def _failed(stage: Stage, item: _PendingRetry | None) -> Stage:
+    """The stage as its last try left it."""
+    severity = (item and item.severity) or stage.severity or Severity.MEDIUM
+    return replace(stage, verdict=Verdict.FAIL, severity=severity)
+
+
+def _round(stage: Stage, item: _PendingRetry | None) -> int:
+    return (item and item.round) or stage.retries or 1
 
 
 def _put_ready(graph: Graph, marks: dict[str, str], returns: tuple[str, ...]) -> None:

@@ -17,6 +17,7 @@ from pointsman.services.pipeline.domain.state import (
     Stage,
 )
 from pointsman.services.pipeline.domain.statefile_fields import OWN, VERSION, WORD_OF_MARK, with_unknown
+from pointsman.services.pipeline.domain.words import Severity
 
 
 def write_state_file(pipeline_id: str, pipeline: Pipeline) -> tuple[str, str]:
@@ -33,9 +34,11 @@ def write_state_file(pipeline_id: str, pipeline: Pipeline) -> tuple[str, str]:
         "pipelineActive": pipeline.is_live(),
         "activeStages": list(pipeline.marked(ACTIVE)),
         "retries": {stage: known.retries for stage, known in stages.items() if known.retries},
-        "retryHistory": {stage: _history_out(known) for stage, known in stages.items() if known.history},
+        "retryHistory": {
+            stage: _history_out(known) for stage, known in stages.items() if known.history or known.retries
+        },
         "crashes": {stage: known.crashes for stage, known in stages.items() if known.crashes},
-        "pendingRetry": {"stages": [{"stage": stage} for stage in _failed_before(pipeline)]} if head.returns else None,
+        "pendingRetry": {"stages": _pending_retries(pipeline)} if head.returns else None,
         "meta": {
             "status": str(head.status),
             "createdAt": head.created_at.isoformat(),
@@ -56,9 +59,14 @@ def _settings_out(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _failed_before(pipeline: Pipeline) -> list[str]:
+def _pending_retries(pipeline: Pipeline) -> list[dict[str, Any]]:
     returns = [pipeline.stages[stage].returned for stage in pipeline.head.returns]
-    return [stage for returned in returns if returned for stage in returned.failed]
+    return [
+        {"id": stage, "severity": str(pipeline.stages[stage].severity or Severity.MEDIUM), "round": returned.round}
+        for returned in returns
+        if returned
+        for stage in returned.failed
+    ]
 
 
 def _node_out(graph: Graph, node: Node) -> dict[str, Any]:

@@ -56,13 +56,15 @@ NOTHING = frozenset({"-", "none", "n/a", "无", ""})
 _HEADING = re.compile(r"##\s+([A-Za-z0-9][A-Za-z0-9_.-]*)\s*[:：]\s*(.*)")
 _HALF_HEADING = re.compile(r"##\s+(T\d+)\b.*")
 _FIELD = re.compile(r"[-*]?\s*\*\*\s*([^*:：]+?)\s*[:：]?\s*\*\*\s*[:：]?\s*(.*)")
-_ITEM = re.compile(r"\s+[-*]\s+(.*)")
+_ITEM = re.compile(r"(\s*)[-*]\s+(.*)")
 _SEPARATOR = re.compile(r"\s*[,，、]\s*")
 _ID_SEPARATOR = re.compile(r"[\s,，、]+")
 _BREAK = re.compile(r"<(\\*)br>")
 """A line break; one that stands in the text itself is written with a backslash more."""
-_BY_NAME = {name: word for word in VOCABULARY for name in (word.field, word.chinese)}
 _SPEC_FIELD = {"file": "files"}
+_BY_NAME = {
+    name: word for word in VOCABULARY for name in (word.field, word.chinese, _SPEC_FIELD.get(word.field, word.field))
+}
 
 
 @dataclass(slots=True)
@@ -73,7 +75,11 @@ class _Section:
     task_id: str
     name: str
     values: dict[str, Any] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    """The names of the fields so far: one list may stand under two, as `File` and `Files`."""
     open_list: str = ""
+    is_indented: bool = True
+    """Whether the items of the open list stand deeper than its field, which is an item itself."""
 
 
 @dataclass(slots=True)
@@ -134,11 +140,12 @@ def _read_line(reading: _Reading, number: int, line: str) -> None:
         return
     named = _FIELD.fullmatch(line.strip())
     if named:
+        section.is_indented = not line.lstrip().startswith("**")
         _read_field(reading, section, number, (named[1], named[2]))
         return
     item = _ITEM.fullmatch(line)
-    if item and section.open_list:
-        section.values[section.open_list] += (_clean(item[1]),)
+    if item and section.open_list and (item[1] or not section.is_indented):
+        section.values[section.open_list] += (_clean(item[2]),)
     elif line.strip():
         section.open_list = ""
 
@@ -161,11 +168,13 @@ def _read_field(reading: _Reading, section: _Section, number: int, named: tuple[
     if word is None:
         known = ", ".join(one.field for one in VOCABULARY)
         reading.complain(number, f"unknown field '{name[:50]}' in task '{section.task_id}'; known: {known}")
-    elif word.field in section.values:
+    elif name.strip().lower() in section.names or (word.field in section.values and word.reads != "list"):
         reading.complain(number, f"field '{name}' stands twice in task '{section.task_id}'")
     else:
+        section.names.add(name.strip().lower())
         try:
-            section.values[word.field] = _READERS[word.reads](text.strip())
+            value = _READERS[word.reads](text.strip())
+            section.values[word.field] = section.values.get(word.field, ()) + value if word.reads == "list" else value
         except ValueError as error:
             reading.complain(number, f"task '{section.task_id}', field '{name}': {error}")
         else:

@@ -189,11 +189,36 @@ def test_an_environment_that_is_too_long_is_refused() -> None:
 def test_a_fail_writes_a_reflection_under_the_failing_stage() -> None:
     drive = after_review_fail()
     (text,) = drive.pipeline.stages["REVIEW"].reflection
-    for part in ("## Round 1", "FAIL (CRITICAL)", "Failed stage: REVIEW", "C-1 SQL injection", "context:REVIEW"):
+    for part in (
+        "## Round 1",
+        "FAIL (CRITICAL)",
+        "Failed stage: REVIEW",
+        "C-1 SQL injection",
+        "- Report: /r/REVIEW.md",
+    ):
         assert part in text
     assert len(text) <= 500
     assert not drive.pipeline.stages["TEST"].reflection
     assert not drive.pipeline.stages["DEV"].reflection
+
+
+def test_a_reflection_names_the_reports_path_or_its_handle_where_there_is_no_path() -> None:
+    for path, named in (
+        ("/home/u/.claude/pipeline-context-s-REVIEW.md", "/home/u/.claude/pipeline-context-s-REVIEW.md"),
+        ("", "context:REVIEW"),
+        ("/" + "x" * 600, "context:REVIEW"),
+        ("/r.md\n## Round 9", "context:REVIEW"),
+    ):
+        drive = at_barrier()
+        drive.put("REVIEW", "a" * 64)
+        drive.complete("REVIEW", said("FAIL", hint="h" * 200, context_file=path))
+        drive.complete("TEST")
+        (text,) = drive.pipeline.stages["REVIEW"].reflection
+        assert text.splitlines()[-1] == f"- Report: {named}"
+    drive = at_barrier()
+    drive.complete("REVIEW", said("FAIL"))
+    drive.complete("TEST")
+    assert drive.pipeline.stages["REVIEW"].reflection[0].endswith("- Report: none")
 
 
 def test_reflections_forget_whole_rounds_the_oldest_first() -> None:
@@ -205,7 +230,7 @@ def test_reflections_forget_whole_rounds_the_oldest_first() -> None:
         rounds = reflection.with_section(rounds, f"## Round {number}\n" + "x" * 900)
     assert len(reflection.body(rounds)) < 3000
     assert all(len(text) <= 500 for text in rounds)
-    long = reflection.section("REVIEW", 1, Severity.LOW, "h" * 200, "context:" + "x" * 400)
+    long = reflection.section("REVIEW", 1, Severity.LOW, "h" * 600, ["context:REVIEW"])
     assert len(long) == 500
 
 

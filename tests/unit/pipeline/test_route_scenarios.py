@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pointsman.services.pipeline.domain.context import directive
 from pointsman.services.pipeline.domain.marker import Reported, parse_route
 from pointsman.services.pipeline.domain.route import EffectiveRoute, repair
 from pointsman.services.pipeline.domain.words import (
@@ -43,6 +44,31 @@ def test_a_well_formed_pipeline_route_is_parsed() -> None:
 @pytest.mark.parametrize("text", ["", "no marker", "<!-- PIPELINE_ROUTE: {broken -->", "<!-- PIPELINE_ROUTE: [] -->"])
 def test_a_missing_or_broken_route_parses_to_none(text: str) -> None:
     assert parse_route(text) is None
+
+
+@pytest.mark.parametrize("nonce", ["", "n" * 32])
+def test_the_template_of_our_own_directive_never_parses_as_a_route(nonce: str) -> None:
+    told = directive("REVIEW", None, (), nonce)
+    assert "PIPELINE_ROUTE" in told
+    assert parse_route(told) is None
+    failed = marker(verdict="FAIL", route="DEV", severity="HIGH")
+    assert parse_route(f"{failed}\nI was told: {told}") == parse_route(failed)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"verdict": "PASS or FAIL", "route": "NEXT"},
+        {"verdict": "PASS|FAIL", "route": "NEXT"},
+        {"verdict": " pass / fail ", "route": "NEXT"},
+        {"verdict": "PASS", "route": "NEXT|DEV"},
+        {"verdict": "PASS", "route": "NEXT, DEV, BARRIER, COMPLETE or ABORT"},
+        {"verdict": "PASS", "route": "NEXT | DEV | BARRIER"},
+    ],
+    ids=str,
+)
+def test_a_marker_whose_words_are_still_to_be_chosen_never_parses_as_a_route(fields: dict[str, str]) -> None:
+    assert parse_route(marker(**fields)) is None
 
 
 def test_an_impl_stage_without_a_route_falls_back_to_pass_and_next() -> None:

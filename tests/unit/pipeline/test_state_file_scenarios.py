@@ -8,10 +8,10 @@ import pytest
 
 from pointsman.services.chassis.refusals import Code, Refusal
 from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.state import Pipeline, phase
+from pointsman.services.pipeline.domain.state import Pipeline, Return, phase
 from pointsman.services.pipeline.domain.statefile import ensure_v4, read_state_file
 from pointsman.services.pipeline.domain.statefile_writing import write_state_file
-from pointsman.services.pipeline.domain.words import Disposition, Phase, PipelineStatus, StageStatus, Verdict
+from pointsman.services.pipeline.domain.words import Disposition, Phase, PipelineStatus, Severity, StageStatus, Verdict
 from tests.unit.pipeline.driver import START, STRICT, Drive, at_barrier, said, start
 
 
@@ -94,6 +94,47 @@ def test_a_pending_retry_of_version_3_goes_back_to_dev() -> None:
     assert drive.status("DEV") is StageStatus.READY
     assert drive.status("REVIEW") is StageStatus.PENDING
     assert phase(drive.pipeline) is Phase.RETRYING
+
+
+@pytest.mark.parametrize("review", ["failed", "completed"])
+@pytest.mark.parametrize(
+    "pending",
+    [
+        {"stage": "REVIEW"},
+        {"stage": "REVIEW", "severity": "HIGH", "round": 1},
+        {"stages": [{"id": "REVIEW", "severity": "HIGH", "round": 1}]},
+        {"stages": [{"stage": "REVIEW"}]},
+        {"stages": ["REVIEW"]},
+    ],
+    ids=str,
+)
+def test_a_state_of_version_3_in_the_middle_of_a_retry_stays_active_with_the_return_to_dev_pending(
+    pending: object, review: str
+) -> None:
+    stages = {
+        "DEV": {"status": "completed", "verdict": "PASS"},
+        "REVIEW": {"status": review, "verdict": {"verdict": "FAIL", "severity": "HIGH"}},
+        "TEST": {"status": "completed", "verdict": "PASS"},
+    }
+    drive = load(v3(stages=stages, retries={"REVIEW": 1}, pendingRetry=pending))
+    assert drive.pipeline.head.status is PipelineStatus.ACTIVE
+    assert drive.pipeline.head.returns == ("DEV",)
+    assert drive.pipeline.stages["DEV"].returned == Return(round=1, failed=("REVIEW",))
+    assert drive.pipeline.stages["REVIEW"].severity is Severity.HIGH
+    statuses = [drive.status(stage) for stage in ("DEV", "REVIEW", "TEST")]
+    assert statuses == [StageStatus.READY, StageStatus.PENDING, StageStatus.PENDING]
+    state, _ = exported(drive.pipeline)
+    assert state["pendingRetry"] == {"stages": [{"id": "REVIEW", "severity": "HIGH", "round": 1}]}
+    assert state["retryHistory"] == {"REVIEW": []}
+    drive.delegate("DEV")
+    drive.complete("DEV")
+    drive.complete("REVIEW")
+    assert drive.complete("TEST").status is PipelineStatus.COMPLETED
+
+
+def test_a_cancelled_state_of_version_3_has_no_pending_retry() -> None:
+    cancelled = v3(meta={"cancelled": True}, pendingRetry={"stages": ["REVIEW"]})
+    assert load(cancelled).pipeline.head.status is PipelineStatus.CANCELLED
 
 
 def test_a_damaged_barrier_file_is_rebuilt_from_the_stages() -> None:

@@ -98,6 +98,33 @@ def test_each_field_has_both_names(word: Any) -> None:
     assert english != read_tasks("## T1: n\n")[0]
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "**Files**: src/a.py, `src/b.py`",
+        "- **Files**: src/a.py, src/b.py",
+        "**File**: src/a.py, src/b.py",
+        "**Files**:\n- src/a.py\n- `src/b.py`",
+        "**Files**:\n\n* src/a.py\n* src/b.py",
+        "**Files:**\n  - src/a.py\n  - src/b.py",
+        "- **Files**:\n  - src/a.py\n  - src/b.py",
+        "- **files**: src/a.py\n  - src/b.py",
+        "- **File**: src/a.py\n- **Files**: src/b.py",
+    ],
+)
+def test_files_is_a_list_by_commas_or_by_bullets_and_survives_export_and_import(written: str) -> None:
+    tasks, _ = read_tasks(f"## T1: n\n\n{written}\n\n**phase**: api\n")
+    assert tasks[0].spec == TaskSpec("T1", "n", "api", ("src/a.py", "src/b.py"))
+    for chinese in (False, True):
+        exported = write_tasks([Task(tasks[0].spec)], chinese=chinese)
+        assert read_tasks(exported)[0][0].spec == tasks[0].spec
+
+
+def test_a_bullet_beside_a_field_that_is_a_bullet_itself_is_no_item_of_it() -> None:
+    tasks, _ = read_tasks("## T1: n\n- **Files**: src/a.py\n- look at the style guide\n")
+    assert tasks[0].spec.files == ("src/a.py",)
+
+
 @pytest.mark.parametrize(("word", "status"), STATUS_WORDS.items())
 def test_each_status_word_is_known(word: str, status: TaskStatus) -> None:
     assert read_tasks(f"## T1: n\n**状态**: {word}\n")[0][0].status is status
