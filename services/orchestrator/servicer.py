@@ -61,7 +61,6 @@ class OrchestratorServicer:
         if decided.mode != decision.MODE_ACTION or decided.fast_path:
             return pb.SubmitResponse(routing=shown)
         order = runs.order(request, runs.routing(decided), caller.project, traceparent)
-        order = replace(order, rival_run_id=await self._store.rival(caller.project, request.session_id))
         command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))
         answer = await self._store.ledger.submit(replace(caller, traceparent=traceparent), command)
         view = await self._store.view(caller.project, answer.run_id)
