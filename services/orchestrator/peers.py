@@ -250,21 +250,26 @@ class Peers:
         return replace(told, reflections=tuple(f"{item.stage}: {item.body}"[:4000] for item in reflections))
 
     async def _reflections(self, effect: PendingEffect, pipeline_id: str) -> list[pipeline.EarlierReflection]:
-        if not pipeline_id:
-            return []
-        found = []
+        """What the attempt before taught; nothing where its pipeline could not be started or was removed since."""
         request = pipeline_requests.GetPipelineRequest(pipeline_id=pipeline_id)
-        earlier = (await self._pipeline(effect, "GetPipeline", request)).pipeline
-        for stage in (stage.node.stage for stage in earlier.stages if stage.verdict == route.VERDICT_FAIL):
+        earlier = await self._unless_missing(effect, "GetPipeline", request) if pipeline_id else None
+        stages = earlier.pipeline.stages if earlier else ()
+        found = []
+        for stage in (stage.node.stage for stage in stages if stage.verdict == route.VERDICT_FAIL):
             wanted = pipeline_requests.GetReflectionRequest(pipeline_id=pipeline_id, stage=stage)
-            try:
-                body = (await self._pipeline(effect, "GetReflection", wanted)).body
-            except Refusal as refusal:
-                if refusal.reason is not Reason.NOT_FOUND:
-                    raise
-                continue
-            found.append(pipeline.EarlierReflection(stage=stage, body=body[:8000]))
+            reflection = await self._unless_missing(effect, "GetReflection", wanted)
+            if reflection is not None:
+                found.append(pipeline.EarlierReflection(stage=stage, body=reflection.body[:8000]))
         return found
+
+    async def _unless_missing(self, effect: PendingEffect, method: str, request: Any) -> Any:
+        """What the pipeline service answers; None where it does not know the thing."""
+        try:
+            return await self._pipeline(effect, method, request)
+        except Refusal as refusal:
+            if refusal.reason is not Reason.NOT_FOUND:
+                raise
+            return None
 
     async def complete_stage(self, effect: PendingEffect, data: requests.CompleteStage) -> Any:
         """Hand a stage's answer in, and take the next delegations."""

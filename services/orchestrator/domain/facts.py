@@ -1,7 +1,7 @@
 """What the journal of a run holds: the payload of each event."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pointsman.services.orchestrator.domain.values import (
     NOTHING_SPENT,
@@ -95,6 +95,8 @@ class Planned:
     """There is a plan."""
 
     plan: Plan
+    attempts: dict[str, int] = field(default_factory=dict)
+    """The last attempt at each task so far, of earlier plans too: numbers go on from there, never from 1 again."""
 
 
 @dataclass(frozen=True, slots=True)
