@@ -13,6 +13,7 @@ from pointsman.api.workflow.v1 import constraints_pb2 as constraints
 from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import plans_pb2 as plans
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
+from pointsman.services.chassis.ids import derived_id
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands, requests
 from pointsman.services.orchestrator.domain.values import Delegation, Plan, Risk, SlotOutline
@@ -25,13 +26,15 @@ from pointsman.services.orchestrator.domain.words import (
 )
 from pointsman.services.orchestrator.wire.handoffs import plan, revive
 
+MAX_PHASE = 100
+
 
 def task_spec(task: work.PlanTask) -> model.TaskSpec:
     """A planned task as the workflow service keeps it."""
     return model.TaskSpec(
         task_id=task.id,
         name=task.name[:500],
-        phase=task.phase[:100],
+        phase=derived_id(task.phase, MAX_PHASE),
         files=task.files[:100],
         actions=[action[:2000] for action in task.actions] or [task.name[:500]],
         depends=task.depends,
@@ -86,7 +89,7 @@ def workflow_words(data: requests.TellWorkflow, key: Mapping[str, Any]) -> tuple
         Reply.SKIP: ("SkipTask", tasks.SkipTaskRequest(**key, task_id=data.task_id, reason=reason)),
         Reply.WAIVE: (
             "WaiveConstraint",
-            constraints.WaiveConstraintRequest(**key, constraint_id=data.text[:64], reason="waived by a person"),
+            constraints.WaiveConstraintRequest(**key, constraint_id=data.text, reason="waived by a person"),
         ),
     }
     return by_reply[data.reply]
