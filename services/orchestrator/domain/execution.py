@@ -67,7 +67,14 @@ def schedule(turn: Turn) -> None:
     elif run.workflow_status in _GOING_ON:
         turn.move(Move.RESOURCE_READY)
     else:
-        turn.move(Move.RESOURCE_BUSY, run.workflow_detail)
+        turn.move(Move.RESOURCE_BUSY, _why_it_waits(run.workflow_status, run.workflow_detail))
+
+
+def _why_it_waits(status: WorkflowStatus, detail: str) -> str:
+    """What the run waits for in the queue: what the workflow says of itself is no reason yet."""
+    if status is WorkflowStatus.RUNNING:
+        return detail or "no task is ready to be started"
+    return f"the workflow is {status}: {detail}" if detail else f"the workflow is {status}"
 
 
 def workflow_told(turn: Turn, command: WorkflowTold) -> None:
@@ -75,7 +82,10 @@ def workflow_told(turn: Turn, command: WorkflowTold) -> None:
     turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
     going_on = command.status in _GOING_ON
     if turn.in_state(State.SCHEDULE):
-        turn.move(Move.RESOURCE_READY if going_on else Move.RESOURCE_BUSY, command.detail)
+        if going_on:
+            turn.move(Move.RESOURCE_READY)
+        else:
+            turn.move(Move.RESOURCE_BUSY, _why_it_waits(command.status, command.detail))
     elif turn.in_state(State.QUEUE) and going_on:
         turn.move(Move.RESOURCE_AVAILABLE)
     elif turn.in_state(State.QUEUE):
@@ -119,7 +129,7 @@ def tasks_handed_out(turn: Turn, command: TasksHandedOut) -> None:
     """Start one pipeline per claimed task; nothing claimed means to wait, or that all is done."""
     turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
     if not command.task_ids and command.status is not WorkflowStatus.COMPLETED:
-        turn.move(Move.RESOURCE_BUSY, command.detail)
+        turn.move(Move.RESOURCE_BUSY, _why_it_waits(command.status, command.detail))
         return
     turn.note(facts.WaveClaimed("", command.task_ids))
     template = _template(turn) if command.task_ids else ""
@@ -219,7 +229,17 @@ def advance_wave(turn: Turn) -> None:
     if turn.in_state(State.DISPATCH) and all(task.pipeline_status for task in wave):
         turn.move(Move.DISPATCH_SUCCESS)
     elif turn.in_state(State.CODER_EXEC) and all(task.pipeline_status in PIPELINE_ENDED for task in wave):
-        turn.move(Move.CLAIMS_EVIDENCE_ARRIVED)
+        turn.move(Move.CLAIMS_EVIDENCE_ARRIVED, "; ".join(map(_how_it_ended, wave)))
+
+
+def _how_it_ended(task: Task) -> str:
+    """What came of an attempt: claims with work, or none and why."""
+    task_id, failed = task.outline.task_id, task.pipeline_status in (PipelineStatus.ABORTED, PipelineStatus.CANCELLED)
+    if task.work is not None and not failed:
+        claims = len(task.work.claims)
+        return f"{task_id} handed in {claims} claim{'' if claims == 1 else 's'}"
+    why = f": {task.setbacks[-1]}" if task.setbacks else ""
+    return f"{task_id} was {str(task.pipeline_status).lower()}{why}" if failed else f"{task_id} handed in no work{why}"
 
 
 def follow_pipelines(turn: Turn) -> None:

@@ -125,9 +125,9 @@ class Run:
 
     @property
     def live_pipelines(self) -> tuple[str, ...]:
-        """Pipelines that were started and have not ended."""
+        """Pipelines that the run waits for; one that has ended waits for none."""
         running = (t for t in self.tasks.values() if t.status is TaskStatus.RUNNING and t.pipeline_id)
-        return tuple(task.pipeline_id for task in running)
+        return () if self.ended else tuple(task.pipeline_id for task in running)
 
     def copy(self) -> "Run":
         """Another run with the same fields."""

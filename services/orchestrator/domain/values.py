@@ -223,6 +223,8 @@ class Assignment:
     created_at: datetime | None = None
     setbacks: tuple[str, ...] = ()
     """Why earlier attempts at it failed."""
+    restarts: int = 0
+    """Starts of an agent on it, beyond the first, that the run has counted."""
 
 
 @dataclass(frozen=True, slots=True)

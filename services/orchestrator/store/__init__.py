@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, bindparam, delete, func, select
+from sqlalchemy import Connection, MetaData, bindparam, case, delete, func, select
 
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.journal import Journal
@@ -79,7 +79,8 @@ class OrchestratorStore:
         """The same, on an open connection."""
         run = self.ledger.load(connection, project, run_id).run
         row = connection.execute(self._sql.times, {"entity_id": run_id}).one()
-        return RunView(run, row.version, row.created_at_us, row.updated_at_us)
+        starts = connection.execute(self._sql.starts, {"entity_id": run_id}).scalar() or 0
+        return RunView(run, row.version, row.created_at_us, row.updated_at_us, int(starts))
 
     def documents(self, connection: Connection, run_id: str) -> Mapping[str, str]:
         """What was handed in for a run, by name."""
@@ -153,6 +154,9 @@ class _Queries:
         entities, index, assignments = store.tables.entities.c, children.index.c, children.assignments.c
         self.times = select(entities.version, entities.created_at_us, entities.updated_at_us).where(
             entities.entity_id == bindparam("entity_id")
+        )
+        self.starts = select(func.sum(case((assignments.attempt > 1, assignments.attempt), else_=1))).where(
+            assignments.entity_id == bindparam("entity_id")
         )
         documents = children.documents.c
         self.documents = select(documents.name, documents.body).where(documents.entity_id == bindparam("entity_id"))
