@@ -1,5 +1,7 @@
 """CODER_HANDOFF to CODER_EXEC: room to work, waves of tasks, one pipeline per task, stages as assignments."""
 
+from datetime import datetime
+
 from pointsman.services.orchestrator.domain import facts, requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
@@ -31,6 +33,12 @@ PIPELINES_TIMER = "pipelines"
 FIRST_CHECK_SECONDS = 2.0
 MAX_CHECK_SECONDS = 30.0
 PIPELINES_CHECK_SECONDS = 240.0
+BARRIER_TIMER = "barrier/"
+"""A timer for each task whose pipeline has a barrier, with the task's id behind it."""
+BARRIER_GRACE_SECONDS = 1.0
+"""How long after a barrier's time the run looks: the pipeline service has to resolve it first."""
+BARRIER_OVERDUE_SECONDS = 10.0
+"""How long the run waits before it looks again at a barrier that is still there after its time."""
 WITH_REVIEW = "quick-dev"
 WITHOUT_REVIEW = "fix"
 AGENT_LOST = "agent_lost"
@@ -152,9 +160,10 @@ def _template(turn: Turn) -> str:
 def _start_pipeline(turn: Turn, task_id: str, template: str) -> None:
     task = turn.run.tasks[task_id]
     earlier = f"{turn.run.run_id}/{task_id}/{task.attempt - 1}" if task.attempt > 1 else ""
+    timeout = turn.run.order.barrier_timeout_seconds
     turn.call(
         Call.START_PIPELINE,
-        lambda call: requests.StartPipeline(call, task.pipeline_id, task_id, template, earlier),
+        lambda call: requests.StartPipeline(call, task.pipeline_id, task_id, template, earlier, timeout),
         subject=task_id,
     )
 
@@ -175,7 +184,17 @@ def pipeline_told(turn: Turn, command: PipelineTold) -> None:
         _offer_stage(turn, command.task_id, delegation)
     if command.status is PipelineStatus.ESCALATED and turn.run.question is None:
         _ask_about_stage(turn, command.task_id)
+    if command.barrier_due_at is not None and turn.in_state(State.DISPATCH, State.CODER_EXEC):
+        _look_when_due(turn, command.task_id, command.barrier_due_at)
     advance_wave(turn)
+
+
+def _look_when_due(turn: Turn, task_id: str, due_at: datetime) -> None:
+    left_seconds = (due_at - turn.now).total_seconds()
+    turn.wake(
+        f"{BARRIER_TIMER}{task_id}",
+        left_seconds + BARRIER_GRACE_SECONDS if left_seconds > 0 else BARRIER_OVERDUE_SECONDS,
+    )
 
 
 def _note_failure(turn: Turn, task_id: str, failure: StageFailure) -> None:
@@ -257,6 +276,13 @@ def look_at_pipelines(turn: Turn) -> None:
         see_pipeline(turn, task_id)
     if live:
         turn.wake(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
+
+
+def look_at_barrier(turn: Turn, task_id: str) -> None:
+    """A barrier of the task's pipeline should have stopped waiting by now."""
+    task = turn.run.wave_tasks.get(task_id)
+    if turn.in_state(State.DISPATCH, State.CODER_EXEC) and task and task.pipeline_status not in PIPELINE_ENDED:
+        see_pipeline(turn, task_id)
 
 
 def see_pipeline(turn: Turn, task_id: str) -> None:

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
@@ -104,6 +107,23 @@ def pipeline_told(
         Delegation(item.delegation_id, item.stage, item.node_context_json, item.directive) for item in delegations
     )
     return commands.PipelineTold(run_id, data.call_id, data.task_id, PipelineStatus(name), offered, risks)
+
+
+def moment(at: Timestamp) -> datetime | None:
+    """A time on the wire; nothing where there is none."""
+    return at.ToDatetime(UTC) if at.ByteSize() else None
+
+
+def next_barrier_due(barriers: Iterable[pipeline_state.Barrier]) -> datetime | None:
+    """When the first of the barriers that wait stops waiting."""
+    return min((due for barrier in barriers if (due := moment(barrier.due_at))), default=None)
+
+
+def stage_completed(run_id: str, data: requests.CompleteStage, answer: Any) -> commands.PipelineTold:
+    """How a pipeline is after a stage's answer, for the run."""
+    risks = tuple(residual_risk(data.task_id, risk) for risk in answer.residual_risks)
+    told = pipeline_told(run_id, data, answer.state, answer.next, risks)
+    return replace(told, failure=stage_failure(data, answer), barrier_due_at=moment(answer.barrier_due_at))
 
 
 def stage_failure(data: requests.CompleteStage, answer: Any) -> commands.StageFailure | None:

@@ -53,6 +53,7 @@ def order(request: pb.SubmitRequest, routing: Routing, project: str, traceparent
         priority=request.priority,
         labels=dict(request.labels),
         traceparent=traceparent,
+        barrier_timeout_seconds=seconds_of(request.barrier_timeout),
     )
 
 
