@@ -1,5 +1,7 @@
 """REVIEW_ACCEPT: rules first, then reviewers, then the verifier, then a person; and what becomes of the wave."""
 
+from collections.abc import Sequence
+
 from pointsman.services.orchestrator.domain import evidence, facts, requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
@@ -31,6 +33,7 @@ _WITHOUT_WORDS = {
     Verdict.RETRY: "the reviewer wants it done again and does not say why",
     Verdict.REPLAN: "the reviewer wants it planned anew and does not say why",
 }
+NAMED_LENGTH = 1500
 PASSED = "PASS"
 RETRY = "RETRY"
 REPLAN = "REPLAN"
@@ -74,11 +77,21 @@ def rejected_by_rule(task: Task) -> str:
         return f"no work was handed in: {_last_setback(task)}"
     bare = evidence.without_evidence(task.work)
     if bare:
-        return f"claims without evidence: {', '.join(bare)}"
+        return f"claims without evidence: {_named(bare)}"
     uncovered = () if evidence.needs_person(task) else evidence.uncovered_criteria(task)
     if uncovered:
-        return f"no claim with evidence speaks to: {', '.join(uncovered)}"
+        return f"no claim with evidence speaks to: {_named(uncovered)}"
     return ""
+
+
+def _named(ids: Sequence[str]) -> str:
+    """As many ids as a reason has room for, and how many more there are."""
+    shown, room = 1, NAMED_LENGTH - len(ids[0])
+    while shown < len(ids) and len(ids[shown]) + 2 <= room:
+        room -= len(ids[shown]) + 2
+        shown += 1
+    more = f" and {len(ids) - shown} more" if shown < len(ids) else ""
+    return f"{', '.join(ids[:shown])}{more}"
 
 
 def _last_setback(task: Task) -> str:
