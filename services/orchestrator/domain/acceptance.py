@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pointsman.services.orchestrator.domain import evidence, facts, requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
+    CallRefused,
     DebateEnded,
     ReviewResult,
     TaskFinding,
@@ -268,6 +269,14 @@ def wave_settled(turn: Turn, command: WorkflowTold) -> None:
     """The wave is recorded."""
     turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
     leave(turn)
+
+
+def wave_refused(turn: Turn, command: CallRefused) -> None:
+    """A retry that the workflow does not allow, as of an epic that was resumed, is for a person; anything else is fatal."""
+    if turn.run.wave_verdict == RETRY:
+        settle(turn, ESCALATE)
+    else:
+        turn.move(Move.FATAL_ERROR, command.reason)
 
 
 def leave(turn: Turn) -> None:

@@ -237,6 +237,7 @@ _REFUSED: Mapping[Call, Callable[[Turn, commands.CallRefused], None]] = {
     Call.LIST_RESUMABLE: lambda turn, command: turn.move(Move.NO_RESUMABLE, command.reason),
     Call.STORE_PLAN: _plan_refused,
     Call.CLAIM_WAVE: _dispatch_refused,
+    Call.SETTLE_WAVE: acceptance.wave_refused,
     Call.START_PIPELINE: _dispatch_refused,
     Call.COMPLETE_STAGE: _stage_refused,
     Call.SEE_PIPELINE: _pipeline_missing,

@@ -4,7 +4,7 @@ from pointsman.services.chassis.machine import Event
 from pointsman.services.orchestrator.domain import commands, facts
 from pointsman.services.orchestrator.domain.decide import MACHINE
 from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS, RunState
-from pointsman.services.orchestrator.domain.words import Call, Purpose, Reply, State, Verdict
+from pointsman.services.orchestrator.domain.words import Call, Purpose, Reply, State, TaskStatus, Verdict
 from tests.unit.orchestrator.driver import ALL, START, Driver, plan
 
 
@@ -80,3 +80,31 @@ def test_a_journal_of_before_attempts_went_on_counting_folds_as_it_did() -> None
         state = MACHINE.apply(state, Event(event.name, event.source, event.target, data), START)
     assert state is not None
     assert (state.run.tasks["T1"].attempt, state.run.attempts) == (1, {})
+
+
+def test_a_retry_that_the_workflow_does_not_allow_any_more_brings_a_person_in() -> None:
+    driver = coding("T1", "T2").work_until(Purpose.REVIEW)
+    bad, good = driver.open(Purpose.REVIEW)
+    driver.hand_in(bad, commands.ReviewResult(Verdict.RETRY, feedback=("no",)))
+    epoch = driver.lease(good.assignment_id)
+    passed = commands.ReviewResult(Verdict.PASS)
+    driver.send(commands.CompleteAssignment("run_1", good.assignment_id, epoch, "agent", passed))
+    while driver.effects[0].kind != Call.SETTLE_WAVE:
+        driver._deliver(driver.effects.pop(0))
+    driver.refuse_next("task 'T1' was retried 3 times; skip it or re-plan").settle()
+    assert driver.is_in(State.ASK_SWITCH)
+    assert driver.run.tasks["T2"].status is TaskStatus.ACCEPTED
+    assert driver.moves[-2:] == ["requirement_changed_or_blocked", "confidence_lt_0_6"]
+    driver.pending = []
+    to_code(driver.reply(Reply.CLARIFIED, text="as it says"), "T1")
+    assert driver.run.tasks["T1"].attempt == 2
+
+
+def test_accepted_work_that_the_workflow_refuses_to_record_ends_the_run() -> None:
+    driver = coding("T1").work_until(Purpose.REVIEW)
+    review = driver.open(Purpose.REVIEW)[0]
+    epoch = driver.lease(review.assignment_id)
+    passed = commands.ReviewResult(Verdict.PASS)
+    driver.send(commands.CompleteAssignment("run_1", review.assignment_id, epoch, "agent", passed))
+    driver.refuse_next("the workflow is gone")
+    assert driver.is_in(State.FAILED)
