@@ -22,16 +22,8 @@ def among(database: Database, column: ColumnElement[Any], name: str = "values") 
     return column.in_(select(listed.c.value))
 
 
-def not_among(database: Database, column: ColumnElement[Any], name: str = "values") -> ColumnElement[bool]:
-    """`column` is none of the values bound to `name`."""
-    if database.is_postgresql:
-        return column != func.all(bindparam(name, type_=ARRAY(String)))
-    listed = func.json_each(bindparam(name, type_=String)).table_valued("value")
-    return column.not_in(select(listed.c.value))
-
-
 def packed(database: Database, values: Sequence[str] | Sequence[int]) -> Any:
-    """The values as `among` and `not_among` want them bound."""
+    """The values as `among` wants them bound."""
     return list(values) if database.is_postgresql else msgspec.json.encode(values).decode()
 
 

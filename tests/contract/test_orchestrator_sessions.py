@@ -63,6 +63,24 @@ async def test_a_run_that_ends_in_the_same_commit_is_no_conflict_for_what_comes_
         assert await rivals(store, ["run_b", "run_c"]) == {"run_b": "run_a", "run_c": ""}
 
 
+async def test_a_conflict_is_with_the_run_that_goes_on_not_with_one_that_waits_itself(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        together = [store.ledger.submit(caller(), submit(run_id, "s")) for run_id in ("run_z", "run_b", "run_a")]
+        await in_one_batch(store.store, together)
+        await in_one_batch(
+            store.store,
+            [
+                store.ledger.submit(caller(), commands.ChangeRequirement("run_missing", "more")),
+                store.ledger.submit(caller(), commands.TimerFired("run_b", "wall_clock")),
+                store.ledger.submit(caller(), submit("run_c", "s")),
+                store.ledger.submit(caller(), commands.Cancel("run_z", "enough")),
+                store.ledger.submit(caller(), submit("run_d", "s")),
+            ],
+        )
+        seen = await rivals(store, ["run_z", "run_b", "run_a", "run_c", "run_d"])
+        assert seen == {"run_z": "", "run_b": "run_z", "run_a": "run_z", "run_c": "run_z", "run_d": "run_b"}
+
+
 async def test_sessions_of_the_same_name_in_other_projects_and_runs_without_one_never_conflict(
     database_url: str,
 ) -> None:

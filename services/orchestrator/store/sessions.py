@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.ledger import Change
-from pointsman.services.chassis.sql import Prepared, among, not_among, packed
+from pointsman.services.chassis.sql import Prepared, among, packed
 from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.writer import MAX_BATCH
 from pointsman.services.orchestrator.domain.commands import Submit
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.store.children import RunChildren
@@ -23,19 +25,23 @@ class Sessions:
 
     def __init__(self, store: Store, children: RunChildren) -> None:
         self._database = store.database
-        index = children.index.c
+        index, journal = children.index.c, store.tables.journal.c
+        session = (index.project, index.session_id)
+        place = func.row_number().over(partition_by=session, order_by=journal.position).label("place")
         live = (
-            select(index.project, index.session_id, func.min(index.entity_id))
+            select(*session, index.entity_id, place)
+            .join(store.tables.journal, (journal.entity_id == index.entity_id) & (journal.seq == 1))
             .where(
                 among(self._database, index.project, "projects"), among(self._database, index.session_id, "sessions")
             )
-            .where(index.ended_at_us == 0, not_among(self._database, index.entity_id, "batch"))
-            .group_by(index.project, index.session_id)
+            .where(index.ended_at_us == 0)
+            .subquery()
         )
-        self._live = Prepared(self._database, live)
+        first_ones = select(live.c.project, live.c.session_id, live.c.entity_id).where(live.c.place <= MAX_BATCH + 1)
+        self._live = Prepared(self._database, first_ones.order_by(live.c.place))
 
     def read(self, connection: Connection, commands: Sequence[Any]) -> "LiveRuns | None":
-        """The live runs outside the batch; nothing where no Submit names a session."""
+        """The live runs as they are now; nothing where no Submit names a session."""
         sessions = {_session(command) for command in commands if isinstance(command, Submit)}
         named = sorted(session for session in sessions if session[1])
         if not named:
@@ -43,48 +49,59 @@ class Sessions:
         parameters = {
             "projects": packed(self._database, sorted({project for project, _ in named})),
             "sessions": packed(self._database, sorted({name for _, name in named})),
-            "batch": packed(self._database, sorted({command.entity_id for command in commands})),
         }
         query = _Query(self._database, self._live, parameters)
-        return LiveRuns(query, query.start(connection))
+        return LiveRuns(query, query.start(connection), frozenset(command.entity_id for command in commands))
+
+
+_Rows = Callable[[], list[tuple[str, str, str]]]
+"""Gives project, session and id of live runs, the first submitted first, once the statement is answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """The lookup of one batch."""
+    """The lookup of one batch: more runs of a session than a batch could end."""
 
     database: Database
     statement: Prepared
     parameters: Mapping[str, Any]
 
-    def start(self, connection: Connection) -> Callable[[], dict[_Session, str]]:
-        """Ask; what gives the live run of each session, once the statement is answered."""
-        cursor = self.statement.start(connection, self.parameters)
-        return lambda: {(project, name): run_id for project, name, run_id in cursor.fetchall()}
+    def start(self, connection: Connection) -> _Rows:
+        """Ask."""
+        rows: _Rows = self.statement.start(connection, self.parameters).fetchall
+        return rows
 
 
 class LiveRuns:
     """The live runs of a batch's sessions: those outside it as they were read, those inside it as they are decided."""
 
-    def __init__(self, query: _Query, answer: Callable[[], dict[_Session, str]]) -> None:
+    def __init__(self, query: _Query, rows: _Rows, batch: frozenset[str]) -> None:
         self._query = query
-        self._answer = answer
-        self._outside: dict[_Session, str] | None = None
+        self._rows = rows
+        self._batch = batch
+        self._read: dict[_Session, list[str]] | None = None
         self._free: set[_Session] = set()
-        """The sessions in which a run went on because there was no other outside the batch."""
+        """The sessions in which no run outside the batch was live."""
 
     def complete(self, command: Any, changes: Mapping[str, Change[RunState]]) -> Any:
-        """A Submit with the run that it conflicts with; any other command as it is."""
+        """A Submit with the run that it conflicts with, the first of those that live; any other command as it is."""
         if not isinstance(command, Submit) or not command.order.session_id:
             return command
-        if self._outside is None:
-            self._outside = self._answer()
         session = _session(command)
-        outside = self._outside.get(session, "")
-        if not outside:
+        before = self._before(session)
+        if self._batch.issuperset(before):
             self._free.add(session)
-        rival = outside or next((key for key, change in changes.items() if _is_live(change, session)), "")
-        return replace(command, order=replace(command.order, rival_run_id=rival))
+        earlier = (run_id for run_id in before if run_id not in changes or not _has_ended(changes[run_id]))
+        new = (key for key, change in changes.items() if change.is_new and _is_live(change, session))
+        return replace(command, order=replace(command.order, rival_run_id=next(chain(earlier, new), "")))
+
+    def _before(self, session: _Session) -> Sequence[str]:
+        """The session's live runs before the batch, the first submitted first."""
+        if self._read is None:
+            self._read = {}
+            for project, name, run_id in self._rows():
+                self._read.setdefault((project, name), []).append(run_id)
+        return self._read.get(session, ())
 
     def confirm(self, connection: Connection) -> Callable[[], bool]:
         """Whether no other replica has committed a run to a session that was free.
@@ -93,12 +110,18 @@ class LiveRuns:
         """
         if not self._query.database.is_postgresql:
             return lambda: True
-        answer = self._query.start(connection)
-        return lambda: self._free.isdisjoint(answer())
+        rows = self._query.start(connection)
+        return lambda: (
+            not any((project, name) in self._free and key not in self._batch for project, name, key in rows())
+        )
 
 
 def _session(command: Submit) -> _Session:
     return command.order.project, command.order.session_id
+
+
+def _has_ended(change: Change[RunState]) -> bool:
+    return change.state is None or change.state.run.ended
 
 
 def _is_live(change: Change[RunState], session: _Session) -> bool:
