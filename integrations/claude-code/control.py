@@ -1,5 +1,6 @@
 """The control plane as a hook sees it: short calls with a deadline, and the live pipeline of a session."""
 
+import hashlib
 import re
 import secrets
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from pointsman.services.chassis.owner import owner_of
 
 DEFAULT_ADDRESS = "127.0.0.1:7460"
 CALL_SECONDS = 4.0
+MAX_SESSION, DIGEST_LENGTH = 64, 16
 LIVE = (sp.PIPELINE_STATE_ACTIVE, sp.PIPELINE_STATE_ESCALATED)
 
 
@@ -63,7 +65,9 @@ def control_address(environment: Mapping[str, str]) -> str:
 
 def session_of(event: Mapping[str, Any]) -> str:
     """The session's id, with nothing in it that a file name or a pipeline id could not have."""
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", str(event.get("session_id") or "none"))[:64]
+    name = str(event.get("session_id") or "none")
+    kept = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:MAX_SESSION]
+    return kept if kept == name else f"{kept}-{hashlib.sha256(name.encode()).hexdigest()[:DIGEST_LENGTH]}"
 
 
 def config_directory(environment: Mapping[str, str]) -> Path:

@@ -84,19 +84,22 @@ def start(  # noqa: PLR0913, PLR0917 - the options of the command
     require_nonce: Annotated[
         bool, typer.Option(help="Only a route that carries the delegation's nonce counts.")
     ] = False,
-    barrier_timeout: Annotated[float, typer.Option(help="Seconds that a barrier waits.")] = 300.0,
+    barrier_timeout: Annotated[
+        float | None, typer.Option(help="Seconds that a barrier waits; default: the service's setting.")
+    ] = None,
     server: Server = "",
     as_json: AsJson = False,
 ) -> None:
     """Start a pipeline; with --agent its first stages are delegated at once."""
-    waits = within("--barrier-timeout", barrier_timeout, 1, MAX_BARRIER_TIMEOUT_SECONDS)
     request = pb.StartPipelineRequest(
         request_id=new_nonce(),
         pipeline_id=pipeline_id,
         policy=sp.POLICY_STRICT if strict else sp.POLICY_SEED,
         require_nonce=require_nonce,
     )
-    request.barrier_timeout.FromTimedelta(timedelta(seconds=waits))
+    if barrier_timeout is not None:
+        waits = within("--barrier-timeout", barrier_timeout, 1, MAX_BARRIER_TIMEOUT_SECONDS)
+        request.barrier_timeout.FromTimedelta(timedelta(seconds=waits))
     if template.endswith(".json"):
         request.dag.CopyFrom(_dag(template))
     else:

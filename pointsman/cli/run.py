@@ -23,7 +23,7 @@ from pointsman.cli.messages import project_name
 from pointsman.cli.plane import control_plane
 from pointsman.cli.pursuit import leave, pursue
 from pointsman.cli.repository import chosen_repository, order_on, require_repository
-from pointsman.cli.terms import BUDGET_FIELDS, parse_budget, template_of
+from pointsman.cli.terms import BUDGET_FIELDS, barrier_seconds, parse_budget, template_of
 from pointsman.cli.workers import words_of
 from pointsman.client import Client, Order, Terms
 
@@ -74,6 +74,9 @@ def run(  # noqa: PLR0913 - one parameter per option
     command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
     env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the coder, several times.")] = None,
     pipeline: Annotated[str, typer.Option(help="The pipeline template for each task.")] = "",
+    barrier_timeout: Annotated[
+        float | None, typer.Option(help="Seconds that a barrier of it waits; default: the pipeline service's setting.")
+    ] = None,
     mode: Annotated[Mode, typer.Option(help="When the work pauses for a person.")] = Mode.QUALITY_GATE,
     strict: Annotated[bool, typer.Option("--strict", help="Errors of the zero-decision audit block the plan.")] = False,
     verify: Annotated[
@@ -112,6 +115,7 @@ def run(  # noqa: PLR0913 - one parameter per option
         session_id=session,
         resume=_RESUMES[resume or (Resume.ASK if sys.stdin.isatty() else Resume.NO)],
         as_action=action,
+        barrier_timeout_seconds=barrier_seconds(barrier_timeout),
     )
     wish = Wish(order, repo, Coder(agent, command, tuple(env or ())), include_changes, as_json, not detach)
     sys.exit(asyncio.run(_run(wish, server, project)))

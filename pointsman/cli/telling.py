@@ -28,7 +28,12 @@ def told(transition: Transition) -> Iterator[Line]:
         style = {"COMPLETE": "bold green", "FAILED": "bold red", "CANCELLED": "bold yellow"}.get(
             transition.to_state, ""
         )
-        yield Line(f"{transition.to_state:<16} {transition.event}{f': {reason}' if reason else ''}", style)
+        event = _PLAIN.get(transition.event, transition.event) if reason else transition.event
+        yield Line(f"{transition.to_state:<16} {event}{f': {reason}' if reason else ''}", style)
+
+
+_PLAIN = {"resource_busy": "waits", "claims_evidence_arrived": "attempts ended"}
+"""Events whose name says less than their reason does, or something else."""
 
 
 def _planned(payload: dict[str, Any]) -> Iterator[Line]:

@@ -4,6 +4,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import Budget
 from pointsman.cli.workers import fail_usage
 
 BUDGET_FIELDS = ("assignments", "transitions", "fan_out", "tokens", "cost_micros")
+MAX_BARRIER_SECONDS = 604_800
 
 
 def read_budget(given: str) -> Budget:
@@ -28,6 +29,13 @@ def parse_budget(given: str) -> Budget | None:
         return read_budget(given)
     except ValueError as error:
         fail_usage(f"--budget {error}")
+
+
+def barrier_seconds(given: float | None) -> float:
+    """How long a barrier waits, as an option gives it; 0 where it is left to the service."""
+    if given is not None and not 1 <= given <= MAX_BARRIER_SECONDS:
+        fail_usage(f"--barrier-timeout takes seconds from 1 to {MAX_BARRIER_SECONDS}")
+    return given or 0.0
 
 
 def template_of(name: str) -> str:

@@ -45,6 +45,8 @@ class Order:
     resume: pb.Resume.ValueType = pb.RESUME_NO
     as_action: bool = False
     """Start a run even if the router would only answer."""
+    barrier_timeout_seconds: float = 0.0
+    """How long barriers of its pipelines wait; 0 leaves it to the pipeline service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ class Runs:
             labels=order.labels,
             priority=order.priority,
         )
+        if order.barrier_timeout_seconds:
+            request.barrier_timeout.FromMicroseconds(round(order.barrier_timeout_seconds * 1_000_000))
         answer: pb.SubmitResponse = await self._calls.call(self._stub.Submit, request)
         return answer
 

@@ -16,7 +16,9 @@ from pointsman.worker.plain import Unreadable, from_plain, strict_json
 Kind = TypeVar("Kind", bound=Message)
 MAX_FILE_BYTES = 1024 * 1024
 MAX_TEXT_BYTES = 60_000
-MAX_ITEMS = {files.CLAIMS: 128, files.EVIDENCE: 256, files.CHANGED_FILES: 4096}
+MAX_ITEMS = {files.CLAIMS: 1024, files.EVIDENCE: 1024, files.CHANGED_FILES: 4096}
+MAX_RESULT_BYTES = 1_500_000
+"""What a call can carry, with room for whatever goes with it."""
 
 
 def read_bytes(folder: Path, name: str) -> bytes:
@@ -61,7 +63,7 @@ def read_list(folder: Path, name: str, kind: type[Kind]) -> list[Kind]:
     if not isinstance(values, list):
         raise Unreadable(f"{name}: a list is expected")
     if len(values) > MAX_ITEMS[name]:
-        raise Unreadable(f"{name}: has more than {MAX_ITEMS[name]} items")
+        raise Unreadable(f"{name}: has {len(values)} items, more than {MAX_ITEMS[name]}")
     return [from_plain(value, kind(), f"{name}[{place}]") for place, value in enumerate(values)]
 
 
@@ -77,12 +79,13 @@ def coder_result(folder: Path, tree: Path, captured: Captured, criteria: Collect
     changed = read_list(folder, files.CHANGED_FILES, handoff.ChangedFile)
     _check_ids(files.CLAIMS, [claim.id for claim in claims])
     _check_ids(files.EVIDENCE, [item.id for item in evidence])
+    known = {item.id for item in evidence}
     for claim in claims:
-        _check_claim(claim, {item.id for item in evidence}, criteria)
+        _check_claim(claim, known, criteria)
     for item in evidence:
         _check_evidence(item, tree)
     _check_changes({file.path for file in changed}, captured)
-    return handoff.CoderResult(
+    made = handoff.CoderResult(
         claims=claims,
         evidence=evidence,
         changed_files=captured.changed_files,
@@ -90,6 +93,11 @@ def coder_result(folder: Path, tree: Path, captured: Captured, criteria: Collect
         result_commit=captured.commit,
         tree_hash=captured.tree,
     )
+    if made.ByteSize() > MAX_RESULT_BYTES:
+        raise Unreadable(
+            f"{files.CLAIMS}, {files.EVIDENCE}: together larger than {MAX_RESULT_BYTES} bytes; shorten them"
+        )
+    return made
 
 
 def by_products(folder: Path) -> frozenset[str]:

@@ -148,9 +148,16 @@ def _variables(job: Job, bench: Bench) -> dict[str, str]:
         "POINTSMAN_RUN_ID": assignment.run_id,
         "POINTSMAN_TASK_ID": assignment.task_id,
         "POINTSMAN_STAGE": assignment.stage,
-        "POINTSMAN_ATTEMPT": str(assignment.attempt),
+        "POINTSMAN_ATTEMPT": str(_attempt(job)),
         "TRACEPARENT": job.traceparent or assignment.traceparent,
     }
+
+
+def _attempt(job: Job) -> int:
+    """The how-manieth attempt at the task it is, over the whole run; work that is on no task counts its own."""
+    work = getattr(job.lease, str(job.lease.WhichOneof("work")))
+    task = getattr(getattr(work, "handoff", None), "master_task", None)
+    return (task.attempt if task else 0) or job.assignment.attempt
 
 
 def _place(name: str) -> Path | None:

@@ -1,5 +1,6 @@
 """A handoff as a folder: what an agent is given, under the file names of the contract."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ DECISION, ROUTE, PLAN, ANSWERS, DESIGN = (
     "decision.json", "route.json", "plan.json", "answers.json", "detail_design.md",
 )  # fmt: skip
 SUMMARY, MEMORY, META, OPERATIONS = "summary.md", "memory.jsonl", "analysis_meta.json", "operations.jsonl"
+MAX_NAME, DIGEST_LENGTH = 100, 16
 
 
 def write_handoff(folder: Path, lease: Lease, prompt: str, bodies: Mapping[str, str]) -> None:
@@ -71,9 +73,10 @@ def body_of(document: handoff.Document, bodies: Mapping[str, str]) -> str:
 
 
 def safe_name(name: str) -> str:
-    """A name from elsewhere as the name of one file: it can lead nowhere."""
+    """A name from elsewhere as the name of one file: it leads nowhere, and no other name becomes the same file."""
     kept = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
-    return kept.lstrip(".")[:100] or "_"
+    kept = kept.lstrip(".")[:MAX_NAME] or "_"
+    return kept if kept == name else f"{kept}-{hashlib.sha256(name.encode()).hexdigest()[:DIGEST_LENGTH]}"
 
 
 def _list(messages: Iterable[Message]) -> list[dict[str, Any]]:

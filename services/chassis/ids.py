@@ -1,5 +1,6 @@
-"""New ids: sortable by time of birth, unguessable in their tail; the only source of randomness."""
+"""New ids: sortable by time of birth, unguessable in their tail; the only source of randomness. And ids made of others."""
 
+import hashlib
 import secrets
 from datetime import datetime
 
@@ -13,6 +14,14 @@ def new_id(prefix: str, now: datetime) -> str:
     """An id such as `run_06e2k4…`: 48 bits of milliseconds, 80 of chance, in base 32."""
     number = (to_us(now) // 1000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
     return f"{prefix}_{_base32(number, 26)}"
+
+
+def derived_id(key: str, limit: int) -> str:
+    """An id made of other ids: as it reads where it fits, else its digest behind its beginning, so that none are alike."""
+    if len(key) <= limit:
+        return key
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return f"{key[: limit - len(digest) - 1]}-{digest}"
 
 
 def new_nonce() -> str:

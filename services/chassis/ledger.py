@@ -95,6 +95,20 @@ class Children(Protocol[State]):
         """Write the child rows of what changed, one statement per table; `pipelined` with the rest of the batch."""
 
 
+class Premise(Protocol[State]):
+    """What a batch's commands have to know about other entities, read in their own transaction."""
+
+    def complete(self, command: Any, changes: Mapping[str, Change[State]]) -> Any:
+        """The command with what is true at its turn, after the commands of the batch that were decided before it."""
+
+    def confirm(self, connection: Connection) -> Callable[[], bool]:
+        """Read it again behind the lock of the journal's head, `pipelined`; whether what was decided still stands."""
+
+
+Premises = Callable[[Connection, Sequence[Any]], Premise[State] | None]
+"""Asks for what commands have to know, `pipelined` with their entities; nothing where none of them has to."""
+
+
 class Ledger(Generic[State]):
     """Commands of one kind of entity, decided by its machine and committed by the store's writer."""
 
@@ -104,10 +118,12 @@ class Ledger(Generic[State]):
         machine: Machine[State],
         children: Children[State] | None = None,
         measure: Callable[[Event], None] | None = None,
+        premises: Premises[State] | None = None,
     ) -> None:
         self.store = store
         self.machine = machine
         self._measure = measure
+        self._premises = premises
         store.ledgers.append(self)
         self._children = children
         self._body_type: Any = children.body_type if children else machine.state_type
@@ -188,6 +204,8 @@ class Ledger(Generic[State]):
             answers = self._find_answers.start(connection, {"values": keys})
             found = self._find_entities.start(connection, {"values": packed(database, sorted(commands))})
             show = self._children.load(connection, commands) if self._children else None
+            if self._premises is not None:
+                batch.premise = self._premises(connection, [item.command for item in items])
         answered = {(row[0], row[1]): (row[2], row[3]) for row in answers.fetchall()}
         for row in map(EntityRow._make, found.fetchall()):
             batch.changes[row.entity_id] = self._revived(row, batch.now)
@@ -258,7 +276,10 @@ class Ledger(Generic[State]):
         elif change.project != caller.project or (change.state is None and change.version > 0):
             raise not_found(self.machine.kind, entity_id)
         self._outbox.require_pending(lead)
-        decision = self.machine.decide(change.state, joined(self.machine.joint, party), batch.now)
+        command = joined(self.machine.joint, party)
+        if batch.premise is not None:
+            command = batch.premise.complete(command, batch.changes)
+        decision = self.machine.decide(change.state, command, batch.now)
         batch.changes[entity_id] = change
         self._fold(batch, change, [item.caller for item in party], decision)
         if tracing.is_on and decision.events:
@@ -304,6 +325,7 @@ class Ledger(Generic[State]):
     def _write(self, connection: Connection, batch: "_Batch[State]") -> None:
         changed = [change for change in batch.changes.values() if change.rows]
         rows = [self._entity_row(change, batch.now_us) for change in changed]
+        checks: list[Callable[[], bool]] = []
         with pipelined(self.store.database, connection):
             if self._children and changed:
                 self._children.save(connection, changed)
@@ -311,14 +333,16 @@ class Ledger(Generic[State]):
             if batch.journal_rows:
                 self._statements.write_journal(connection, batch.journal_rows, list(batch.changes))
                 reach(CrashPoint.JOURNAL_WRITTEN)
-            were_as_loaded = self._statements.write_entities(connection, rows)
+                if batch.premise is not None:
+                    checks.append(batch.premise.confirm(connection))
+            checks.append(self._statements.write_entities(connection, rows))
             reach(CrashPoint.ENTITIES_WRITTEN)
             self._outbox.write(connection)
             reach(CrashPoint.OUTBOX_WRITTEN)
             if batch.answer_rows:
                 self._statements.insert_answer.run(connection, batch.answer_rows)
             reach(CrashPoint.ANSWERS_WRITTEN)
-        if not were_as_loaded():
+        if not all(holds() for holds in checks):
             raise LostRaceError
 
     def _entity_row(self, change: Change[State], now_us: int) -> dict[str, Any]:
@@ -346,6 +370,7 @@ class _Batch(Generic[State]):
         self.now = now
         self.now_us = to_us(now)
         self.changes: dict[str, Change[State]] = {}
+        self.premise: Premise[State] | None = None
         self.journal_rows: list[dict[str, Any]] = []
         self.answer_rows: list[dict[str, Any]] = []
         self.dwells: list[tuple[str, int]] = []

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import grpc
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import Parse
 
 from pointsman.api.common.v1 import common_pb2 as common
@@ -35,7 +34,6 @@ from pointsman.services.orchestrator.wire import answers
 
 STAND_IN = "orchestrator"
 """The agent in whose name the pipeline's stages are delegated; the real one is the assignment's."""
-BARRIER_TIMEOUT = Duration(seconds=3600)
 RESUMABLE_SHOWN = 20
 
 
@@ -241,30 +239,36 @@ class Peers:
             pipeline_id=data.pipeline_id,
             run_id=effect.entity_id,
             template=data.template,
-            barrier_timeout=BARRIER_TIMEOUT,
             reflections=reflections,
             auto_delegate=pipeline.AutoDelegate(agent_id=STAND_IN),
         )
+        if data.barrier_timeout_seconds:
+            request.barrier_timeout.FromMicroseconds(round(data.barrier_timeout_seconds * 1_000_000))
         answer = await self._pipeline(effect, "StartPipeline", request)
         told = answers.pipeline_told(effect.entity_id, data, answer.state, answer.next)
         return replace(told, reflections=tuple(f"{item.stage}: {item.body}"[:4000] for item in reflections))
 
     async def _reflections(self, effect: PendingEffect, pipeline_id: str) -> list[pipeline.EarlierReflection]:
-        if not pipeline_id:
-            return []
-        found = []
+        """What the attempt before taught; nothing where its pipeline could not be started or was removed since."""
         request = pipeline_requests.GetPipelineRequest(pipeline_id=pipeline_id)
-        earlier = (await self._pipeline(effect, "GetPipeline", request)).pipeline
-        for stage in (stage.node.stage for stage in earlier.stages if stage.verdict == route.VERDICT_FAIL):
+        earlier = await self._unless_missing(effect, "GetPipeline", request) if pipeline_id else None
+        stages = earlier.pipeline.stages if earlier else ()
+        found = []
+        for stage in (stage.node.stage for stage in stages if stage.verdict == route.VERDICT_FAIL):
             wanted = pipeline_requests.GetReflectionRequest(pipeline_id=pipeline_id, stage=stage)
-            try:
-                body = (await self._pipeline(effect, "GetReflection", wanted)).body
-            except Refusal as refusal:
-                if refusal.reason is not Reason.NOT_FOUND:
-                    raise
-                continue
-            found.append(pipeline.EarlierReflection(stage=stage, body=body[:8000]))
+            reflection = await self._unless_missing(effect, "GetReflection", wanted)
+            if reflection is not None:
+                found.append(pipeline.EarlierReflection(stage=stage, body=reflection.body[:8000]))
         return found
+
+    async def _unless_missing(self, effect: PendingEffect, method: str, request: Any) -> Any:
+        """What the pipeline service answers; None where it does not know the thing."""
+        try:
+            return await self._pipeline(effect, method, request)
+        except Refusal as refusal:
+            if refusal.reason is not Reason.NOT_FOUND:
+                raise
+            return None
 
     async def complete_stage(self, effect: PendingEffect, data: requests.CompleteStage) -> Any:
         """Hand a stage's answer in, and take the next delegations."""
@@ -280,10 +284,7 @@ class Peers:
             request.route.CopyFrom(answers.route_of(data))
         elif data.transcript:
             request.transcript = data.transcript
-        answer = await self._pipeline(effect, "CompleteStage", request)
-        risks = tuple(answers.residual_risk(data.task_id, risk) for risk in answer.residual_risks)
-        told = answers.pipeline_told(effect.entity_id, data, answer.state, answer.next, risks)
-        return replace(told, failure=answers.stage_failure(data, answer))
+        return answers.stage_completed(effect.entity_id, data, await self._pipeline(effect, "CompleteStage", request))
 
     async def see_pipeline(self, effect: PendingEffect, data: requests.Pipeline) -> Any:
         """How a pipeline is; what waits to be delegated is delegated."""
@@ -291,9 +292,10 @@ class Peers:
         seen = (await self._pipeline(effect, "GetPipeline", request)).pipeline
         next_ones = [*seen.active_delegations]
         next_ones += [await self._delegate(effect, data.pipeline_id, item) for item in seen.pending_delegations]
-        risks = tuple(answers.residual_risk(data.task_id, risk) for risk in seen.residual_risks)
-        state = seen.summary.state
-        return answers.pipeline_told(effect.entity_id, data, state, next_ones, () if seen.pipeline_active else risks)
+        risks = () if seen.pipeline_active else seen.residual_risks
+        shown = tuple(answers.residual_risk(data.task_id, risk) for risk in risks)
+        told = answers.pipeline_told(effect.entity_id, data, seen.summary.state, next_ones, shown)
+        return replace(told, barrier_due_at=answers.next_barrier_due(seen.barriers))
 
     async def _delegate(self, effect: PendingEffect, pipeline_id: str, waiting: Any) -> Any:
         request = pipeline.DelegateStageRequest(

@@ -16,6 +16,7 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.router.v1 import decision_pb2 as decision
 from pointsman.services.chassis.auth import Caller, Role
 from pointsman.services.chassis.clock import from_us, to_us
+from pointsman.services.chassis.ids import derived_id
 from pointsman.services.chassis.refusals import Refusal, invalid_field, not_found
 from pointsman.services.chassis.telemetry import current_step, new_traceparent
 from pointsman.services.chassis.wire import page_key, page_size, page_token, seconds_of, transition
@@ -34,6 +35,7 @@ from pointsman.services.orchestrator.wire import evidence, handoffs, leases, mac
 
 JOURNAL_ROWS = 10_000
 END_OF_TIME = 2**62
+REQUEST_ID_LENGTH = 128
 
 
 class OrchestratorServicer:
@@ -62,7 +64,6 @@ class OrchestratorServicer:
             current_step.set((traceparent, run_id, 0))  # there is no run: the root of the decision's trace is this call
             return pb.SubmitResponse(routing=shown)
         order = runs.order(request, runs.routing(decided), caller.project, traceparent)
-        order = replace(order, rival_run_id=await self._store.rival(caller.project, request.session_id))
         command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))
         answer = await self._store.ledger.submit(replace(caller, traceparent=traceparent), command)
         view = await self._store.view(caller.project, answer.run_id)
@@ -382,7 +383,7 @@ def _own(caller: Caller, part: str) -> Caller:
 def _classify(request: pb.SubmitRequest, run_id: str) -> decision.ClassifyRequest:
     overrides = {pb.MODE_OVERRIDE_ANSWER: decision.MODE_ANSWER, pb.MODE_OVERRIDE_ACTION: decision.MODE_ACTION}
     return decision.ClassifyRequest(
-        request_id=f"submit-{request.request_id}"[:128],
+        request_id=derived_id(f"submit-{request.request_id}", REQUEST_ID_LENGTH),
         message=decision.Message(
             text=request.message, mode_override=overrides.get(request.mode_override, decision.MODE_UNSPECIFIED)
         ),

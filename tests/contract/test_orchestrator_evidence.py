@@ -6,12 +6,15 @@ from pathlib import Path
 
 import grpc
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from sqlalchemy import MetaData, create_engine, inspect, select, text
 
 from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
@@ -68,6 +71,33 @@ async def test_failed_attempts_say_why_in_their_agents_words(tmp_path: Path, dat
             assert attempt.setbacks[0].reason == "the mock was told to fail"
             assert attempt.setbacks[0].agent_id == "finger-executor"
             assert attempt.judgements[-1].reason.endswith("the mock was told to fail")
+
+
+async def test_one_bare_claim_among_five_hundred_is_named(tmp_path: Path) -> None:
+    async with plane(tmp_path, NOBODY) as here:
+        run = await here.reached((await here.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        wanted = agent.Wanted(capabilities=[assignments.CAPABILITY_CODE])
+        poll = agent.PollRequest(request_id="p", agent_id="coder", wanted=wanted, wait=Duration(seconds=10))
+        (lease,) = (await here.agents.Poll(poll)).leases
+        criterion = lease.stage.handoff.acceptance_criteria[0].id
+        claims = [
+            handoff.Claim(id=f"C{number}", statement="done", criterion_ids=[criterion], evidence_ids=["E1"])
+            for number in range(499)
+        ]
+        claims.append(handoff.Claim(id="BARE", statement="done", criterion_ids=[criterion]))
+        proof = handoff.Evidence(id="E1", kind=handoff.EVIDENCE_KIND_COMMAND, command=["true"])
+        made = work.StageResult(
+            route=work.StageRoute(verdict="PASS"), coder_result=handoff.CoderResult(claims=claims, evidence=[proof])
+        )
+        key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch)
+        done = agent.Completion(lease=key, stage=made)
+        request = agent.CompleteRequest(request_id="c", agent_id="coder", completions=[done])
+        assert (await here.agents.Complete(request)).outcomes[0].accepted
+
+        async def rejection() -> str:
+            return str((await here.get(run.id)).tasks[0].rejection)
+
+        assert await eventually(rejection, PATIENCE) == "claims without evidence: BARE"
 
 
 async def test_the_criteria_of_a_submit_must_have_ids_of_their_own(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.store import children
 from pointsman.services.orchestrator.store.exchange import Holder, Limits
+from pointsman.services.orchestrator.wire import runs
 from tests.contract.orchestrators import caller, orchestrator, report, researching, take
 from tests.helpers.clock import FakeClock
 from tests.helpers.counters import held
@@ -273,3 +274,14 @@ async def test_a_poll_that_is_over_while_the_database_stands_still_is_not_looked
             await asyncio.sleep(0.6)
             assert 0 < len(looks) < 20, "it was looked at two hundred times a second"
         assert await over == []
+
+
+async def test_a_run_shows_every_start_of_an_agent_also_those_whose_lease_ran_out(database_url: str) -> None:
+    clock = FakeClock()
+    async with orchestrator(database_url, 10, clock) as store:
+        await researching(store, "run_a", 2, research_expected=2)
+        for agent_id in ("first", "second", "third"):
+            assert len(await take(store, agent_id, 2)) == 2
+            clock.advance(seconds=11)
+        shown = runs.run(await store.view("local", "run_a"))
+        assert shown.usage.assignments == 6

@@ -28,6 +28,7 @@ SESSION = "5f2c9a1e-7b7d-4c39-9a55-1f0d8a3f6c11"
 
 sys.path.append(str(FOLDER))
 HOOKS: Any = importlib.import_module("answering")
+CONTROL: Any = importlib.import_module("control")
 
 
 def recorded(name: str) -> dict[str, Any]:
@@ -306,3 +307,10 @@ async def test_a_python_without_pointsman_says_so_and_exits_with_zero(user: User
 async def test_odd_input_is_passed_over(user: User, changes: dict[str, Any]) -> None:
     told = await user.hook("user-prompt-submit", **{"prompt": "question", **changes})
     assert not told or "delegate" not in context_of(told)
+
+
+def test_two_sessions_never_share_a_name_however_long_or_odd_theirs_are() -> None:
+    names = [SESSION, "a/b", "a_b", "s" * 64 + "1", "s" * 64 + "2"]
+    kept = [CONTROL.session_of({"session_id": name}) for name in names]
+    assert (kept[0], len(set(kept))) == (SESSION, len(names))
+    assert all(len(name) <= 100 and "/" not in name for name in kept)

@@ -1,8 +1,11 @@
 """REVIEW_ACCEPT: rules first, then reviewers, then the verifier, then a person; and what becomes of the wave."""
 
+from collections.abc import Sequence
+
 from pointsman.services.orchestrator.domain import evidence, facts, requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
+    CallRefused,
     DebateEnded,
     ReviewResult,
     TaskFinding,
@@ -31,6 +34,7 @@ _WITHOUT_WORDS = {
     Verdict.RETRY: "the reviewer wants it done again and does not say why",
     Verdict.REPLAN: "the reviewer wants it planned anew and does not say why",
 }
+NAMED_LENGTH = 1500
 PASSED = "PASS"
 RETRY = "RETRY"
 REPLAN = "REPLAN"
@@ -74,11 +78,21 @@ def rejected_by_rule(task: Task) -> str:
         return f"no work was handed in: {_last_setback(task)}"
     bare = evidence.without_evidence(task.work)
     if bare:
-        return f"claims without evidence: {', '.join(bare)}"
+        return f"claims without evidence: {_named(bare)}"
     uncovered = () if evidence.needs_person(task) else evidence.uncovered_criteria(task)
     if uncovered:
-        return f"no claim with evidence speaks to: {', '.join(uncovered)}"
+        return f"no claim with evidence speaks to: {_named(uncovered)}"
     return ""
+
+
+def _named(ids: Sequence[str]) -> str:
+    """As many ids as a reason has room for, and how many more there are."""
+    shown, room = 1, NAMED_LENGTH - len(ids[0])
+    while shown < len(ids) and len(ids[shown]) + 2 <= room:
+        room -= len(ids[shown]) + 2
+        shown += 1
+    more = f" and {len(ids) - shown} more" if shown < len(ids) else ""
+    return f"{', '.join(ids[:shown])}{more}"
 
 
 def _last_setback(task: Task) -> str:
@@ -255,6 +269,14 @@ def wave_settled(turn: Turn, command: WorkflowTold) -> None:
     """The wave is recorded."""
     turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
     leave(turn)
+
+
+def wave_refused(turn: Turn, command: CallRefused) -> None:
+    """A retry that the workflow does not allow, as of an epic that was resumed, is for a person; anything else is fatal."""
+    if turn.run.wave_verdict == RETRY:
+        settle(turn, ESCALATE)
+    else:
+        turn.move(Move.FATAL_ERROR, command.reason)
 
 
 def leave(turn: Turn) -> None:

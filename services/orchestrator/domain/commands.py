@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from pointsman.services.orchestrator.domain.values import (
     NOTHING_SPENT,
@@ -157,6 +158,8 @@ class PipelineTold:
     """What earlier attempts taught, for the coder of this one."""
     failure: StageFailure | None = None
     """The stage that was just handed in failed."""
+    barrier_due_at: datetime | None = None
+    """When the first of its barriers stops waiting, whoever has arrived by then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,8 @@ def _timer_fired(turn: Turn, command: commands.TimerFired) -> None:
         execution.look_at_workflow(turn)
     elif command.name == execution.PIPELINES_TIMER:
         execution.look_at_pipelines(turn)
+    elif command.name.startswith(execution.BARRIER_TIMER):
+        execution.look_at_barrier(turn, command.name.removeprefix(execution.BARRIER_TIMER))
     elif command.name == WALL_CLOCK and turn.run.question is None and turn.now >= turn.deadline:
         turn.ask(Question.BUDGET, "The run's time is over. Raise it to go on, or cancel the run.", ("wall_clock",))
 
@@ -235,6 +237,7 @@ _REFUSED: Mapping[Call, Callable[[Turn, commands.CallRefused], None]] = {
     Call.LIST_RESUMABLE: lambda turn, command: turn.move(Move.NO_RESUMABLE, command.reason),
     Call.STORE_PLAN: _plan_refused,
     Call.CLAIM_WAVE: _dispatch_refused,
+    Call.SETTLE_WAVE: acceptance.wave_refused,
     Call.START_PIPELINE: _dispatch_refused,
     Call.COMPLETE_STAGE: _stage_refused,
     Call.SEE_PIPELINE: _pipeline_missing,

@@ -1,5 +1,7 @@
 """CODER_HANDOFF to CODER_EXEC: room to work, waves of tasks, one pipeline per task, stages as assignments."""
 
+from datetime import datetime
+
 from pointsman.services.orchestrator.domain import facts, requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
@@ -31,6 +33,12 @@ PIPELINES_TIMER = "pipelines"
 FIRST_CHECK_SECONDS = 2.0
 MAX_CHECK_SECONDS = 30.0
 PIPELINES_CHECK_SECONDS = 240.0
+BARRIER_TIMER = "barrier/"
+"""A timer for each task whose pipeline has a barrier, with the task's id behind it."""
+BARRIER_GRACE_SECONDS = 1.0
+"""How long after a barrier's time the run looks: the pipeline service has to resolve it first."""
+BARRIER_OVERDUE_SECONDS = 10.0
+"""How long the run waits before it looks again at a barrier that is still there after its time."""
 WITH_REVIEW = "quick-dev"
 WITHOUT_REVIEW = "fix"
 AGENT_LOST = "agent_lost"
@@ -67,7 +75,14 @@ def schedule(turn: Turn) -> None:
     elif run.workflow_status in _GOING_ON:
         turn.move(Move.RESOURCE_READY)
     else:
-        turn.move(Move.RESOURCE_BUSY, run.workflow_detail)
+        turn.move(Move.RESOURCE_BUSY, _why_it_waits(run.workflow_status, run.workflow_detail))
+
+
+def _why_it_waits(status: WorkflowStatus, detail: str) -> str:
+    """What the run waits for in the queue: what the workflow says of itself is no reason yet."""
+    if status is WorkflowStatus.RUNNING:
+        return detail or "no task is ready to be started"
+    return f"the workflow is {status}: {detail}" if detail else f"the workflow is {status}"
 
 
 def workflow_told(turn: Turn, command: WorkflowTold) -> None:
@@ -75,7 +90,10 @@ def workflow_told(turn: Turn, command: WorkflowTold) -> None:
     turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
     going_on = command.status in _GOING_ON
     if turn.in_state(State.SCHEDULE):
-        turn.move(Move.RESOURCE_READY if going_on else Move.RESOURCE_BUSY, command.detail)
+        if going_on:
+            turn.move(Move.RESOURCE_READY)
+        else:
+            turn.move(Move.RESOURCE_BUSY, _why_it_waits(command.status, command.detail))
     elif turn.in_state(State.QUEUE) and going_on:
         turn.move(Move.RESOURCE_AVAILABLE)
     elif turn.in_state(State.QUEUE):
@@ -119,7 +137,7 @@ def tasks_handed_out(turn: Turn, command: TasksHandedOut) -> None:
     """Start one pipeline per claimed task; nothing claimed means to wait, or that all is done."""
     turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
     if not command.task_ids and command.status is not WorkflowStatus.COMPLETED:
-        turn.move(Move.RESOURCE_BUSY, command.detail)
+        turn.move(Move.RESOURCE_BUSY, _why_it_waits(command.status, command.detail))
         return
     turn.note(facts.WaveClaimed("", command.task_ids))
     template = _template(turn) if command.task_ids else ""
@@ -142,9 +160,10 @@ def _template(turn: Turn) -> str:
 def _start_pipeline(turn: Turn, task_id: str, template: str) -> None:
     task = turn.run.tasks[task_id]
     earlier = f"{turn.run.run_id}/{task_id}/{task.attempt - 1}" if task.attempt > 1 else ""
+    timeout = turn.run.order.barrier_timeout_seconds
     turn.call(
         Call.START_PIPELINE,
-        lambda call: requests.StartPipeline(call, task.pipeline_id, task_id, template, earlier),
+        lambda call: requests.StartPipeline(call, task.pipeline_id, task_id, template, earlier, timeout),
         subject=task_id,
     )
 
@@ -165,7 +184,17 @@ def pipeline_told(turn: Turn, command: PipelineTold) -> None:
         _offer_stage(turn, command.task_id, delegation)
     if command.status is PipelineStatus.ESCALATED and turn.run.question is None:
         _ask_about_stage(turn, command.task_id)
+    if command.barrier_due_at is not None and turn.in_state(State.DISPATCH, State.CODER_EXEC):
+        _look_when_due(turn, command.task_id, command.barrier_due_at)
     advance_wave(turn)
+
+
+def _look_when_due(turn: Turn, task_id: str, due_at: datetime) -> None:
+    left_seconds = (due_at - turn.now).total_seconds()
+    turn.wake(
+        f"{BARRIER_TIMER}{task_id}",
+        left_seconds + BARRIER_GRACE_SECONDS if left_seconds > 0 else BARRIER_OVERDUE_SECONDS,
+    )
 
 
 def _note_failure(turn: Turn, task_id: str, failure: StageFailure) -> None:
@@ -219,7 +248,17 @@ def advance_wave(turn: Turn) -> None:
     if turn.in_state(State.DISPATCH) and all(task.pipeline_status for task in wave):
         turn.move(Move.DISPATCH_SUCCESS)
     elif turn.in_state(State.CODER_EXEC) and all(task.pipeline_status in PIPELINE_ENDED for task in wave):
-        turn.move(Move.CLAIMS_EVIDENCE_ARRIVED)
+        turn.move(Move.CLAIMS_EVIDENCE_ARRIVED, "; ".join(map(_how_it_ended, wave)))
+
+
+def _how_it_ended(task: Task) -> str:
+    """What came of an attempt: claims with work, or none and why."""
+    task_id, failed = task.outline.task_id, task.pipeline_status in (PipelineStatus.ABORTED, PipelineStatus.CANCELLED)
+    if task.work is not None and not failed:
+        claims = len(task.work.claims)
+        return f"{task_id} handed in {claims} claim{'' if claims == 1 else 's'}"
+    why = f": {task.setbacks[-1]}" if task.setbacks else ""
+    return f"{task_id} was {str(task.pipeline_status).lower()}{why}" if failed else f"{task_id} handed in no work{why}"
 
 
 def follow_pipelines(turn: Turn) -> None:
@@ -237,6 +276,13 @@ def look_at_pipelines(turn: Turn) -> None:
         see_pipeline(turn, task_id)
     if live:
         turn.wake(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
+
+
+def look_at_barrier(turn: Turn, task_id: str) -> None:
+    """A barrier of the task's pipeline should have stopped waiting by now."""
+    task = turn.run.wave_tasks.get(task_id)
+    if turn.in_state(State.DISPATCH, State.CODER_EXEC) and task and task.pipeline_status not in PIPELINE_ENDED:
+        see_pipeline(turn, task_id)
 
 
 def see_pipeline(turn: Turn, task_id: str) -> None:

@@ -1,7 +1,7 @@
 """What the journal of a run holds: the payload of each event."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pointsman.services.orchestrator.domain.values import (
     NOTHING_SPENT,
@@ -95,6 +95,8 @@ class Planned:
     """There is a plan."""
 
     plan: Plan
+    attempts: dict[str, int] = field(default_factory=dict)
+    """The last attempt at each task so far, of earlier plans too: numbers go on from there, never from 1 again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +133,16 @@ class Researched:
     assignment_id: str = ""
     """The assignment that the report ends; journals of before this field end it by an event of its own."""
     usage: Usage = NOTHING_SPENT
+    restarts: int = 0
 
     @property
     def ended(self) -> "AssignmentEnded | None":
         """The end of the assignment that the report was for."""
         if not self.assignment_id:
             return None
-        return AssignmentEnded(self.assignment_id, AssignmentEnd.DONE, self.agent_id, usage=self.usage)
+        return AssignmentEnded(
+            self.assignment_id, AssignmentEnd.DONE, self.agent_id, usage=self.usage, restarts=self.restarts
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +243,8 @@ class AssignmentRetried:
     attempt: int
     error: str
     usage: Usage
+    restarts: int = 0
+    """Starts of an agent on it, beyond the first, that were not counted before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +256,8 @@ class AssignmentEnded:
     agent_id: str = ""
     error: str = ""
     usage: Usage = NOTHING_SPENT
+    restarts: int = 0
+    """Starts of an agent on it, beyond the first, that were not counted before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,10 +124,11 @@ def _resumed(run: Run, data: facts.Resumed) -> Run:
 def _planned(run: Run, data: facts.Planned) -> Run:
     plan = data.plan
     kept = {task_id: task for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED}
-    tasks = {**kept, **{t.task_id: kept.get(t.task_id, Task(t)) for t in plan.tasks}}
+    new = {outline.task_id: Task(outline, attempt=data.attempts.get(outline.task_id, 0)) for outline in plan.tasks}
+    tasks = {**kept, **{task_id: kept.get(task_id, task) for task_id, task in new.items()}}
     slots = {slot.slot_id: Slot(slot.question) for slot in plan.slots}
     return run.change(tasks=tasks, slots=slots, confidence=plan.confidence, plan_count=run.plan_count + 1, audit_errors=(),
-        plan_built_in=plan.built_in, plan_is_fresh=True, reasons=(), risks=(*run.risks, *plan.risks), wave=(),
+        plan_built_in=plan.built_in, plan_is_fresh=True, reasons=(), risks=(*run.risks, *plan.risks), wave=(), attempts=data.attempts,
     )  # fmt: skip
 
 
@@ -149,7 +150,7 @@ def _feedback_settled(run: Run, data: facts.FeedbackSettled) -> Run:
 
 def _researched(run: Run, data: facts.Researched) -> Run:
     if data.assignment_id:
-        run = _end(run, data.assignment_id, data.usage)
+        run = _end(run, data)
     slot = Slot(run.slots[data.slot].question, settled=True, usable=data.usable, confidence=data.confidence)
     return run.change(slots={**run.slots, data.slot: slot})
 
@@ -218,36 +219,39 @@ def _assigned(run: Run, data: facts.Assigned) -> Run:
     return run.change(assignments={**run.assignments, key: data.assignment}, spent=spent, held=held)
 
 
-def _spend(run: Run, assignment_id: str, usage: Usage) -> Run:
+_Spending = facts.AssignmentRetried | facts.AssignmentEnded | facts.Researched
+
+
+def _spend(run: Run, data: _Spending) -> Run:
     """Charge the run, and the task that the assignment was for."""
-    assignment = run.assignments.get(assignment_id)
+    assignment = run.assignments.get(data.assignment_id)
     task = run.tasks.get(assignment.task_id) if assignment else None
     if assignment is not None and task is not None:
-        run.change_task(assignment.task_id, spent=_sum(task.spent, usage))
-    return run.change(spent=_sum(run.spent, usage))
+        run.change_task(assignment.task_id, spent=_sum(task.spent, data.usage))
+    return run.change(spent=_sum(run.spent, data.usage, data.restarts))
 
 
-def _sum(spent: Usage, usage: Usage) -> Usage:
+def _sum(spent: Usage, usage: Usage, starts: int = 0) -> Usage:
     tokens, cost_micros = spent.tokens + usage.tokens, spent.cost_micros + usage.cost_micros
-    return Usage(spent.assignments, spent.transitions, tokens, cost_micros)
+    return Usage(spent.assignments + starts, spent.transitions, tokens, cost_micros)
 
 
 def _assignment_retried(run: Run, data: facts.AssignmentRetried) -> Run:
-    run = _spend(run, data.assignment_id, data.usage)
+    run = _spend(run, data)
     tried = run.assignments[data.assignment_id]
-    tried = replace(tried, setbacks=(*tried.setbacks, data.error))
+    tried = replace(tried, setbacks=(*tried.setbacks, data.error), restarts=tried.restarts + data.restarts)
     return run.change(assignments={**run.assignments, data.assignment_id: tried})
 
 
 def _assignment_ended(run: Run, data: facts.AssignmentEnded) -> Run:
-    return _end(run, data.assignment_id, data.usage)
+    return _end(run, data)
 
 
-def _end(run: Run, assignment_id: str, usage: Usage) -> Run:
-    run = _spend(run, assignment_id, usage)
+def _end(run: Run, data: facts.AssignmentEnded | facts.Researched) -> Run:
+    run = _spend(run, data)
     left = dict(run.assignments)
-    left.pop(assignment_id, None)
-    held = tuple(item for item in run.held if item.assignment_id != assignment_id) if run.held else ()
+    left.pop(data.assignment_id, None)
+    held = tuple(item for item in run.held if item.assignment_id != data.assignment_id) if run.held else ()
     return run.change(assignments=left, held=held)
 
 

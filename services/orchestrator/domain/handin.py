@@ -212,7 +212,8 @@ def _verify_problem(turn: Turn, result: VerifyResult) -> MalformedResult | None:
 def _fail_attempt(turn: Turn, assignment: Assignment, lease: Lease, error: str, usage: Usage) -> None:
     assignment_id = assignment.assignment_id
     if lease.attempt < MAX_ATTEMPTS:
-        turn.note(facts.AssignmentRetried(assignment_id, lease.agent_id, lease.attempt, error[:2000], usage))
+        restarts = turn.restarts(assignment_id)
+        turn.note(facts.AssignmentRetried(assignment_id, lease.agent_id, lease.attempt, error[:2000], usage, restarts))
         return
     turn.end_assignment(
         assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error[:2000], usage=usage

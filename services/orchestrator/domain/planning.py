@@ -62,7 +62,7 @@ def planner_lost(turn: Turn, why: str = "") -> None:
 
 def take_plan(turn: Turn, plan: Plan) -> None:
     """Store the plan."""
-    turn.note(facts.Planned(plan))
+    turn.note(facts.Planned(plan, turn.run.attempts_so_far))
     epic_id, audited = turn.run.epic_id, turn.run.order.require_audit and not plan.built_in
     turn.call(Call.STORE_PLAN, lambda call: requests.KeepPlan(call, epic_id, plan.document, audited))
 

@@ -101,6 +101,8 @@ class StartPipeline:
     template: str
     earlier_pipeline_id: str
     """The attempt before, whose reflections are handed on; empty for the first."""
+    barrier_timeout_seconds: float = 0.0
+    """How long its barriers wait; 0 leaves it to the pipeline service."""
 
 
 @dataclass(frozen=True, slots=True)

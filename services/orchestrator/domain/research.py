@@ -61,6 +61,7 @@ def report(turn: Turn, assignment: Assignment, command: CompleteAssignment) -> N
         facts.Researched(
             assignment.slot, command.agent_id, usable=True, confidence=result.confidence, document=result.document,
             assignment_id=assignment.assignment_id, usage=command.usage,
+            restarts=turn.restarts(assignment.assignment_id),
         )
     )  # fmt: skip
 

@@ -66,6 +66,8 @@ class Run:
     assignments: dict[str, Assignment] = field(default_factory=dict)
     held: tuple[Assignment, ...] = ()
     tasks: dict[str, Task] = field(default_factory=dict)
+    attempts: dict[str, int] = field(default_factory=dict)
+    """The last attempt at each task when the plan was made; a task that a plan leaves out may come back in a later one."""
     slots: dict[str, Slot] = field(default_factory=dict)
     plan_count: int = 0
     plan_built_in: bool = False
@@ -104,6 +106,12 @@ class Run:
         return {task_id: self.tasks[task_id] for task_id in self.wave if task_id in self.tasks}
 
     @property
+    def attempts_so_far(self) -> dict[str, int]:
+        """The last attempt at each task that was ever tried, whatever plan it was in."""
+        tried = {task_id: task.attempt for task_id, task in self.tasks.items() if task.attempt}
+        return {**self.attempts, **tried}
+
+    @property
     def given_criteria(self) -> tuple[GivenCriterion, ...]:
         """The user's criteria for what the run works on; on a resumed epic, whose wish is another, the commands."""
         criteria = self.order.criteria
@@ -117,9 +125,9 @@ class Run:
 
     @property
     def live_pipelines(self) -> tuple[str, ...]:
-        """Pipelines that were started and have not ended."""
+        """Pipelines that the run waits for; one that has ended waits for none."""
         running = (t for t in self.tasks.values() if t.status is TaskStatus.RUNNING and t.pipeline_id)
-        return tuple(task.pipeline_id for task in running)
+        return () if self.ended else tuple(task.pipeline_id for task in running)
 
     def copy(self) -> "Run":
         """Another run with the same fields."""

@@ -153,7 +153,12 @@ class Turn:
 
     def end_assignment(self, assignment_id: str, end: AssignmentEnd, **details: Any) -> None:
         """Nobody has to work on it any more."""
-        self.note(facts.AssignmentEnded(assignment_id, end, **details))
+        self.note(facts.AssignmentEnded(assignment_id, end, restarts=self.restarts(assignment_id), **details))
+
+    def restarts(self, assignment_id: str) -> int:
+        """Starts of an agent on it, beyond the first, that the run has not counted yet; its lease has to be loaded."""
+        lease, assignment = self.leases.get(assignment_id), self.run.assignments.get(assignment_id)
+        return max(0, lease.attempt - 1 - assignment.restarts) if lease and assignment else 0
 
     def ask(self, kind: Question, text: str, subjects: tuple[str, ...] = ()) -> None:
         """Ask a person."""

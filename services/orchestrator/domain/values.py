@@ -85,6 +85,8 @@ class Order:
     epic_id: str = ""
     """The stored epic that this run was started for; empty for a fresh message."""
     traceparent: str = ""
+    barrier_timeout_seconds: float = 0.0
+    """How long barriers of its pipelines wait; 0 leaves it to the pipeline service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,8 @@ class Assignment:
     created_at: datetime | None = None
     setbacks: tuple[str, ...] = ()
     """Why earlier attempts at it failed."""
+    restarts: int = 0
+    """Starts of an agent on it, beyond the first, that the run has counted."""
 
 
 @dataclass(frozen=True, slots=True)

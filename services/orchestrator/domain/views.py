@@ -15,6 +15,8 @@ class RunView:
     seq: int
     created_at_us: int
     updated_at_us: int
+    starts: int = 0
+    """Starts of agents by its leases, those included that the run does not know of yet; 0 where nobody counted."""
 
 
 @dataclass(frozen=True, slots=True)

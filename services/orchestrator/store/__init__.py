@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, bindparam, delete, func, select
+from sqlalchemy import Connection, MetaData, bindparam, case, delete, func, select
 
 from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.journal import Journal
@@ -23,6 +23,7 @@ from pointsman.services.orchestrator.store.agents import Agents
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
 from pointsman.services.orchestrator.store.exchange import UNLIMITED, Exchange, Limits
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
+from pointsman.services.orchestrator.store.sessions import Sessions
 
 TOLD = tuple(
     str(fact)
@@ -52,7 +53,9 @@ class OrchestratorStore:
         self.store = Store(database, metadata)
         self.agents = Agents(self.store, metadata, present_seconds)
         self.children = RunChildren(self.store, metadata, self.agents.present)
-        self.ledger: Ledger[RunState] = Ledger(self.store, MACHINE, self.children, measure)
+        self.ledger: Ledger[RunState] = Ledger(
+            self.store, MACHINE, self.children, measure, Sessions(self.store, self.children).read
+        )
         self.journal = Journal(self.store)
         self.store.gauges.append(queue_gauge(self.store, self.children))
         self.exchange = Exchange(self.store, self.children, lease_seconds, limits)
@@ -76,7 +79,8 @@ class OrchestratorStore:
         """The same, on an open connection."""
         run = self.ledger.load(connection, project, run_id).run
         row = connection.execute(self._sql.times, {"entity_id": run_id}).one()
-        return RunView(run, row.version, row.created_at_us, row.updated_at_us)
+        starts = connection.execute(self._sql.starts, {"entity_id": run_id}).scalar() or 0
+        return RunView(run, row.version, row.created_at_us, row.updated_at_us, int(starts))
 
     def documents(self, connection: Connection, run_id: str) -> Mapping[str, str]:
         """What was handed in for a run, by name."""
@@ -85,15 +89,6 @@ class OrchestratorStore:
     def history(self, connection: Connection, run_id: str) -> Sequence[Any]:
         """What the journal says about the work on a run's tasks, in order."""
         return connection.execute(self._sql.history, {"entity_id": run_id}).all()
-
-    async def rival(self, project: str, session_id: str) -> str:
-        """A live run of the session, if there is one."""
-        if not session_id:
-            return ""
-        parameters = {"project": project, "session_id": session_id}
-        return await self.store.database.read(
-            lambda connection: connection.execute(self._sql.rival, parameters).scalar() or ""
-        )
 
     def assignments(self, connection: Connection, project: str, run_id: str, after: str, limit: int) -> Sequence[Any]:
         """Assignments of a run, or of the project, by id."""
@@ -160,15 +155,11 @@ class _Queries:
         self.times = select(entities.version, entities.created_at_us, entities.updated_at_us).where(
             entities.entity_id == bindparam("entity_id")
         )
+        self.starts = select(func.sum(case((assignments.attempt > 1, assignments.attempt), else_=1))).where(
+            assignments.entity_id == bindparam("entity_id")
+        )
         documents = children.documents.c
         self.documents = select(documents.name, documents.body).where(documents.entity_id == bindparam("entity_id"))
-        self.rival = (
-            select(index.entity_id)
-            .where(index.project == bindparam("project"), index.session_id == bindparam("session_id"))
-            .where(index.ended_at_us == 0)
-            .order_by(index.entity_id)
-            .limit(1)
-        )
         journal = store.tables.journal.c
         self.history = (
             select(journal.seq, journal.at_us, journal.event, journal.payload)

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
@@ -13,6 +16,7 @@ from pointsman.api.workflow.v1 import constraints_pb2 as constraints
 from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import plans_pb2 as plans
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
+from pointsman.services.chassis.ids import derived_id
 from pointsman.services.chassis.refusals import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands, requests
 from pointsman.services.orchestrator.domain.values import Delegation, Plan, Risk, SlotOutline
@@ -25,13 +29,15 @@ from pointsman.services.orchestrator.domain.words import (
 )
 from pointsman.services.orchestrator.wire.handoffs import plan, revive
 
+MAX_PHASE = 100
+
 
 def task_spec(task: work.PlanTask) -> model.TaskSpec:
     """A planned task as the workflow service keeps it."""
     return model.TaskSpec(
         task_id=task.id,
         name=task.name[:500],
-        phase=task.phase[:100],
+        phase=derived_id(task.phase, MAX_PHASE),
         files=task.files[:100],
         actions=[action[:2000] for action in task.actions] or [task.name[:500]],
         depends=task.depends,
@@ -86,7 +92,7 @@ def workflow_words(data: requests.TellWorkflow, key: Mapping[str, Any]) -> tuple
         Reply.SKIP: ("SkipTask", tasks.SkipTaskRequest(**key, task_id=data.task_id, reason=reason)),
         Reply.WAIVE: (
             "WaiveConstraint",
-            constraints.WaiveConstraintRequest(**key, constraint_id=data.text[:64], reason="waived by a person"),
+            constraints.WaiveConstraintRequest(**key, constraint_id=data.text, reason="waived by a person"),
         ),
     }
     return by_reply[data.reply]
@@ -101,6 +107,23 @@ def pipeline_told(
         Delegation(item.delegation_id, item.stage, item.node_context_json, item.directive) for item in delegations
     )
     return commands.PipelineTold(run_id, data.call_id, data.task_id, PipelineStatus(name), offered, risks)
+
+
+def moment(at: Timestamp) -> datetime | None:
+    """A time on the wire; nothing where there is none."""
+    return at.ToDatetime(UTC) if at.ByteSize() else None
+
+
+def next_barrier_due(barriers: Iterable[pipeline_state.Barrier]) -> datetime | None:
+    """When the first of the barriers that wait stops waiting."""
+    return min((due for barrier in barriers if (due := moment(barrier.due_at))), default=None)
+
+
+def stage_completed(run_id: str, data: requests.CompleteStage, answer: Any) -> commands.PipelineTold:
+    """How a pipeline is after a stage's answer, for the run."""
+    risks = tuple(residual_risk(data.task_id, risk) for risk in answer.residual_risks)
+    told = pipeline_told(run_id, data, answer.state, answer.next, risks)
+    return replace(told, failure=stage_failure(data, answer), barrier_due_at=moment(answer.barrier_due_at))
 
 
 def stage_failure(data: requests.CompleteStage, answer: Any) -> commands.StageFailure | None:

@@ -239,7 +239,10 @@ _FOUND: Mapping[int, str] = {
 def _finding(task: work.TaskFinding) -> commands.TaskFinding:
     problems = [f"conflict in {path}" for path in task.conflicts]
     problems += [f"{c.criterion_id}: {c.detail or 'failed'}" for c in task.criteria if not c.passed]
-    unsupported = [c for c in task.claims if c.status != work.CLAIM_STATUS_SUPPORTED]
+    unsupported = sorted(
+        (c for c in task.claims if c.status != work.CLAIM_STATUS_SUPPORTED),
+        key=lambda c: c.status != work.CLAIM_STATUS_MISSING,
+    )
     problems += [f"claim {c.claim_id} {_FOUND[c.status]}{f': {c.detail}' if c.detail else ''}" for c in unsupported]
     return commands.TaskFinding(
         task.task_id,

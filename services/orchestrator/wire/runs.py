@@ -53,6 +53,7 @@ def order(request: pb.SubmitRequest, routing: Routing, project: str, traceparent
         priority=request.priority,
         labels=dict(request.labels),
         traceparent=traceparent,
+        barrier_timeout_seconds=seconds_of(request.barrier_timeout),
     )
 
 
@@ -147,7 +148,7 @@ def run(view: RunView) -> runs.Run:
         confidence=it.effective_confidence,
         budget=_budget(it.budget),
         usage=runs.Usage(
-            assignments=it.spent.assignments,
+            assignments=max(it.spent.assignments, view.starts),
             transitions=it.spent.transitions,
             tokens=it.spent.tokens,
             cost_micros=it.spent.cost_micros,
@@ -208,12 +209,16 @@ def _budget(it: Budget) -> runs.Budget:
     )
 
 
+ABANDONED = "abandoned"
+_AT_WORK = frozenset({TaskStatus.RUNNING, TaskStatus.REVIEWING})
+
+
 def _tasks(it: Run) -> list[runs.TaskProgress]:
     return [
         runs.TaskProgress(
             task_id=task_id,
             name=task.outline.name,
-            status=str(task.status),
+            status=ABANDONED if it.ended and task.status in _AT_WORK else str(task.status),
             attempt=task.attempt,
             pipeline_id=task.pipeline_id,
             rejection=task.rejections[-1] if task.rejections else "",

@@ -1,6 +1,7 @@
 """What can be asked of a pipeline, and what each answer holds."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 import msgspec
 
@@ -132,6 +133,8 @@ class CompletionAnswer(msgspec.Struct, frozen=True):
     next: tuple[Delegation, ...] = ()
     stop: StopDecision | None = None
     risks: tuple[tuple[str, RiskKind], ...] = ()
+    barrier_due_at: datetime | None = None
+    """When the first of the barriers that wait now stops waiting."""
 
 
 ANSWERS: Mapping[type, type] = {

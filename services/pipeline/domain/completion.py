@@ -62,6 +62,7 @@ def complete_stage(state: Pipeline, command: c.CompleteStage, now: datetime) -> 
         next=views(draft.state, settling.ready) if draft.state.is_live() else (),
         stop=settling.stop,
         risks=risks(draft.state) if disposition is Disposition.ENDED else (),
+        barrier_due_at=draft.state.next_barrier_due,
     )
     return draft.decision(answer)
 
@@ -99,7 +100,9 @@ def _ignore(draft: Draft, stage: str, number: int, command: c.CompleteStage) -> 
     verdict = (said.verdict or "")[:16] if said else ""
     draft.emit(EventName.COMPLETION_IGNORED, e.CompletionIgnored(stage, number, command.agent_id, verdict))
     found = () if draft.state.is_live() else risks(draft.state)
-    return draft.decision(c.CompletionAnswer(Disposition.IGNORED, draft.state.head.status, risks=found))
+    due_at = draft.state.next_barrier_due
+    status = draft.state.head.status
+    return draft.decision(c.CompletionAnswer(Disposition.IGNORED, status, risks=found, barrier_due_at=due_at))
 
 
 def _position(graph: Graph, stage: str, retries: int) -> Position:

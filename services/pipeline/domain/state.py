@@ -169,6 +169,11 @@ class Pipeline:
         """Whether anything can still happen to it (the seed's pipelineActive)."""
         return self.head.status in LIVE
 
+    @property
+    def next_barrier_due(self) -> datetime | None:
+        """When the first of the barriers that wait stops waiting."""
+        return min((waiting.due_at for waiting in self.head.barriers.values() if waiting.due_at), default=None)
+
     def is_over(self) -> bool:
         """Whether no stage is left to run."""
         return UNFINISHED.isdisjoint(self.head.marks)

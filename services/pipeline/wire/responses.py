@@ -80,6 +80,7 @@ def completed(answer: c.CompletionAnswer) -> pb.CompleteStageResponse:
         state=to_wire(answer.status),
         stop=stop_decision(answer.stop) if answer.stop else None,
         residual_risks=residual_risks(answer.risks),
+        barrier_due_at=timestamp(answer.barrier_due_at),
     )
 
 

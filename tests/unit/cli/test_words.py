@@ -197,3 +197,13 @@ def test_what_was_spent_is_told_by_task_and_by_agent() -> None:
     agent = Agent(id="box-coder", capabilities=[assignments.CAPABILITY_CODE], state=AGENT_STATE_WORKING, usage=usage)
     assert agent_line(agent).split()[:3] == ["box-coder", "working", "code"]
     assert agent_line(agent).endswith("2 assignments  [1200 tokens, cost 0.34]")
+
+
+def test_a_pause_and_an_attempt_that_came_to_nothing_are_told_as_what_they_are() -> None:
+    paused = row(1, "resource_busy", "SCHEDULE", "QUEUE", reason="the workflow is paused: task 'T1' is done")
+    ended = row(2, "claims_evidence_arrived", "CODER_EXEC", "REVIEW_ACCEPT", reason="T1 was aborted: no agent finished")
+    lines = [line.text.split(maxsplit=1) for line in (*told(paused), *told(ended))]
+    assert lines == [
+        ["QUEUE", "waits: the workflow is paused: task 'T1' is done"],
+        ["REVIEW_ACCEPT", "attempts ended: T1 was aborted: no agent finished"],
+    ]

@@ -18,6 +18,8 @@ runner = CliRunner()
         ("run", ("fix", "--repo", "{empty}/nope"), "--repo"),
         ("run", ("fix", "--budget", "tokens=99999999999999999999"), "--budget"),
         ("run", ("fix", "--budget", "minutes=²"), "--budget"),
+        ("run", ("fix", "--barrier-timeout", "0.5"), "--barrier-timeout"),
+        ("run", ("fix", "--barrier-timeout", "nan"), "--barrier-timeout"),
         ("pipeline", ("clean-up", "--days", "1e300"), "--days"),
         ("pipeline", ("clean-up", "--days", "nan"), "--days"),
         ("pipeline", ("start", "fix", "--barrier-timeout", "inf"), "--barrier-timeout"),

@@ -194,6 +194,8 @@ class Driver:
         return self._told_workflow(data.call_id)
 
     def _on_start_pipeline(self, data: requests.StartPipeline) -> Any:
+        if data.pipeline_id in self.pipelines:
+            return commands.CallRefused("run_1", data.call_id, f"pipeline '{data.pipeline_id}' exists already")
         self.pipelines[data.pipeline_id] = {"DEV"} if data.template == "fix" else {"DEV", "REVIEW", "TEST"}
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, ("DEV",))
 

@@ -54,6 +54,22 @@ def test_a_claim_without_evidence_is_rejected_before_any_reviewer_is_asked() -> 
     assert Purpose.REVIEW not in [event.data.assignment.purpose for event in before if event.name == "assigned"]
 
 
+def test_one_bare_claim_among_five_hundred_is_named() -> None:
+    driver = coding("T1")
+    good = tuple(ClaimOutline(f"K{number}", ("T1-C1",), (EvidenceKind.COMMAND,)) for number in range(499))
+    handing_in(driver, Work("coder", (*good, ClaimOutline("BARE", ("T1-C1",), ())), (), "{}"))
+    assert driver.run.tasks["T1"].rejections == ("claims without evidence: BARE",)
+
+
+def test_more_bare_claims_than_a_reason_has_room_for_are_counted() -> None:
+    driver = coding("T1")
+    bare = tuple(ClaimOutline(f"K{number:03}", ("T1-C1",), ()) for number in range(500))
+    handing_in(driver, Work("coder", bare, (), "{}"))
+    (said,) = driver.run.tasks["T1"].rejections
+    assert said.startswith("claims without evidence: K000, K001, ")
+    assert said.endswith(" K249 and 250 more")
+
+
 def test_a_note_alone_never_supports_a_claim() -> None:
     driver = handing_in(coding("T1"), work("T1", "coder", EvidenceKind.NOTE))
     assert "no claim with evidence speaks to: T1-C1" in driver.run.tasks["T1"].rejections[0]

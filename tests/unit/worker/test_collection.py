@@ -126,3 +126,19 @@ def test_a_text_that_is_too_large_is_refused_by_name_and_never_cut(tmp_path: Pat
     (tmp_path / "memory.jsonl").write_text('{"a": 1}\n' * 10_000)
     with pytest.raises(Unreadable, match=r"memory\.jsonl: is larger than 60000 bytes"):
         collection.document(tmp_path, "memory.jsonl")
+
+
+def test_five_hundred_claims_are_taken_also_with_one_that_names_no_evidence(tmp_path: Path) -> None:
+    claims = [{**CLAIM, "id": f"C{number}"} for number in range(499)]
+    result = collected(left(tmp_path, claims=[*claims, {**CLAIM, "id": "BARE", "evidence_ids": []}]))
+    assert [claim.id for claim in result.claims if not claim.evidence_ids] == ["BARE"]
+
+
+def test_more_claims_than_a_call_can_carry_are_refused_with_their_number(tmp_path: Path) -> None:
+    many = [{**CLAIM, "id": f"C{number}"} for number in range(1025)]
+    with pytest.raises(Unreadable, match=r"claims.json: has 1025 items, more than 1024"):
+        collected(left(tmp_path, claims=many))
+    evidence = [{**EVIDENCE, "id": f"E{number}", "excerpt": "x" * 2000} for number in range(1, 451)]
+    claims = [{**CLAIM, "id": f"C{number}", "statement": "y" * 2000} for number in range(450)]
+    with pytest.raises(Unreadable, match="together larger than"):
+        collected(left(tmp_path, evidence=evidence, claims=claims))

@@ -94,3 +94,22 @@ def test_further_variables_are_passed_on_to_a_known_agent_too() -> None:
     profile = profile_for("claude", "", ["HTTPS_PROXY"])
     assert profile is not None
     assert {"HOME", "HTTPS_PROXY"} <= set(profile.environment)
+
+
+async def test_the_attempt_that_a_command_reads_is_that_at_the_task_over_the_whole_run(tmp_path: Path) -> None:
+    leave = (
+        "import json, os, pathlib; "
+        "said = {'decision': 'retry', 'rejected_claims': [os.environ['POINTSMAN_ATTEMPT']]}; "
+        "pathlib.Path(os.environ['POINTSMAN_HANDOFF'], 'decision.json').write_text(json.dumps(said))"
+    )
+    task = handoff.MasterTask(run_id="r1", task_id="T1", attempt=4)
+    asked = lease(assignments.PURPOSE_REVIEW, review=work.ReviewRequest(handoff=handoff.CoderHandoff(master_task=task)))
+    job = Job(None, "box-reviewer", asked, Usage())  # type: ignore[arg-type]
+    profile = Profile("box", (sys.executable, "-I", "-c", leave))
+    made = await CommandAgent(Workshop(tmp_path / "worker", {}), profile).work(job)
+    assert isinstance(made, handoff.ReviewDecision)
+    assert list(made.rejected_claims) == ["4"]
+
+
+async def test_work_that_is_on_no_task_counts_how_often_it_was_handed_out(home: Path, tmp_path: Path) -> None:
+    assert await design(leaving('os.environ["POINTSMAN_ATTEMPT"]'), tmp_path) == "1"

@@ -303,7 +303,7 @@ class MasterTask(_message.Message):
     task_id: _builtins.str
     """Its id in the plan."""
     attempt: _builtins.int
-    """1 for the first try; more after each rejection."""
+    """1 for the first try; counts on over the whole run, also when a new plan keeps the task's id."""
     name: _builtins.str
     """What it is called."""
     intent: _builtins.str

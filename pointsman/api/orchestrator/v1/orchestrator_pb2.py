@@ -23,6 +23,7 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from pointsman.api.common.v1 import common_pb2 as pointsman_dot_api_dot_common_dot_v1_dot_common__pb2
 from pointsman.api.handoff.v1 import delivery_pb2 as pointsman_dot_api_dot_handoff_dot_v1_dot_delivery__pb2
@@ -32,7 +33,7 @@ from pointsman.api.orchestrator.v1 import machine_pb2 as pointsman_dot_api_dot_o
 from pointsman.api.orchestrator.v1 import run_pb2 as pointsman_dot_api_dot_orchestrator_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0pointsman/api/orchestrator/v1/orchestrator.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$pointsman/api/common/v1/common.proto\x1a\'pointsman/api/handoff/v1/delivery.proto\x1a&pointsman/api/handoff/v1/handoff.proto\x1a,pointsman/api/orchestrator/v1/evidence.proto\x1a+pointsman/api/orchestrator/v1/machine.proto\x1a\'pointsman/api/orchestrator/v1/run.proto\"\xab\x07\n\rSubmitRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x07message\x18\x02 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80\x04\x12\x1c\n\nsession_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12L\n\rmode_override\x18\x04 \x01(\x0e\x32+.pointsman.api.orchestrator.v1.ModeOverrideB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12?\n\x06resume\x18\x05 \x01(\x0e\x32%.pointsman.api.orchestrator.v1.ResumeB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x13\n\x0b\x61uto_resume\x18\x06 \x01(\x08\x12=\n\nrepository\x18\x07 \x01(\x0b\x32).pointsman.api.orchestrator.v1.Repository\x12\'\n\x0everify_command\x18\x08 \x03(\tB\x0f\xbaH\x0c\x92\x01\t\x10@\"\x05r\x03\x18\x80 \x12\x19\n\x08template\x18\t \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x15\n\rrequire_audit\x18\n \x01(\x08\x12\x35\n\x06\x62udget\x18\x0b \x01(\x0b\x32%.pointsman.api.orchestrator.v1.Budget\x12_\n\x06labels\x18\x0c \x03(\x0b\x32\x38.pointsman.api.orchestrator.v1.SubmitRequest.LabelsEntryB\x15\xbaH\x12\x9a\x01\x0f\x10 \"\x04r\x02\x18@*\x05r\x03\x18\x80\x02\x12\x1c\n\x08priority\x18\r \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00\x12$\n\x11research_expected\x18\x0e \x01(\x05\x42\t\xbaH\x06\x1a\x04\x18@(\x00\x12T\n\x13\x61\x63\x63\x65ptance_criteria\x18\x0f \x03(\x0b\x32-.pointsman.api.handoff.v1.AcceptanceCriterionB\x08\xbaH\x05\x92\x01\x02\x10 \x12N\n\x0e\x65xecution_mode\x18\x10 \x01(\x0e\x32,.pointsman.api.orchestrator.v1.ExecutionModeB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12O\n\x0fverify_commands\x18\x11 \x03(\x0b\x32,.pointsman.api.orchestrator.v1.VerifyCommandB\x08\xbaH\x05\x92\x01\x02\x10 \x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x87\x01\n\x07Routing\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0c\n\x04mode\x18\x02 \x01(\t\x12\x12\n\nconfidence\x18\x03 \x01(\t\x12\x11\n\tfast_path\x18\x04 \x01(\x08\x12\r\n\x05route\x18\x05 \x01(\t\x12\x13\n\x0b\x65xplanation\x18\x06 \x01(\t\x12\x0e\n\x06\x64\x65\x62\x61te\x18\x07 \x01(\x08\"\x92\x01\n\x0eSubmitResponse\x12\x37\n\x07routing\x18\x01 \x01(\x0b\x32&.pointsman.api.orchestrator.v1.Routing\x12/\n\x03run\x18\x02 \x01(\x0b\x32\".pointsman.api.orchestrator.v1.Run\x12\x16\n\x0equeued_epic_id\x18\x03 \x01(\t\"+\n\rGetRunRequest\x12\x1a\n\x06run_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"A\n\x0eGetRunResponse\x12/\n\x03run\x18\x01 \x01(\x0b\x32\".pointsman.api.orchestrator.v1.Run\"\x92\x03\n\x0fListRunsRequest\x12H\n\x06states\x18\x01 \x03(\x0e\x32\'.pointsman.api.orchestrator.v1.RunStateB\x0f\xbaH\x0c\x92\x01\t\x10 \"\x05\x82\x01\x02\x10\x01\x12T\n\x06labels\x18\x02 \x03(\x0b\x32:.pointsman.api.orchestrator.v1.ListRunsRequest.LabelsEntryB\x08\xbaH\x05\x9a\x01\x02\x10 \x12\x1c\n\nsession_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x31\n\rcreated_after\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0e\x63reated_before\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x04page\x18\x06 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"v\n\x10ListRunsResponse\x12\x30\n\x04runs\x18\x01 \x03(\x0b\x32\".pointsman.api.orchestrator.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x17\n\x0fnewest_position\x18\x03 \x01(\x03\"t\n\x18\x43hangeRequirementRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x06run_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x07message\x18\x03 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80\x04\"L\n\x19\x43hangeRequirementResponse\x12/\n\x03run\x18\x01 \x01(\x0b\x32\".pointsman.api.orchestrator.v1.Run\"\xf8\x02\n\rAnswerRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x06run_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bquestion_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x45\n\x06\x61nswer\x18\x04 \x01(\x0e\x32).pointsman.api.orchestrator.v1.AnswerKindB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x17\n\x04text\x18\x05 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x04\x12\x30\n\nconfidence\x18\x06 \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x00\x88\x01\x01\x12\x35\n\x06\x62udget\x18\x07 \x01(\x0b\x32%.pointsman.api.orchestrator.v1.Budget\x12\x19\n\x07task_id\x18\x08 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x17\n\x05stage\x18\t \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x42\r\n\x0b_confidence\"A\n\x0e\x41nswerResponse\x12/\n\x03run\x18\x01 \x01(\x0b\x32\".pointsman.api.orchestrator.v1.Run\"h\n\x10\x43\x61ncelRunRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x06run_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x18\n\x06reason\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\"D\n\x11\x43\x61ncelRunResponse\x12/\n\x03run\x18\x01 \x01(\x0b\x32\".pointsman.api.orchestrator.v1.Run\"I\n\x0fWatchRunRequest\x12\x1a\n\x06run_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\tafter_seq\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\"K\n\x10WatchRunResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\"6\n\x13WatchChangesRequest\x12\x1f\n\x0e\x61\x66ter_position\x18\x01 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\"O\n\x14WatchChangesResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\"a\n\x16ListTransitionsRequest\x12\x1a\n\x06run_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12+\n\x04page\x18\x02 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\"l\n\x17ListTransitionsResponse\x12\x38\n\x0btransitions\x18\x01 \x03(\x0b\x32#.pointsman.api.common.v1.Transition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"0\n\x12GetDeliveryRequest\x12\x1a\n\x06run_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"K\n\x13GetDeliveryResponse\x12\x34\n\x08\x64\x65livery\x18\x01 \x01(\x0b\x32\".pointsman.api.handoff.v1.Delivery*O\n\x06Resume\x12\x16\n\x12RESUME_UNSPECIFIED\x10\x00\x12\x0e\n\nRESUME_ASK\x10\x01\x12\x0e\n\nRESUME_YES\x10\x02\x12\r\n\tRESUME_NO\x10\x03*a\n\x0cModeOverride\x12\x1d\n\x19MODE_OVERRIDE_UNSPECIFIED\x10\x00\x12\x18\n\x14MODE_OVERRIDE_ANSWER\x10\x01\x12\x18\n\x14MODE_OVERRIDE_ACTION\x10\x02\x32\xc4\x0b\n\x13OrchestratorService\x12k\n\x06Submit\x12,.pointsman.api.orchestrator.v1.SubmitRequest\x1a-.pointsman.api.orchestrator.v1.SubmitResponse\"\x04\xc0\xe4\x18\x02\x12k\n\x06GetRun\x12,.pointsman.api.orchestrator.v1.GetRunRequest\x1a-.pointsman.api.orchestrator.v1.GetRunResponse\"\x04\xc0\xe4\x18\x01\x12q\n\x08ListRuns\x12..pointsman.api.orchestrator.v1.ListRunsRequest\x1a/.pointsman.api.orchestrator.v1.ListRunsResponse\"\x04\xc0\xe4\x18\x01\x12\x8c\x01\n\x11\x43hangeRequirement\x12\x37.pointsman.api.orchestrator.v1.ChangeRequirementRequest\x1a\x38.pointsman.api.orchestrator.v1.ChangeRequirementResponse\"\x04\xc0\xe4\x18\x02\x12k\n\x06\x41nswer\x12,.pointsman.api.orchestrator.v1.AnswerRequest\x1a-.pointsman.api.orchestrator.v1.AnswerResponse\"\x04\xc0\xe4\x18\x02\x12t\n\tCancelRun\x12/.pointsman.api.orchestrator.v1.CancelRunRequest\x1a\x30.pointsman.api.orchestrator.v1.CancelRunResponse\"\x04\xc0\xe4\x18\x02\x12s\n\x08WatchRun\x12..pointsman.api.orchestrator.v1.WatchRunRequest\x1a/.pointsman.api.orchestrator.v1.WatchRunResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x12\x7f\n\x0cWatchChanges\x12\x32.pointsman.api.orchestrator.v1.WatchChangesRequest\x1a\x33.pointsman.api.orchestrator.v1.WatchChangesResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x12\x86\x01\n\x0fListTransitions\x12\x35.pointsman.api.orchestrator.v1.ListTransitionsRequest\x1a\x36.pointsman.api.orchestrator.v1.ListTransitionsResponse\"\x04\xc0\xe4\x18\x01\x12z\n\x0bGetDelivery\x12\x31.pointsman.api.orchestrator.v1.GetDeliveryRequest\x1a\x32.pointsman.api.orchestrator.v1.GetDeliveryResponse\"\x04\xc0\xe4\x18\x01\x12z\n\x0bGetEvidence\x12\x31.pointsman.api.orchestrator.v1.GetEvidenceRequest\x1a\x32.pointsman.api.orchestrator.v1.GetEvidenceResponse\"\x04\xc0\xe4\x18\x01\x12w\n\nGetMachine\x12\x30.pointsman.api.orchestrator.v1.GetMachineRequest\x1a\x31.pointsman.api.orchestrator.v1.GetMachineResponse\"\x04\xc0\xe4\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0pointsman/api/orchestrator/v1/orchestrator.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$pointsman/api/common/v1/common.proto\x1a\'pointsman/api/handoff/v1/delivery.proto\x1a&pointsman/api/handoff/v1/handoff.proto\x1a,pointsman/api/orchestrator/v1/evidence.proto\x1a+pointsman/api/orchestrator/v1/machine.proto\x1a\'pointsman/api/orchestrator/v1/run.proto\"\xf1\x07\n\rSubmitRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x07message\x18\x02 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80\x04\x12\x1c\n\nsession_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12L\n\rmode_override\x18\x04 \x01(\x0e\x32+.pointsman.api.orchestrator.v1.ModeOverrideB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12?\n\x06resume\x18\x05 \x01(\x0e\x32%.pointsman.api.orchestrator.v1.ResumeB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x13\n\x0b\x61uto_resume\x18\x06 \x01(\x08\x12=\n\nrepository\x18\x07 \x01(\x0b\x32).pointsman.api.orchestrator.v1.Repository\x12\'\n\x0everify_command\x18\x08 \x03(\tB\x0f\xbaH\x0c\x92\x01\t\x10@\"\x05r\x03\x18\x80 \x12\x19\n\x08template\x18\t \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x15\n\rrequire_audit\x18\n \x01(\x08\x12\x35\n\x06\x62udget\x18\x0b \x01(\x0b\x32%.pointsman.api.orchestrator.v1.Budget\x12_\n\x06labels\x18\x0c \x03(\x0b\x32\x38.pointsman.api.orchestrator.v1.SubmitRequest.LabelsEntryB\x15\xbaH\x12\x9a\x01\x0f\x10 \"\x04r\x02\x18@*\x05r\x03\x18\x80\x02\x12\x1c\n\x08priority\x18\r \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00\x12$\n\x11research_expected\x18\x0e \x01(\x05\x42\t\xbaH\x06\x1a\x04\x18@(\x00\x12T\n\x13\x61\x63\x63\x65ptance_criteria\x18\x0f \x03(\x0b\x32-.pointsman.api.handoff.v1.AcceptanceCriterionB\x08\xbaH\x05\x92\x01\x02\x10 \x12N\n\x0e\x65xecution_mode\x18\x10 \x01(\x0e\x32,.pointsman.api.orchestrator.v1.ExecutionModeB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12O\n\x0fverify_commands\x18\x11 \x03(\x0b\x32,.pointsman.api.orchestrator.v1.VerifyCommandB\x08\xbaH\x05\x92\x01\x02\x10 \x12\x44\n\x0f\x62\x61rrier_timeout\x18\x12 \x01(\x0b\x32\x19.google.protobuf.DurationB\x10\xbaH\r\xaa\x01\n\"\x04\x08\x80\xf5$2\x02\x08\x01\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x87\x01\n\x07Routing\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0c\n\x04mode\x18\x02 \x01(\t\x12\x12\n\nconfidence\x18\x03 \x01(\t\x12\x11\n\tfast_path\x18\x04 \x01(\x08\x12\r\n\x05route\x18\x05 \x01(\t\x12\x13\n\x0b\x65xplanation\x18\x06 \x01(\t\x12\x0e\n\x06\x64\x65\x62\x61te\x18\x07 \x01(\x08\"\x92\x01\n\x0eSubmitResponse\x12\x37\n\x07routing\x18\x01 \x01(\x0b\x32&.pointsman.api.orchestrator.v1.Routing\x12/\n\x03run\x18\x02 \x01(\x0b\x32\".pointsman.api.orchestrator.v1.Run\x12\x16\n\x0equeued_epic_id\x18\x03 \x01(\t\"+\n\rGetRunRequest\x12\x1a\n\x06run_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"A\n\x0eGetRunResponse\x12/\n\x03run\x18\x01 \x01(\x0b\x32\".pointsman.api.orchestrator.v1.Run\"\x92\x03\n\x0fListRunsRequest\x12H\n\x06states\x18\x01 \x03(\x0e\x32\'.pointsman.api.orchestrator.v1.RunStateB\x0f\xbaH\x0c\x92\x01\t\x10 \"\x05\x82\x01\x02\x10\x01\x12T\n\x06labels\x18\x02 \x03(\x0b\x32:.pointsman.api.orchestrator.v1.ListRunsRequest.LabelsEntryB\x08\xbaH\x05\x9a\x01\x02\x10 \x12\x1c\n\nsession_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x31\n\rcreated_after\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0e\x63reated_before\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x04page\x18\x06 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"v\n\x10ListRunsResponse\x12\x30\n\x04runs\x18\x01 \x03(\x0b\x32\".pointsman.api.orchestrator.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x17\n\x0fnewest_position\x18\x03 \x01(\x03\"t\n\x18\x43hangeRequirementRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x06run_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x07message\x18\x03 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80\x04\"L\n\x19\x43hangeRequirementResponse\x12/\n\x03run\x18\x01 \x01(\x0b\x32\".pointsman.api.orchestrator.v1.Run\"\xf8\x02\n\rAnswerRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x06run_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bquestion_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x45\n\x06\x61nswer\x18\x04 \x01(\x0e\x32).pointsman.api.orchestrator.v1.AnswerKindB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x17\n\x04text\x18\x05 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x04\x12\x30\n\nconfidence\x18\x06 \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x00\x88\x01\x01\x12\x35\n\x06\x62udget\x18\x07 \x01(\x0b\x32%.pointsman.api.orchestrator.v1.Budget\x12\x19\n\x07task_id\x18\x08 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x17\n\x05stage\x18\t \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x42\r\n\x0b_confidence\"A\n\x0e\x41nswerResponse\x12/\n\x03run\x18\x01 \x01(\x0b\x32\".pointsman.api.orchestrator.v1.Run\"h\n\x10\x43\x61ncelRunRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x06run_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x18\n\x06reason\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\"D\n\x11\x43\x61ncelRunResponse\x12/\n\x03run\x18\x01 \x01(\x0b\x32\".pointsman.api.orchestrator.v1.Run\"I\n\x0fWatchRunRequest\x12\x1a\n\x06run_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\tafter_seq\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\"K\n\x10WatchRunResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\"6\n\x13WatchChangesRequest\x12\x1f\n\x0e\x61\x66ter_position\x18\x01 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\"O\n\x14WatchChangesResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\"a\n\x16ListTransitionsRequest\x12\x1a\n\x06run_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12+\n\x04page\x18\x02 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\"l\n\x17ListTransitionsResponse\x12\x38\n\x0btransitions\x18\x01 \x03(\x0b\x32#.pointsman.api.common.v1.Transition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"0\n\x12GetDeliveryRequest\x12\x1a\n\x06run_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"K\n\x13GetDeliveryResponse\x12\x34\n\x08\x64\x65livery\x18\x01 \x01(\x0b\x32\".pointsman.api.handoff.v1.Delivery*O\n\x06Resume\x12\x16\n\x12RESUME_UNSPECIFIED\x10\x00\x12\x0e\n\nRESUME_ASK\x10\x01\x12\x0e\n\nRESUME_YES\x10\x02\x12\r\n\tRESUME_NO\x10\x03*a\n\x0cModeOverride\x12\x1d\n\x19MODE_OVERRIDE_UNSPECIFIED\x10\x00\x12\x18\n\x14MODE_OVERRIDE_ANSWER\x10\x01\x12\x18\n\x14MODE_OVERRIDE_ACTION\x10\x02\x32\xc4\x0b\n\x13OrchestratorService\x12k\n\x06Submit\x12,.pointsman.api.orchestrator.v1.SubmitRequest\x1a-.pointsman.api.orchestrator.v1.SubmitResponse\"\x04\xc0\xe4\x18\x02\x12k\n\x06GetRun\x12,.pointsman.api.orchestrator.v1.GetRunRequest\x1a-.pointsman.api.orchestrator.v1.GetRunResponse\"\x04\xc0\xe4\x18\x01\x12q\n\x08ListRuns\x12..pointsman.api.orchestrator.v1.ListRunsRequest\x1a/.pointsman.api.orchestrator.v1.ListRunsResponse\"\x04\xc0\xe4\x18\x01\x12\x8c\x01\n\x11\x43hangeRequirement\x12\x37.pointsman.api.orchestrator.v1.ChangeRequirementRequest\x1a\x38.pointsman.api.orchestrator.v1.ChangeRequirementResponse\"\x04\xc0\xe4\x18\x02\x12k\n\x06\x41nswer\x12,.pointsman.api.orchestrator.v1.AnswerRequest\x1a-.pointsman.api.orchestrator.v1.AnswerResponse\"\x04\xc0\xe4\x18\x02\x12t\n\tCancelRun\x12/.pointsman.api.orchestrator.v1.CancelRunRequest\x1a\x30.pointsman.api.orchestrator.v1.CancelRunResponse\"\x04\xc0\xe4\x18\x02\x12s\n\x08WatchRun\x12..pointsman.api.orchestrator.v1.WatchRunRequest\x1a/.pointsman.api.orchestrator.v1.WatchRunResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x12\x7f\n\x0cWatchChanges\x12\x32.pointsman.api.orchestrator.v1.WatchChangesRequest\x1a\x33.pointsman.api.orchestrator.v1.WatchChangesResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x12\x86\x01\n\x0fListTransitions\x12\x35.pointsman.api.orchestrator.v1.ListTransitionsRequest\x1a\x36.pointsman.api.orchestrator.v1.ListTransitionsResponse\"\x04\xc0\xe4\x18\x01\x12z\n\x0bGetDelivery\x12\x31.pointsman.api.orchestrator.v1.GetDeliveryRequest\x1a\x32.pointsman.api.orchestrator.v1.GetDeliveryResponse\"\x04\xc0\xe4\x18\x01\x12z\n\x0bGetEvidence\x12\x31.pointsman.api.orchestrator.v1.GetEvidenceRequest\x1a\x32.pointsman.api.orchestrator.v1.GetEvidenceResponse\"\x04\xc0\xe4\x18\x01\x12w\n\nGetMachine\x12\x30.pointsman.api.orchestrator.v1.GetMachineRequest\x1a\x31.pointsman.api.orchestrator.v1.GetMachineResponse\"\x04\xc0\xe4\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -67,6 +68,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUBMITREQUEST'].fields_by_name['execution_mode']._serialized_options = b'\272H\005\202\001\002\020\001'
   _globals['_SUBMITREQUEST'].fields_by_name['verify_commands']._loaded_options = None
   _globals['_SUBMITREQUEST'].fields_by_name['verify_commands']._serialized_options = b'\272H\005\222\001\002\020 '
+  _globals['_SUBMITREQUEST'].fields_by_name['barrier_timeout']._loaded_options = None
+  _globals['_SUBMITREQUEST'].fields_by_name['barrier_timeout']._serialized_options = b'\272H\r\252\001\n\"\004\010\200\365$2\002\010\001'
   _globals['_GETRUNREQUEST'].fields_by_name['run_id']._loaded_options = None
   _globals['_GETRUNREQUEST'].fields_by_name['run_id']._serialized_options = b'\272H\007r\005\020\001\030\200\001'
   _globals['_LISTRUNSREQUEST_LABELSENTRY']._loaded_options = None
@@ -139,56 +142,56 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ORCHESTRATORSERVICE'].methods_by_name['GetEvidence']._serialized_options = b'\300\344\030\001'
   _globals['_ORCHESTRATORSERVICE'].methods_by_name['GetMachine']._loaded_options = None
   _globals['_ORCHESTRATORSERVICE'].methods_by_name['GetMachine']._serialized_options = b'\300\344\030\001'
-  _globals['_RESUME']._serialized_start=3705
-  _globals['_RESUME']._serialized_end=3784
-  _globals['_MODEOVERRIDE']._serialized_start=3786
-  _globals['_MODEOVERRIDE']._serialized_end=3883
-  _globals['_SUBMITREQUEST']._serialized_start=397
-  _globals['_SUBMITREQUEST']._serialized_end=1336
-  _globals['_SUBMITREQUEST_LABELSENTRY']._serialized_start=1291
-  _globals['_SUBMITREQUEST_LABELSENTRY']._serialized_end=1336
-  _globals['_ROUTING']._serialized_start=1339
-  _globals['_ROUTING']._serialized_end=1474
-  _globals['_SUBMITRESPONSE']._serialized_start=1477
-  _globals['_SUBMITRESPONSE']._serialized_end=1623
-  _globals['_GETRUNREQUEST']._serialized_start=1625
-  _globals['_GETRUNREQUEST']._serialized_end=1668
-  _globals['_GETRUNRESPONSE']._serialized_start=1670
-  _globals['_GETRUNRESPONSE']._serialized_end=1735
-  _globals['_LISTRUNSREQUEST']._serialized_start=1738
-  _globals['_LISTRUNSREQUEST']._serialized_end=2140
-  _globals['_LISTRUNSREQUEST_LABELSENTRY']._serialized_start=1291
-  _globals['_LISTRUNSREQUEST_LABELSENTRY']._serialized_end=1336
-  _globals['_LISTRUNSRESPONSE']._serialized_start=2142
-  _globals['_LISTRUNSRESPONSE']._serialized_end=2260
-  _globals['_CHANGEREQUIREMENTREQUEST']._serialized_start=2262
-  _globals['_CHANGEREQUIREMENTREQUEST']._serialized_end=2378
-  _globals['_CHANGEREQUIREMENTRESPONSE']._serialized_start=2380
-  _globals['_CHANGEREQUIREMENTRESPONSE']._serialized_end=2456
-  _globals['_ANSWERREQUEST']._serialized_start=2459
-  _globals['_ANSWERREQUEST']._serialized_end=2835
-  _globals['_ANSWERRESPONSE']._serialized_start=2837
-  _globals['_ANSWERRESPONSE']._serialized_end=2902
-  _globals['_CANCELRUNREQUEST']._serialized_start=2904
-  _globals['_CANCELRUNREQUEST']._serialized_end=3008
-  _globals['_CANCELRUNRESPONSE']._serialized_start=3010
-  _globals['_CANCELRUNRESPONSE']._serialized_end=3078
-  _globals['_WATCHRUNREQUEST']._serialized_start=3080
-  _globals['_WATCHRUNREQUEST']._serialized_end=3153
-  _globals['_WATCHRUNRESPONSE']._serialized_start=3155
-  _globals['_WATCHRUNRESPONSE']._serialized_end=3230
-  _globals['_WATCHCHANGESREQUEST']._serialized_start=3232
-  _globals['_WATCHCHANGESREQUEST']._serialized_end=3286
-  _globals['_WATCHCHANGESRESPONSE']._serialized_start=3288
-  _globals['_WATCHCHANGESRESPONSE']._serialized_end=3367
-  _globals['_LISTTRANSITIONSREQUEST']._serialized_start=3369
-  _globals['_LISTTRANSITIONSREQUEST']._serialized_end=3466
-  _globals['_LISTTRANSITIONSRESPONSE']._serialized_start=3468
-  _globals['_LISTTRANSITIONSRESPONSE']._serialized_end=3576
-  _globals['_GETDELIVERYREQUEST']._serialized_start=3578
-  _globals['_GETDELIVERYREQUEST']._serialized_end=3626
-  _globals['_GETDELIVERYRESPONSE']._serialized_start=3628
-  _globals['_GETDELIVERYRESPONSE']._serialized_end=3703
-  _globals['_ORCHESTRATORSERVICE']._serialized_start=3886
-  _globals['_ORCHESTRATORSERVICE']._serialized_end=5362
+  _globals['_RESUME']._serialized_start=3807
+  _globals['_RESUME']._serialized_end=3886
+  _globals['_MODEOVERRIDE']._serialized_start=3888
+  _globals['_MODEOVERRIDE']._serialized_end=3985
+  _globals['_SUBMITREQUEST']._serialized_start=429
+  _globals['_SUBMITREQUEST']._serialized_end=1438
+  _globals['_SUBMITREQUEST_LABELSENTRY']._serialized_start=1393
+  _globals['_SUBMITREQUEST_LABELSENTRY']._serialized_end=1438
+  _globals['_ROUTING']._serialized_start=1441
+  _globals['_ROUTING']._serialized_end=1576
+  _globals['_SUBMITRESPONSE']._serialized_start=1579
+  _globals['_SUBMITRESPONSE']._serialized_end=1725
+  _globals['_GETRUNREQUEST']._serialized_start=1727
+  _globals['_GETRUNREQUEST']._serialized_end=1770
+  _globals['_GETRUNRESPONSE']._serialized_start=1772
+  _globals['_GETRUNRESPONSE']._serialized_end=1837
+  _globals['_LISTRUNSREQUEST']._serialized_start=1840
+  _globals['_LISTRUNSREQUEST']._serialized_end=2242
+  _globals['_LISTRUNSREQUEST_LABELSENTRY']._serialized_start=1393
+  _globals['_LISTRUNSREQUEST_LABELSENTRY']._serialized_end=1438
+  _globals['_LISTRUNSRESPONSE']._serialized_start=2244
+  _globals['_LISTRUNSRESPONSE']._serialized_end=2362
+  _globals['_CHANGEREQUIREMENTREQUEST']._serialized_start=2364
+  _globals['_CHANGEREQUIREMENTREQUEST']._serialized_end=2480
+  _globals['_CHANGEREQUIREMENTRESPONSE']._serialized_start=2482
+  _globals['_CHANGEREQUIREMENTRESPONSE']._serialized_end=2558
+  _globals['_ANSWERREQUEST']._serialized_start=2561
+  _globals['_ANSWERREQUEST']._serialized_end=2937
+  _globals['_ANSWERRESPONSE']._serialized_start=2939
+  _globals['_ANSWERRESPONSE']._serialized_end=3004
+  _globals['_CANCELRUNREQUEST']._serialized_start=3006
+  _globals['_CANCELRUNREQUEST']._serialized_end=3110
+  _globals['_CANCELRUNRESPONSE']._serialized_start=3112
+  _globals['_CANCELRUNRESPONSE']._serialized_end=3180
+  _globals['_WATCHRUNREQUEST']._serialized_start=3182
+  _globals['_WATCHRUNREQUEST']._serialized_end=3255
+  _globals['_WATCHRUNRESPONSE']._serialized_start=3257
+  _globals['_WATCHRUNRESPONSE']._serialized_end=3332
+  _globals['_WATCHCHANGESREQUEST']._serialized_start=3334
+  _globals['_WATCHCHANGESREQUEST']._serialized_end=3388
+  _globals['_WATCHCHANGESRESPONSE']._serialized_start=3390
+  _globals['_WATCHCHANGESRESPONSE']._serialized_end=3469
+  _globals['_LISTTRANSITIONSREQUEST']._serialized_start=3471
+  _globals['_LISTTRANSITIONSREQUEST']._serialized_end=3568
+  _globals['_LISTTRANSITIONSRESPONSE']._serialized_start=3570
+  _globals['_LISTTRANSITIONSRESPONSE']._serialized_end=3678
+  _globals['_GETDELIVERYREQUEST']._serialized_start=3680
+  _globals['_GETDELIVERYREQUEST']._serialized_end=3728
+  _globals['_GETDELIVERYRESPONSE']._serialized_start=3730
+  _globals['_GETDELIVERYRESPONSE']._serialized_end=3805
+  _globals['_ORCHESTRATORSERVICE']._serialized_start=3988
+  _globals['_ORCHESTRATORSERVICE']._serialized_end=5464
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ The life of a run: submit, follow, answer, cancel, fetch what was delivered."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -119,6 +120,7 @@ class SubmitRequest(_message.Message):
     ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
     EXECUTION_MODE_FIELD_NUMBER: _builtins.int
     VERIFY_COMMANDS_FIELD_NUMBER: _builtins.int
+    BARRIER_TIMEOUT_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     message: _builtins.str
@@ -165,6 +167,10 @@ class SubmitRequest(_message.Message):
     def verify_commands(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.VerifyCommand]:
         """Commands that prove the work; each is a required criterion of its own, `V1`, `V2`, … in this order, run and recorded apart."""
 
+    @_builtins.property
+    def barrier_timeout(self) -> _duration_pb2.Duration:
+        """How long each barrier of the run's pipelines waits from its creation; absent means the pipeline service's setting."""
+
     def __init__(
         self,
         *,
@@ -185,10 +191,11 @@ class SubmitRequest(_message.Message):
         acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
         execution_mode: _run_pb2.ExecutionMode.ValueType = ...,
         verify_commands: _abc.Iterable[_run_pb2.VerifyCommand] | None = ...,
+        barrier_timeout: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "repository", b"repository"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["barrier_timeout", b"barrier_timeout", "budget", b"budget", "repository", b"repository"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "budget", b"budget", "execution_mode", b"execution_mode", "labels", b"labels", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "budget", b"budget", "execution_mode", b"execution_mode", "labels", b"labels", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -429,7 +429,7 @@ class Budget(_message.Message):
     COST_MICROS_FIELD_NUMBER: _builtins.int
     WALL_CLOCK_FIELD_NUMBER: _builtins.int
     assignments: _builtins.int
-    """Assignments in all."""
+    """Starts of an agent on an assignment in all, repeated ones included; checked whenever work is offered."""
     transitions: _builtins.int
     """Transitions in all; exceeding it is a fatal error."""
     fan_out: _builtins.int
@@ -471,7 +471,7 @@ class Usage(_message.Message):
     TOKENS_FIELD_NUMBER: _builtins.int
     COST_MICROS_FIELD_NUMBER: _builtins.int
     assignments: _builtins.int
-    """Assignments made."""
+    """Assignments made, and every further start of an agent on one of them, as after a lease that ran out."""
     transitions: _builtins.int
     """Transitions committed."""
     tokens: _builtins.int
@@ -602,9 +602,9 @@ class TaskProgress(_message.Message):
     name: _builtins.str
     """What it is called."""
     status: _builtins.str
-    """`pending`, `running`, `reviewing`, `accepted`, `rejected`."""
+    """`pending`, `running`, `reviewing`, `accepted`, `rejected`; `abandoned` when the run ended while it was at work."""
     attempt: _builtins.int
-    """1 for the first try."""
+    """1 for the first try; counts on over the whole run, also when a new plan keeps the task's id."""
     pipeline_id: _builtins.str
     """Its pipeline; empty before the first dispatch."""
     rejection: _builtins.str

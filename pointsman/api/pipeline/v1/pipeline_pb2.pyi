@@ -21,6 +21,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from pointsman.api.pipeline.v1 import route_pb2 as _route_pb2
@@ -267,7 +268,7 @@ class StartPipelineRequest(_message.Message):
 
     @_builtins.property
     def barrier_timeout(self) -> _duration_pb2.Duration:
-        """How long each barrier waits from its creation; absent means 5 minutes."""
+        """How long each barrier waits from its creation; absent means the service's setting (5 minutes unless it is configured)."""
 
     @_builtins.property
     def env(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
@@ -504,6 +505,7 @@ class CompleteStageResponse(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     STOP_FIELD_NUMBER: _builtins.int
     RESIDUAL_RISKS_FIELD_NUMBER: _builtins.int
+    BARRIER_DUE_AT_FIELD_NUMBER: _builtins.int
     disposition: Global___Disposition.ValueType
     """What it led to."""
     state: _state_pb2.PipelineState.ValueType
@@ -524,6 +526,10 @@ class CompleteStageResponse(_message.Message):
     def residual_risks(self) -> _containers.RepeatedCompositeFieldContainer[_state_pb2.ResidualRisk]:
         """At the end: what the pipeline did not prove."""
 
+    @_builtins.property
+    def barrier_due_at(self) -> _timestamp_pb2.Timestamp:
+        """When the first of the barriers that wait now stops waiting; absent where none waits."""
+
     def __init__(
         self,
         *,
@@ -533,10 +539,11 @@ class CompleteStageResponse(_message.Message):
         state: _state_pb2.PipelineState.ValueType = ...,
         stop: Global___StopDecision | None = ...,
         residual_risks: _abc.Iterable[_state_pb2.ResidualRisk] | None = ...,
+        barrier_due_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["route", b"route", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["barrier_due_at", b"barrier_due_at", "route", b"route", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["disposition", b"disposition", "next", b"next", "residual_risks", b"residual_risks", "route", b"route", "state", b"state", "stop", b"stop"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["barrier_due_at", b"barrier_due_at", "disposition", b"disposition", "next", b"next", "residual_risks", b"residual_risks", "route", b"route", "state", b"state", "stop", b"stop"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

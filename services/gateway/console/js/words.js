@@ -64,6 +64,7 @@ const TONES = {
   IDLE: "dim",
   PENDING: "dim",
   pending: "dim",
+  abandoned: "dim",
   UNSPECIFIED: "dim",
   ASK_SWITCH: "ask",
   RESUME_ASK: "ask",
