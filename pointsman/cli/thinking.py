@@ -63,6 +63,7 @@ def shown_envelope(envelope: Any) -> dict[str, Any]:
         "artifacts_read": list(envelope.artifacts_read),
         "artifacts_written": list(envelope.artifacts_written),
         "routed_to": str(envelope.routed_to) if envelope.routed_to else None,
+        "reason": envelope.reason,
         "next": envelope.next,
     }
 

@@ -120,6 +120,7 @@ def write(project: Path, name: str, content: str) -> None:
 def test_an_empty_project_starts_with_local_analysis(project: Path) -> None:
     code, envelope = think(project)
     assert (code, envelope["routed_to"], envelope["status"]) == (0, "thingking", "OK")
+    assert envelope["reason"] == "No blocker card exists"
 
 
 def test_artifacts_are_read_in_the_forms_they_are_written_in(project: Path) -> None:
