@@ -16,6 +16,12 @@ from pointsman.services.chassis.clock import SystemClock
 runner = CliRunner()
 
 
+@pytest.fixture(autouse=True)
+def no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data directory without a store: what is decided here is decided in process."""
+    monkeypatch.setenv("POINTSMAN_DATA", str(tmp_path / "data"))
+
+
 def route(*arguments: str, stdin: str | None = None) -> Any:
     return runner.invoke(route_app, list(arguments), input=stdin)
 
