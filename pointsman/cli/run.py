@@ -120,7 +120,8 @@ def run(  # noqa: PLR0913 - one parameter per option
 async def _run(wish: Wish, server: str, project: str) -> int:
     hire, folder = wish.coder.hire(), await chosen_repository(wish.repo)
     crew = Crew(folder, hire, options_of(folder, wish.coder, server, project), wish.as_json)
-    order = await order_on(wish.order, folder, crew.say, include_changes=wish.include_changes)
+    notes: list[str] = []
+    order = await order_on(wish.order, folder, notes.append, include_changes=wish.include_changes)
     needed = hire.profile is not None
     try:
         async with control_plane(server) as plane:
@@ -132,6 +133,8 @@ async def _run(wish: Wish, server: str, project: str) -> int:
             answer = await client.runs.submit(order)
             if not answer.HasField("run"):
                 return _without_run(order, answer, wish.as_json)
+            for note in notes:
+                crew.say(note)
             crew.say(f"run {answer.run.id}  ({answer.routing.mode}, {answer.routing.confidence})")
             if wish.follows:
                 return await pursue(client, answer.run.id, crew)

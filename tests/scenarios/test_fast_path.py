@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenarios.commands import finished_in
+from tests.unit.worker.repositories import repository
 
 
 @pytest.fixture
@@ -33,6 +34,14 @@ def test_echo_and_ping_are_executed_by_the_fast_path(
     tmp_path: Path, data: dict[str, str], message: str, printed: str
 ) -> None:
     assert finished_in(tmp_path, "run", message, **data) == (0, printed)
+
+
+async def test_in_a_repository_a_trivial_command_prints_nothing_but_its_output(
+    tmp_path: Path, data: dict[str, str]
+) -> None:
+    folder = tmp_path / "user"
+    await repository(folder, {"pytest.ini": "[pytest]\n"})
+    assert finished_in(folder, "run", "echo hi", **data) == (0, "hi\n")
 
 
 def test_a_trivial_command_as_json_has_its_output_and_an_option_that_is_not_taken_is_not_executed(
