@@ -76,13 +76,13 @@ async def _address_of_owner(lock: Path, stack: AsyncExitStack, *, brief: bool) -
         if brief:
             visit.enter_context(staying(lock.with_name(GUESTS)))
         owner = owner_of(lock)
-        if owner is None or not owner.address or not await serves(owner.address):
+        if owner is None or not owner.address or not await _serves(owner.address):
             return ""
         stack.enter_context(visit.pop_all())
         return owner.address
 
 
-async def serves(address: str) -> bool:
+async def _serves(address: str) -> bool:
     """Whether somebody answers there: whoever was killed has left an address behind."""
     host, _, port = address.rpartition(":")
     try:

@@ -95,37 +95,48 @@ async def _address_or_locks(directory: Path, locks: ExitStack) -> str:
     from pointsman.services.chassis.refusals import Reason, Refusal
 
     deadline = asyncio.get_running_loop().time() + OWNER_SECONDS
-    names = (LOCK, "router.lock")
     while True:
         with ExitStack() as taken:
+            wanted = directory / LOCK
             try:
-                for name in names:
-                    taken.enter_context(Claim(directory / name))
+                taken.enter_context(Claim(wanted))
+                wanted = directory / "router.lock"
+                taken.enter_context(Claim(wanted))
             except Refusal as refusal:
                 if refusal.reason is not Reason.UNAVAILABLE or asyncio.get_running_loop().time() > deadline:
                     raise StoreUnusable(refusal.message) from None
             else:
                 locks.push(taken.pop_all())
                 return ""
-        for name in names:
-            if address := await _address_in(directory / name, locks):
-                return address
+        if address := _address_in(wanted, locks):
+            return address
         await asyncio.sleep(STEP_SECONDS)
 
 
-async def _address_in(lock: Path, locks: ExitStack) -> str:
+def _address_in(lock: Path, locks: ExitStack) -> str:
     """Where the owner of a lock serves, if it does; it waits with its end until we, its guest, are gone."""
     from pointsman.cli.guests import staying
-    from pointsman.cli.plane import GUESTS, serves
+    from pointsman.cli.plane import GUESTS
     from pointsman.services.chassis.owner import owner_of
 
     with ExitStack() as visit:
         visit.enter_context(staying(lock.with_name(GUESTS)))
         owner = owner_of(lock)
-        if owner is None or not owner.address or not await serves(owner.address):
+        if owner is None or not owner.address or not _is_alive(owner.pid):
             return ""
         locks.push(visit.pop_all())
         return owner.address
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether a process is there: one that was killed leaves its address behind until the next owner has written its own."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 @asynccontextmanager

@@ -9,6 +9,8 @@ import pytest
 from tests.scenarios.commands import finished_in
 from tests.unit.worker.repositories import repository
 
+pytestmark = pytest.mark.timeout(240)
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> dict[str, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import pytest
 
 from pointsman.api.router.v1 import decision_pb2, router_pb2_grpc
 from pointsman.services.chassis.clock import SystemClock
@@ -13,6 +14,7 @@ from tests.scenarios.commands import Running, finished, running
 from tests.scenarios.processes import Processes
 
 PROJECT = (("pointsman-project", "local"),)
+pytestmark = pytest.mark.timeout(240)
 MESSAGES = ("fix the build in src/", "drop the users table", "what is a monad?", "pwd")
 
 
@@ -90,7 +92,6 @@ def test_what_is_routed_is_recorded_by_the_control_plane_that_runs_and_on_its_st
         assert shown("route", "--json", "fix the build", **data)["recorded"]
         assert shown(*thinking, **data)["recorded"]
         assert not shown("route", "--json", "--dry-run", "fix the build", **data)["recorded"]
-        assert shown("route", "stats", "--json", **data)["decisions"] == 1
         plane.kill()
     assert shown("route", "--json", "drop the users table", **data)["recorded"]
     assert shown(*thinking, **data)["recorded"]

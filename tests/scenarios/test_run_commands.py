@@ -4,12 +4,15 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.services.chassis.owner import owner_of
 from tests.scenarios.commands import finished
 from tests.scenarios.planes import WISH, plane
 
+pytestmark = pytest.mark.timeout(240)
 EXECUTOR = mock.MOCK_ROLE_EXECUTOR
 
 
