@@ -16,6 +16,7 @@ from pointsman.cli.workers import fail_usage
 from pointsman.client import Client, Reply
 
 app = typer.Typer(add_completion=False)
+CONFIDENT = ("clarified", "switch", "keep", "merge")
 
 
 @app.command()
@@ -28,6 +29,10 @@ def answer(  # noqa: PLR0913 - one parameter per option
     text: Annotated[str, typer.Option(help="The words that go with it.")] = "",
     task: Annotated[str, typer.Option(help="The task it is about.")] = "",
     stage: Annotated[str, typer.Option(help="The stage it is about.")] = "",
+    confidence: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="How sure you are, 0 to 1 (default 1); with clarified, switch, keep, merge."),
+    ] = None,
     budget: Annotated[str, typer.Option(help="With raise: the new budget, as in `pointsman run --budget`.")] = "",
     server: ServerAt = "",
     project: InProject = "local",
@@ -37,6 +42,8 @@ def answer(  # noqa: PLR0913 - one parameter per option
     name = f"ANSWER_KIND_{reply.upper().replace('-', '_')}"
     if reply and name not in AnswerKind.keys():  # noqa: SIM118 - an enum wrapper, not a dict
         fail_usage(f"there is no answer '{reply}'; `pointsman answer {run_id}` shows those that the question takes")
+    if confidence is not None and reply.lower() not in CONFIDENT:
+        fail_usage(f"--confidence goes with the answers {', '.join(CONFIDENT)}")
 
     async def question(client: Client, plane: Plane) -> int:
         run = await client.runs.get(run_id)
@@ -46,7 +53,7 @@ def answer(  # noqa: PLR0913 - one parameter per option
         if not reply:
             print("\n".join(question_lines(run)))
             return 0
-        given = Reply(AnswerKind.Value(name), text, task, stage, budget=parse_budget(budget))
+        given = Reply(AnswerKind.Value(name), text, task, stage, confidence, parse_budget(budget))
         run = await client.runs.answer(run_id, run.question.id, given)
         if as_json:
             print_json(run)

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,16 +17,16 @@ from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO
 from pointsman.api.orchestrator.v1.run_pb2 import ExecutionMode
 from pointsman.cli.crew import Coder, Crew, options_of
 from pointsman.cli.dialogue import Left
+from pointsman.cli.fast_path import TAKEN, argv_of, execute
 from pointsman.cli.messages import project_name
 from pointsman.cli.plane import control_plane
 from pointsman.cli.pursuit import leave, pursue
 from pointsman.cli.repository import chosen_repository, order_on, require_repository
 from pointsman.cli.terms import BUDGET_FIELDS, barrier_seconds, parse_budget, template_of
-from pointsman.cli.workers import words_of
+from pointsman.cli.workers import fail_usage, words_of
 from pointsman.client import Client, Order, Terms
 
 app = typer.Typer(add_completion=False)
-FAST_PATH = {"pwd": ("pwd",), "ls": ("ls",), "whoami": ("whoami",), "date": ("date",), "git status": ("git", "status")}
 
 
 class Resume(StrEnum):
@@ -101,6 +99,8 @@ def run(  # noqa: PLR0913 - one parameter per option
     as_json: Annotated[bool, typer.Option("--json", help="Events as JSON lines.")] = False,
 ) -> None:
     """Submit a task and follow it to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
+    if not task.strip():
+        fail_usage('the task is empty: say what is wanted, for example `pointsman run "fix the failing test"`')
     order = Order(
         task,
         verify_commands=[words_of(command, "--verify") for command in verify or ()],
@@ -124,7 +124,8 @@ def run(  # noqa: PLR0913 - one parameter per option
 async def _run(wish: Wish, server: str, project: str) -> int:
     hire, folder = wish.coder.hire(), await chosen_repository(wish.repo)
     crew = Crew(folder, hire, options_of(folder, wish.coder, server, project), wish.as_json)
-    order = await order_on(wish.order, folder, crew.say, include_changes=wish.include_changes)
+    notes: list[str] = []
+    order = await order_on(wish.order, folder, notes.append, include_changes=wish.include_changes)
     needed = hire.profile is not None
     try:
         async with control_plane(server) as plane:
@@ -136,6 +137,8 @@ async def _run(wish: Wish, server: str, project: str) -> int:
             answer = await client.runs.submit(order)
             if not answer.HasField("run"):
                 return _without_run(order, answer, wish.as_json)
+            for note in notes:
+                crew.say(note)
             crew.say(f"run {answer.run.id}  ({answer.routing.mode}, {answer.routing.confidence})")
             if wish.follows:
                 return await pursue(client, answer.run.id, crew)
@@ -153,15 +156,21 @@ async def _note_single_step(client: Client, order: Order, crew: Crew) -> None:
 
 
 def _without_run(order: Order, answer: SubmitResponse, as_json: bool) -> int:
-    """The router wants no run: do a trivial command here, from a closed list and without a shell; else say so."""
+    """The router wants no run: execute a trivial command here, else say so."""
     routing = answer.routing
+    argv = argv_of(order.message) if routing.fast_path else None
     if as_json:
         fields = ("mode", "confidence", "fast_path", "explanation")
-        print(json.dumps({"run": None, **{name: getattr(routing, name) for name in fields}}, ensure_ascii=False))
-        return 0
-    command = FAST_PATH.get(order.message.strip().lower()) if routing.fast_path else None
-    if command is not None and shutil.which(command[0]):
-        return subprocess.run(command, check=False).returncode  # noqa: S603 - from the closed list above
+        shown = {"run": None, **{name: getattr(routing, name) for name in fields}}
+        done = execute(argv, capture=True) if argv is not None else None
+        if done is not None:
+            shown |= {"command": argv, "exit_code": done.exit_code, "output": done.output}
+        print(json.dumps(shown, ensure_ascii=False))
+        return done.exit_code if done is not None else 0
+    if argv is not None:
+        return execute(argv).exit_code
     print(f"{routing.mode} ({routing.confidence}): nothing to run. {routing.explanation}")
+    if routing.fast_path:
+        print(f"Executed at once are only: {TAKEN}.")
     print("`pointsman run --action …` starts a run all the same.")
     return 0

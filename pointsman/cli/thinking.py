@@ -1,4 +1,4 @@
-"""`pointsman thinking`: which step of the thinking workflow comes next. In process; needs no server."""
+"""`pointsman thinking`: which step of the thinking workflow comes next. Needs no server; recorded where there is a store."""
 
 import json
 import shlex
@@ -10,13 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from pointsman.cli import EXIT_FAILED
+from pointsman.cli.messages import project_name
+from pointsman.cli.router_calls import NotRecorded, recorded, refuse_recording
 
 OPTIONS = ("--local-command", "--web-command")
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
-def thinking(  # noqa: PLR0913, PLR0917 - the options of the command
+def thinking(  # noqa: PLR0913 - the options of the command
+    *,
     step: Annotated[str, typer.Argument(help="`full`: both steps in order, with what each has to produce.")] = "",
     directory: Annotated[
         Path, typer.Option("--dir", help="The project's root.", exists=True, file_okay=False)
@@ -24,9 +27,18 @@ def thinking(  # noqa: PLR0913, PLR0917 - the options of the command
     latch: Annotated[Path | None, typer.Option(help="The latch; default: $HOME/.claude/latch.lock.")] = None,
     local_command: Annotated[str, typer.Option(help="full: the command that does the first step.")] = "",
     web_command: Annotated[str, typer.Option(help="full: the command that does the second step.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide without recording the decision.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Say why nothing was recorded, where nothing was.")
+    ] = False,
+    project: Annotated[str, typer.Option(help="The project.", callback=project_name)] = "local",
+    server: Annotated[str, typer.Option(help="Address of the control plane; default: the one that runs.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="The envelope as JSON instead of YAML.")] = False,
 ) -> None:
-    """Decide from the artifacts below .claude/state/thinking; exit 0 for a route, 1 for a STOP with an error."""
+    """Decide from the artifacts below .claude/state/thinking; exit 0 for a route, 1 for a STOP with an error.
+
+    The running control plane records the decision, else the router's store in the data directory.
+    """
     if step not in ("", "full"):
         raise typer.BadParameter("only `full` can be named", param_hint="step")
     if step != "full" and (local_command or web_command):
@@ -35,20 +47,33 @@ def thinking(  # noqa: PLR0913, PLR0917 - the options of the command
         )
     if step == "full":
         _full(directory, (local_command, web_command), as_json)
-    else:
-        _route(directory, latch, as_json)
-
-
-def _route(directory: Path, latch: Path | None, as_json: bool) -> None:
+        return
     from pointsman.cli.thinking_files import default_latch, take_snapshot
-    from pointsman.services.chassis.clock import SystemClock
-    from pointsman.services.router.domain.thinking import Status, route_thinking
+    from pointsman.services.router.domain.thinking import Status
 
     snapshot = take_snapshot(directory, latch or default_latch())
-    envelope = route_thinking(snapshot, SystemClock().now())
-    _print(shown_envelope(envelope), as_json)
+    envelope, why_not = _decided(snapshot, server, project, dry_run=dry_run)
+    if why_not is not None and (verbose or why_not.is_fault):
+        print(f"pointsman: not recorded: {why_not}", file=sys.stderr)
+    shown = shown_envelope(envelope)
+    _print({**shown, "recorded": why_not is None} if as_json else shown, as_json)
     if envelope.status is Status.ERROR:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _decided(snapshot: Any, server: str, project: str, *, dry_run: bool) -> tuple[Any, NotRecorded | None]:
+    """The envelope, from the router that records it or made in process; and why it is not recorded, if it is not."""
+    from pointsman.services.chassis.clock import SystemClock
+    from pointsman.services.router.domain.thinking import route_thinking
+
+    try:
+        refuse_recording(server, dry_run=dry_run)
+        from pointsman.cli.thinking_request import envelope_of, thinking_request
+
+        answer = recorded(server, project, "RouteThinking", thinking_request(snapshot))
+        return envelope_of(answer.envelope), None
+    except NotRecorded as why_not:
+        return route_thinking(snapshot, SystemClock().now()), why_not
 
 
 def shown_envelope(envelope: Any) -> dict[str, Any]:
@@ -63,6 +88,7 @@ def shown_envelope(envelope: Any) -> dict[str, Any]:
         "artifacts_read": list(envelope.artifacts_read),
         "artifacts_written": list(envelope.artifacts_written),
         "routed_to": str(envelope.routed_to) if envelope.routed_to else None,
+        "reason": envelope.reason,
         "next": envelope.next,
     }
 

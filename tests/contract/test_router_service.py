@@ -301,6 +301,7 @@ async def test_thinking_is_routed_and_recorded_without_the_values_it_saw(databas
             thinking_pb2.THINKING_ROUTE_THINGKING,
             thinking_pb2.ENVELOPE_STATUS_OK,
         )
+        assert answer.reason == "No blocker card exists"
         secret = "postgres://admin:hunter2@db"
         blocker = thinking_pb2.Artifact(state=thinking_pb2.ARTIFACT_STATE_PARSED, env_check={"DATABASE_URL": secret})
         answer = await _think(client, thinking_pb2.ThinkingSnapshot(blocker=blocker))

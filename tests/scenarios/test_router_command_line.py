@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import pytest
 
 from pointsman.api.router.v1 import decision_pb2, log_pb2, router_pb2_grpc
 from pointsman.services.chassis.clock import SystemClock
-from tests.scenarios.commands import finished
+from tests.scenarios.commands import Running, finished, running
 from tests.scenarios.processes import Processes
 
 PROJECT = (("pointsman-project", "local"),)
 STRONG = "fix the bug in src/api/auth.ts and update tests"
+pytestmark = pytest.mark.timeout(240)
 MESSAGES = ("fix the build in src/", "drop the users table", "what is a monad?", "pwd")
 
 
@@ -36,7 +38,7 @@ def decide_all(address: str) -> None:
 
 
 def test_a_text_is_decided_and_a_file_measured_without_a_server(tmp_path: Path) -> None:
-    decision = shown("route", "--json", "delete all files in src/")
+    decision = shown("route", "--json", "delete all files in src/", POINTSMAN_DATA=str(tmp_path / "data"))
     assert (decision["mode"], decision["debate"], decision["stakes"]) == ("ACTION", "planning", "high")
     assert [trigger["name"] for trigger in decision["triggers"]] == ["delete", "src/"]
     labelled = tmp_path / "messages.jsonl"
@@ -119,7 +121,33 @@ def test_thinking_routes_with_exit_code_0_and_stops_with_1(tmp_path: Path) -> No
     state = tmp_path / ".claude" / "state" / "thinking"
     state.mkdir(parents=True)
     options = ("thinking", "--json", "--dir", str(tmp_path), "--latch", str(tmp_path / "latch.lock"))
-    assert shown(*options)["routed_to"] == "thingking"
+    data = {"POINTSMAN_DATA": str(tmp_path / "data")}
+    assert shown(*options, **data)["routed_to"] == "thingking"
     (state / "blocker.latest.yaml").write_text("needs: []\nenv_check: {TOKEN: 'sk-abcdefgh12345678'}\n")
-    code, printed = finished(*options)
+    code, printed = finished(*options, **data)
     assert (code, json.loads(printed)["error_code"]) == (1, "SECRET_LEAK")
+
+
+def test_what_is_routed_is_recorded_by_the_control_plane_that_runs_and_on_its_store_after_it(tmp_path: Path) -> None:
+    data = {"POINTSMAN_DATA": str(tmp_path / "data")}
+    thinking = ("thinking", "--json", "--dir", str(tmp_path), "--latch", str(tmp_path / "latch.lock"))
+    with running("up", "--port", "0", **data) as plane:
+        plane.line_with(" up at ")
+        assert shown("route", "--json", "fix the build", **data)["recorded"]
+        assert shown(*thinking, **data)["recorded"]
+        assert not shown("route", "--json", "--dry-run", "fix the build", **data)["recorded"]
+        plane.kill()
+    assert shown("route", "--json", "drop the users table", **data)["recorded"]
+    assert shown(*thinking, **data)["recorded"]
+    assert shown("route", "stats", "--json", **data)["decisions"] == 2
+    code, printed = finished("audit", "--all", **data)
+    assert code == 0, printed
+
+
+def test_texts_that_are_routed_at_once_on_one_store_are_all_recorded(tmp_path: Path) -> None:
+    data = {"POINTSMAN_DATA": str(tmp_path / "data")}
+    assert finished("route", "policy", **data)[0] == 0
+    processes = [Running(("route", "--json", f"fix bug {number}"), data) for number in range(4)]
+    assert [process.wait(120) for process in processes] == [0] * 4, [process.lines for process in processes]
+    assert all(json.loads("".join(process.lines))["recorded"] for process in processes)
+    assert shown("route", "stats", "--json", **data)["decisions"] == 4

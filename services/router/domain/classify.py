@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from pointsman.services.router.domain import debate as debating
+from pointsman.services.router.domain.bypass import bypass_of
 from pointsman.services.router.domain.document import OwnRule, RuleEffect
 from pointsman.services.router.domain.english import act_of, is_command_line, read_english, rule_of
 from pointsman.services.router.domain.languages import Reading, detect_language, read_language
 from pointsman.services.router.domain.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
+from pointsman.services.router.domain.path_stakes import changed_path, foreign_changed_path
+from pointsman.services.router.domain.quotes import LOG, QUOTES, leave_out_logs, leave_out_quotes
 from pointsman.services.router.domain.rulebook import RuleBook
 from pointsman.services.router.domain.scan import Message, Shapes, Span, refer
-from pointsman.services.router.domain.sentence import Act, Sentence, sentences_of
+from pointsman.services.router.domain.sentence import Act, English, Sentence, sentences_of
 from pointsman.services.router.domain.values import (
     Bypass,
     Classification,
@@ -45,14 +48,11 @@ _WEAK: Final = Confidence.WEAK
 _NO_STAKES: Final = Stakes.NONE
 _MEDIUM: Final = Stakes.MEDIUM
 _HIGH: Final = Stakes.HIGH
-_USER_OVERRIDE: Final = Bypass.USER_OVERRIDE
-_READ_ONLY: Final = Bypass.READ_ONLY
-_ALREADY_DEBATED: Final = Bypass.ALREADY_DEBATED
 _SYSTEM: Final = "system.marker"
 _REDIRECTION: Final = "shape.redirection"
 _FENCE: Final = "reference.fence"
-_OVERRIDE: Final = "override.user"
 _BULK: Final = PlanningTrigger.BULK
+_SECURITY: Final = PlanningTrigger.SECURITY
 _ZEROS: Final = itertools.repeat(0)
 _start: Final = operator.attrgetter("start")
 _new: Final = tuple.__new__
@@ -91,19 +91,23 @@ def _classify_users(book: RuleBook, message: Message, shapes: Shapes, ascii_only
     """Decide what somebody wrote, and no program."""
     if shapes.referring:
         refer(book.shapes.patterns, book.references, message, shapes.named)
+    lower = message.lower
+    quotes = not QUOTES.isdisjoint(shapes.names)
+    if quotes:
+        leave_out_quotes(book.shapes.patterns, message)
     parts = sentences_of(message.masked, shapes.marks)
     if not parts:
         return _answer(book, _ACKNOWLEDGEMENT)
-    if parts[0][0] in book.trivial and (command := book.fast_path.matching(message.lower.strip())):
+    if not quotes and parts[0][0] in book.trivial and (command := book.fast_path.matching(message.lower.strip())):
         return _fast_path(book, message.lower, min(command))
     if book.own:
-        message.own = _own_matches(book, message.lower)
+        message.own = _own_matches(book, lower)
     if not ascii_only and (reading := _foreign_reading(book, message, parts)) is not None:
         return _classify_foreign(book, message, reading)
     sentences = [Sentence(words, list(map(book.flags_of, words, _ZEROS)), message) for words in parts]
     if ascii_only and message.seen & FOREIGN and (reading := _foreign_reading(book, message, parts)) is not None:
         return _classify_foreign(book, message, reading)
-    return _classify_english(book, message, sentences)
+    return _classify_english(book, message, sentences, shapes.marks)
 
 
 def _foreign_reading(book: RuleBook, message: Message, parts: list[list[str]]) -> Reading | None:
@@ -127,12 +131,9 @@ def in_place(text: str, lower: str) -> str:
     return _SURROGATE.sub("\ufffd", lower).replace("’", "'")
 
 
-def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence]) -> Classification:
+def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence], marks: int) -> Classification:
     english = book.english
-    commands = False
-    for sentence in sentences:
-        read_english(english, sentence)
-        commands = commands or sentence.act is _COMMAND
+    commands = _read_all(english, sentences)
     name: str
     if message.references:
         name = message.references[0].rule
@@ -144,15 +145,29 @@ def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence
             return _answer(book, name)
     triggers = _triggers(message, _english_keywords(book, message, sentences))
     shapes = message.shapes
+    if LOG in shapes:
+        sentences = leave_out_logs(book.shapes.patterns, book.flags_of, marks, message)
+        commands = _read_all(english, sentences)
     harmful = bool(shapes) and _shows_harm(book, message)
     reads = not message.as_action and debating.only_reads(book.debate, english, sentences, harmful)
     reads = reads and _REDIRECTION not in shapes
     reasons: dict[PlanningTrigger, str] = {}
     if not reads and (commands or message.seen & WEIGHTY):
         reasons = debating.planning_triggers(book.debate, english, sentences, message.as_action)
+    if not reads and message.references and (path := changed_path(book.debate, english, message, sentences)):
+        reasons.setdefault(_SECURITY, path)
     if shapes and not reads and not shapes.isdisjoint(book.debated):
         _add_patterns(book, message, reasons)
     return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
+
+
+def _read_all(english: English, sentences: list[Sentence]) -> bool:
+    """Read each sentence; whether one of them is a command line."""
+    commands = False
+    for sentence in sentences:
+        read_english(english, sentence)
+        commands = commands or sentence.act is _COMMAND
+    return commands
 
 
 def _shows_harm(book: RuleBook, message: Message) -> bool:
@@ -176,6 +191,8 @@ def _classify_foreign(book: RuleBook, message: Message, reading: Reading) -> Cla
     triggers = _triggers(message, _foreign_keywords(message, reading))
     reads = not message.as_action and debating.foreign_only_reads(reading)
     reasons = {} if reads else debating.foreign_triggers(reading)
+    if not reads and (path := foreign_changed_path(book.debate, reading, message)):
+        reasons.setdefault(_SECURITY, path)
     if not reads and not message.shapes.isdisjoint(book.debated):
         _add_patterns(book, message, reasons)
     return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
@@ -304,7 +321,7 @@ def _act(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], weighed: _Wei
 
 def _weigh(book: RuleBook, message: Message, triggers: int, reads: bool, found: dict[PlanningTrigger, str]) -> _Weighed:
     """Whether to debate, what is at stake, what bypasses the debate, and why."""
-    bypass = _bypass(book, message, reads)
+    bypass = bypass_of(book.shapes.patterns, message, reads)
     if triggers >= STRONG_AT and found:
         found.pop(PlanningTrigger.AMBIGUOUS_SCOPE, None)
     if not (found or message.own):
@@ -338,17 +355,6 @@ def _stakes(book: RuleBook, message: Message, found: dict[PlanningTrigger, str])
     if _HIGH in all_stakes:
         return _HIGH
     return _MEDIUM if _MEDIUM in all_stakes else _NO_STAKES
-
-
-def _bypass(book: RuleBook, message: Message, reads: bool) -> Bypass | None:
-    """In order of precedence; a trivial command never comes here."""
-    if _OVERRIDE in message.shapes and debating.overrides(
-        book.shapes.patterns.spans(_OVERRIDE, message.lower), message
-    ):
-        return _USER_OVERRIDE
-    if reads:
-        return _READ_ONLY
-    return _ALREADY_DEBATED if message.already_debated else None
 
 
 def _answer(book: RuleBook, rule: str) -> Classification:

@@ -1,7 +1,6 @@
 """Whether to debate before starting: what is at stake, and what bypasses the debate."""
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -31,7 +30,6 @@ from pointsman.services.router.domain.lexicon import (
     WEIGHTY,
     words_of,
 )
-from pointsman.services.router.domain.scan import Message
 from pointsman.services.router.domain.sentence import (
     ACTIVE,
     PLACE,
@@ -71,12 +69,6 @@ _WRITES_BY: Final = {
 _WRITING_SQL: Final = words_of(
     "into insert update delete drop alter create truncate replace merge grant revoke call exec"
 )
-_CLAUSE_LETTERS: Final = 120
-_CLAUSE_END: Final = re.compile(r"[.!?;:,\n，。；：！？、]")
-_DENIAL: Final = re.compile(
-    r"\b(?:not|never|no|nor|dont|cannot|without|instead of|rather than|\w+n't|nicht|nichts|nie|niemals|kein\w*|ne|pas|jamais"
-    r"|rien|nunca|nada|não|nao|non|mai)\b|\bn'|[不别別勿]"
-)
 _LISTED: Final = frozenset({"branch", "remote", "reflog"})
 _LISTING: Final = words_of("""
     -a -r -v -vv -l -av -avv -rv --all --remotes --list --verbose --show-current --contains --no-contains --merged
@@ -110,6 +102,8 @@ class DebateRules:
     read_commands: frozenset[str]
     read_launcher_verbs: frozenset[str]
     destructive_commands: frozenset[str]
+    segments: frozenset[str]
+    """Whole parts of a path that are words of security."""
 
 
 def risky_verbs(rules: Mapping[str, DebateRule]) -> list[str]:
@@ -130,6 +124,7 @@ def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -
         read_commands=frozenset(commands["read"].split()),
         read_launcher_verbs=frozenset(commands["git_read"].split()),
         destructive_commands=frozenset(commands["destructive"].split()),
+        segments=frozenset(rules[PlanningTrigger.SECURITY].segments.split()),
     )
 
 
@@ -288,7 +283,7 @@ def _looks(rules: DebateRules, english: English, sentence: Sentence, harmful: bo
     if sentence.orders:
         return True
     if act is _COMMAND:
-        return True if _command_reads(rules, sentence) else None
+        return True if command_reads(rules, sentence) else None
     if act is _STATEMENT and not harmful and _only_selects(sentence.message.lower):
         return True
     if act in ACTIVE or (harmful and act is _STATEMENT and any(word[0] == MASK for word in words)):
@@ -301,7 +296,7 @@ def _only_selects(text: str) -> bool:
     return text.lstrip().startswith("select ") and _WRITING_SQL.isdisjoint(text.split())
 
 
-def _command_reads(rules: DebateRules, sentence: Sentence) -> bool:
+def command_reads(rules: DebateRules, sentence: Sentence) -> bool:
     """Each part of a pipe only reads; what redirects, chains, deletes or executes does not."""
     if not _WRITING_MARKS.isdisjoint(sentence.words):
         return False
@@ -356,18 +351,6 @@ def foreign_only_reads(reading: Reading) -> bool:
     if not hits.isdisjoint(_CHANGED) or not ("read" in hits or hits.isdisjoint(_MADE)):
         return False
     return not hits.isdisjoint(_LOOKED_AT)
-
-
-def overrides(spans: Iterable[tuple[int, int]], message: Message) -> bool:
-    """Whether the user takes the responsibility: in one of these places, with no negation before it in its clause."""
-    return any(not _is_denied(message.lower, start, end) for start, end in spans)
-
-
-def _is_denied(text: str, start: int, end: int) -> bool:
-    while start < end and not text[start].isalnum():
-        start += 1
-    clause = _CLAUSE_END.split(text[max(0, start - _CLAUSE_LETTERS) : start])[-1].strip()
-    return _DENIAL.search(clause.removesuffix("no")) is not None  # no just do it: that answers what was said before
 
 
 def reasons_for(found: Mapping[PlanningTrigger, str], text: str) -> tuple[DebateReason, ...]:

@@ -108,7 +108,7 @@ class LanguageRules:
 
 @dataclass(frozen=True, slots=True)
 class DebateRule:
-    """When a planning debate is due: words of the order, or an expression over the text."""
+    """When a planning debate is due: words of the order or of a path, or an expression over the text."""
 
     stakes: str
     about: str
@@ -116,6 +116,8 @@ class DebateRule:
     any_object: str = ""
     pushes: str = ""
     pattern: str = ""
+    segments: str = ""
+    """Whole segments of a path, or stems of its file, that count as such words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,10 +96,10 @@ def reaction_table() -> str:
 def thinking_table() -> str:
     """The thinking router's procedure."""
     rows = [
-        (number, row.condition, row.route or "null", row.status, row.error or "", row.next)
+        (number, row.condition, row.route or "null", row.status, row.error or "", row.reason, row.next)
         for number, row in enumerate(TABLE, 1)
     ]
-    return table(("#", "condition", "routed_to", "status", "error_code", "next"), rows)
+    return table(("#", "condition", "routed_to", "status", "error_code", "reason", "next"), rows)
 
 
 def tables(document: RuleDocument) -> dict[str, str]:

@@ -95,7 +95,7 @@ def _kind_of(references: References, name: str) -> TriggerKind | None:
 def _is_path(references: References, name: str) -> bool:
     """A usual folder in front, a file name at the end, or several parts with the marks of a path."""
     first, _, rest = name.partition("/")
-    if first.lstrip(".") in references.folders:
+    if first.lstrip(".") in references.folders or (first[:1] == "." and first[1:] in references.dot_names):
         return True
     if not rest:
         return any(mark in first for mark in "._-") or any(letter.isdigit() for letter in first)

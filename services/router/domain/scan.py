@@ -239,7 +239,7 @@ def refer(patterns: PatternSet, references: References, message: Message, named:
     found: list[Trigger] = []
     if named:
         if _FENCE in matching:
-            found = [Trigger(TriggerKind.CODE_BLOCK, "code block", _FENCE, *span) for span in _fences(masked)]
+            found = [Trigger(TriggerKind.CODE_BLOCK, "code block", _FENCE, *span) for span in fences(masked)]
             masked = _mask(masked, found)
         files, message.dotted = find_references(references, masked)
         if files:
@@ -279,7 +279,7 @@ def _mask(text: str, spans: list[Trigger]) -> str:
     return "".join((*pieces, text[position:])) if spans else text
 
 
-def _fences(text: str) -> Iterator[tuple[int, int]]:
+def fences(text: str) -> Iterator[tuple[int, int]]:
     """From an opening fence to the next one like it, or to the end of the text."""
     opened: re.Match[str] | None = None
     for mark in _FENCE_MARK.finditer(text):

@@ -126,16 +126,19 @@ class Envelope:
     routed_to: Route | None
     next: str
     rule: str
+    reason: str = ""
+    """Why it was routed there; empty in what was stored before there were reasons."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the table: when it holds, where it leads, and what to say."""
+    """One row of the table: when it holds, where it leads, why, and what to say."""
 
     name: str
     condition: str
     holds: Callable[[Snapshot, datetime], bool]
     route: Route | None
+    reason: str
     next: str
     error: ErrorCode | None = None
     status: Status = Status.OK
@@ -158,6 +161,7 @@ def route_thinking(snapshot: Snapshot, now: datetime) -> Envelope:
         routed_to=row.route,
         next=row.next,
         rule=row.name,
+        reason=row.reason,
     )
 
 
@@ -260,51 +264,61 @@ def _missing_next(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 _STOP = Status.ERROR
+_UNREADABLE = "Artifact cannot be parsed - cannot continue"
 _UNPARSED = "repair or remove what cannot be parsed, then route again"
 
 TABLE: tuple[Row, ...] = (
     Row(
         "secret_leak", "a value or a name in env_check holds ://, or has the shape of a key or token", _leaks,
-        None, "remove the secret from env_check, replace the credential, then route again", ErrorCode.SECRET_LEAK, _STOP,
+        None, "Secret found in env_check - cannot continue", "remove the secret from env_check, replace the credential, then route again", ErrorCode.SECRET_LEAK, _STOP,
     ),
     Row(
         "search_failed", "research has status ERROR", _search_failed,
-        None, "look at the research's error; nothing goes on before", ErrorCode.SEARCH_FAILED, _STOP,
+        None, "Upstream error - cannot continue", "look at the research's error; nothing goes on before", ErrorCode.SEARCH_FAILED, _STOP,
     ),
     Row(
         "research_unreadable", "research cannot be parsed", _research_unreadable,
-        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", lambda _snapshot: (RESEARCH,),
+        None, _UNREADABLE, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", lambda _snapshot: (RESEARCH,),
     ),
     Row(
         "latch_active", "latch present, its process alive, younger than 1 h", _latch_active,
-        Route.THINGKING, "run /thingking: a recent failure needs a blocker analysis",
+        Route.THINGKING, "Recent failure detected - need blocker analysis",
+        "run /thingking: a recent failure needs a blocker analysis",
     ),
     Row(
         "latch_stale", "latch present otherwise: 1 h old or older, process gone, unreadable", _latch_present,
-        Route.THINGKING, "run /thingking; clean the latch up by hand", ErrorCode.STALE_LOCK, Status.OK,
+        Route.THINGKING, "Stale lock detected", "run /thingking; clean the latch up by hand", ErrorCode.STALE_LOCK, Status.OK,
         "STALE_LOCK: the latch is stale; remove it by hand once nothing needs it",
     ),
-    Row("no_blocker", "blocker missing", _no_blocker, Route.THINGKING, "run /thingking: there is no blocker card"),
+    Row(
+        "no_blocker", "blocker missing", _no_blocker,
+        Route.THINGKING, "No blocker card exists", "run /thingking: there is no blocker card",
+    ),
     Row(
         "blocker_unreadable", "blocker cannot be parsed", _blocker_unreadable,
-        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", lambda _snapshot: (BLOCKER,),
+        None, _UNREADABLE, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", lambda _snapshot: (BLOCKER,),
     ),
     Row(
         "needs_research", "blocker needs RESEARCH or REPLAN, and no research OK is newer than it", _needs_research,
-        Route.THINGKING_WEB, "run /thingking_web: the blocker needs research",
+        Route.THINGKING_WEB, "Blocker needs external research", "run /thingking_web: the blocker needs research",
     ),
     Row(
         "next_unreadable", "research OK, and delta or plan cannot be parsed", _next_unreadable,
-        None, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing_next,
+        None, _UNREADABLE, _UNPARSED, ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing_next,
     ),
     Row(
         "unfinished", "research OK, and delta missing or not complete, or plan missing or not ready", _unfinished,
-        Route.THINGKING_WEB, "run /thingking_web: research is complete, go on with delta and plan",
+        Route.THINGKING_WEB, "Research complete, continue with delta/plan",
+        "run /thingking_web: research is complete, go on with delta and plan",
     ),
-    Row("ready", "research OK, delta complete, plan ready", _ready, None, "execute the plan"),
+    Row(
+        "ready", "research OK, delta complete, plan ready", _ready,
+        None, "Research, delta and plan complete - nothing left to think about", "execute the plan",
+    ),
     Row(
         "nothing_to_go_on", "anything else", _always,
-        None, "write what the blocker needs, then route again", ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing,
+        None, "Nothing to go on - the next step cannot be inferred",
+        "write what the blocker needs, then route again", ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing,
     ),
 )  # fmt: skip
 """The whole procedure; docs/concepts/thinking.md prints it from here."""

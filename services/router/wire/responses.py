@@ -117,6 +117,7 @@ def envelope(answer: Envelope) -> thinking_pb2.ThinkingEnvelope:
         routed_to=to_wire(thinking_pb2.ThinkingRoute, "THINKING_ROUTE", answer.routed_to),
         next=answer.next,
         rule=answer.rule,
+        reason=answer.reason,
     )
 
 

@@ -122,6 +122,20 @@ _COMPLEX_WORDS = frozenset(
     }
 )
 _COMPLEX_CHARACTERS = ("架构", "分布式", "迁移", "重写", "重构", "并发", "安全")
+_TASK = r"(?:task|job|work|change|feature|project|epic|story|requirement|undertaking|migration|refactoring)s?"
+_CALLED_COMPLEX = re.compile(
+    r"^\W*(?:complex|complicated)\b\s*[:—–-]"
+    rf"|\b(?:complex|complicated)(?:[ ,-]+[a-z]+){{0,3}}?[ -]+{_TASK}\b"
+    rf"|\b(?:it|this|that|{_TASK})(?:'s| is| are| will be| gets| seems| looks)(?: [a-z]+){{0,3}}? (?:complex|complicated)\b"
+    r"|\bcomplexity(?: is|:)? *(?:high|complex)\b"
+    r"|(?:复杂|複雜)的?[^。，\n]{0,6}(?:任务|需求|功能|项目|改动|工作|任務|功能|專案)"
+    r"|(?:任务|需求|功能|项目|改动|工作|任務|專案|这个|這個|这|這)[^。，\n]{0,6}(?:复杂|複雜)"
+    r"|複雑な(?:タスク|作業|変更|機能|課題)|(?:タスク|作業|変更|機能)は[^。、\n]{0,6}複雑"
+)
+"""Where a text says of its own task that it is complex; `complex numbers` and `the complex regex` say it of something else."""
+_DENIED = re.compile(r"\b(?:not|never|hardly|less|nothing|no|isn't|aren't|without)\b|n't|[不没沒]|複雑では|複雑じゃ")
+_CLAUSE_END = re.compile(r"[.!?;,。，；！？\n]")
+_LETTERS_BEFORE, _LETTERS_AFTER = 16, 4
 _WORD = re.compile(r"[A-Za-z0-9_]+|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _CONFIDENCE = {Size.TRIVIAL: 0.95, Size.SMALL: 0.8, Size.MEDIUM: 0.75, Size.COMPLEX: 0.85}
 
@@ -145,8 +159,22 @@ def side_of(text: str) -> Side:
     return Side.FRONTEND if frontend else Side.NEITHER
 
 
+def calls_itself_complex(text: str) -> bool:
+    """Whether the text says that its task is complex, and does not deny it."""
+    lower = text.lower().replace("’", "'")
+    for found in _CALLED_COMPLEX.finditer(lower):
+        start, end = found.span()
+        before = _CLAUSE_END.split(lower[max(0, start - _LETTERS_BEFORE) : start])[-1]
+        after = _CLAUSE_END.split(lower[end : end + _LETTERS_AFTER])[0]
+        if not _DENIED.search(f"{before}{found.group()}{after}"):
+            return True
+    return False
+
+
 def size_of(text: str, task_count: int) -> Size:
-    """How much work the text and its tasks seem to be."""
+    """How much work the text and its tasks seem to be; a text that calls itself complex is."""
+    if calls_itself_complex(text):
+        return Size.COMPLEX
     words = word_count(text)
     weighty = bool(latin_words(text) & _COMPLEX_WORDS) or any(part in text for part in _COMPLEX_CHARACTERS)
     if words <= TRIVIAL_WORDS and task_count <= 1 and not weighty:

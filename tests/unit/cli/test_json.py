@@ -57,7 +57,10 @@ def test_classes_of_tasks_are_json_where_that_is_asked_for(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe\x00\x80", b"fix \xc3\x28 in src/"])
-def test_a_message_from_standard_input_may_be_anything(data: bytes) -> None:
+def test_a_message_from_standard_input_may_be_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    monkeypatch.setenv("POINTSMAN_DATA", str(tmp_path / "data"))
     result = runner.invoke(route_app, ["-", "--json"], input=data)
     assert result.exit_code == 0
     assert json.loads(result.stdout)["mode"] in ("ANSWER", "ACTION")

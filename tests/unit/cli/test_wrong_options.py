@@ -12,6 +12,8 @@ runner = CliRunner()
 @pytest.mark.parametrize(
     ("command", "arguments", "words"),
     [
+        ("run", ("",), "the task is empty: say what is wanted"),
+        ("run", (" \n",), "the task is empty: say what is wanted"),
         ("run", ("fix", "--command", "a 'b"), "--command cannot be read"),
         ("agent", ("--command", "a 'b"), "--command cannot be read"),
         ("run", ("fix", "--repo", "{empty}"), "--repo"),

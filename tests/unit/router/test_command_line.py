@@ -16,6 +16,12 @@ from pointsman.services.chassis.clock import SystemClock
 runner = CliRunner()
 
 
+@pytest.fixture(autouse=True)
+def no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data directory without a store: what is decided here is decided in process."""
+    monkeypatch.setenv("POINTSMAN_DATA", str(tmp_path / "data"))
+
+
 def route(*arguments: str, stdin: str | None = None) -> Any:
     return runner.invoke(route_app, list(arguments), input=stdin)
 
@@ -120,6 +126,7 @@ def write(project: Path, name: str, content: str) -> None:
 def test_an_empty_project_starts_with_local_analysis(project: Path) -> None:
     code, envelope = think(project)
     assert (code, envelope["routed_to"], envelope["status"]) == (0, "thingking", "OK")
+    assert envelope["reason"] == "No blocker card exists"
 
 
 def test_artifacts_are_read_in_the_forms_they_are_written_in(project: Path) -> None:

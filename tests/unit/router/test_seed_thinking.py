@@ -40,6 +40,25 @@ def test_a_young_latch_routes_to_local_analysis() -> None:
 
 
 @pytest.mark.parametrize(
+    ("snapshot", "reason"),
+    [
+        (Snapshot(latch=LATCH), "Recent failure detected - need blocker analysis"),
+        (Snapshot(latch=Latch(UNREADABLE)), "Stale lock detected"),
+        (Snapshot(), "No blocker card exists"),
+        (Snapshot(blocker=BLOCKER), "Blocker needs external research"),
+        (Snapshot(blocker=BLOCKER, research=RESEARCH), "Research complete, continue with delta/plan"),
+        (Snapshot(research=replace(RESEARCH, status=Status.ERROR)), "Upstream error - cannot continue"),
+    ],
+)
+def test_the_envelope_carries_the_reason_of_the_routing_rule(snapshot: Snapshot, reason: str) -> None:
+    assert route_thinking(snapshot, NOW).reason == reason
+
+
+def test_every_row_has_a_reason() -> None:
+    assert [row.name for row in TABLE if not row.reason] == []
+
+
+@pytest.mark.parametrize(
     "latch",
     [
         replace(LATCH, created_at=NOW - timedelta(hours=1)),

@@ -146,3 +146,39 @@ def test_a_small_task_on_both_sides_is_dual() -> None:
 )
 def test_size_follows_words_and_tasks(text: str, tasks: int, size: Size) -> None:
     assert size_of(text, tasks) is size
+
+
+@pytest.mark.parametrize(
+    ("text", "lead"),
+    [
+        ("complex backend task", "codex"),
+        ("This is a complex task: show the form again", "gemini"),
+        ("Complex: rename the column in the database", "codex"),
+        ("a very complicated, cross-cutting change", "claude"),
+        ("Rename the column. It’s really quite complex.", "claude"),
+        ("complexity: high, rename the column", "claude"),
+        ("这是一个复杂的后端任务", "codex"),
+        ("这个需求非常复杂", "claude"),
+        ("これは複雑なタスクです", "claude"),
+    ],
+)
+def test_a_text_that_calls_itself_complex_gets_three_models(text: str, lead: str) -> None:
+    routed = collaboration_for(text, 1)
+    assert (routed.mode, routed.lead, routed.parallel_phases) == ("triple", lead, ("analysis", "prototype", "review"))
+    assert routed.reason.startswith("complex")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "parse complex numbers",
+        "explain the complex regex",
+        "this is not a complex task",
+        "it isn't complex",
+        "nothing complex: a small task",
+        "这个任务不复杂",
+        "このタスクは複雑ではない",
+    ],
+)
+def test_a_text_that_calls_something_else_complex_or_denies_it_is_rated_by_its_words(text: str) -> None:
+    assert size_of(text, 1) in (Size.TRIVIAL, Size.SMALL)

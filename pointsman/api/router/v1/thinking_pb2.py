@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&pointsman/api/router/v1/thinking.proto\x12\x17pointsman.api.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8f\x01\n\x05Latch\x12?\n\x05state\x18\x01 \x01(\x0e\x32&.pointsman.api.router.v1.ArtifactStateB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12.\n\ncreated_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rprocess_alive\x18\x03 \x01(\x08\"\x9f\x03\n\x08\x41rtifact\x12?\n\x05state\x18\x01 \x01(\x0e\x32&.pointsman.api.router.v1.ArtifactStateB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x41\n\x06status\x18\x02 \x01(\x0e\x32\'.pointsman.api.router.v1.EnvelopeStatusB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12.\n\ncreated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12?\n\x05needs\x18\x04 \x03(\x0e\x32\x1d.pointsman.api.router.v1.NeedB\x11\xbaH\x0e\x92\x01\x0b\x10\x10\"\x07\x82\x01\x04\x10\x01 \x00\x12\x10\n\x08\x66inished\x18\x05 \x01(\x08\x12[\n\tenv_check\x18\x06 \x03(\x0b\x32/.pointsman.api.router.v1.Artifact.EnvCheckEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x80\x02\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80 \x1a/\n\rEnvCheckEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xbf\x02\n\x10ThinkingSnapshot\x12-\n\x05latch\x18\x01 \x01(\x0b\x32\x1e.pointsman.api.router.v1.Latch\x12\x32\n\x07\x62locker\x18\x02 \x01(\x0b\x32!.pointsman.api.router.v1.Artifact\x12\x30\n\x05trail\x18\x03 \x01(\x0b\x32!.pointsman.api.router.v1.Artifact\x12\x33\n\x08research\x18\x04 \x01(\x0b\x32!.pointsman.api.router.v1.Artifact\x12\x30\n\x05\x64\x65lta\x18\x05 \x01(\x0b\x32!.pointsman.api.router.v1.Artifact\x12/\n\x04plan\x18\x06 \x01(\x0b\x32!.pointsman.api.router.v1.Artifact\"\xfb\x02\n\x10ThinkingEnvelope\x12\x0f\n\x07\x63ommand\x18\x01 \x01(\t\x12-\n\ttimestamp\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x06status\x18\x03 \x01(\x0e\x32\'.pointsman.api.router.v1.EnvelopeStatus\x12>\n\nerror_code\x18\x04 \x01(\x0e\x32*.pointsman.api.router.v1.ThinkingErrorCode\x12\x0c\n\x04warn\x18\x05 \x01(\t\x12\x16\n\x0emissing_inputs\x18\x06 \x03(\t\x12\x16\n\x0e\x61rtifacts_read\x18\x07 \x03(\t\x12\x19\n\x11\x61rtifacts_written\x18\x08 \x03(\t\x12\x39\n\trouted_to\x18\t \x01(\x0e\x32&.pointsman.api.router.v1.ThinkingRoute\x12\x0c\n\x04next\x18\n \x01(\t\x12\x0c\n\x04rule\x18\x0b \x01(\t\"\x95\x01\n\x14RouteThinkingRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x43\n\x08snapshot\x18\x02 \x01(\x0b\x32).pointsman.api.router.v1.ThinkingSnapshotB\x06\xbaH\x03\xc8\x01\x01\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"T\n\x15RouteThinkingResponse\x12;\n\x08\x65nvelope\x18\x01 \x01(\x0b\x32).pointsman.api.router.v1.ThinkingEnvelope*i\n\rArtifactState\x12\x1e\n\x1a\x41RTIFACT_STATE_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x41RTIFACT_STATE_UNREADABLE\x10\x01\x12\x19\n\x15\x41RTIFACT_STATE_PARSED\x10\x02*d\n\x0e\x45nvelopeStatus\x12\x1f\n\x1b\x45NVELOPE_STATUS_UNSPECIFIED\x10\x00\x12\x16\n\x12\x45NVELOPE_STATUS_OK\x10\x01\x12\x19\n\x15\x45NVELOPE_STATUS_ERROR\x10\x02*@\n\x04Need\x12\x14\n\x10NEED_UNSPECIFIED\x10\x00\x12\x11\n\rNEED_RESEARCH\x10\x01\x12\x0f\n\x0bNEED_REPLAN\x10\x02*o\n\rThinkingRoute\x12\x1e\n\x1aTHINKING_ROUTE_UNSPECIFIED\x10\x00\x12\x1c\n\x18THINKING_ROUTE_THINGKING\x10\x01\x12 \n\x1cTHINKING_ROUTE_THINGKING_WEB\x10\x02*\xd2\x01\n\x11ThinkingErrorCode\x12#\n\x1fTHINKING_ERROR_CODE_UNSPECIFIED\x10\x00\x12(\n$THINKING_ERROR_CODE_MISSING_ARTIFACT\x10\x01\x12%\n!THINKING_ERROR_CODE_SEARCH_FAILED\x10\x02\x12\"\n\x1eTHINKING_ERROR_CODE_STALE_LOCK\x10\x03\x12#\n\x1fTHINKING_ERROR_CODE_SECRET_LEAK\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&pointsman/api/router/v1/thinking.proto\x12\x17pointsman.api.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8f\x01\n\x05Latch\x12?\n\x05state\x18\x01 \x01(\x0e\x32&.pointsman.api.router.v1.ArtifactStateB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12.\n\ncreated_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rprocess_alive\x18\x03 \x01(\x08\"\x9f\x03\n\x08\x41rtifact\x12?\n\x05state\x18\x01 \x01(\x0e\x32&.pointsman.api.router.v1.ArtifactStateB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x41\n\x06status\x18\x02 \x01(\x0e\x32\'.pointsman.api.router.v1.EnvelopeStatusB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12.\n\ncreated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12?\n\x05needs\x18\x04 \x03(\x0e\x32\x1d.pointsman.api.router.v1.NeedB\x11\xbaH\x0e\x92\x01\x0b\x10\x10\"\x07\x82\x01\x04\x10\x01 \x00\x12\x10\n\x08\x66inished\x18\x05 \x01(\x08\x12[\n\tenv_check\x18\x06 \x03(\x0b\x32/.pointsman.api.router.v1.Artifact.EnvCheckEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x80\x02\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80 \x1a/\n\rEnvCheckEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xbf\x02\n\x10ThinkingSnapshot\x12-\n\x05latch\x18\x01 \x01(\x0b\x32\x1e.pointsman.api.router.v1.Latch\x12\x32\n\x07\x62locker\x18\x02 \x01(\x0b\x32!.pointsman.api.router.v1.Artifact\x12\x30\n\x05trail\x18\x03 \x01(\x0b\x32!.pointsman.api.router.v1.Artifact\x12\x33\n\x08research\x18\x04 \x01(\x0b\x32!.pointsman.api.router.v1.Artifact\x12\x30\n\x05\x64\x65lta\x18\x05 \x01(\x0b\x32!.pointsman.api.router.v1.Artifact\x12/\n\x04plan\x18\x06 \x01(\x0b\x32!.pointsman.api.router.v1.Artifact\"\x8b\x03\n\x10ThinkingEnvelope\x12\x0f\n\x07\x63ommand\x18\x01 \x01(\t\x12-\n\ttimestamp\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x06status\x18\x03 \x01(\x0e\x32\'.pointsman.api.router.v1.EnvelopeStatus\x12>\n\nerror_code\x18\x04 \x01(\x0e\x32*.pointsman.api.router.v1.ThinkingErrorCode\x12\x0c\n\x04warn\x18\x05 \x01(\t\x12\x16\n\x0emissing_inputs\x18\x06 \x03(\t\x12\x16\n\x0e\x61rtifacts_read\x18\x07 \x03(\t\x12\x19\n\x11\x61rtifacts_written\x18\x08 \x03(\t\x12\x39\n\trouted_to\x18\t \x01(\x0e\x32&.pointsman.api.router.v1.ThinkingRoute\x12\x0c\n\x04next\x18\n \x01(\t\x12\x0c\n\x04rule\x18\x0b \x01(\t\x12\x0e\n\x06reason\x18\x0c \x01(\t\"\x95\x01\n\x14RouteThinkingRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x43\n\x08snapshot\x18\x02 \x01(\x0b\x32).pointsman.api.router.v1.ThinkingSnapshotB\x06\xbaH\x03\xc8\x01\x01\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"T\n\x15RouteThinkingResponse\x12;\n\x08\x65nvelope\x18\x01 \x01(\x0b\x32).pointsman.api.router.v1.ThinkingEnvelope*i\n\rArtifactState\x12\x1e\n\x1a\x41RTIFACT_STATE_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x41RTIFACT_STATE_UNREADABLE\x10\x01\x12\x19\n\x15\x41RTIFACT_STATE_PARSED\x10\x02*d\n\x0e\x45nvelopeStatus\x12\x1f\n\x1b\x45NVELOPE_STATUS_UNSPECIFIED\x10\x00\x12\x16\n\x12\x45NVELOPE_STATUS_OK\x10\x01\x12\x19\n\x15\x45NVELOPE_STATUS_ERROR\x10\x02*@\n\x04Need\x12\x14\n\x10NEED_UNSPECIFIED\x10\x00\x12\x11\n\rNEED_RESEARCH\x10\x01\x12\x0f\n\x0bNEED_REPLAN\x10\x02*o\n\rThinkingRoute\x12\x1e\n\x1aTHINKING_ROUTE_UNSPECIFIED\x10\x00\x12\x1c\n\x18THINKING_ROUTE_THINGKING\x10\x01\x12 \n\x1cTHINKING_ROUTE_THINGKING_WEB\x10\x02*\xd2\x01\n\x11ThinkingErrorCode\x12#\n\x1fTHINKING_ERROR_CODE_UNSPECIFIED\x10\x00\x12(\n$THINKING_ERROR_CODE_MISSING_ARTIFACT\x10\x01\x12%\n!THINKING_ERROR_CODE_SEARCH_FAILED\x10\x02\x12\"\n\x1eTHINKING_ERROR_CODE_STALE_LOCK\x10\x03\x12#\n\x1fTHINKING_ERROR_CODE_SECRET_LEAK\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -51,16 +51,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ROUTETHINKINGREQUEST'].fields_by_name['snapshot']._serialized_options = b'\272H\003\310\001\001'
   _globals['_ROUTETHINKINGREQUEST'].fields_by_name['run_id']._loaded_options = None
   _globals['_ROUTETHINKINGREQUEST'].fields_by_name['run_id']._serialized_options = b'\272H\005r\003\030\200\001'
-  _globals['_ARTIFACTSTATE']._serialized_start=1635
-  _globals['_ARTIFACTSTATE']._serialized_end=1740
-  _globals['_ENVELOPESTATUS']._serialized_start=1742
-  _globals['_ENVELOPESTATUS']._serialized_end=1842
-  _globals['_NEED']._serialized_start=1844
-  _globals['_NEED']._serialized_end=1908
-  _globals['_THINKINGROUTE']._serialized_start=1910
-  _globals['_THINKINGROUTE']._serialized_end=2021
-  _globals['_THINKINGERRORCODE']._serialized_start=2024
-  _globals['_THINKINGERRORCODE']._serialized_end=2234
+  _globals['_ARTIFACTSTATE']._serialized_start=1651
+  _globals['_ARTIFACTSTATE']._serialized_end=1756
+  _globals['_ENVELOPESTATUS']._serialized_start=1758
+  _globals['_ENVELOPESTATUS']._serialized_end=1858
+  _globals['_NEED']._serialized_start=1860
+  _globals['_NEED']._serialized_end=1924
+  _globals['_THINKINGROUTE']._serialized_start=1926
+  _globals['_THINKINGROUTE']._serialized_end=2037
+  _globals['_THINKINGERRORCODE']._serialized_start=2040
+  _globals['_THINKINGERRORCODE']._serialized_end=2250
   _globals['_LATCH']._serialized_start=130
   _globals['_LATCH']._serialized_end=273
   _globals['_ARTIFACT']._serialized_start=276
@@ -70,9 +70,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_THINKINGSNAPSHOT']._serialized_start=694
   _globals['_THINKINGSNAPSHOT']._serialized_end=1013
   _globals['_THINKINGENVELOPE']._serialized_start=1016
-  _globals['_THINKINGENVELOPE']._serialized_end=1395
-  _globals['_ROUTETHINKINGREQUEST']._serialized_start=1398
-  _globals['_ROUTETHINKINGREQUEST']._serialized_end=1547
-  _globals['_ROUTETHINKINGRESPONSE']._serialized_start=1549
-  _globals['_ROUTETHINKINGRESPONSE']._serialized_end=1633
+  _globals['_THINKINGENVELOPE']._serialized_end=1411
+  _globals['_ROUTETHINKINGREQUEST']._serialized_start=1414
+  _globals['_ROUTETHINKINGREQUEST']._serialized_end=1563
+  _globals['_ROUTETHINKINGRESPONSE']._serialized_start=1565
+  _globals['_ROUTETHINKINGRESPONSE']._serialized_end=1649
 # @@protoc_insertion_point(module_scope)

@@ -319,6 +319,7 @@ class ThinkingEnvelope(_message.Message):
     ROUTED_TO_FIELD_NUMBER: _builtins.int
     NEXT_FIELD_NUMBER: _builtins.int
     RULE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     command: _builtins.str
     """Always `thinking`."""
     status: Global___EnvelopeStatus.ValueType
@@ -333,6 +334,8 @@ class ThinkingEnvelope(_message.Message):
     """What to do next, in one sentence."""
     rule: _builtins.str
     """The rule of the decision table that held."""
+    reason: _builtins.str
+    """Why it was routed there, in one sentence: the reason of the routing rule."""
     @_builtins.property
     def timestamp(self) -> _timestamp_pb2.Timestamp:
         """When it was decided."""
@@ -363,10 +366,11 @@ class ThinkingEnvelope(_message.Message):
         routed_to: Global___ThinkingRoute.ValueType = ...,
         next: _builtins.str = ...,
         rule: _builtins.str = ...,
+        reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["timestamp", b"timestamp"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts_read", b"artifacts_read", "artifacts_written", b"artifacts_written", "command", b"command", "error_code", b"error_code", "missing_inputs", b"missing_inputs", "next", b"next", "routed_to", b"routed_to", "rule", b"rule", "status", b"status", "timestamp", b"timestamp", "warn", b"warn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts_read", b"artifacts_read", "artifacts_written", b"artifacts_written", "command", b"command", "error_code", b"error_code", "missing_inputs", b"missing_inputs", "next", b"next", "reason", b"reason", "routed_to", b"routed_to", "rule", b"rule", "status", b"status", "timestamp", b"timestamp", "warn", b"warn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

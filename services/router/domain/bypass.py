@@ -1,0 +1,72 @@
+"""What bypasses a debate: the user's override in his own words, a message that only reads, a debate that was held before."""
+
+import bisect
+import itertools
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from pointsman.services.router.domain.scan import Message, PatternSet, Span, fences
+from pointsman.services.router.domain.values import Bypass
+
+_OVERRIDE: Final = "override.user"
+_INLINE: Final = "quoted.inline"
+_EDGES: Final = re.compile(r"\w(?:.*\w)?", re.DOTALL)
+_USER_OVERRIDE: Final = Bypass.USER_OVERRIDE
+_READ_ONLY: Final = Bypass.READ_ONLY
+_ALREADY_DEBATED: Final = Bypass.ALREADY_DEBATED
+_CLAUSE_LETTERS: Final = 120
+_CLAUSE_END: Final = re.compile(r"[.!?;:,\n，。；：！？、]")
+_DENIAL: Final = re.compile(
+    r"\b(?:not|never|no|nor|dont|cannot|without|instead of|rather than|\w+n't|nicht|nichts|nie|niemals|kein\w*|ne|pas|jamais"
+    r"|rien|nunca|nada|não|nao|non|mai)\b|\bn'|[不别別勿]"
+)
+
+
+def bypass_of(patterns: PatternSet, message: Message, reads: bool) -> Bypass | None:
+    """In order of precedence; a trivial command never comes here."""
+    if _OVERRIDE in message.shapes and _overrides(patterns, message):
+        return _USER_OVERRIDE
+    if reads:
+        return _READ_ONLY
+    return _ALREADY_DEBATED if message.already_debated else None
+
+
+def _overrides(patterns: PatternSet, message: Message) -> bool:
+    """Whether the user takes the responsibility: in his own words, with no negation before it in its clause."""
+    spans = _own_words(patterns, message, patterns.spans(_OVERRIDE, message.lower))
+    return any(not _is_denied(message.lower, start, end) for start, end in spans)
+
+
+def _own_words(patterns: PatternSet, message: Message, spans: Iterable[Span]) -> list[Span]:
+    """Those of the places that are in no quotation and in no fence; a message that is one quotation is its writer's own."""
+    text = message.lower
+    around = list(fences(text))
+    if _INLINE in message.shapes:
+        whole = _edges(text, (0, len(text)))
+        around += [span for span in patterns.spans(_INLINE, text) if not (span[0] <= whole[0] and whole[1] <= span[1])]
+    if not around:
+        return list(spans)
+    around.sort()
+    starts = [start for start, _ in around]
+    # How far what begins up to each start reaches, so that a place needs one look.
+    furthest = list(itertools.accumulate((end for _, end in around), max))
+    return [span for span in spans if not _is_within(_edges(text, span), starts, furthest)]
+
+
+def _is_within(span: Span, starts: list[int], furthest: list[int]) -> bool:
+    before = bisect.bisect_right(starts, span[0])
+    return before > 0 and furthest[before - 1] >= span[1]
+
+
+def _edges(text: str, span: Span) -> Span:
+    """From the first letter to the last of a place."""
+    found = _EDGES.search(text, *span)
+    return span if found is None else found.span()
+
+
+def _is_denied(text: str, start: int, end: int) -> bool:
+    while start < end and not text[start].isalnum():
+        start += 1
+    clause = _CLAUSE_END.split(text[max(0, start - _CLAUSE_LETTERS) : start])[-1].strip()
+    return _DENIAL.search(clause.removesuffix("no")) is not None  # no just do it: that answers what was said before

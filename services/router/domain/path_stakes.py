@@ -1,0 +1,67 @@
+"""Security in paths: a file or folder that is named by a word of security, where the message changes it."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from pointsman.services.router.domain.debate import DebateRules, command_reads, is_reading
+from pointsman.services.router.domain.english import act_of
+from pointsman.services.router.domain.languages import Reading
+from pointsman.services.router.domain.lexicon import MASK
+from pointsman.services.router.domain.scan import Message
+from pointsman.services.router.domain.sentence import WORKS, Act, English, Sentence
+from pointsman.services.router.domain.values import Trigger, TriggerKind
+
+_PATH: Final = TriggerKind.PATH
+_COMMAND: Final = Act.COMMAND
+_IMPLIED_WORK: Final = frozenset({Act.FAULT, Act.WISH, Act.CODE})
+_FOREIGN_WORK: Final = frozenset({"do", "make", "wish", "fault"})
+_METHODS: Final = frozenset({"get", "post", "put", "head", "options"})
+_METHOD_LETTERS: Final = 12
+_SEPARATOR: Final = re.compile(r"[/\\]")
+_ENDING: Final = re.compile(r"[.:]")
+
+
+def changed_path(rules: DebateRules, english: English, message: Message, sentences: Iterable[Sentence]) -> str:
+    """A path of security in a message of which a sentence with a reference asks for more than a look."""
+    path = _sensitive_path(rules.segments, message)
+    if not path or message.as_action or any(_changes(rules, english, sentence) for sentence in sentences):
+        return path
+    return ""
+
+
+def foreign_changed_path(rules: DebateRules, reading: Reading, message: Message) -> str:
+    """The same in another language."""
+    if message.as_action or not reading.hits.isdisjoint(_FOREIGN_WORK):
+        return _sensitive_path(rules.segments, message)
+    return ""
+
+
+def _changes(rules: DebateRules, english: English, sentence: Sentence) -> bool:
+    if not any(word[0] == MASK for word in sentence.words):
+        return False
+    if sentence.orders:
+        return any(order[WORKS] and not is_reading(order) for order in sentence.orders)
+    act = act_of(english, sentence)
+    return not command_reads(rules, sentence) if act is _COMMAND else act in _IMPLIED_WORK
+
+
+def _sensitive_path(segments: frozenset[str], message: Message) -> str:
+    """The first path of which a whole segment, or a file's stem, is a word of security; none if no path has one."""
+    for reference in message.references:
+        named = reference.kind is _PATH and not segments.isdisjoint(_stems(reference.name))
+        if named and not _is_endpoint(message.lower, reference):
+            return reference.name
+    return ""
+
+
+def _is_endpoint(text: str, path: Trigger) -> bool:
+    """A path of an API, behind the method of a call: POST /auth/login."""
+    before = text[max(0, path.start - _METHOD_LETTERS) : path.start].split()
+    return path.name[0] == "/" and bool(before) and before[-1] in _METHODS
+
+
+def _stems(path: str) -> Iterable[str]:
+    """Each segment up to its first dot or colon, without the dot of a hidden one: .ssh/id_key, src/auth.ts:12."""
+    for segment in _SEPARATOR.split(path):
+        yield _ENDING.split(segment.lstrip(".*"), maxsplit=1)[0]

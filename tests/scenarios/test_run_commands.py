@@ -1,0 +1,58 @@
+"""Commands that change a run: its requirement, and answers with a confidence; each a process beside real services."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from pointsman.api.orchestrator.v1 import mock_pb2 as mock
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.services.chassis.owner import owner_of
+from tests.scenarios.commands import finished
+from tests.scenarios.planes import WISH, plane
+
+pytestmark = pytest.mark.timeout(240)
+EXECUTOR = mock.MOCK_ROLE_EXECUTOR
+
+
+async def command(data: Path, *arguments: str) -> tuple[int, str]:
+    """A command beside the plane on this data directory, while that goes on serving."""
+    owner = owner_of(data / "orchestrator.lock")
+    assert owner is not None
+    return await asyncio.to_thread(finished, *arguments, "--server", owner.address)
+
+
+async def test_a_requirement_of_a_run_is_changed_by_a_command(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
+        run = await here.taken((await here.submit()).id)
+        code, printed = await command(tmp_path, "change", run.id, " ")
+        assert (code, "the change is empty" in printed) == (2, True), printed
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SUCCESS)
+        code, printed = await command(tmp_path, "change", run.id, "and keep the old flag", "--json")
+        assert code == 0, printed
+        assert json.loads(printed)["intent"].endswith("and keep the old flag")
+        assert (await here.ended(run.id)).intent.endswith("and keep the old flag")
+        assert "patch_applied" in await here.moves(run.id)
+        code, printed = await command(tmp_path, "change", run.id, "and once more")
+        assert (code, "COMPLETE" in printed) == (1, True), printed
+        code, printed = await command(tmp_path, "change", "run_nope", "and once more")
+        assert (code, "run_nope" in printed) == (1, True), printed
+
+
+async def test_an_answer_carries_how_sure_the_person_is(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_NO_EVIDENCE)
+        run = await here.asked((await here.submit()).id)
+        assert run.question.kind == runs.QUESTION_KIND_LOW_CONFIDENCE
+        await here.behave(mock.MOCK_ROLE_ALL, mock.MOCK_OUTCOME_SUCCESS)
+        code, printed = await command(tmp_path, "answer", run.id, "clarified", "--text", "x", "--confidence", "0.3")
+        assert code == 0, printed
+        again = await here.asked(run.id)
+        assert (again.question.kind, again.question.id != run.question.id) == (runs.QUESTION_KIND_LOW_CONFIDENCE, True)
+        code, printed = await command(tmp_path, "answer", run.id, "clarified", "--text", WISH, "--confidence", "0.8")
+        assert code == 0, printed
+        assert (await here.ended(run.id)).state == runs.RUN_STATE_COMPLETE
+        code, printed = await command(tmp_path, "answer", run.id, "accept", "--confidence", "0.8")
+        assert (code, "--confidence goes with" in printed) == (2, True), printed
