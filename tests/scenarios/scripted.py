@@ -67,6 +67,8 @@ def researching(*confidences: float) -> Handler:
             slot=job.work.slot.id,
             summary_md=handoff.Document(text=f"# {job.work.slot.question}\n"),
             memory_jsonl=handoff.Document(text=f'{{"agentId":"{job.agent_id}"}}\n'),
+            analysis_meta=handoff.Document(text='{"files":3}'),
+            operations=handoff.Document(text='{"run":"ls","exit":0}\n'),
             confidence=next(said),
         )
 

@@ -1,9 +1,11 @@
 """Seed 002 as its users see it: four real services, agents over gRPC, questions answered by RPC."""
 
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.message import Message
 
 from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
@@ -16,9 +18,10 @@ from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import plans_pb2 as plans
 from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.services.orchestrator.config import MockSettings
+from pointsman.worker import Job
 from tests.helpers.eventually import eventually
 from tests.scenarios.planes import NOBODY, WISH, Plane, plane
-from tests.scenarios.scripted import PASS, coding, crew, criticising, planning, researching, reviewing
+from tests.scenarios.scripted import PASS, Handler, coding, crew, criticising, planning, researching, reviewing
 
 RETRY = handoff.ReviewDecision(
     decision=handoff.REVIEW_VERDICT_RETRY,
@@ -98,6 +101,58 @@ async def test_a_review_sends_the_work_back_has_it_planned_anew_or_passes_it_wit
         assert "look at the risk 'load'" in delivered.next_steps
         results = [(item.name, item.outcome) for item in delivered.stage_results]
         assert results == [(source, event) for source, event, _ in path[1:]]
+
+
+async def test_each_role_is_given_what_the_contract_says_and_knows_who_found_it_out(tmp_path: Path) -> None:
+    seen: dict[str, Any] = {}
+
+    def keeping(role: str, handler: Handler) -> Handler:
+        def handle(job: Job) -> Message:
+            seen.setdefault(role, job.work)
+            return handler(job)
+
+        return handle
+
+    roles = {
+        "planner": planning(slots=("style", "tests")),
+        "researcher": researching(),
+        "coder": keeping("coder", coding()),
+        "reviewer": keeping("reviewer", reviewing(PASS)),
+    }
+    async with plane(tmp_path, NOBODY) as here, crew(here, **roles):
+        run = await here.ended((await here.submit()).id)
+    bundle = seen["coder"].handoff
+    assert (bundle.master_task.run_id, bundle.master_task.task_id, bundle.master_task.intent) == (run.id, "T1", WISH)
+    assert bundle.detail_design.design_md.text
+    assert [item.id for item in bundle.acceptance_criteria] == ["T1-C1"]
+    assert [(item.slot, item.agent_id) for item in bundle.research_bundle] == [
+        ("style", "ada-researcher"),
+        ("tests", "ada-researcher"),
+    ]
+    for report in bundle.research_bundle:
+        assert report.summary_md.text == f"# what about {report.slot}?\n"
+        assert report.memory_jsonl.text == '{"agentId":"ada-researcher"}\n'
+        assert (report.analysis_meta.text, report.operations.text) == ('{"files":3}', '{"run":"ls","exit":0}\n')
+    made = seen["reviewer"].coder_result
+    assert [item.id for item in made.claims] == ["K1"]
+    assert [item.id for item in made.evidence] == ["E1"]
+    assert [item.path for item in made.changed_files] == ["a.py"]
+
+
+@pytest.mark.parametrize("missing", ["summary_md", "memory_jsonl"])
+async def test_research_without_its_summary_or_its_memory_is_not_taken(tmp_path: Path, missing: str) -> None:
+    first = iter([True])
+
+    def research(job: Job) -> Message:
+        report = researching()(job)
+        if next(first, False):
+            report.ClearField(missing)
+        return report
+
+    async with plane(tmp_path, NOBODY) as here, crew(here, researcher=research):
+        run = await here.reached((await here.submit()).id, runs.RUN_STATE_CODER_EXEC)
+        listed = (await here.agents.ListAssignments(agents.ListAssignmentsRequest(run_id=run.id))).assignments
+        assert [item.attempt for item in listed if item.purpose == assignments.PURPOSE_RESEARCH] == [2]
 
 
 async def test_no_code_is_asked_for_before_the_research_is_in_and_judged(tmp_path: Path) -> None:
