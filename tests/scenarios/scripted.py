@@ -7,10 +7,13 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agents
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.client import Client, Terms
 from pointsman.worker import Job, Worker
 from tests.helpers.eventually import eventually
@@ -40,7 +43,24 @@ async def crew(here: Plane, **roles: Handler) -> AsyncIterator[None]:
         await asyncio.gather(serving, return_exceptions=True)
 
 
-def planning(*confidences: float, slots: Sequence[str] = ("survey",)) -> Handler:
+async def path_of(here: Plane, run_id: str) -> list[tuple[str, str, str]]:
+    """Each move of a run: from, event, to."""
+    request = pb.ListTransitionsRequest(run_id=run_id, page=common.Page(page_size=1000))
+    answer = await here.runs.ListTransitions(request)
+    return [(t.from_state, t.event, t.to_state) for t in answer.transitions if t.from_state != t.to_state]
+
+
+async def released(here: Plane, epic_id: str) -> None:
+    """Until an epic can be resumed: the run that had it tells the workflow service after its own end."""
+
+    async def is_resumable() -> bool:
+        listed = (await here.workflow.ListResumable(reading.ListResumableRequest())).workflows
+        return epic_id in [item.workflow_id for item in listed]
+
+    await eventually(is_resumable)
+
+
+def planning(*confidences: float, slots: Sequence[str] = ("survey",), blocked_by: Sequence[str] = ()) -> Handler:
     """A planner of one task, with a new id each time; its confidences in order, the last one from then on."""
     said = _in_order(confidences or (0.9,))
     numbers = iter(range(1, 100))
@@ -50,7 +70,9 @@ def planning(*confidences: float, slots: Sequence[str] = ("survey",)) -> Handler
             return work.FeedbackAnswers(confidence=0.9)
         task_id = f"T{next(numbers)}"
         criterion = handoff.AcceptanceCriterion(id=f"{task_id}-C1", statement="it is done", required=True)
-        task = work.PlanTask(id=task_id, name="do it", actions=["do it"], acceptance_criteria=[criterion])
+        task = work.PlanTask(
+            id=task_id, name="do it", actions=["do it"], blocked_by=blocked_by, acceptance_criteria=[criterion]
+        )
         wanted = [work.ResearchSlot(id=slot, question=f"what about {slot}?") for slot in slots]
         return work.Plan(tasks=[task], confidence=next(said), research_slots=wanted)
 

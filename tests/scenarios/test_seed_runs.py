@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 from google.protobuf.message import Message
 
@@ -14,14 +13,21 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.api.workflow.v1 import model_pb2 as model
-from pointsman.api.workflow.v1 import plans_pb2 as plans
-from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.services.orchestrator.config import MockSettings
 from pointsman.worker import Job
-from tests.helpers.eventually import eventually
 from tests.scenarios.planes import NOBODY, WISH, Plane, plane
-from tests.scenarios.scripted import PASS, Handler, coding, crew, criticising, planning, researching, reviewing
+from tests.scenarios.scripted import (
+    PASS,
+    Handler,
+    coding,
+    crew,
+    criticising,
+    path_of,
+    planning,
+    released,
+    researching,
+    reviewing,
+)
 
 RETRY = handoff.ReviewDecision(
     decision=handoff.REVIEW_VERDICT_RETRY,
@@ -39,23 +45,6 @@ RISKY_PASS = handoff.ReviewDecision(
     review_level=handoff.REVIEW_LEVEL_EXECUTOR,
     residual_risks=[handoff.ResidualRisk(key="load", statement="not tried under load")],
 )
-
-
-async def path_of(here: Plane, run_id: str) -> list[tuple[str, str, str]]:
-    """Each move of a run: from, event, to."""
-    request = pb.ListTransitionsRequest(run_id=run_id, page=common.Page(page_size=1000))
-    answer = await here.runs.ListTransitions(request)
-    return [(t.from_state, t.event, t.to_state) for t in answer.transitions if t.from_state != t.to_state]
-
-
-async def released(here: Plane, epic_id: str) -> None:
-    """Until an epic can be resumed: the run that had it tells the workflow service after its own end."""
-
-    async def is_resumable() -> bool:
-        listed = (await here.workflow.ListResumable(reading.ListResumableRequest())).workflows
-        return epic_id in [item.workflow_id for item in listed]
-
-    await eventually(is_resumable)
 
 
 async def purposes_of(here: Plane, run_id: str) -> set[str]:
@@ -248,62 +237,6 @@ async def test_a_remark_at_high_stakes_blocks_the_plan_until_a_person_is_asked(t
         assert path[-1] == ("PLAN_REVIEW", "feedback_escalated", "ASK_SWITCH")
 
 
-async def unfinished(here: Plane, workflow_id: str, priority: int, **spec: object) -> None:
-    """Work that somebody planned and did not finish."""
-    task = model.TaskSpec(task_id="T1", name=f"do {workflow_id}", actions=["do it"], **spec)  # type: ignore[arg-type]
-    request = plans.UpsertPlanRequest(
-        request_id=here.request_id(), workflow_id=workflow_id, title=workflow_id, priority=priority, tasks=[task]
-    )
-    await here.workflow.UpsertPlan(request)
-
-
-async def test_unfinished_work_is_offered_executable_first_then_by_priority_then_the_latest(tmp_path: Path) -> None:
-    async with plane(tmp_path, NOBODY) as here:
-        await unfinished(here, "blocked", 0, blocked_by=["api_spec"])
-        await unfinished(here, "older", 5)
-        await unfinished(here, "urgent", 1)
-        await unfinished(here, "newer", 5)
-        refused = await here.asked((await here.submit(resume=pb.RESUME_ASK)).id)
-        offered = ["urgent: urgent", "newer: newer", "older: older", "blocked: blocked"]
-        assert (refused.question.kind, list(refused.question.subjects)) == (runs.QUESTION_KIND_RESUME, offered)
-        await here.answer(refused, runs.ANSWER_KIND_RESUME_NO)
-        await here.reached(refused.id, runs.RUN_STATE_CODER_EXEC)
-        assert (await path_of(here, refused.id))[3] == ("RESUME_ASK", "user_resume_no", "IDLE")
-        resumed = await here.asked((await here.submit("Move src/a.py to src/b.py", resume=pb.RESUME_ASK)).id)
-        assert list(resumed.question.subjects) == offered
-        await here.answer(resumed, runs.ANSWER_KIND_RESUME_YES)
-        run = await here.reached(resumed.id, runs.RUN_STATE_CODER_EXEC)
-        assert (run.epic_id, run.intent) == ("urgent", "urgent")
-        assert (await path_of(here, run.id))[3:5] == [
-            ("RESUME_ASK", "user_resume_yes", "RESUME_PLAN"),
-            ("RESUME_PLAN", "resume_queue_loaded", "OBSERVE"),
-        ]
-
-
-async def test_auto_resume_takes_the_first_of_the_queue_without_a_question(tmp_path: Path) -> None:
-    async with plane(tmp_path, NOBODY) as here:
-        await unfinished(here, "later", 2)
-        await unfinished(here, "urgent", 1)
-        run = await here.reached((await here.submit(resume=pb.RESUME_YES)).id, runs.RUN_STATE_CODER_EXEC)
-        assert run.epic_id == "urgent"
-        assert (await path_of(here, run.id))[2] == ("IDLE_PROBE_BD", "found_resumable", "RESUME_PLAN")
-
-
-async def test_a_run_that_reaches_its_limit_fails_refuses_everything_and_can_be_resumed(tmp_path: Path) -> None:
-    async with plane(tmp_path) as here:
-        failed = await here.ended((await here.submit(budget=runs.Budget(transitions=25))).id)
-        assert failed.state == runs.RUN_STATE_FAILED
-        assert failed.end_reason == "the limit of 25 transitions is reached"
-        assert (await here.delivery(failed.id)).outcome == "FAILED"
-        with pytest.raises(grpc.aio.AioRpcError) as refused:
-            await here.runs.CancelRun(pb.CancelRunRequest(request_id="c", run_id=failed.id))
-        assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-        assert (await here.get(failed.id)).state == runs.RUN_STATE_FAILED
-        await released(here, failed.epic_id)
-        resumed = await here.ended((await here.submit("Move src/a.py to src/b.py", resume=pb.RESUME_YES)).id)
-        assert (resumed.state, resumed.epic_id) == (runs.RUN_STATE_COMPLETE, failed.epic_id)
-
-
 @pytest.mark.parametrize("prefix", ["POINTSMAN", "FINGER"])
 @pytest.mark.parametrize(("role", "agent_id"), [("EXECUTOR", "ada-coder"), ("REVIEWER", "ada-reviewer")])
 async def test_a_role_that_is_taken_out_of_the_mocks_is_played_by_a_real_agent(
@@ -324,7 +257,7 @@ async def test_a_role_that_is_taken_out_of_the_mocks_is_played_by_a_real_agent(
         assert {item.id for item in listed} == {agent_id, *others}
 
 
-async def test_without_mocks_a_searcher_that_is_taken_out_is_not_played(
+async def test_a_searcher_that_is_taken_out_of_the_mocks_is_not_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FINGER_FULL_MOCK_MODE", "1")
@@ -334,3 +267,15 @@ async def test_without_mocks_a_searcher_that_is_taken_out_is_not_played(
         assert run.state == runs.RUN_STATE_COMPLETE
         listed = (await here.agents.ListAgents(agents.ListAgentsRequest())).agents
         assert {item.id for item in listed} == {"ada-researcher", "finger-executor", "finger-reviewer"}
+
+
+@pytest.mark.parametrize("prefix", ["POINTSMAN", "FINGER"])
+async def test_the_debug_switch_offers_the_policy_without_playing_any_role(
+    prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{prefix}_RUNTIME_DEBUG_MODE", "1")
+    async with plane(tmp_path, MockSettings()) as here:
+        await here.behave(mock.MOCK_ROLE_ALL, mock.MOCK_OUTCOME_FAILURE)
+        policies = (await here.mocks.GetMockPolicy(mock.GetMockPolicyRequest())).policies
+        assert {(item.outcome, item.mocked) for item in policies} == {(mock.MOCK_OUTCOME_FAILURE, False)}
+        assert not (await here.agents.ListAgents(agents.ListAgentsRequest())).agents
