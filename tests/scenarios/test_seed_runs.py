@@ -15,6 +15,7 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.services.orchestrator.config import MockSettings
 from pointsman.worker import Job
+from tests.helpers.eventually import eventually
 from tests.scenarios.planes import NOBODY, WISH, Plane, plane
 from tests.scenarios.scripted import (
     PASS,
@@ -235,6 +236,40 @@ async def test_a_remark_at_high_stakes_blocks_the_plan_until_a_person_is_asked(t
         path = await path_of(here, run.id)
         assert path.count(("PLAN_REVIEW", "blocking_feedback", "PLAN_BASELINE")) == 3
         assert path[-1] == ("PLAN_REVIEW", "feedback_escalated", "ASK_SWITCH")
+
+
+def deciding(decision: handoff.ReviewVerdict.ValueType, *risks: handoff.ResidualRisk) -> Handler:
+    """A critic that says no more than this about every plan."""
+    level = handoff.REVIEW_LEVEL_ORCHESTRATOR
+    return lambda _job: handoff.ReviewDecision(decision=decision, review_level=level, residual_risks=risks)
+
+
+@pytest.mark.parametrize(
+    ("decision", "move"),
+    [(handoff.REVIEW_VERDICT_RETRY, "non_blocking_feedback"), (handoff.REVIEW_VERDICT_REPLAN, "blocking_feedback")],
+)
+async def test_a_critic_that_rejects_a_plan_without_saying_why_does_not_pass_it(
+    tmp_path: Path, decision: handoff.ReviewVerdict.ValueType, move: str
+) -> None:
+    roles = {"planner": planning(), "critic": deciding(decision)}
+    async with plane(tmp_path, NOBODY) as here, crew(here, **roles):
+        run_id = (await here.submit(BULKY)).id
+        await here.reached(run_id, runs.RUN_STATE_PLAN_REVIEW)
+
+        async def left() -> list[str]:
+            request = pb.ListTransitionsRequest(run_id=run_id, page=common.Page(page_size=1000))
+            rows = (await here.runs.ListTransitions(request)).transitions
+            return [row.event for row in rows if row.event in (move, "pass_or_feedback_limit_reached")]
+
+        assert (await eventually(left))[0] == move
+
+
+async def test_the_risks_that_a_critic_names_stay_on_the_run(tmp_path: Path) -> None:
+    risk = handoff.ResidualRisk(key="scope", statement="the names are used elsewhere")
+    roles = {"planner": planning(), "critic": deciding(handoff.REVIEW_VERDICT_PASS, risk)}
+    async with plane(tmp_path, NOBODY) as here, crew(here, **roles):
+        run = await here.reached((await here.submit(BULKY)).id, runs.RUN_STATE_CODER_EXEC)
+        assert ("scope", "the names are used elsewhere") in [(one.key, one.statement) for one in run.residual_risks]
 
 
 @pytest.mark.parametrize("prefix", ["POINTSMAN", "FINGER"])
