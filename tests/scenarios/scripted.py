@@ -60,23 +60,28 @@ async def released(here: Plane, epic_id: str) -> None:
     await eventually(is_resumable)
 
 
-def planning(*confidences: float, slots: Sequence[str] = ("survey",), blocked_by: Sequence[str] = ()) -> Handler:
-    """A planner of one task, with a new id each time; its confidences in order, the last one from then on."""
+def planning(
+    *confidences: float, tasks: int = 1, slots: Sequence[str] = ("survey",), blocked_by: Sequence[str] = ()
+) -> Handler:
+    """A planner whose tasks have new ids each time; its confidences in order, the last one from then on."""
     said = _in_order(confidences or (0.9,))
     numbers = iter(range(1, 100))
 
     def plan(job: Job) -> Message:
         if job.assignment.purpose == assignments.PURPOSE_PLAN_ANSWER:
             return work.FeedbackAnswers(confidence=0.9)
-        task_id = f"T{next(numbers)}"
-        criterion = handoff.AcceptanceCriterion(id=f"{task_id}-C1", statement="it is done", required=True)
-        task = work.PlanTask(
-            id=task_id, name="do it", actions=["do it"], blocked_by=blocked_by, acceptance_criteria=[criterion]
-        )
+        planned = [_planned(f"T{next(numbers)}", blocked_by) for _ in range(tasks)]
         wanted = [work.ResearchSlot(id=slot, question=f"what about {slot}?") for slot in slots]
-        return work.Plan(tasks=[task], confidence=next(said), research_slots=wanted)
+        return work.Plan(tasks=planned, confidence=next(said), research_slots=wanted)
 
     return plan
+
+
+def _planned(task_id: str, blocked_by: Sequence[str]) -> work.PlanTask:
+    criterion = handoff.AcceptanceCriterion(id=f"{task_id}-C1", statement="it is done", required=True)
+    return work.PlanTask(
+        id=task_id, name="do it", actions=["do it"], blocked_by=blocked_by, acceptance_criteria=[criterion]
+    )
 
 
 def researching(*confidences: float) -> Handler:

@@ -93,6 +93,25 @@ async def test_a_review_sends_the_work_back_has_it_planned_anew_or_passes_it_wit
         assert results == [(source, event) for source, event, _ in path[1:]]
 
 
+async def test_risks_that_reviewers_of_two_tasks_call_by_the_same_key_are_both_delivered(tmp_path: Path) -> None:
+    def review(job: Job) -> Message:
+        decision = handoff.ReviewDecision()
+        decision.CopyFrom(PASS)
+        statement = f"{job.work.handoff.master_task.task_id} was not tried under load"
+        decision.residual_risks.add(key="load", statement=statement)
+        return decision
+
+    roles = {"planner": planning(tasks=2), "coder": coding(), "reviewer": review}
+    async with plane(tmp_path, NOBODY) as here, crew(here, **roles):
+        run = await here.ended((await here.submit()).id)
+        delivered = await here.delivery(run.id)
+    assert {(one.task_id, one.statement) for one in delivered.open_risks} == {
+        ("T1", "T1 was not tried under load"),
+        ("T2", "T2 was not tried under load"),
+    }
+    assert sorted(one.key for one in delivered.open_risks) == ["load", "load-2"]
+
+
 async def test_each_role_is_given_what_the_contract_says_and_knows_who_found_it_out(tmp_path: Path) -> None:
     seen: dict[str, Any] = {}
 
