@@ -30,6 +30,7 @@ from pointsman.cli.pipeline_talk import (
 )
 from pointsman.cli.pipeline_view import draw, live_line
 from pointsman.cli.reading import read_bytes, read_text
+from pointsman.cli.writing import write_file
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.pipeline.domain.templates import TEMPLATES, template_graph
 
@@ -276,10 +277,21 @@ def import_state(
 
 
 @app.command("export")
-def export_state(pipeline_id: PipelineId, server: Server = "", as_json: AsJson = False) -> None:
+def export_state(
+    pipeline_id: PipelineId,
+    output: Annotated[str, typer.Option("--output", "-o", help="Write the state to this file instead.")] = "",
+    barrier_file: Annotated[str, typer.Option(help="Write the barriers to this file.")] = "",
+    server: Server = "",
+    as_json: AsJson = False,
+) -> None:
     """Print a pipeline as a state file of version 4; with --json the barrier file too."""
     answer = ask(server, lambda stub: stub.ExportState(rq.ExportStateRequest(pipeline_id=pipeline_id)))
-    say(answer, as_json, answer.state_json)
+    if barrier_file:
+        write_file(barrier_file, answer.barrier_json)
+    if output:
+        write_file(output, answer.state_json)
+    if as_json or not output:
+        say(answer, as_json, answer.state_json)
 
 
 @app.command()

@@ -153,6 +153,54 @@ async def test_a_session_drives_its_sub_agents_through_a_pipeline(user: User) ->
     assert sorted(path.name for path in user.folder.iterdir() if path.name.startswith(".")) == []
 
 
+async def failing_barrier(user: User, reports: dict[str, str]) -> str:
+    """REVIEW and TEST fail with these reports; what DEV is given then."""
+    await user.hook("user-prompt-submit")
+    await user.hook("subagent-start")
+    await user.stop("a1b2c3d4", marker(verdict="PASS", route="NEXT"))
+    for stage, text in reports.items():
+        agent_id, kind = f"{stage}-1", f"pointsman-{stage.lower()}"
+        await user.hook("subagent-start", agent_id=agent_id, agent_type=kind)
+        report = user.folder / f"pipeline-context-{SESSION}-{stage}.md"
+        if text:
+            report.write_text(text)
+        words = marker(verdict="FAIL", route="DEV", severity="HIGH", context_file=str(report), hint=f"see {stage}")
+        await user.stop(agent_id, words)
+    return context_of(await user.hook("subagent-start", agent_id="d2"))
+
+
+async def test_the_reports_of_all_that_failed_are_merged_into_one_file_that_dev_is_pointed_to(user: User) -> None:
+    again = await failing_barrier(user, {"TEST": "H-1 a red test", "REVIEW": "C-1 the coupon is taken twice"})
+    merged = user.folder / f"pipeline-context-{SESSION}-MERGED.md"
+    assert merged.read_text() == "# REVIEW\n\nC-1 the coupon is taken twice\n\n# TEST\n\nH-1 a red test"
+    assert f'"context_files":["{merged}"]' in again
+    assert not [word for word in ("C-1", "H-1", "coupon", "red test") if word in again]
+
+
+async def test_dev_goes_by_the_hint_where_no_report_was_left(user: User) -> None:
+    again = await failing_barrier(user, {"TEST": "", "REVIEW": ""})
+    assert '"hint":"see REVIEW"' in again
+    assert not list(user.folder.glob("pipeline-context-*-MERGED.md"))
+    said = await user.stop("d2", marker(verdict="PASS", route="NEXT"))
+    assert said["systemMessage"].startswith("pointsman: DEV PASS, advanced")
+
+
+AGENTS = sorted((FOLDER / "agents").glob("pointsman-*.md"))
+
+
+@pytest.mark.parametrize("file", AGENTS, ids=lambda file: file.stem)
+def test_each_agent_is_told_to_read_its_reports_and_to_end_with_one_marker(file: Path) -> None:
+    words = " ".join(file.read_text().split())
+    stage = file.stem.removeprefix("pointsman-").upper()
+    assert f"Runs the {stage} stage" in words
+    assert "Read the files in `context_files` and, after a failure, the one in `retryContext.reflectionFile`" in words
+    assert "If a file is not there, go by the `hint` and look for yourself." in words
+    assert "End with exactly one marker" in words
+    reports = "Write your full report to the file that you were given at the start. Your answer itself has one line"
+    assert (reports in words) is (stage in ("REVIEW", "TEST", "QA", "E2E"))
+    assert "PIPELINE_VERDICT" not in words
+
+
 @pytest.mark.parametrize(
     ("name", "fields"),
     [

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -113,6 +115,65 @@ async def test_people_decide_and_refusals_say_why(shell: Shell) -> None:
     assert "known are full, standard" in await shell.run("start", "bogus", exit_code=1)
     assert "cleaned 0 pipelines" in await shell.run("clean-up")
     assert "fix (rule: small-fix)" in await shell.run("classify", "fix a typo")
+
+
+async def test_a_corrupt_barrier_file_is_rebuilt_and_the_pipeline_goes_on(shell: Shell, tmp_path: Path) -> None:
+    await shell.run("start", "standard", "--id", "p1", "--agent", "me")
+    for stage in ("PLAN", "ARCH", "DEV", "REVIEW"):
+        await shell.run("complete", "p1", f"{stage}#1", "--verdict", "PASS", "--agent", "me")
+    state, barriers = tmp_path / "new" / "state.json", tmp_path / "barriers.json"
+    said = await shell.run("export", "p1", "--output", str(state), "--barrier-file", str(barriers))
+    assert (said, json.loads(barriers.read_text())["post-dev"]["completed"]) == ("", ["REVIEW"])
+    barriers.write_bytes(barriers.read_bytes()[:20])
+    again = ("import", str(state), "--barrier-file", str(barriers), "--id", "p2", "--json")
+    assert json.loads(await shell.run(*again))["barriers_rebuilt"] is True
+    assert "DOCS#1 -> me" in await shell.run("complete", "p2", "TEST#1", "--verdict", "PASS", "--agent", "me")
+    for name in (str(tmp_path), "a\0b", "/proc/nowhere/state.json"):
+        assert "cannot write" in await shell.run("export", "p1", "-o", name, exit_code=2)
+
+
+LIMITED = """
+import resource, runpy, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+sys.argv = ["pointsman", *sys.argv[1:]]
+runpy.run_module("pointsman.cli", run_name="__main__")
+"""
+
+
+async def test_a_command_that_is_killed_while_it_writes_a_state_file_leaves_the_old_one(
+    shell: Shell, tmp_path: Path
+) -> None:
+    await shell.run("start", "standard", "--id", "p1", "--agent", "me")
+    target = tmp_path / "state.json"
+    await shell.run("export", "p1", "-o", str(target))
+    before = target.read_text()
+    await shell.run("complete", "p1", "PLAN#1", "--verdict", "PASS", "--agent", "me")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-B", "-c", LIMITED, "pipeline", "export", "p1", "-o", str(target),
+        env={**os.environ, "POINTSMAN_SERVER": shell.address}, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert await process.wait() == -signal.SIGXFSZ
+    assert target.read_text() == before
+    await shell.run("export", "p1", "-o", str(target))
+    assert json.loads(target.read_text())["stages"]["PLAN"]["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("implement OAuth login", "standard (rule: feature)"),
+        ("make it faster [pipeline:test-first]", "test-first (rule: explicit)"),
+        ("更新文件說明", "docs-only (rule: docs-only)"),
+    ],
+)
+async def test_a_task_is_classified_with_its_rule(shell: Shell, text: str, said: str) -> None:
+    assert (await shell.run("classify", text)).strip() == said
+
+
+async def test_an_unknown_pipeline_in_a_text_is_refused_with_the_known_ones(shell: Shell) -> None:
+    said = await shell.run("classify", "[pipeline:bogus] x", exit_code=1)
+    assert "unknown pipeline 'bogus'; known are full, standard" in said
 
 
 def spoken(**fields: str) -> str:

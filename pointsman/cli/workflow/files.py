@@ -10,7 +10,7 @@ from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import reading_pb2
 from pointsman.cli.reading import read_text
 from pointsman.cli.workflow.talk import AsJson, File, IsJson, Server, Stub, WorkflowId, ask, progress_line, say
-from pointsman.files import atomic_write
+from pointsman.cli.writing import write_file
 from pointsman.services.chassis.ids import new_nonce
 from pointsman.services.workflow.domain.classification import classify as classes_of
 from pointsman.services.workflow.domain.state_reading import PROJECT_ID
@@ -74,9 +74,9 @@ def save(
     """Write both files of a workflow into its folder."""
     target = _folder(workflow_id, folder)
     state, markdown = ask(server, lambda stub: _both(stub, workflow_id, chinese))
-    _keep(target / STATE_FILE, state)
+    write_file(target / STATE_FILE, state)
     if markdown:
-        _keep(target / TASKS_FILE, markdown)
+        write_file(target / TASKS_FILE, markdown)
     print(json.dumps({"folder": str(target)}) if as_json else target)
 
 
@@ -142,16 +142,9 @@ async def _markdown(stub: Stub, workflow_id: str, chinese: bool) -> str:
 
 def _write(text: str, output: str) -> None:
     if output:
-        _keep(Path(output).expanduser(), text)
+        write_file(output, text)
     else:
         print(text, end="")
-
-
-def _keep(file: Path, text: str) -> None:
-    try:
-        atomic_write(file, text)
-    except OSError as error:
-        raise typer.BadParameter(f"cannot write '{file}': {error.strerror}") from None
 
 
 def _folder(workflow_id: str, folder: str) -> Path:

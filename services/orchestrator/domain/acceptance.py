@@ -135,8 +135,7 @@ def reviewed(turn: Turn, assignment: Assignment, result: ReviewResult) -> None:
             replan=result.verdict is Verdict.REPLAN,
         )
     )
-    if result.risks:
-        turn.note(facts.RisksNoted(result.risks))
+    turn.named_risks(result.risks, assignment.task_id)
     go_on(turn)
 
 

@@ -197,9 +197,10 @@ class PlanResult:
 
 @dataclass(frozen=True, slots=True)
 class DebateResult:
-    """DEBATE: remarks on the plan."""
+    """DEBATE: remarks on the plan, and risks that stay."""
 
     remarks: tuple[Remark, ...]
+    risks: tuple[Risk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ def ask_person_to_debate(turn: Turn, why: str = "") -> None:
 def remarked(turn: Turn, result: DebateResult) -> None:
     """The critic's remarks: the planner answers them first, if it is there."""
     turn.note(facts.FeedbackGiven(result.remarks))
+    turn.named_risks(result.risks)
     if turn.run.remarks and turn.is_present(Capability.PLAN):
         turn.assign(Assignment("", Purpose.PLAN_ANSWER, Capability.PLAN))
     else:

@@ -1,8 +1,9 @@
 """One command's way through the machine: it records events, and collects what has to be done outside."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import chain, count
 from typing import Any
 
 from pointsman.services.chassis.machine import CancelTimer, Decision, Effect, Event, SetTimer
@@ -168,6 +169,18 @@ class Turn:
     def risk(self, key: str, statement: str, **details: Any) -> None:
         """Note a risk that stays."""
         self.note(facts.RisksNoted((Risk(key, statement, **details),)))
+
+    def named_risks(self, risks: Iterable[Risk], task_id: str = "") -> None:
+        """Note risks that an agent named; a key that stands for another risk already gets a number."""
+        known = {risk.key: risk.statement for risk in self.run.risks}
+        noted = []
+        for risk in risks:
+            keys = chain((risk.key,), (f"{risk.key}-{number}" for number in count(2)))
+            key = next(key for key in keys if known.get(key, risk.statement) == risk.statement)
+            known[key] = risk.statement
+            noted.append(replace(risk, key=key, task_id=risk.task_id or task_id))
+        if noted:
+            self.note(facts.RisksNoted(tuple(noted)))
 
     def wake(self, name: str, seconds: float) -> None:
         """Set a durable timer."""

@@ -67,7 +67,8 @@ def epic_loaded(run_id: str, data: requests.Epic, loaded: Any, document: str) ->
     known = {task.id for task in message.tasks}
     missing = [task for task in loaded.tasks if task.spec.task_id not in known]
     message.tasks.extend(_plan_task(task.spec) for task in missing)
-    message.confidence = message.confidence or 1.0
+    if not document:
+        message.confidence = 1.0
     taken = plan(message)
     if not isinstance(taken, Plan):
         raise Refusal(Reason.INVALID_FIELD, f"{taken.field}: {taken.problem}")

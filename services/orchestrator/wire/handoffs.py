@@ -29,6 +29,7 @@ from pointsman.services.orchestrator.domain.values import (
 from pointsman.services.orchestrator.domain.words import EvidenceKind, Severity, Verdict
 
 REMEMBERED_LENGTH = 64 * 1024
+NO_REMARK = "no-remark"
 
 
 def document(message: Message) -> str:
@@ -118,7 +119,7 @@ def _plan_result(_agent_id: str, message: work.Plan) -> Result:
 
 def _review_result(_agent_id: str, message: handoff.ReviewDecision) -> Result:
     if message.review_level == handoff.REVIEW_LEVEL_ORCHESTRATOR:
-        return commands.DebateResult(tuple(_remark(item) for item in message.feedback))
+        return _debate_result(message)
     verdict = Verdict(handoff.ReviewVerdict.Name(message.decision).removeprefix("REVIEW_VERDICT_"))
     return commands.ReviewResult(
         verdict,
@@ -126,6 +127,15 @@ def _review_result(_agent_id: str, message: handoff.ReviewDecision) -> Result:
         tuple(item.statement for item in message.feedback),
         tuple(_risk(risk) for risk in message.residual_risks),
     )
+
+
+def _debate_result(message: handoff.ReviewDecision) -> commands.DebateResult:
+    """The critic's remarks and risks; a rejection without a remark is one itself, so that it cannot pass the plan."""
+    remarks = tuple(_remark(item) for item in message.feedback)
+    if not remarks and message.decision != handoff.REVIEW_VERDICT_PASS:
+        blocking = message.decision == handoff.REVIEW_VERDICT_REPLAN
+        remarks = (Remark(NO_REMARK, "the critic wants another plan and does not say why", blocking=blocking),)
+    return commands.DebateResult(remarks, tuple(_risk(risk) for risk in message.residual_risks))
 
 
 def _remark(item: handoff.Feedback) -> Remark:

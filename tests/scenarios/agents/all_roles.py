@@ -37,7 +37,11 @@ def research() -> None:
 
 
 def code() -> None:
-    assert (FOLDER / "research_bundle" / "style" / "summary.md").exists()
+    for slot in ("style", "tests"):
+        assert (FOLDER / "research_bundle" / slot / "summary.md").read_text().startswith("# how is")
+        assert json.loads((FOLDER / "research_bundle" / slot / "memory.jsonl").read_text()) == {"note": "plain"}
+    assert json.loads((FOLDER / "master_task.json").read_text())["name"] == "greet"
+    assert [item["id"] for item in json.loads((FOLDER / "acceptance_criteria.json").read_text())][:2] == ["K1", "K2"]
     assert "# Design" in (FOLDER / "detail_design.md").read_text()
     path = Path("hello/__init__.py")
     path.write_text('def greeting(name: str) -> str:\n    return f"Hello, {name}!"\n')
@@ -54,7 +58,8 @@ def code() -> None:
 
 def review() -> None:
     assert "return f" in Path("hello/__init__.py").read_text()
-    assert json.loads((FOLDER / "coder_result" / "claims.json").read_text())
+    for name in ("claims.json", "evidence.json", "changed_files.json"):
+        assert json.loads((FOLDER / "coder_result" / name).read_text())
     leave("decision.json", {"decision": "pass", "residual_risks": [], "feedback": []})
 
 
