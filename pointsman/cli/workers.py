@@ -18,7 +18,10 @@ from pointsman.client import Client
 from pointsman.profiles import Profile, PromptBy, profiles
 from pointsman.services.chassis.config import StoreSettings, load
 from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workshop
+from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import GitFailed, repository_id, text
+from pointsman.worker.sdk import log
+from pointsman.worker.workshop import work_place
 
 COMMAND_ROLES = ("planner", "critic", "researcher", "designer", "coder", "reviewer")
 ROLES = (*COMMAND_ROLES, "verifier", "surveyor")
@@ -94,7 +97,17 @@ async def workshop_for(folders: Sequence[Path]) -> Workshop:
     """A workshop in the data directory for the repositories in these folders."""
     tops = [await repository_at(folder) for folder in folders]
     repositories = {await repository_id(top): top for top in tops}
-    return Workshop(load(StoreSettings).directory.resolve() / "worker", repositories)
+    root = worker_root()
+    for left in await asyncio.to_thread(remove_abandoned, work_place(root)):
+        log.info(
+            "removed %s, left by a worker that was killed%s", left.path, f" (not all: {left.error})" * bool(left.error)
+        )
+    return Workshop(root, repositories)
+
+
+def worker_root() -> Path:
+    """Where the workers of this data directory have their clones and work folders."""
+    return load(StoreSettings).directory.resolve() / "worker"
 
 
 def worker_for(workshop: Workshop, hire: Hire) -> Worker:

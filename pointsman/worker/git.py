@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.worker.folders import work_folder
 
 TIME_LIMIT_SECONDS = 300.0
 RESULTS = "refs/pointsman/results"
@@ -143,9 +144,10 @@ async def commit_of_changes(folder: Path) -> str:
 class Clone:
     """A worker's private bare clone of one repository."""
 
-    def __init__(self, path: Path, source: Path) -> None:
+    def __init__(self, path: Path, source: Path, scratch: Path | None = None) -> None:
         self.path = path
         self._source = source
+        self._scratch = scratch or path.parent
         self._lock = asyncio.Lock()
 
     async def prepare(self) -> None:
@@ -154,9 +156,9 @@ class Clone:
             if self.path.exists():
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self.path.parent) as scratch:
-                made = Path(scratch) / "clone.git"
-                await git(Path(scratch), "clone", "-q", "--bare", "--no-hardlinks", str(self._source), str(made))
+            with work_folder(self._scratch, "clone") as scratch:
+                made = scratch / "clone.git"
+                await git(scratch, "clone", "-q", "--bare", "--no-hardlinks", str(self._source), str(made))
                 made.rename(self.path)
 
     async def has(self, commit: str) -> bool:

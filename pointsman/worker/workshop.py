@@ -1,6 +1,5 @@
 """A worker's place: its private clones, and a folder for each assignment that is gone when the work is handed in."""
 
-import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from pointsman.api.handoff.v1.handoff_pb2 import ArtifactRef, CoderResult
 from pointsman.client import Client
+from pointsman.worker.folders import work_folder
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.handoff import safe_name
 from pointsman.worker.sdk import GiveUp, Job
@@ -22,13 +22,18 @@ class Bench:
     scratch: Path
 
 
+def work_place(root: Path) -> Path:
+    """Where workers that share a root have the folders of their assignments."""
+    return root / "assignments"
+
+
 class Workshop:
     """Which repositories a worker has, and where it works."""
 
     def __init__(self, root: Path, repositories: Mapping[str, Path]) -> None:
-        self._root = root
+        self._work = work_place(root)
         self._clones = {
-            name: Clone(root / "repositories" / f"{safe_name(name)}.git", source)
+            name: Clone(root / "repositories" / f"{safe_name(name)}.git", source, self._work)
             for name, source in repositories.items()
         }
 
@@ -40,15 +45,11 @@ class Workshop:
     @asynccontextmanager
     async def bench(self, job: Job) -> AsyncIterator[Bench]:
         """Fresh folders for an assignment; removed at the end, whatever the end is."""
-        place = self._root / "assignments" / safe_name(f"{job.assignment.id}-{job.lease.epoch}")
-        shutil.rmtree(place, ignore_errors=True)
-        bench = Bench(place / "tree", place / "handoff", place / "tmp")
-        for folder in (bench.handoff, bench.scratch):
-            folder.mkdir(parents=True)
-        try:
+        with work_folder(self._work, safe_name(f"{job.assignment.id}-{job.lease.epoch}")) as place:
+            bench = Bench(place / "tree", place / "handoff", place / "tmp")
+            for folder in (bench.handoff, bench.scratch):
+                folder.mkdir()
             yield bench
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
 
     async def clone_for(self, job: Job) -> Clone:
         """The clone of the assignment's repository, with the commit that the work starts from."""
