@@ -12,6 +12,7 @@ from pointsman.api.orchestrator.v1.assignment_pb2 import (
     CAPABILITY_PLAN,
     CAPABILITY_RESEARCH,
     CAPABILITY_REVIEW,
+    CAPABILITY_SURVEY,
     CAPABILITY_VERIFY,
     Capability,
 )
@@ -19,6 +20,7 @@ from pointsman.client import Client
 
 PATIENCE_LOOKS = 8
 BUILT_IN = {CAPABILITY_VERIFY: "verifier", CAPABILITY_RESEARCH: "surveyor"}
+INSTEAD = {CAPABILITY_RESEARCH: CAPABILITY_SURVEY}
 BY_COMMAND = {
     CAPABILITY_PLAN: "planner",
     CAPABILITY_DEBATE: "critic",
@@ -48,7 +50,7 @@ class Unattended:
         there = [one async for one in self._client.agents.all() if one.state != AGENT_STATE_LOST]
         late -= {kind for one in there if one.state == AGENT_STATE_WORKING for kind in one.capabilities}
         self._hinted |= late
-        idle = {kind: [one.id for one in there if kind in one.capabilities] for kind in late}
+        idle = {kind: [one.id for one in there if {kind, INSTEAD.get(kind)} & {*one.capabilities}] for kind in late}
         for line in (*hints(kind for kind in late if not idle[kind]), *_reluctant(idle)):
             print(line, file=sys.stderr)
 

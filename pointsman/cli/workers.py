@@ -118,7 +118,7 @@ def worker_for(workshop: Workshop, hire: Hire) -> Worker:
         if role == "verifier":
             worker.verifier(Verifier(workshop).verify)
         elif role == "surveyor":
-            worker.researcher(Surveyor(workshop).research)
+            worker.surveyor(Surveyor(workshop).research)
         elif hire.profile is not None:
             getattr(worker, role)(CommandAgent(workshop, hire.profile, hire.limits).work)
     return worker

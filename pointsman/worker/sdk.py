@@ -103,6 +103,10 @@ class Worker:
         """Finds things out (`ResearchReport`)."""
         return self.add("researcher", assignments.CAPABILITY_RESEARCH, handler)
 
+    def surveyor(self, handler: Handler) -> Handler:
+        """Describes a repository (`ResearchReport` with `is_survey`) where no researcher is there, or none is needed."""
+        return self.add("surveyor", assignments.CAPABILITY_SURVEY, handler)
+
     def designer(self, handler: Handler) -> Handler:
         """Makes designs (`DetailDesign`)."""
         return self.add("designer", assignments.CAPABILITY_DESIGN, handler)

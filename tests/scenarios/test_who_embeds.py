@@ -53,7 +53,7 @@ async def test_an_agent_waits_for_a_control_plane_and_never_becomes_one(tmp_path
         with running("up", "--port", "0", **data) as plane:
             address = address_of(plane)
             agent.line_with("working as first-verifier")
-            eventually_now(lambda: {"first-verifier", "first-researcher"} <= idle_agents(address), 60)
+            eventually_now(lambda: {"first-verifier", "first-surveyor"} <= idle_agents(address), 60)
             assert [line for line in agent.lines if "waiting for a control plane" in line] == [told]
 
 
@@ -125,7 +125,7 @@ async def test_watch_does_not_advise_to_start_an_agent_that_is_there(tmp_path: P
             assert code == 0, printed
             run_id = next(word for word in printed.split() if word.startswith("run_"))
             with running("watch", run_id, **data) as watching:
-                watching.line_with("far-researcher can do the work of a surveyor and is there, but does not take it")
+                watching.line_with("far-surveyor can do the work of a surveyor and is there, but does not take it")
                 assert not [line for line in watching.lines if "start both" in line]
 
 

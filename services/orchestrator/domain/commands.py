@@ -214,6 +214,7 @@ class ResearchResult:
 
     confidence: float
     document: str
+    is_survey: bool = False
 
 
 @dataclass(frozen=True, slots=True)

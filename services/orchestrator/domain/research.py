@@ -63,6 +63,10 @@ def report(turn: Turn, assignment: Assignment, command: CompleteAssignment) -> N
             assignment_id=assignment.assignment_id, usage=command.usage,
         )
     )  # fmt: skip
+    if result.is_survey and not builtin.is_survey_slot(assignment.slot):
+        question = turn.run.slots[assignment.slot].question
+        statement = f"no researcher was there: only a survey of the repository answers: {question}"
+        turn.risk(f"survey-{assignment.slot}", statement, severity=Severity.MEDIUM)
 
 
 def reported(turn: Turn, slots: Sequence[str]) -> None:

@@ -130,6 +130,7 @@ class Capability(StrEnum):
     REVIEW = "REVIEW"
     DEBATE = "DEBATE"
     VERIFY = "VERIFY"
+    SURVEY = "SURVEY"
 
 
 class Purpose(StrEnum):

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from sqlalchemy import Connection
@@ -17,6 +17,7 @@ from pointsman.services.orchestrator.domain.views import Given, Held
 from pointsman.services.orchestrator.domain.words import Capability, Purpose
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
 from pointsman.services.orchestrator.store.queue import Kind, Queue
+from pointsman.services.orchestrator.store.survey import Researchers, sought
 
 LEAST_SECONDS, ASKED_SECONDS = 0.005, 0.1
 SAFETY_SECONDS = 1.0
@@ -28,6 +29,7 @@ NO_REPOSITORY = frozenset({""})
 Authors = frozenset[tuple[Any, ...]]
 """Run, agent and principal of those who worked in the runs whose work is to be judged."""
 NOBODY: Authors = frozenset()
+NO_RESEARCHERS = Researchers({})
 
 log = structlog.get_logger()
 
@@ -65,6 +67,13 @@ class Limits:
 UNLIMITED = Limits()
 
 
+class Others(NamedTuple):
+    """The agents besides the one that waits: who made what is to be judged, and where researchers are."""
+
+    authors: Authors = NOBODY
+    researchers: Researchers = NO_RESEARCHERS
+
+
 @dataclass(slots=True, eq=False)
 class Waiter:
     """An agent that waits, and what it has been given."""
@@ -80,15 +89,15 @@ class Waiter:
         """Whether it has as much as it wanted."""
         return len(self.given) >= self.wanted.limit
 
-    def fits(self, row: Any, authors: Authors) -> bool:
+    def fits(self, row: Any, others: Others) -> bool:
         """Whether the assignment is for this agent: it never judges what it, or its principal, has made."""
         wanted, holder = self.wanted, self.wanted.holder
         return (
             row.project == holder.project
-            and row.capability in wanted.capabilities
+            and (row.capability in wanted.capabilities or others.researchers.may_survey(wanted.capabilities, row))
             and row.excluded_agent != holder.agent_id
             and (not row.repository_id or row.repository_id in wanted.repository_ids)
-            and (holder.speaks_for_many or (row.entity_id, row.excluded_agent, holder.principal) not in authors)
+            and (holder.speaks_for_many or (row.entity_id, row.excluded_agent, holder.principal) not in others.authors)
         )
 
 
@@ -105,7 +114,7 @@ class Exchange:
         self._matching: _Match | None = None
         """The pass that was asked for and has not begun."""
         self._passes: set[asyncio.Task[None]] = set()
-        self._bodies = children.bodies
+        self._bodies, self._present = children.bodies, children.present
         self._sql = Queue(store, children)
 
     async def take(self, wanted: Wanted, wait_seconds: float) -> Given:
@@ -216,22 +225,25 @@ class Exchange:
         leases: list[dict[str, Any]] = []
         for scan in SCANS:
             rows, is_all = self._available(connection, waiting, scan, over)
-            authors = self._authors(connection, rows, waiting)
-            leases = self._hand_out(self._admitted(connection, rows), waiting, now_us, authors)
+            others = self._others(connection, rows, waiting)
+            leases = self._hand_out(self._admitted(connection, rows), waiting, now_us, others)
             if is_all or all(waiter.is_served for waiter in waiting):
                 break
         if leases:
             self._sql.lease.run(connection, leases)
 
-    def _authors(self, connection: Connection, rows: Sequence[Any], waiting: Sequence[Waiter]) -> Authors:
-        """Who has made what is to be judged, if somebody waits whom a principal tells apart."""
+    def _others(self, connection: Connection, rows: Sequence[Any], waiting: Sequence[Waiter]) -> Others:
+        """Who made what is to be judged, if a principal tells a waiter apart; researchers, if a surveyor waits."""
         judged = sorted({row.entity_id for row in rows if row.excluded_agent})
-        if not judged or all(waiter.wanted.holder.speaks_for_many for waiter in waiting):
-            return NOBODY
-        return self._sql.authors(connection, judged)
+        apart = judged and not all(waiter.wanted.holder.speaks_for_many for waiter in waiting)
+        surveys = any(Capability.SURVEY in waiter.wanted.capabilities for waiter in waiting)
+        return Others(
+            self._sql.authors(connection, judged) if apart else NOBODY,
+            Researchers(self._present(connection)) if surveys else NO_RESEARCHERS,
+        )
 
     def _hand_out(
-        self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, authors: Authors
+        self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, others: Others
     ) -> list[dict[str, Any]]:
         """Each assignment to the first that it fits; how its row changes."""
         for waiter in waiting:
@@ -239,7 +251,7 @@ class Exchange:
         leases: list[dict[str, Any]] = []
         hungry, until_us = list(waiting), now_us + self._lease_us
         for row in rows:
-            taker = next((waiter for waiter in hungry if waiter.fits(row, authors)), None)
+            taker = next((waiter for waiter in hungry if waiter.fits(row, others)), None)
             if taker is None:
                 continue
             if row.status == LEASED:
@@ -348,7 +360,7 @@ def _kinds(waiting: Sequence[Waiter]) -> dict[tuple[str, str], tuple[int, frozen
     kinds: dict[tuple[str, str], tuple[int, frozenset[str]]] = {}
     for waiter in waiting:
         wanted = waiter.wanted
-        for capability in wanted.capabilities:
+        for capability in sought(wanted.capabilities):
             key = (wanted.holder.project, str(capability))
             limit, repositories = kinds.get(key, (0, NO_REPOSITORY))
             kinds[key] = (limit + wanted.limit, repositories | wanted.repository_ids)
