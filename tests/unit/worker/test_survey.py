@@ -1,5 +1,6 @@
 """How sure a survey is: computed from what it found, not a constant."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ async def survey(
     folder: Path, files: dict[str, str], question: str, slot: str = "q", commits: int = 2
 ) -> handoff.ResearchReport:
     user = folder / "user"
-    folder.mkdir()
+    await asyncio.to_thread(folder.mkdir)
     await repository(user, files)
     for number in range(1, commits):
         await git(user, "commit", "-q", "--allow-empty", "-m", f"commit {number}")
