@@ -20,6 +20,7 @@ from pointsman.services.chassis.config import StoreSettings, load
 from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workshop
 from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import GitFailed, repository_id, text
+from pointsman.worker.git_failures import NOT_INSTALLED
 from pointsman.worker.sdk import log
 from pointsman.worker.workshop import work_place
 
@@ -85,7 +86,9 @@ async def repository_at(folder: Path) -> Path:
     except (FileNotFoundError, NotADirectoryError):
         fail_usage(f"--repo: there is no folder {folder}")
     except GitFailed as error:
-        fail_usage(f"--repo: {folder} is in no git repository with a working tree ({error}); `git init` makes one")
+        if str(error) == NOT_INSTALLED:
+            fail_usage(NOT_INSTALLED)
+        fail_usage(f"--repo: {folder} is in no git repository with a working tree; `git init` makes one")
     try:
         await text(top, "rev-parse", "--verify", "-q", "HEAD^{commit}")
     except GitFailed:

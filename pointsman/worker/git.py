@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.worker.folders import work_folder
+from pointsman.worker.git_failures import NOT_INSTALLED, explained, too_slow
 
 TIME_LIMIT_SECONDS = 300.0
 RESULTS = "refs/pointsman/results"
@@ -75,21 +76,28 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 async def git(
     folder: Path, *arguments: str, extra: Mapping[str, str] | None = None, stdin: bytes = b"", ok: Sequence[int] = (0,)
 ) -> bytes:
-    """Run git in a folder and return what it printed; a failure says what git said."""
-    process = await asyncio.create_subprocess_exec(
-        "git", *SAFE, *arguments, cwd=folder, env=environment(extra), stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+    """Run git in a folder and return what it printed; a failure says what happened and what to do."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "git", *SAFE, *arguments, cwd=folder, env=environment(extra), stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        if error.filename == "git":
+            raise GitFailed(NOT_INSTALLED) from None
+        raise
     try:
         async with asyncio.timeout(TIME_LIMIT_SECONDS):
             output, errors = await process.communicate(stdin)
+    except TimeoutError:
+        process.kill()
+        raise GitFailed(too_slow(arguments, TIME_LIMIT_SECONDS)) from None
     except BaseException:
         if process.returncode is None:
             process.kill()
         raise
     if process.returncode not in ok:
-        said = errors.decode(errors="replace").strip()[-1000:]
-        raise GitFailed(f"git {arguments[0]}: {said or f'exit code {process.returncode}'}")
+        raise GitFailed(explained(arguments, process.returncode or 0, errors.decode(errors="replace")))
     return output
 
 
@@ -250,7 +258,12 @@ class Clone:
 
     async def merge(self, ours: str, theirs: str, subject: str) -> Merged:
         """Merge without a working tree; nothing is changed when files conflict."""
-        base = await text(self.path, "merge-base", ours, theirs)
+        base = (await git(self.path, "merge-base", ours, theirs, ok=(0, 1))).decode().strip()
+        if not base:
+            raise GitFailed(
+                f"the work {theirs[:12]} has no commit in common with what is accepted so far ({ours[:12]}), so it cannot be "
+                "merged; an agent has to build on the commit that it was given"
+            )
         if base == ours:
             return Merged(theirs)
         if base == theirs:
