@@ -62,3 +62,22 @@ def test_clean_says_what_is_wrong_with_the_directory_it_is_given(tmp_path: Path)
     code, printed = finished("clean", POINTSMAN_DATA=str(tmp_path / "file"))
     assert (code, printed) == (2, f"pointsman: POINTSMAN_DATA: there is no directory {tmp_path / 'file'}\n")
     assert finished("clean", POINTSMAN_DATA=str(tmp_path / "new")) == (0, "nothing is left behind\n")
+
+
+async def test_a_lost_lease_is_told_to_those_who_watch_the_run(tmp_path: Path) -> None:
+    folder, gate = await example_repository(tmp_path), tmp_path / "gate"
+    settings = {"POINTSMAN_DATA": str(tmp_path / "d"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "5"}
+    command = shlex.join((sys.executable, "-I", str(PATIENT), str(gate)))
+    coder = ("agent", "--role", "coder", "--command", command, "--repo", str(folder), "--name")
+    task = ("run", "add a greeting to the hello module", "--action", "--repo", str(folder))
+    with ExitStack() as stack:
+        stack.enter_context(running("up", "--port", "0", **settings)).line_with(" up at ")
+        first = stack.enter_context(running(*coder, "first", **settings))
+        run = stack.enter_context(running(*task, **settings))
+        eventually_now(lambda: processes_with(f"{PATIENT}\0{gate}"), 120)
+        first.kill()
+        run.line_with("first-coder lost its lease (attempt 1): no heartbeat came; offered again")
+        gate.touch()
+        stack.enter_context(running(*coder, "second", **settings))
+        assert run.wait(120) == 0, run.lines
+        assert [line for line in run.lines if "second-coder handed in" in line], run.lines

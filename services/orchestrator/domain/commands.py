@@ -334,6 +334,16 @@ class ExpireAssignment:
 
 
 @dataclass(frozen=True, slots=True)
+class LoseLease:
+    """A lease of an assignment ran out that may be tried again."""
+
+    entity_id: str
+    assignment_id: str
+    agent_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ack:
     """What every command answers: the run's state after it."""
 
@@ -379,4 +389,5 @@ ANSWERS: Mapping[type, type] = {
     CompleteAssignments: HandIns,
     FailAssignment: HandIn,
     ExpireAssignment: Ack,
+    LoseLease: Ack,
 }

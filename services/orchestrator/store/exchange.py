@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 from sqlalchemy import Connection
@@ -16,8 +17,8 @@ from pointsman.services.chassis.store import FAR_SECONDS, Store
 from pointsman.services.orchestrator.domain.views import Given, Held
 from pointsman.services.orchestrator.domain.words import Capability, Purpose
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
+from pointsman.services.orchestrator.store.others import NO_RESEARCHERS, NOBODY, Others, Researchers, sought
 from pointsman.services.orchestrator.store.queue import Kind, Queue
-from pointsman.services.orchestrator.store.survey import Researchers, sought
 
 LEAST_SECONDS, ASKED_SECONDS = 0.005, 0.1
 SAFETY_SECONDS = 1.0
@@ -26,10 +27,6 @@ SCANS = (1, 8, 64, 512)
 LOOK_BACK_US = 200_000
 NOTHING_GIVEN = Given()
 NO_REPOSITORY = frozenset({""})
-Authors = frozenset[tuple[Any, ...]]
-"""Run, agent and principal of those who worked in the runs whose work is to be judged."""
-NOBODY: Authors = frozenset()
-NO_RESEARCHERS = Researchers({})
 
 log = structlog.get_logger()
 
@@ -65,13 +62,6 @@ class Limits:
 
 
 UNLIMITED = Limits()
-
-
-class Others(NamedTuple):
-    """The agents besides the one that waits: who made what is to be judged, and where researchers are."""
-
-    authors: Authors = NOBODY
-    researchers: Researchers = NO_RESEARCHERS
 
 
 @dataclass(slots=True, eq=False)
@@ -114,6 +104,8 @@ class Exchange:
         self._matching: _Match | None = None
         """The pass that was asked for and has not begun."""
         self._passes: set[asyncio.Task[None]] = set()
+        self._lost: deque[Any] = deque()
+        """Leases that ran out and were given to another agent."""
         self._bodies, self._present = children.bodies, children.present
         self._sql = Queue(store, children)
 
@@ -256,6 +248,7 @@ class Exchange:
                 continue
             if row.status == LEASED:
                 metrics.lease_expiries.labels(row.capability).inc()
+                self._lost.append(row)
             holder = taker.wanted.holder
             taker.given.append(_held(row, holder.agent_id, row.epoch + 1, row.attempt + 1, until_us))
             leases.append(
@@ -326,6 +319,11 @@ class Exchange:
         """Assignments whose last lease ran out."""
         over = self._over(to_us(self._store.database.clock.now()))
         return connection.execute(self._sql.exhausted, {**over, "limit": limit}).all()
+
+    def lost(self, connection: Connection) -> Sequence[Any]:
+        """Leases that ran out though another attempt is left: taken by another agent since the last look, or by nobody."""
+        taken = [self._lost.popleft() for _ in range(len(self._lost))]
+        return [*taken, *connection.execute(self._sql.lost, self._over(to_us(self._store.database.clock.now())))]
 
     def _over(self, now_us: int) -> dict[str, int]:
         """When leases are over: those of the past, and those of a clock that was ahead and has been set right since."""

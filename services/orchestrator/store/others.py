@@ -1,13 +1,16 @@
-"""Which research a surveyor may take: the survey itself, and other questions while no researcher is present."""
+"""The agents besides the one that waits: who made what is to be judged, and where researchers are."""
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pointsman.services.orchestrator.domain.builtin import is_survey_slot
 from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.store.agents import Present
 
+Authors = frozenset[tuple[Any, ...]]
+"""Run, agent and principal of those who worked in the runs whose work is to be judged."""
+NOBODY: Authors = frozenset()
 _SLOT = re.compile(r'"slot":"([A-Za-z0-9_.-]*)"')
 
 
@@ -28,6 +31,16 @@ class Researchers:
         return not any(Capability.RESEARCH in agent.can(row.repository_id) for agent in agents)
 
 
+NO_RESEARCHERS = Researchers({})
+
+
 def sought(capabilities: Iterable[Capability]) -> frozenset[Capability]:
     """The capabilities of the assignments that an agent could be given."""
     return frozenset(Capability.RESEARCH if one is Capability.SURVEY else one for one in capabilities)
+
+
+class Others(NamedTuple):
+    """What has to be known of other agents to give an agent work."""
+
+    authors: Authors = NOBODY
+    researchers: Researchers = NO_RESEARCHERS
