@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pointsman.cli import EXIT_USAGE
+from pointsman.cli.worker_settings import WorkerSettings
 from pointsman.client import Client
 from pointsman.profiles import Profile, PromptBy, profiles
 from pointsman.services.chassis.config import StoreSettings, load
@@ -105,7 +106,7 @@ async def workshop_for(folders: Sequence[Path]) -> Workshop:
         log.info(
             "removed %s, left by a worker that was killed%s", left.path, f" (not all: {left.error})" * bool(left.error)
         )
-    return Workshop(root, repositories)
+    return Workshop(root, repositories, load(WorkerSettings).limits)
 
 
 def worker_root() -> Path:
