@@ -33,6 +33,7 @@ class Host:
         self._lock = lock
         self._build = build
         self._held: tuple[Claim, Running] | None = None
+        self._cannot = False
 
     @property
     def serves(self) -> bool:
@@ -62,12 +63,22 @@ class Host:
         """Until the end: take the place of a control plane that is gone, make room for one that stays."""
         while not await _within(ended, LOOK_SECONDS):
             if self._held is None:
-                with suppress(Refusal, OSError):
-                    if await self.serve():
-                        say_so(self._lock.parent)
+                if await self._take_over():
+                    say_so(self._lock.parent)
             elif is_wanted_by_up(self._lock):
                 await self.stop()
                 print(MOVED, file=sys.stderr, flush=True)
+
+    async def _take_over(self) -> bool:
+        """Serve in the place of a control plane that is gone; one that cannot start is told, and waited for elsewhere."""
+        if self._cannot:
+            return False
+        try:
+            return await self.serve()
+        except (Refusal, OSError) as error:
+            self._cannot = True
+            print(f"pointsman: no control plane can start here: {error}", file=sys.stderr, flush=True)
+            return False
 
     async def stop(self, guests: Path | None = None) -> None:
         """Serve no longer; commands that are guests here are waited for."""
