@@ -45,6 +45,7 @@ COMMANDS = {
     "migrate": Listed("migrate", "bring the stores' tables up to date"),
     "pipeline": Listed("pipeline", "drive a task through its stages, or read what an agent said"),
     "workflow": Listed("workflow", "plans and their tasks: what is next, what is in the way, verify"),
+    "clean": Listed("clean", "remove what killed workers left behind"),
     "doctor": Listed("doctor", "check the set-up and say what to fix"),
 }
 

@@ -14,7 +14,7 @@ import typer
 
 from pointsman.cli import EXIT_FAILED
 from pointsman.cli.messages import project_name
-from pointsman.cli.plane import control_plane
+from pointsman.cli.plane import Absent, control_plane
 from pointsman.cli.workers import (
     COMMAND_ROLES,
     ROLES,
@@ -98,7 +98,7 @@ def _log_to_stderr() -> None:
 
 async def _work(folders: list[Path], hire: Hire, server: str, greeting: Greeting) -> None:
     worker = worker_for(await workshop_for(folders), hire)
-    async with control_plane(server, brief=False) as plane:
+    async with control_plane(server, absent=Absent.WAIT) as plane:
         client = Client(plane.channels["orchestrator"], Terms(project=greeting.project))
         serving = asyncio.create_task(worker.serve(client))
         _stop_by_signal(worker, serving)
@@ -119,7 +119,7 @@ async def _play(outcome: str, folders: list[Path], server: str, greeting: Greeti
         fail_usage(f"there is no outcome '{outcome}'; known are {', '.join(MockOutcome)}")
     workshop = await workshop_for(folders) if any((folder / ".git").exists() for folder in folders) else None
     policy = MockPolicy(dict.fromkeys(MockRole, MockOutcome(outcome)), frozenset(MockRole))
-    async with control_plane(server, brief=False) as plane:
+    async with control_plane(server, absent=Absent.WAIT) as plane:
         known = workshop.repository_ids if workshop else ()
         mocks = MockAgents(plane.channels["orchestrator"], policy, project=greeting.project, repository_ids=known)
         greeting.say(list(MockRole), f"playing {', '.join(MockRole)}: {outcome}. Ctrl-C stops.")

@@ -53,13 +53,22 @@ def deliver(  # noqa: PLR0913 - one parameter per option
         sys.exit(EXIT_FAILED)
 
 
+async def _can_be_branch(folder: Path, branch: str) -> bool:
+    try:
+        await git(folder, "check-ref-format", f"refs/heads/{branch}")
+    except GitFailed:
+        return False
+    return True
+
+
 async def put_on_branch(client: Client, run_id: str, folder: Path, branch: str) -> str:
     """Put a run's accepted commit on a branch; a branch of that name must not exist, unless it is there already."""
     delivery = await client.runs.delivery(run_id)
     commit = delivery.accepted_commit
     if not commit:
         raise NotDelivered(f"{run_id} has no accepted work yet")
-    await git(folder, "check-ref-format", f"refs/heads/{branch}")
+    if not await _can_be_branch(folder, branch):
+        raise NotDelivered(f"'{branch}' cannot be the name of a branch; choose another with --branch")
     existing = await text(folder, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
     if existing == commit:
         return f"{branch} is at {commit} already"

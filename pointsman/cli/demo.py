@@ -14,8 +14,8 @@ from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, Run
 from pointsman.cli import demo_agent
 from pointsman.cli.deliver import put_on_branch
 from pointsman.cli.following import exit_code, follow
-from pointsman.cli.plane import control_plane
-from pointsman.cli.pursuit import report
+from pointsman.cli.plane import Absent, control_plane
+from pointsman.cli.pursuit import patient, report
 from pointsman.cli.repository import order_on
 from pointsman.cli.views import view_for
 from pointsman.cli.workers import Hire, profile_for, worker_for, working, workshop_for
@@ -55,9 +55,10 @@ async def _demo(task: str, as_json: bool) -> int:
     hire = Hire(("verifier", "surveyor", "coder"), profile_for("", command), name="demo")
     say = partial(print, file=out, flush=True)
     order = await order_on(Order(task, as_action=True), folder, say, include_changes=False)
-    async with control_plane() as plane:
-        client = Client(plane.channels["orchestrator"])
+    async with control_plane(absent=Absent.HOST) as plane:
+        client = Client(plane.channels["orchestrator"], patient("local"))
         answer = await client.runs.submit(order)
+        plane.say_so()
         print(f"run {answer.run.id}\n", file=out, flush=True)
         worker = worker_for(await workshop_for([folder]), hire)
         async with working(client, worker):

@@ -29,6 +29,7 @@ from pointsman.cli.pipeline_talk import (
     within,
 )
 from pointsman.cli.pipeline_view import draw, live_line
+from pointsman.cli.plane import Absent
 from pointsman.cli.reading import read_bytes, read_text
 from pointsman.cli.writing import write_file
 from pointsman.services.chassis.ids import new_nonce
@@ -257,7 +258,7 @@ def watch(
             )
             print(json.dumps(as_dict(row, whole=True)) if as_json else line, flush=True)
 
-    ask(server, follow)
+    ask(server, follow, Absent.REFUSE)
 
 
 @app.command("import")

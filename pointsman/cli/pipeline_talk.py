@@ -7,6 +7,7 @@ import typer
 
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
 from pointsman.api.pipeline.v1 import state_pb2 as sp
+from pointsman.cli.plane import Absent
 from pointsman.cli.talk import Answer, AsJson, File, IsJson, Reason, Server, ask_service, say
 
 __all__ = ["AsJson", "File", "IsJson", "Reason", "Server", "say"]
@@ -16,9 +17,9 @@ StageId = Annotated[str, typer.Argument(help="The stage's id, such as DEV.")]
 Agent = Annotated[str, typer.Option(help="The agent's id.")]
 
 
-def ask(server: str, question: Callable[[Stub], Awaitable[Answer]]) -> Answer:
+def ask(server: str, question: Callable[[Stub], Awaitable[Answer]], absent: Absent = Absent.PRIVATE) -> Answer:
     """Ask the pipeline service one thing."""
-    return ask_service(server, "pipeline", lambda channel: question(Stub(channel)))
+    return ask_service(server, "pipeline", lambda channel: question(Stub(channel)), absent)
 
 
 def state_name(number: Any) -> str:

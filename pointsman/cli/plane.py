@@ -1,17 +1,21 @@
-"""The control plane that a command talks to: the one named, the one that runs, or one embedded for the moment."""
+"""The control plane that a command talks to: the one named, the one that runs, or one inside the command."""
 
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import NoReturn
 
 import grpc
 
 from pointsman.cli import EXIT_UNREACHABLE
-from pointsman.cli.guests import STEP_SECONDS, guests_gone, staying
+from pointsman.cli.guests import STEP_SECONDS, staying
+from pointsman.cli.hosting import GUESTS, Host, kept_up, say_so
+from pointsman.services.chassis.channel import RenewingChannel
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.owner import Claim, owner_of
 from pointsman.services.chassis.peer import open_channel
@@ -20,66 +24,147 @@ from pointsman.services.chassis.service import Service, start
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 LOCK = "pointsman.lock"
-GUESTS = "pointsman.guests"
-OWNER_SECONDS = 15.0
+OWNER_SECONDS = 60.0
 REACH_SECONDS = 5.0
+
+
+class Absent(StrEnum):
+    """What a command does while no control plane runs on the data directory (ADR 0012)."""
+
+    HOST = "host"
+    """Has one inside that others can use until the command ends, and says so."""
+    PRIVATE = "private"
+    """Opens the stores for the moment, for itself alone."""
+    WAIT = "wait"
+    """Waits for one, and says how to start it."""
+    REFUSE = "refuse"
+    """Ends, and says how to start one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
     """Channels to the four services, by name."""
 
-    channels: dict[str, grpc.aio.Channel]
+    channels: Mapping[str, grpc.aio.Channel]
     address: str
     embedded: bool
 
+    def say_so(self) -> None:
+        """Tell that the control plane is inside this command, where it is."""
+        if self.embedded:
+            say_so(load(StoreSettings).directory)
+
+
+class AnnouncedAddress:
+    """Where the owner of the data directory serves, read again with every call; the last place while nobody does."""
+
+    def __init__(self, lock: Path) -> None:
+        self._lock = lock
+        self._address = ""
+
+    @property
+    def value(self) -> str:
+        """The address."""
+        owner = owner_of(self._lock)
+        if owner is not None and owner.address not in ("", self._address):
+            self._address = owner.address
+        return self._address
+
 
 @asynccontextmanager
-async def control_plane(server: str = "", *, brief: bool = True) -> AsyncIterator[Plane]:
-    """The control plane at `server` (or POINTSMAN_SERVER); else the one that owns the data directory; else our own.
-
-    One inside another command waits with its end for those who are brief.
-    """
+async def control_plane(server: str = "", *, absent: Absent = Absent.PRIVATE) -> AsyncIterator[Plane]:
+    """The control plane at `server` (or POINTSMAN_SERVER); else that of the data directory; else what `absent` says."""
     address = server or os.environ.get("POINTSMAN_SERVER", "")
-    if address:
-        async with _connected(address) as plane:
-            yield plane
-        return
+    lock = load(StoreSettings).directory / LOCK
     async with AsyncExitStack() as stack:
-        found = await _claim_or_address(load(StoreSettings).directory / LOCK, stack, brief=brief)
-        if isinstance(found, Claim):
-            yield await stack.enter_async_context(_embedded(found))
-        else:
-            yield await stack.enter_async_context(_connected(found))
+        if address:
+            yield await stack.enter_async_context(_connected(address, lambda: open_channel(address)))
+            return
+        embedded = await _reach(lock, absent, stack)
+        if isinstance(embedded, Claim):
+            yield await stack.enter_async_context(_private())
+            return
+        announced = AnnouncedAddress(lock)
+        plane = _connected(announced.value, lambda: RenewingChannel(announced, open_channel), embedded=embedded)
+        yield await stack.enter_async_context(plane)
 
 
-async def _claim_or_address(lock: Path, stack: AsyncExitStack, *, brief: bool) -> Claim | str:
-    """The data directory, or where its owner serves; an owner that starts or ends is waited for."""
+async def _reach(lock: Path, absent: Absent, stack: AsyncExitStack) -> Claim | bool:
+    """Come to a control plane that serves, and say whether it is inside this command; or the claim to a private one."""
+    if absent is Absent.HOST:
+        host = Host(lock, build_all(load(StoreSettings), CONTEXTS))
+        await _until_served(lock, host)
+        await stack.enter_async_context(kept_up(host, lock.with_name(GUESTS)))
+        return host.serves
+    if absent is Absent.WAIT:
+        await _wait_for_one(lock)
+        return False
+    claim = await _claim_or_visit(lock, stack)
+    if claim is not None and absent is Absent.REFUSE:
+        refuse_without_plane()
+    return claim if claim is not None else False
+
+
+async def _until_served(lock: Path, host: Host) -> None:
+    """Have a control plane inside, unless there is one; one that starts or ends is waited for."""
     deadline = asyncio.get_running_loop().time() + OWNER_SECONDS
-    while True:
-        try:
-            return stack.enter_context(Claim(lock))
-        except Refusal as refusal:
-            if refusal.reason is not Reason.UNAVAILABLE:
-                raise
-            if address := await _address_of_owner(lock, stack, brief=brief):
-                return address
-            if asyncio.get_running_loop().time() > deadline:
-                print(f"pointsman: {refusal.message}", file=sys.stderr)
-                sys.exit(EXIT_UNREACHABLE)
+    while not await host.serve() and not await _address_of_owner(lock):
+        if asyncio.get_running_loop().time() > deadline:
+            _end_unreachable(lock)
         await asyncio.sleep(STEP_SECONDS)
 
 
-async def _address_of_owner(lock: Path, stack: AsyncExitStack, *, brief: bool) -> str:
-    """Where the owner serves, if it does; it stays there as long as a brief command is its guest."""
-    with ExitStack() as visit:
-        if brief:
+async def _wait_for_one(lock: Path) -> None:
+    """Wait until a control plane serves, however long that takes."""
+    is_told = False
+    while not await _address_of_owner(lock):
+        if not is_told:
+            is_told = True
+            print(
+                f"waiting for a control plane on {lock.parent}; `pointsman up` starts one, --server names another",
+                file=sys.stderr,
+                flush=True,
+            )
+        await asyncio.sleep(STEP_SECONDS)
+
+
+async def _claim_or_visit(lock: Path, stack: AsyncExitStack) -> Claim | None:
+    """The right to open the stores, or none where another process serves: that one stays while this command is its guest."""
+    deadline = asyncio.get_running_loop().time() + OWNER_SECONDS
+    while True:
+        try:
+            return stack.enter_context(Claim(lock, yields=True))
+        except Refusal as refusal:
+            if refusal.reason is not Reason.UNAVAILABLE:
+                raise
+        with ExitStack() as visit:
             visit.enter_context(staying(lock.with_name(GUESTS)))
-        owner = owner_of(lock)
-        if owner is None or not owner.address or not await _serves(owner.address):
-            return ""
-        stack.enter_context(visit.pop_all())
-        return owner.address
+            if await _address_of_owner(lock):
+                stack.enter_context(visit.pop_all())
+                return None
+        if asyncio.get_running_loop().time() > deadline:
+            _end_unreachable(lock)
+        await asyncio.sleep(STEP_SECONDS)
+
+
+def refuse_without_plane(besides: str = "") -> NoReturn:
+    """End a command that needs a control plane which runs, with the command that starts one."""
+    directory = load(StoreSettings).directory
+    print(f"pointsman: no control plane runs on {directory}; start one: pointsman up{besides}", file=sys.stderr)
+    sys.exit(EXIT_UNREACHABLE)
+
+
+def _end_unreachable(lock: Path) -> NoReturn:
+    owner = owner_of(lock)
+    who = f"process {owner.pid}" if owner else "another process"
+    print(f"pointsman: {lock.parent} is in use by {who}, which does not serve; stop it, or wait", file=sys.stderr)
+    sys.exit(EXIT_UNREACHABLE)
+
+
+async def _address_of_owner(lock: Path) -> str:
+    """Where the owner serves, if it does."""
+    owner = owner_of(lock)
+    return owner.address if owner is not None and owner.address and await _serves(owner.address) else ""
 
 
 async def _serves(address: str) -> bool:
@@ -95,29 +180,30 @@ async def _serves(address: str) -> bool:
 
 
 @asynccontextmanager
-async def _embedded(claim: Claim) -> AsyncIterator[Plane]:
+async def _private() -> AsyncIterator[Plane]:
+    """A control plane that no other process is told of."""
     running = await start(build_all(load(StoreSettings), CONTEXTS), ServerSettings(port=0))
-    claim.announce(running.address)
     channel = open_channel(running.address)
     try:
         yield Plane(dict.fromkeys(CONTEXTS, channel), running.address, embedded=True)
     finally:
-        claim.announce("")
-        await guests_gone(load(StoreSettings).directory / GUESTS)
         await channel.close()
         await running.stop()
 
 
 @asynccontextmanager
-async def _connected(address: str) -> AsyncIterator[Plane]:
-    peers = load(PeerSettings).all_at(address)
-    channels = {name: open_channel(getattr(peers, name)) for name in CONTEXTS}
+async def _connected(
+    address: str, open_common: Callable[[], grpc.aio.Channel], *, embedded: bool = False
+) -> AsyncIterator[Plane]:
+    """Channels to the services at one address, or where POINTSMAN_PEERS_* say that one of them is."""
+    peers, common = load(PeerSettings), open_common()
+    own = {name: open_channel(getattr(peers, name)) for name in CONTEXTS if getattr(peers, name)}
     try:
-        for name, channel in channels.items():
-            await _require(channel, name, getattr(peers, name))
-        yield Plane(channels, address, embedded=False)
+        for name in CONTEXTS:
+            await _require(own.get(name, common), name, getattr(peers, name) or address)
+        yield Plane({name: own.get(name, common) for name in CONTEXTS}, address, embedded)
     finally:
-        for channel in channels.values():
+        for channel in (common, *own.values()):
             await channel.close()
 
 

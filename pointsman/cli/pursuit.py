@@ -11,8 +11,16 @@ from pointsman.cli.deliver import NotDelivered, put_on_branch
 from pointsman.cli.dialogue import Left, follow_or_ask
 from pointsman.cli.following import TERMINAL, delivery_lines, exit_code, program, question_lines
 from pointsman.cli.workers import worker_for, working, workshop_for
-from pointsman.client import Client
+from pointsman.client import Client, Terms
 from pointsman.worker.git import GitFailed
+
+MOVE_SECONDS = 120.0
+"""How long a control plane may take to come back, or to start elsewhere, before a run is left."""
+
+
+def patient(project: str) -> Terms:
+    """The terms of a command that follows a run: a control plane that moves is waited for."""
+    return Terms(project=project, patience_seconds=MOVE_SECONDS)
 
 
 async def pursue(client: Client, run_id: str, crew: Crew) -> int:

@@ -99,9 +99,9 @@ async def _address_or_locks(directory: Path, locks: ExitStack) -> str:
         with ExitStack() as taken:
             wanted = directory / LOCK
             try:
-                taken.enter_context(Claim(wanted))
+                taken.enter_context(Claim(wanted, yields=True))
                 wanted = directory / "router.lock"
-                taken.enter_context(Claim(wanted))
+                taken.enter_context(Claim(wanted, yields=True))
             except Refusal as refusal:
                 if refusal.reason is not Reason.UNAVAILABLE or asyncio.get_running_loop().time() > deadline:
                     raise StoreUnusable(refusal.message) from None
@@ -116,7 +116,7 @@ async def _address_or_locks(directory: Path, locks: ExitStack) -> str:
 def _address_in(lock: Path, locks: ExitStack) -> str:
     """Where the owner of a lock serves, if it does; it waits with its end until we, its guest, are gone."""
     from pointsman.cli.guests import staying
-    from pointsman.cli.plane import GUESTS
+    from pointsman.cli.hosting import GUESTS
     from pointsman.services.chassis.owner import owner_of
 
     with ExitStack() as visit:

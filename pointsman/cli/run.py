@@ -19,12 +19,12 @@ from pointsman.cli.crew import Coder, Crew, options_of
 from pointsman.cli.dialogue import Left
 from pointsman.cli.fast_path import TAKEN, argv_of, execute
 from pointsman.cli.messages import project_name
-from pointsman.cli.plane import control_plane
-from pointsman.cli.pursuit import leave, pursue
+from pointsman.cli.plane import Absent, control_plane
+from pointsman.cli.pursuit import leave, patient, pursue
 from pointsman.cli.repository import chosen_repository, order_on, require_repository
 from pointsman.cli.terms import BUDGET_FIELDS, barrier_seconds, parse_budget, template_of
 from pointsman.cli.workers import fail_usage, words_of
-from pointsman.client import Client, Order, Terms
+from pointsman.client import Client, Order
 
 app = typer.Typer(add_completion=False)
 
@@ -128,15 +128,16 @@ async def _run(wish: Wish, server: str, project: str) -> int:
     order = await order_on(wish.order, folder, notes.append, include_changes=wish.include_changes)
     needed = hire.profile is not None
     try:
-        async with control_plane(server) as plane:
+        async with control_plane(server, absent=Absent.HOST) as plane:
             needed = needed or plane.embedded
             if folder is None and needed:
                 require_repository(order)
-            client = Client(plane.channels["orchestrator"], Terms(project=project))
+            client = Client(plane.channels["orchestrator"], patient(project))
             await _note_single_step(client, order, crew)
             answer = await client.runs.submit(order)
             if not answer.HasField("run"):
                 return _without_run(order, answer, wish.as_json)
+            plane.say_so()
             for note in notes:
                 crew.say(note)
             crew.say(f"run {answer.run.id}  ({answer.routing.mode}, {answer.routing.confidence})")

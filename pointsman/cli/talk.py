@@ -11,23 +11,30 @@ import typer
 
 from pointsman.cli import EXIT_FAILED
 from pointsman.cli.messages import as_dict
-from pointsman.cli.plane import control_plane
+from pointsman.cli.plane import Absent, control_plane
 from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.refusals import Refusal
 
 Answer = TypeVar("Answer")
 AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON.")]
 IsJson = Annotated[bool, typer.Option("--json", help="As it is anyway.")]
-Server = Annotated[str, typer.Option(help="Address of the control plane; default: the one that runs, or an own one.")]
+Server = Annotated[
+    str, typer.Option(help="Address of the control plane; default: the one that runs on the data directory.")
+]
 Reason = Annotated[str, typer.Option(help="Why, for the journal.")]
 File = Annotated[str, typer.Argument(help="A file; - is standard input.")]
 
 
-def ask_service(server: str, service: str, question: Callable[[grpc.aio.Channel], Awaitable[Answer]]) -> Answer:
+def ask_service(
+    server: str,
+    service: str,
+    question: Callable[[grpc.aio.Channel], Awaitable[Answer]],
+    absent: Absent = Absent.PRIVATE,
+) -> Answer:
     """Ask a service one thing; what it refuses ends the command with its reason."""
 
     async def run() -> Answer:
-        async with control_plane(server) as plane:
+        async with control_plane(server, absent=absent) as plane:
             try:
                 return await question(plane.channels[service])
             except grpc.aio.AioRpcError as error:

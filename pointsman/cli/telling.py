@@ -56,6 +56,11 @@ def _retried(payload: dict[str, Any]) -> Iterator[Line]:
     yield Line(f"  {payload['agent_id']} failed (attempt {payload['attempt']}): {shortened(payload['error'])}", "red")
 
 
+def _lost_lease(payload: dict[str, Any]) -> Iterator[Line]:
+    text = f"  {payload['agent_id']} lost its lease (attempt {payload['attempt']}): no heartbeat came; offered again"
+    yield Line(text, "yellow")
+
+
 def _ended(payload: dict[str, Any]) -> Iterator[Line]:
     if payload["end"] == "DONE":
         yield Line(f"  {payload['agent_id']} handed in", "dim")
@@ -121,6 +126,7 @@ _FACTS: Mapping[str, Callable[[dict[str, Any]], Iterator[Line]]] = {
     "assigned": _assigned,
     "assignment_retried": _retried,
     "assignment_ended": _ended,
+    "lease_lost": _lost_lease,
     "stage_failed": _stage_failed,
     "work_handed_in": _worked,
     "wave_verified": _verified,

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from pointsman.cli.hosting import claim_for_good
 from pointsman.cli.plane import CONTEXTS, LOCK, build_all
 from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.logs import configure_logs
-from pointsman.services.chassis.owner import Claim
 from pointsman.services.chassis.service import Service, serve_until_stopped
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
@@ -32,8 +32,12 @@ def up(
     stores = load(StoreSettings, **({"data": data} if data is not None else {}))
     settings = load(ServerSettings, **({"port": port} if port is not None else {}))
     chosen = console_port if console_port is not None else 0 if port == 0 else None
-    with Claim(stores.directory / LOCK) as claim:
-        gateway = GatewayServer(load(GatewaySettings, **({"port": chosen} if chosen is not None else {})))
+    asyncio.run(_serve(stores, settings, chosen, as_json))
+
+
+async def _serve(stores: StoreSettings, settings: ServerSettings, console_port: int | None, as_json: bool) -> None:
+    with await claim_for_good(stores.directory / LOCK) as claim:
+        gateway = GatewayServer(load(GatewaySettings, **({"port": console_port} if console_port is not None else {})))
 
         def build(address: str) -> Sequence[Service]:
             return [*build_all(stores, CONTEXTS)(address), gateway.service(load(PeerSettings).all_at(address))]
@@ -46,4 +50,4 @@ def up(
             print(f"Pointsman is up at {address} (gRPC: {', '.join(CONTEXTS)}).", flush=True)
             print(f"Console and HTTP at {gateway.address}. Ctrl-C stops it.", flush=True)
 
-        asyncio.run(serve_until_stopped(build, settings, greet))
+        await serve_until_stopped(build, settings, greet)

@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 
+from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli import EXIT_INTERRUPTED
 from pointsman.cli.asking import AsJson, InProject, RunId, ServerAt
 from pointsman.cli.crew import Coder, Crew, options_of
 from pointsman.cli.dialogue import Left, cancelled_by_signals
-from pointsman.cli.following import exit_code, follow
-from pointsman.cli.plane import control_plane
-from pointsman.cli.pursuit import leave, pursue, report
+from pointsman.cli.following import TERMINAL, exit_code, follow, program
+from pointsman.cli.plane import Absent, control_plane, refuse_without_plane
+from pointsman.cli.pursuit import leave, patient, pursue, report
 from pointsman.cli.repository import chosen_repository
 from pointsman.cli.views import view_for
-from pointsman.client import Client, Terms
+from pointsman.client import Client
 
 app = typer.Typer(add_completion=False)
 
@@ -53,7 +54,9 @@ async def _look(run_id: str, after: int, plane_of: tuple[str, str], as_json: boo
     server, project = plane_of
     try:
         async with control_plane(server) as plane:
-            client = Client(plane.channels["orchestrator"], Terms(project=project))
+            client = Client(plane.channels["orchestrator"], patient(project))
+            if plane.embedded:
+                _require_rest(await client.runs.get(run_id))
             with cancelled_by_signals():
                 run = await follow(client, run_id, view_for(as_json=as_json), after)
             await report(client, run, as_json)
@@ -62,13 +65,20 @@ async def _look(run_id: str, after: int, plane_of: tuple[str, str], as_json: boo
         return EXIT_INTERRUPTED
 
 
+def _require_rest(run: Run) -> None:
+    """A run that could go on goes on only where a control plane runs; one that has ended, or asks, can be shown."""
+    if run.state not in TERMINAL and not run.HasField("question"):
+        refuse_without_plane(f"; or work on the run here: {program()} watch {run.id} --repo .")
+
+
 async def _work(run_id: str, crew: Crew, plane_of: tuple[str, str]) -> int:
     """Follow a run as those do who started it, with workers of its own."""
     server, project = plane_of
     try:
-        async with control_plane(server) as plane:
-            client = Client(plane.channels["orchestrator"], Terms(project=project))
+        async with control_plane(server, absent=Absent.HOST) as plane:
+            client = Client(plane.channels["orchestrator"], patient(project))
             await client.runs.get(run_id)
+            plane.say_so()
             crew.say(f"works on {run_id} as {', '.join(crew.hire.roles)}")
             return await pursue(client, run_id, crew)
     except Left as left:

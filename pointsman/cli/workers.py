@@ -14,11 +14,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from pointsman.cli import EXIT_USAGE
+from pointsman.cli.worker_settings import WorkerSettings
 from pointsman.client import Client
 from pointsman.profiles import Profile, PromptBy, profiles
 from pointsman.services.chassis.config import StoreSettings, load
 from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workshop
+from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import GitFailed, repository_id, text
+from pointsman.worker.git_failures import NOT_INSTALLED
+from pointsman.worker.sdk import log
+from pointsman.worker.workshop import work_place
 
 COMMAND_ROLES = ("planner", "critic", "researcher", "designer", "coder", "reviewer")
 ROLES = (*COMMAND_ROLES, "verifier", "surveyor")
@@ -82,7 +87,9 @@ async def repository_at(folder: Path) -> Path:
     except (FileNotFoundError, NotADirectoryError):
         fail_usage(f"--repo: there is no folder {folder}")
     except GitFailed as error:
-        fail_usage(f"--repo: {folder} is in no git repository with a working tree ({error}); `git init` makes one")
+        if str(error) == NOT_INSTALLED:
+            fail_usage(NOT_INSTALLED)
+        fail_usage(f"--repo: {folder} is in no git repository with a working tree; `git init` makes one")
     try:
         await text(top, "rev-parse", "--verify", "-q", "HEAD^{commit}")
     except GitFailed:
@@ -94,7 +101,17 @@ async def workshop_for(folders: Sequence[Path]) -> Workshop:
     """A workshop in the data directory for the repositories in these folders."""
     tops = [await repository_at(folder) for folder in folders]
     repositories = {await repository_id(top): top for top in tops}
-    return Workshop(load(StoreSettings).directory.resolve() / "worker", repositories)
+    root = worker_root()
+    for left in await asyncio.to_thread(remove_abandoned, work_place(root)):
+        log.info(
+            "removed %s, left by a worker that was killed%s", left.path, f" (not all: {left.error})" * bool(left.error)
+        )
+    return Workshop(root, repositories, load(WorkerSettings).limits)
+
+
+def worker_root() -> Path:
+    """Where the workers of this data directory have their clones and work folders."""
+    return load(StoreSettings).directory.resolve() / "worker"
 
 
 def worker_for(workshop: Workshop, hire: Hire) -> Worker:
@@ -105,7 +122,7 @@ def worker_for(workshop: Workshop, hire: Hire) -> Worker:
         if role == "verifier":
             worker.verifier(Verifier(workshop).verify)
         elif role == "surveyor":
-            worker.researcher(Surveyor(workshop).research)
+            worker.surveyor(Surveyor(workshop).research)
         elif hire.profile is not None:
             getattr(worker, role)(CommandAgent(workshop, hire.profile, hire.limits).work)
     return worker

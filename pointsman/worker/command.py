@@ -72,7 +72,7 @@ class CommandAgent:
         commit = job.assignment.repository.base_commit
         made = getattr(job.work, "coder_result", None)
         if made is not None and made.result_commit and not _writes(job):
-            await take_work(job.client, clone, made)
+            await take_work(job, clone, made)
             commit = made.result_commit
         await clone.check_out(commit, bench.tree)
         return clone
@@ -228,6 +228,7 @@ async def _made(job: Job, bench: Bench, clone: Clone | None) -> handoff.CoderRes
         raise GiveUp("a coder needs a repository; submit the run with one", permanent=True)
     base = job.assignment.repository.base_commit
     captured = await clone.capture(bench.tree, base, job.agent_id, collection.by_products(bench.handoff))
+    await clone.require_bounds(captured.commit, base)
     criteria = {item.id for item in job.work.handoff.acceptance_criteria}
     result = collection.coder_result(bench.handoff, bench.tree, captured, criteria)
     body = await clone.make_bundle(base, captured.commit)

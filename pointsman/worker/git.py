@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.worker.bounds import Extent, TreeLimits, extent_of
+from pointsman.worker.folders import work_folder
+from pointsman.worker.git_failures import NOT_INSTALLED, explained, too_slow
 
 TIME_LIMIT_SECONDS = 300.0
 RESULTS = "refs/pointsman/results"
@@ -74,21 +77,29 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 async def git(
     folder: Path, *arguments: str, extra: Mapping[str, str] | None = None, stdin: bytes = b"", ok: Sequence[int] = (0,)
 ) -> bytes:
-    """Run git in a folder and return what it printed; a failure says what git said."""
-    process = await asyncio.create_subprocess_exec(
-        "git", *SAFE, *arguments, cwd=folder, env=environment(extra), stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+    """Run git in a folder and return what it printed; a failure says what happened and what to do."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "git", *SAFE, *arguments, cwd=folder, env=environment(extra), stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        if error.filename == "git":
+            raise GitFailed(NOT_INSTALLED) from None
+        raise
     try:
         async with asyncio.timeout(TIME_LIMIT_SECONDS):
             output, errors = await process.communicate(stdin)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        raise GitFailed(too_slow(arguments, TIME_LIMIT_SECONDS)) from None
     except BaseException:
         if process.returncode is None:
             process.kill()
         raise
     if process.returncode not in ok:
-        said = errors.decode(errors="replace").strip()[-1000:]
-        raise GitFailed(f"git {arguments[0]}: {said or f'exit code {process.returncode}'}")
+        raise GitFailed(explained(arguments, process.returncode or 0, errors.decode(errors="replace")))
     return output
 
 
@@ -143,9 +154,13 @@ async def commit_of_changes(folder: Path) -> str:
 class Clone:
     """A worker's private bare clone of one repository."""
 
-    def __init__(self, path: Path, source: Path) -> None:
+    def __init__(self, path: Path, source: Path, scratch: Path | None = None, limits: TreeLimits | None = None) -> None:
         self.path = path
         self._source = source
+        self._scratch = scratch or path.parent
+        self._limits = limits or TreeLimits()
+        self._extents: dict[str, Extent] = {}
+        """Of commits that are within bounds."""
         self._lock = asyncio.Lock()
 
     async def prepare(self) -> None:
@@ -154,9 +169,9 @@ class Clone:
             if self.path.exists():
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self.path.parent) as scratch:
-                made = Path(scratch) / "clone.git"
-                await git(Path(scratch), "clone", "-q", "--bare", "--no-hardlinks", str(self._source), str(made))
+            with work_folder(self._scratch, "clone") as scratch:
+                made = scratch / "clone.git"
+                await git(scratch, "clone", "-q", "--bare", "--no-hardlinks", str(self._source), str(made))
                 made.rename(self.path)
 
     async def has(self, commit: str) -> bool:
@@ -186,6 +201,46 @@ class Clone:
                 )  # fmt: skip
         if not await self.has(commit):
             raise GitFailed(f"the bundle does not hold {commit}")
+
+    async def require_bounds(self, commit: str, base: str) -> None:
+        """Refuse a commit that holds much more than its base; nothing of it has been written to a working tree yet."""
+        if commit in self._extents:
+            return
+        most = (await self._extent(base)).beyond(self._limits)
+        found = await self._measure(commit, most)
+        if excess := found.excess_over(most):
+            raise GitFailed(f"the work {commit[:12]} is too large to be checked out: {excess}")
+        self._extents[commit] = found
+
+    async def _extent(self, commit: str) -> Extent:
+        """What a commit holds that this worker works on already."""
+        if commit not in self._extents:
+            self._extents[commit] = await self._measure(commit) if await self.has(commit) else Extent()
+        return self._extents[commit]
+
+    async def _measure(self, commit: str, most: Extent | None = None) -> Extent:
+        """List a commit as far as its bounds: a listing without an end is stopped there."""
+        process = await asyncio.create_subprocess_exec(
+            "git", *SAFE, "ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit, cwd=self.path, env=environment(),
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(TIME_LIMIT_SECONDS):
+                found = await extent_of(process.stdout, most)
+                if most is not None and found.excess_over(most):
+                    return found
+                _, errors = await process.communicate()
+        except TimeoutError:
+            raise GitFailed(too_slow(("ls-tree",), TIME_LIMIT_SECONDS)) from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.communicate()
+        if process.returncode:
+            raise GitFailed(explained(("ls-tree",), process.returncode, errors.decode(errors="replace")))
+        return found
 
     async def make_bundle(self, base: str, commit: str) -> bytes:
         """A bundle of what a commit has over its base; empty when that is nothing."""
@@ -248,7 +303,12 @@ class Clone:
 
     async def merge(self, ours: str, theirs: str, subject: str) -> Merged:
         """Merge without a working tree; nothing is changed when files conflict."""
-        base = await text(self.path, "merge-base", ours, theirs)
+        base = (await git(self.path, "merge-base", ours, theirs, ok=(0, 1))).decode().strip()
+        if not base:
+            raise GitFailed(
+                f"the work {theirs[:12]} has no commit in common with what is accepted so far ({ours[:12]}), so it cannot be "
+                "merged; an agent has to build on the commit that it was given"
+            )
         if base == ours:
             return Merged(theirs)
         if base == theirs:

@@ -25,7 +25,8 @@ MAX_ERROR = 4000
 HAND_IN_PATIENCE_SECONDS = 600.0
 GIVE_BACK_PATIENCE_SECONDS = 5.0
 POLL_SECONDS = 20.0
-AWAY_SECONDS = 2.0
+POLL_PATIENCE_SECONDS, AWAY_SECONDS = 5.0, 2.0
+"""How long a poll is tried again before the control plane counts as away, and how long until the next poll then."""
 MIN_BEAT_SECONDS, MAX_BEAT_SECONDS = 0.5, 20.0
 
 log = logging.getLogger("pointsman.worker")
@@ -87,6 +88,7 @@ class Worker:
         self._capacity = capacity
         self._roles: list[Role] = []
         self._stopping = asyncio.Event()
+        self._is_away = False
         self._spans = WorkSpans()
 
     def planner(self, handler: Handler) -> Handler:
@@ -100,6 +102,10 @@ class Worker:
     def researcher(self, handler: Handler) -> Handler:
         """Finds things out (`ResearchReport`)."""
         return self.add("researcher", assignments.CAPABILITY_RESEARCH, handler)
+
+    def surveyor(self, handler: Handler) -> Handler:
+        """Describes a repository (`ResearchReport` with `is_survey`) where no researcher is there, or none is needed."""
+        return self.add("surveyor", assignments.CAPABILITY_SURVEY, handler)
 
     def designer(self, handler: Handler) -> Handler:
         """Makes designs (`DetailDesign`)."""
@@ -176,18 +182,30 @@ class Worker:
 
     async def _poll(self, client: Client, agent_id: str, wanted: pb.Wanted) -> Sequence[pb.Lease]:
         """Wait for work or for the stop; a control plane that is away is waited for."""
-        polling = asyncio.create_task(client.agents.poll(agent_id, wanted, POLL_SECONDS))
+        waiting = client.on(patience_seconds=POLL_PATIENCE_SECONDS)
+        polling = asyncio.create_task(waiting.agents.poll(agent_id, wanted, POLL_SECONDS))
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait((polling, stopping), return_when=asyncio.FIRST_COMPLETED)
-            return await polling if polling.done() else ()
+            leases = await polling if polling.done() else ()
         except Unavailable as failure:
-            log.warning("%s: the control plane is away (%s)", agent_id, failure)
+            self._note_reach(is_away=True, detail=str(failure))
             await asyncio.wait((stopping,), timeout=AWAY_SECONDS)
             return ()
+        else:
+            self._note_reach(is_away=self._is_away and not polling.done())
+            return leases
         finally:
             polling.cancel()
             stopping.cancel()
+
+    def _note_reach(self, *, is_away: bool, detail: str = "") -> None:
+        """Say once that the control plane is away, and once that it is back, whatever the number of roles."""
+        if is_away and not self._is_away:
+            log.warning("%s: the control plane is away (%s); waiting for it", self.name, detail)
+        elif self._is_away and not is_away:
+            log.warning("%s: the control plane is back", self.name)
+        self._is_away = is_away
 
 
 async def _do(job: Job, handler: Handler) -> str:

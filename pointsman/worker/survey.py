@@ -1,7 +1,9 @@
 """The survey: what a repository looks like, read from git alone; and the command that runs its tests."""
 
 import json
+import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -10,10 +12,18 @@ from pointsman.worker.git import Clone, git, text
 from pointsman.worker.sdk import Job
 from pointsman.worker.workshop import Workshop
 
-CONFIDENCE = 0.8
 README_LINES = 40
 LISTED_FILES = 200
 COMMITS = 20
+SURVEY_SLOT = re.compile(r"survey(-[0-9]+)?")
+WORD = re.compile(r"\w{3,}")
+MOST_WORDS = 12
+SHOWN_FILES = 5
+COMMON = re.compile(
+    "the|and|for|are|how|what|which|who|where|when|why|does|with|from|this|that|into|not|our|you|can|has|have|should|"
+    "would|could|there|their|them|its|any|all|use|used|uses|using|code|files?|repository|task|matters"
+)
+NO_SOURCES = frozenset({"(none)", ".md", ".txt", ".rst", ".lock", ".json", ".toml", ".yaml", ".yml", ".cfg", ".ini"})
 
 
 class Surveyor:
@@ -31,8 +41,11 @@ class Surveyor:
         readme = await _readme(clone, commit, files)
         command = await test_command_of(clone.path, commit)
         facts = _facts(job, files, command)
-        summary = _summary(facts, files, log, readme)
-        operations = [{"operation": name, "result": "ok"} for name in ("ls-tree", "log", "readme", "test command")]
+        found = await _words_found(clone, commit, files, job.work.slot.question)
+        summary = _summary(facts, files, log, readme) + _places(found)
+        operations = [
+            {"operation": name, "result": "ok"} for name in ("ls-tree", "log", "readme", "test command", "grep")
+        ]
         return ResearchReport(
             agent_id=job.agent_id,
             slot=job.work.slot.id,
@@ -40,8 +53,35 @@ class Surveyor:
             memory_jsonl=Document(text=json.dumps({"agent_id": job.agent_id, **facts}) + "\n"),
             analysis_meta=Document(text=json.dumps(facts)),
             operations=Document(text="".join(json.dumps(item) + "\n" for item in operations)),
-            confidence=CONFIDENCE,
+            confidence=confidence(job.work.slot.id, facts, len(log.splitlines()), found),
+            is_survey=True,
         )
+
+
+def confidence(slot: str, facts: Mapping[str, Any], commits: int, found: Mapping[str, Sequence[str]]) -> float:
+    """How much of what a survey can say there was to find; of a question, above all how many of its words."""
+    seen = 10 * any(kind not in NO_SOURCES for kind in facts["kinds"])
+    seen += 10 * bool(facts["test_command"]) + 10 * (commits > 1)
+    if SURVEY_SLOT.fullmatch(slot):
+        return (30 + 30 * bool(facts["files"]) + seen) / 100
+    share = sum(1 for places in found.values() if places) / len(found) if found else 0.0
+    return round((20 + seen) / 100 + 0.4 * share, 2)
+
+
+async def _words_found(clone: Clone, commit: str, files: Sequence[str], question: str) -> dict[str, list[str]]:
+    """The words of a question, each with the files that have it in their name or in their text."""
+    words = dict.fromkeys(word for word in WORD.findall(question.lower()) if not COMMON.fullmatch(word))
+    found = {}
+    for word in list(words)[:MOST_WORDS]:
+        listed = await git(clone.path, "grep", "-l", "-i", "-F", "-e", word, commit, ok=(0, 1))
+        holding = listed.decode(errors="replace").replace(f"{commit}:", "").splitlines()
+        found[word] = list(dict.fromkeys([path for path in files if word in path.lower()] + holding))
+    return found
+
+
+def _places(found: Mapping[str, Sequence[str]]) -> str:
+    lines = [f"- {word}: {', '.join(places[:SHOWN_FILES]) or 'nowhere'}" for word, places in found.items()]
+    return "\n## Words of the question\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def _facts(job: Job, files: list[str], command: tuple[str, ...]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pointsman.worker.containment import Ended, Limits, Task, clean_environment,
 from pointsman.worker.evidence import command_evidence
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.sdk import Job
-from pointsman.worker.workshop import Bench, Workshop, take_artifact, take_work
+from pointsman.worker.workshop import Bench, CommitRef, Workshop, take_commit, take_work
 
 BUNDLE_TYPE = "application/x-git-bundle"
 DETAIL_BYTES = 2000
@@ -64,7 +64,8 @@ class Verifier:
             clone = await self._workshop.clone_for(job)
             accepted = job.work.accepted_commit
             if not await clone.has(accepted):
-                await take_artifact(job.client, clone, job.work.accepted_bundle, accepted)
+                base = job.assignment.repository.base_commit
+                await take_commit(job.client, clone, CommitRef(accepted, job.work.accepted_bundle), base)
             findings: list[work.TaskFinding] = []
             for number, task in enumerate(job.work.tasks):
                 place = _Place(accepted, bench.tree / str(number), bench.scratch, standing(job.work, findings))
@@ -76,7 +77,7 @@ class Verifier:
         """Merge and prove one task; the accepted commit moves only when everything holds."""
         accepted, made = place.accepted, task.coder_result
         try:
-            await take_work(job.client, clone, made)
+            await take_work(job, clone, made)
             merged = await clone.merge(accepted, made.result_commit, f"accept {task.task_id}")
         except GitFailed as error:
             return _refused(task, str(error)), accepted

@@ -1,6 +1,5 @@
 """A worker's place: its private clones, and a folder for each assignment that is gone when the work is handed in."""
 
-import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -8,6 +7,8 @@ from pathlib import Path
 
 from pointsman.api.handoff.v1.handoff_pb2 import ArtifactRef, CoderResult
 from pointsman.client import Client
+from pointsman.worker.bounds import TreeLimits
+from pointsman.worker.folders import work_folder
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.handoff import safe_name
 from pointsman.worker.sdk import GiveUp, Job
@@ -22,13 +23,18 @@ class Bench:
     scratch: Path
 
 
+def work_place(root: Path) -> Path:
+    """Where workers that share a root have the folders of their assignments."""
+    return root / "assignments"
+
+
 class Workshop:
     """Which repositories a worker has, and where it works."""
 
-    def __init__(self, root: Path, repositories: Mapping[str, Path]) -> None:
-        self._root = root
+    def __init__(self, root: Path, repositories: Mapping[str, Path], limits: TreeLimits | None = None) -> None:
+        self._work = work_place(root)
         self._clones = {
-            name: Clone(root / "repositories" / f"{safe_name(name)}.git", source)
+            name: Clone(root / "repositories" / f"{safe_name(name)}.git", source, self._work, limits)
             for name, source in repositories.items()
         }
 
@@ -40,15 +46,11 @@ class Workshop:
     @asynccontextmanager
     async def bench(self, job: Job) -> AsyncIterator[Bench]:
         """Fresh folders for an assignment; removed at the end, whatever the end is."""
-        place = self._root / "assignments" / safe_name(f"{job.assignment.id}-{job.lease.epoch}")
-        shutil.rmtree(place, ignore_errors=True)
-        bench = Bench(place / "tree", place / "handoff", place / "tmp")
-        for folder in (bench.handoff, bench.scratch):
-            folder.mkdir(parents=True)
-        try:
+        with work_folder(self._work, safe_name(f"{job.assignment.id}-{job.lease.epoch}")) as place:
+            bench = Bench(place / "tree", place / "handoff", place / "tmp")
+            for folder in (bench.handoff, bench.scratch):
+                folder.mkdir()
             yield bench
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
 
     async def clone_for(self, job: Job) -> Clone:
         """The clone of the assignment's repository, with the commit that the work starts from."""
@@ -71,8 +73,9 @@ class Workshop:
         bundle = job.assignment.base_bundle
         try:
             if bundle.sha256:
-                await self._prepare_for_bundle(clone, job)
-                await take_artifact(job.client, clone, bundle, commit)
+                await take_commit(
+                    job.client, clone, CommitRef(commit, bundle), await self._prepare_for_bundle(clone, job)
+                )
             else:
                 await clone.fetch_source(commit)
         except GitFailed as error:
@@ -80,24 +83,35 @@ class Workshop:
         if not await clone.has(commit):
             raise GiveUp(f"the base commit {commit} is in neither the repository nor the accepted work")
 
-    async def _prepare_for_bundle(self, clone: Clone, job: Job) -> None:
-        """A bundle begins at the commit that the run was submitted with."""
-        run = await job.client.runs.get(job.assignment.run_id)
-        if not await clone.has(run.repository.base_commit):
-            await clone.fetch_source(run.repository.base_commit)
+    async def _prepare_for_bundle(self, clone: Clone, job: Job) -> str:
+        """The commit that the run was submitted with, where every bundle begins; the clone has it then."""
+        base = (await job.client.runs.get(job.assignment.run_id)).repository.base_commit
+        if not await clone.has(base):
+            await clone.fetch_source(base)
+        return base
 
 
-async def take_artifact(client: Client, clone: Clone, bundle: ArtifactRef, commit: str) -> None:
-    """Fetch a bundle from the control plane into a clone."""
-    await clone.take_bundle(await client.artifacts.get(bundle), commit)
+@dataclass(frozen=True, slots=True)
+class CommitRef:
+    """A commit that another worker made, and the bundle that holds it."""
+
+    commit: str
+    bundle: ArtifactRef
 
 
-async def take_work(client: Client, clone: Clone, made: CoderResult) -> None:
-    """Fetch a coder's result into a clone, and check that its tree is the one that was named."""
-    if not await clone.has(made.result_commit):
-        if not made.bundle.sha256:
+async def take_commit(client: Client, clone: Clone, wanted: CommitRef, base: str) -> None:
+    """Have a commit of another worker in a clone, within the bounds of what may be added to a commit known already."""
+    if not await clone.has(wanted.commit):
+        if not wanted.bundle.sha256:
             raise GitFailed("the work has no bundle")
-        await take_artifact(client, clone, made.bundle, made.result_commit)
+        await clone.take_bundle(await client.artifacts.get(wanted.bundle), wanted.commit)
+    await clone.require_bounds(wanted.commit, base)
+
+
+async def take_work(job: Job, clone: Clone, made: CoderResult) -> None:
+    """Have a coder's result in a clone, and check that its tree is the one that was named."""
+    base = job.assignment.repository.base_commit
+    await take_commit(job.client, clone, CommitRef(made.result_commit, made.bundle), base)
     actual = await clone.tree_of(made.result_commit)
     if actual != made.tree_hash:
         raise GitFailed(f"the work's tree is {actual}, not {made.tree_hash} as was said")

@@ -1,30 +1,36 @@
-"""A channel whose credentials are renewed: what is called next shows the files as they are now."""
+"""A channel whose terms change, its credentials or its address: the next call is made on the terms of that moment."""
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 
-from pointsman.services.chassis.watched import Watched
+Open = Callable[[Any], grpc.aio.Channel]
 
-Open = Callable[[grpc.ChannelCredentials], grpc.aio.Channel]
+
+class Renewed(Protocol):
+    """What a channel is opened with; another object as soon as it has changed."""
+
+    @property
+    def value(self) -> Any:
+        """What it is now."""
 
 
 class RenewingChannel(grpc.aio.Channel):
-    """Opened anew when the credentials have changed; calls in flight end on the channel that they began on."""
+    """Opened anew when its terms have changed; calls in flight end on the channel that they began on."""
 
-    def __init__(self, credentials: Watched[grpc.ChannelCredentials], open_with: Open) -> None:
-        self._credentials = credentials
+    def __init__(self, terms: Renewed, open_with: Open) -> None:
+        self._terms = terms
         self._open_with = open_with
-        self._opened = _Opened(credentials.value, open_with)
+        self._opened = _Opened(terms.value, open_with)
         self._retired: set[_Opened] = set()
 
     def current(self) -> "_Opened":
         """The channel to call on now."""
-        credentials = self._credentials.value
-        if credentials is not self._opened.credentials:
-            before, self._opened = self._opened, _Opened(credentials, self._open_with)
+        terms = self._terms.value
+        if terms is not self._opened.terms:
+            before, self._opened = self._opened, _Opened(terms, self._open_with)
             self._retired = {old for old in self._retired if not old.is_closing} | {before}
             before.retire()
         return self._opened
@@ -74,9 +80,9 @@ class RenewingChannel(grpc.aio.Channel):
 class _Opened:
     """One channel, and how many calls are under way on it."""
 
-    def __init__(self, credentials: grpc.ChannelCredentials, open_with: Open) -> None:
-        self.credentials = credentials
-        self.channel = open_with(credentials)
+    def __init__(self, terms: Any, open_with: Open) -> None:
+        self.terms = terms
+        self.channel = open_with(terms)
         self._calls = 0
         self._is_retired = False
         self._closing: asyncio.Task[None] | None = None

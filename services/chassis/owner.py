@@ -17,13 +17,16 @@ class Owner(msgspec.Struct, frozen=True):
 
     pid: int
     address: str = ""
+    yields: bool = False
+    """Whether it gives the lock up soon: by itself, or when a process that serves for good asks for it."""
 
 
 class Claim:
     """A held lock; everybody else is told who holds it."""
 
-    def __init__(self, path: Path, guarded: Path | None = None) -> None:
+    def __init__(self, path: Path, guarded: Path | None = None, *, yields: bool = False) -> None:
         """Take the lock; what it guards is the directory around it, unless somebody says otherwise."""
+        self._yields = yields
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b")
@@ -40,7 +43,7 @@ class Claim:
         """Write down who holds the lock and where it serves."""
         self._file.seek(0)
         self._file.truncate()
-        self._file.write(msgspec.json.encode(Owner(os.getpid(), address)))
+        self._file.write(msgspec.json.encode(Owner(os.getpid(), address, self._yields)))
         self._file.flush()
 
     def release(self) -> None:

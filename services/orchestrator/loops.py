@@ -126,7 +126,8 @@ class Engine:
         return answers.epic_loaded(effect.entity_id, data, loaded, documents.get("plan", ""))
 
     async def sweep(self) -> None:
-        """End assignments whose last lease ran out."""
+        """End assignments whose last lease ran out, and tell the runs which other leases did."""
+        told: set[tuple[str, int]] = set()
         while True:
             for row in await self._store.store.database.read(self._store.exchange.exhausted):
                 request_id = f"expire:{row.assignment_id}:{row.epoch}"
@@ -135,7 +136,22 @@ class Engine:
                     caller, commands.ExpireAssignment(row.entity_id, row.assignment_id, row.epoch)
                 )
                 metrics.lease_expiries.labels(row.capability).inc()
+            lost = await self._store.store.database.read(self._store.exchange.lost)
+            for row in lost:
+                if (row.assignment_id, row.epoch) not in told:
+                    await self._tell_of_lost_lease(row)
+            told = {(row.assignment_id, row.epoch) for row in lost}
             await asyncio.sleep(self._settings.sweep_seconds)
+
+    async def _tell_of_lost_lease(self, row: Any) -> None:
+        """Once for each lease: the idempotency key is the lease; a run that is gone by now does not matter."""
+        caller = engine_caller(row.project, row.traceparent, f"lose:{row.assignment_id}:{row.epoch}")
+        command = commands.LoseLease(row.entity_id, row.assignment_id, row.agent_id, row.attempt)
+        try:
+            await self._store.ledger.submit(caller, command)
+        except Refusal as refusal:
+            if refusal.reason not in _GONE:
+                raise
 
     async def retention(self) -> None:
         """Forget runs that ended long ago, in all four stores, this one last."""

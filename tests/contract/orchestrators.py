@@ -70,7 +70,7 @@ async def take(
     project = wanted.pop("project", "local")
     repository_ids = frozenset(wanted.pop("repository_ids", ()))
     holder = Holder(project, wanted.pop("principal", LOCAL), agent_id)
-    asked = Wanted(holder, poll_id, RESEARCH, repository_ids, limit)
+    asked = Wanted(holder, poll_id, wanted.pop("capabilities", RESEARCH), repository_ids, limit)
     return list((await store.exchange.take(asked, wait_seconds)).leases)
 
 

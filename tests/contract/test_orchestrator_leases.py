@@ -147,6 +147,26 @@ async def test_after_three_leases_an_assignment_is_exhausted(database_url: str) 
         assert (await store.view("local", "run_a")).run.risks[0].key == "research-survey"
 
 
+async def test_a_lease_that_ran_out_is_named_whether_or_not_another_agent_has_taken_it(database_url: str) -> None:
+    clock = FakeClock()
+    async with orchestrator(database_url, 10, clock) as store:
+        await researching(store, "run_a")
+        await take(store, "first")
+        assert await store.store.database.read(store.exchange.lost) == []
+        clock.advance(seconds=11)
+        (row,) = await store.store.database.read(store.exchange.lost)
+        assert (row.agent_id, row.attempt) == ("first", 1)
+        await take(store, "second")
+        (row,) = await store.store.database.read(store.exchange.lost)
+        assert (row.agent_id, row.attempt, row.epoch) == ("first", 1, 1)
+        assert await store.store.database.read(store.exchange.lost) == []
+        command = commands.LoseLease(row.entity_id, row.assignment_id, row.agent_id, row.attempt)
+        await store.ledger.submit(caller("lose:1"), command)
+        await store.ledger.submit(caller("lose:1"), command)
+        rows = await store.store.database.read(lambda c: store.journal.rows(c, "run_a", 0, 1000))
+        assert [entry.event for entry in rows].count("lease_lost") == 1
+
+
 async def test_a_failed_attempt_can_be_taken_by_another_agent(database_url: str) -> None:
     async with orchestrator(database_url) as store:
         await researching(store, "run_a")

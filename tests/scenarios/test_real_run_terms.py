@@ -37,7 +37,7 @@ async def test_each_proof_is_run_apart_and_a_criterion_in_words_needs_a_claim_an
     run_id = words_with(output, "run_")
     code, output = finished("answer", run_id, "accept", **data)
     assert code == 0, output
-    code, output = finished("watch", run_id, **data)
+    code, output = finished("watch", run_id, "--repo", str(folder), **data)
     assert code == 0, output
     code, output = finished("show", run_id, **data)
     for words in (

@@ -14,7 +14,7 @@ from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
-from pointsman.cli.deliver import put_on_branch
+from pointsman.cli.deliver import NotDelivered, put_on_branch
 from pointsman.cli.plane import control_plane
 from pointsman.cli.workers import profile_for, working
 from pointsman.client import Client, Order
@@ -133,3 +133,5 @@ async def test_a_branch_of_that_name_is_never_overwritten(world: World, tmp_path
     with pytest.raises(Exception, match="exists"):
         await delivered(world, journal, "log")
     assert await text(world.folder, "rev-parse", "result") == world.base
+    with pytest.raises(NotDelivered, match=r"'a\.\.b' cannot be the name of a branch; choose another with --branch"):
+        await put_on_branch(world.client, journal[-1].entity_id, world.folder, "a..b")

@@ -7,6 +7,7 @@ import typer
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2
 from pointsman.cli import EXIT_FAILED
+from pointsman.cli.plane import Absent
 from pointsman.cli.workflow.talk import (
     AsJson,
     Phase,
@@ -161,7 +162,7 @@ def watch(
             if row.to_state == "completed":
                 return
 
-    ask(server, follow)
+    ask(server, follow, Absent.REFUSE)
 
 
 def audit(workflow_id: WorkflowId, server: Server = "", as_json: AsJson = False) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, workflow_pb2_grpc
+from pointsman.cli.plane import Absent
 from pointsman.cli.talk import Answer, AsJson, File, IsJson, Reason, Server, ask_service, say
 
 __all__ = ["AsJson", "File", "IsJson", "Reason", "Server", "say"]
@@ -19,9 +20,9 @@ Whole = Annotated[bool, typer.Option("--all", help="Pause only at quality gates 
 Subagent = Annotated[bool | None, typer.Option("--subagent/--no-subagent", help="Whether tasks run in subagents.")]
 
 
-def ask(server: str, question: Callable[[Stub], Awaitable[Answer]]) -> Answer:
+def ask(server: str, question: Callable[[Stub], Awaitable[Answer]], absent: Absent = Absent.PRIVATE) -> Answer:
     """Ask the workflow service one thing."""
-    return ask_service(server, "workflow", lambda channel: question(Stub(channel)))
+    return ask_service(server, "workflow", lambda channel: question(Stub(channel)), absent)
 
 
 def settings_of(step: bool, phase: bool, whole: bool, subagent: bool | None) -> plans_pb2.ExecutionSettings:

@@ -34,6 +34,12 @@ def survey_slots(run: Run) -> tuple[SlotOutline, ...]:
     return tuple(SlotOutline(SURVEY if n == 0 else f"{SURVEY}-{n + 1}", question) for n in range(count))
 
 
+def is_survey_slot(slot: str) -> bool:
+    """Whether a slot is one of the general questions."""
+    number = slot.removeprefix(f"{SURVEY}-")
+    return slot == SURVEY or (number != slot and number.isdecimal())
+
+
 def design(run: Run) -> str:
     """The plan's own words as the design."""
     lines = ["# Design from the plan", "", run.intent, ""]

@@ -218,6 +218,7 @@ class ResearchResult:
 
     confidence: float
     document: str
+    is_survey: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +338,16 @@ class ExpireAssignment:
 
 
 @dataclass(frozen=True, slots=True)
+class LoseLease:
+    """A lease of an assignment ran out that may be tried again."""
+
+    entity_id: str
+    assignment_id: str
+    agent_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ack:
     """What every command answers: the run's state after it."""
 
@@ -382,4 +393,5 @@ ANSWERS: Mapping[type, type] = {
     CompleteAssignments: HandIns,
     FailAssignment: HandIn,
     ExpireAssignment: Ack,
+    LoseLease: Ack,
 }

@@ -181,6 +181,12 @@ def _expire(turn: Turn, command: commands.ExpireAssignment) -> None:
         expire(turn, command)
 
 
+def _lose_lease(turn: Turn, command: commands.LoseLease) -> None:
+    """Say that a lease is lost; whoever takes the assignment next has it in the queue."""
+    if not turn.run.ended and command.assignment_id in turn.run.assignments:
+        turn.note(facts.LeaseLost(command.assignment_id, command.agent_id, command.attempt))
+
+
 def _plan_refused(turn: Turn, command: commands.CallRefused) -> None:
     """A plan that the workflow service cannot take is replaced by the built-in one, once."""
     if turn.run.plan_built_in:
@@ -265,6 +271,7 @@ _HANDLERS: Mapping[type, Callable[[Turn, Any], None]] = {
     commands.Cancel: _cancel,
     commands.TimerFired: _timer_fired,
     commands.ExpireAssignment: _expire,
+    commands.LoseLease: _lose_lease,
     **dict.fromkeys((commands.ResumablesListed, commands.EpicKept, commands.EpicLoaded, commands.PlanKept, commands.WorkflowTold, commands.TasksHandedOut, commands.PipelineTold, commands.DebateEnded, commands.CallDone, commands.CallRefused), _peer_answer),
 }  # fmt: skip
 

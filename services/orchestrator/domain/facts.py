@@ -248,6 +248,15 @@ class AssignmentRetried:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseLost:
+    """An agent's lease ran out without a heartbeat; the assignment is offered again."""
+
+    assignment_id: str
+    agent_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class AssignmentEnded:
     """Nobody has to work on the assignment any more."""
 
@@ -334,6 +343,7 @@ EVENTS: Mapping[str, type] = {
     str(Fact.WAVE_CONCLUDED): WaveConcluded,
     str(Fact.ASSIGNED): Assigned,
     str(Fact.ASSIGNMENT_RETRIED): AssignmentRetried,
+    str(Fact.LEASE_LOST): LeaseLost,
     str(Fact.ASSIGNMENT_ENDED): AssignmentEnded,
     str(Fact.ASKED): Asked,
     str(Fact.ANSWERED): Answered,

@@ -307,6 +307,7 @@ _FOLDS: Mapping[type, Callable[[Run, Any], Run]] = {
     facts.Assigned: _assigned,
     facts.AssignmentRetried: _assignment_retried,
     facts.AssignmentEnded: _assignment_ended,
+    facts.LeaseLost: lambda run, _: run,
     facts.Asked: _asked,
     facts.Answered: _answered,
     facts.BudgetHeld: _budget_held,

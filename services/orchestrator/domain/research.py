@@ -64,6 +64,10 @@ def report(turn: Turn, assignment: Assignment, command: CompleteAssignment) -> N
             restarts=turn.restarts(assignment.assignment_id),
         )
     )  # fmt: skip
+    if result.is_survey and not builtin.is_survey_slot(assignment.slot):
+        question = turn.run.slots[assignment.slot].question
+        statement = f"no researcher was there: only a survey of the repository answers: {question}"
+        turn.risk(f"survey-{assignment.slot}", statement, severity=Severity.MEDIUM)
 
 
 def reported(turn: Turn, slots: Sequence[str]) -> None:

@@ -112,6 +112,7 @@ class Fact(StrEnum):
     ASSIGNED = "assigned"
     ASSIGNMENT_RETRIED = "assignment_retried"
     ASSIGNMENT_ENDED = "assignment_ended"
+    LEASE_LOST = "lease_lost"
     ASKED = "asked"
     ANSWERED = "answered"
     BUDGET_HELD = "budget_held"
@@ -130,6 +131,7 @@ class Capability(StrEnum):
     REVIEW = "REVIEW"
     DEBATE = "DEBATE"
     VERIFY = "VERIFY"
+    SURVEY = "SURVEY"
 
 
 class Purpose(StrEnum):

@@ -18,7 +18,9 @@ _Able = tuple[frozenset[Capability], frozenset[str]]
 NOT_ABLE: _Able = (frozenset(), frozenset())
 
 
-NEEDS_REPOSITORY = frozenset({Capability.RESEARCH, Capability.CODE, Capability.REVIEW, Capability.VERIFY})
+NEEDS_REPOSITORY = frozenset(
+    {Capability.RESEARCH, Capability.SURVEY, Capability.CODE, Capability.REVIEW, Capability.VERIFY}
+)
 """What can only be done by an agent that has the run's repository, where the run has one."""
 
 

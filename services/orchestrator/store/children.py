@@ -40,7 +40,7 @@ class RunChildren:
         self, store: Store, metadata: MetaData, present: Callable[[Connection], dict[str, tuple[Present, ...]]]
     ):
         self._store = store
-        self._present = present
+        self.present = present
         self.artifacts = Artifacts(store, metadata)
         self.bodies = Bodies()
         self.index = tables.run_index(metadata)
@@ -104,7 +104,7 @@ class RunChildren:
         return show
 
     def _note_presence(self, connection: Connection, states: Mapping[str, RunState]) -> None:
-        present = self._present(connection)
+        present = self.present(connection)
         for state in states.values():
             order = state.run.order
             able = (agent.can(order.repository_id) for agent in present.get(order.project, ()))

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -16,6 +17,7 @@ from pointsman.services.chassis.store import FAR_SECONDS, Store
 from pointsman.services.orchestrator.domain.views import Given, Held
 from pointsman.services.orchestrator.domain.words import Capability, Purpose
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
+from pointsman.services.orchestrator.store.others import NO_RESEARCHERS, NOBODY, Others, Researchers, sought
 from pointsman.services.orchestrator.store.queue import Kind, Queue
 
 LEAST_SECONDS, ASKED_SECONDS = 0.005, 0.1
@@ -25,9 +27,6 @@ SCANS = (1, 8, 64, 512)
 LOOK_BACK_US = 200_000
 NOTHING_GIVEN = Given()
 NO_REPOSITORY = frozenset({""})
-Authors = frozenset[tuple[Any, ...]]
-"""Run, agent and principal of those who worked in the runs whose work is to be judged."""
-NOBODY: Authors = frozenset()
 
 log = structlog.get_logger()
 
@@ -80,15 +79,15 @@ class Waiter:
         """Whether it has as much as it wanted."""
         return len(self.given) >= self.wanted.limit
 
-    def fits(self, row: Any, authors: Authors) -> bool:
+    def fits(self, row: Any, others: Others) -> bool:
         """Whether the assignment is for this agent: it never judges what it, or its principal, has made."""
         wanted, holder = self.wanted, self.wanted.holder
         return (
             row.project == holder.project
-            and row.capability in wanted.capabilities
+            and (row.capability in wanted.capabilities or others.researchers.may_survey(wanted.capabilities, row))
             and row.excluded_agent != holder.agent_id
             and (not row.repository_id or row.repository_id in wanted.repository_ids)
-            and (holder.speaks_for_many or (row.entity_id, row.excluded_agent, holder.principal) not in authors)
+            and (holder.speaks_for_many or (row.entity_id, row.excluded_agent, holder.principal) not in others.authors)
         )
 
 
@@ -105,7 +104,9 @@ class Exchange:
         self._matching: _Match | None = None
         """The pass that was asked for and has not begun."""
         self._passes: set[asyncio.Task[None]] = set()
-        self._bodies = children.bodies
+        self._lost: deque[Any] = deque()
+        """Leases that ran out and were given to another agent."""
+        self._bodies, self._present = children.bodies, children.present
         self._sql = Queue(store, children)
 
     async def take(self, wanted: Wanted, wait_seconds: float) -> Given:
@@ -216,22 +217,25 @@ class Exchange:
         leases: list[dict[str, Any]] = []
         for scan in SCANS:
             rows, is_all = self._available(connection, waiting, scan, over)
-            authors = self._authors(connection, rows, waiting)
-            leases = self._hand_out(self._admitted(connection, rows), waiting, now_us, authors)
+            others = self._others(connection, rows, waiting)
+            leases = self._hand_out(self._admitted(connection, rows), waiting, now_us, others)
             if is_all or all(waiter.is_served for waiter in waiting):
                 break
         if leases:
             self._sql.lease.run(connection, leases)
 
-    def _authors(self, connection: Connection, rows: Sequence[Any], waiting: Sequence[Waiter]) -> Authors:
-        """Who has made what is to be judged, if somebody waits whom a principal tells apart."""
+    def _others(self, connection: Connection, rows: Sequence[Any], waiting: Sequence[Waiter]) -> Others:
+        """Who made what is to be judged, if a principal tells a waiter apart; researchers, if a surveyor waits."""
         judged = sorted({row.entity_id for row in rows if row.excluded_agent})
-        if not judged or all(waiter.wanted.holder.speaks_for_many for waiter in waiting):
-            return NOBODY
-        return self._sql.authors(connection, judged)
+        apart = judged and not all(waiter.wanted.holder.speaks_for_many for waiter in waiting)
+        surveys = any(Capability.SURVEY in waiter.wanted.capabilities for waiter in waiting)
+        return Others(
+            self._sql.authors(connection, judged) if apart else NOBODY,
+            Researchers(self._present(connection)) if surveys else NO_RESEARCHERS,
+        )
 
     def _hand_out(
-        self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, authors: Authors
+        self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, others: Others
     ) -> list[dict[str, Any]]:
         """Each assignment to the first that it fits; how its row changes."""
         for waiter in waiting:
@@ -239,11 +243,12 @@ class Exchange:
         leases: list[dict[str, Any]] = []
         hungry, until_us = list(waiting), now_us + self._lease_us
         for row in rows:
-            taker = next((waiter for waiter in hungry if waiter.fits(row, authors)), None)
+            taker = next((waiter for waiter in hungry if waiter.fits(row, others)), None)
             if taker is None:
                 continue
             if row.status == LEASED:
                 metrics.lease_expiries.labels(row.capability).inc()
+                self._lost.append(row)
             holder = taker.wanted.holder
             taker.given.append(_held(row, holder.agent_id, row.epoch + 1, row.attempt + 1, until_us))
             leases.append(
@@ -315,6 +320,11 @@ class Exchange:
         over = self._over(to_us(self._store.database.clock.now()))
         return connection.execute(self._sql.exhausted, {**over, "limit": limit}).all()
 
+    def lost(self, connection: Connection) -> Sequence[Any]:
+        """Leases that ran out though another attempt is left: taken by another agent since the last look, or by nobody."""
+        taken = [self._lost.popleft() for _ in range(len(self._lost))]
+        return [*taken, *connection.execute(self._sql.lost, self._over(to_us(self._store.database.clock.now())))]
+
     def _over(self, now_us: int) -> dict[str, int]:
         """When leases are over: those of the past, and those of a clock that was ahead and has been set right since."""
         return {"now_us": now_us, "far_us": now_us + max(10 * self._lease_us, FAR_SECONDS * 1_000_000)}
@@ -348,7 +358,7 @@ def _kinds(waiting: Sequence[Waiter]) -> dict[tuple[str, str], tuple[int, frozen
     kinds: dict[tuple[str, str], tuple[int, frozenset[str]]] = {}
     for waiter in waiting:
         wanted = waiter.wanted
-        for capability in wanted.capabilities:
+        for capability in sought(wanted.capabilities):
             key = (wanted.holder.project, str(capability))
             limit, repositories = kinds.get(key, (0, NO_REPOSITORY))
             kinds[key] = (limit + wanted.limit, repositories | wanted.repository_ids)

@@ -15,6 +15,7 @@ from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChil
 LEASE = (
     "status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id", "principal", "principal_epoch", "apart_epoch",
 )  # fmt: skip
+MOST_LOST = 1000
 EXHAUSTED = ("entity_id", "assignment_id", "epoch", "project", "traceparent", "capability")
 
 
@@ -84,6 +85,12 @@ class Queue:
             .where(columns.status == LEASED, is_over)
             .where(columns.attempt >= MAX_ATTEMPTS)
             .limit(bindparam("limit"))
+        )
+        self.lost = (
+            select(*(columns[name] for name in (*EXHAUSTED, "agent_id", "attempt")))
+            .where(columns.status == LEASED, is_over)
+            .where(columns.attempt < MAX_ATTEMPTS)
+            .limit(MOST_LOST)
         )
         self._authors = _authors_of(store, children)
         self._bodies = _bodies_of(store)

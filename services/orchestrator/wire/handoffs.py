@@ -165,7 +165,7 @@ def _research_result(_agent_id: str, message: handoff.ResearchReport) -> Result:
     problem = _broken_line(message.memory_jsonl.text)
     if problem:
         return MalformedResult("research.memory_jsonl", problem)
-    return commands.ResearchResult(message.confidence, document(message))
+    return commands.ResearchResult(message.confidence, document(message), message.is_survey)
 
 
 def _is_present(body: handoff.Document) -> bool:

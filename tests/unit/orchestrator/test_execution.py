@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain import commands, facts
 from pointsman.services.orchestrator.domain.execution import capability_of
 from pointsman.services.orchestrator.domain.values import Budget, Delegation, Usage
 from pointsman.services.orchestrator.domain.waiting import waiting_for
@@ -183,6 +183,18 @@ def test_a_lost_judge_counts_as_a_crash_of_its_stage() -> None:
     driver.send(commands.ExpireAssignment("run_1", assignment.assignment_id, epoch))
     (effect,) = driver.effects
     assert (effect.data.verdict, effect.data.route, effect.data.lost) == ("", "", True)
+
+
+def test_a_lost_lease_stands_in_the_journal_and_changes_nothing() -> None:
+    driver = executing("T1")
+    (assignment,) = driver.open()
+    before = driver.run
+    driver.send(commands.LoseLease("run_1", assignment.assignment_id, "coder", 1))
+    driver.send(commands.LoseLease("run_1", "run_1.a99", "coder", 1))
+    assert [event.data for event in driver.journal if event.name == "lease_lost"] == [
+        facts.LeaseLost(assignment.assignment_id, "coder", 1)
+    ]
+    assert driver.run.assignments == before.assignments
 
 
 def test_a_failed_attempt_is_offered_again_and_the_third_is_the_last() -> None:

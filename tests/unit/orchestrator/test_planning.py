@@ -239,6 +239,18 @@ def test_a_result_is_ingested_once_per_slot() -> None:
         driver.hand_in(assignment, commands.ResearchResult(0.9, "{}"))
 
 
+@pytest.mark.parametrize(
+    ("slot", "is_risk"), [("lexer", True), ("survey-x", True), ("survey", False), ("survey-2", False)]
+)
+def test_a_question_that_only_a_survey_answers_is_a_residual_risk(slot: str, is_risk: bool) -> None:
+    driver = researching(slot)
+    (assignment,) = driver.open(Purpose.RESEARCH)
+    driver.hand_in(assignment, commands.ResearchResult(0.9, "{}", is_survey=True), "box-surveyor")
+    risks = [risk.statement for risk in driver.run.risks if risk.key == f"survey-{slot}"]
+    assert bool(risks) == is_risk
+    assert all("no researcher was there" in statement for statement in risks)
+
+
 def test_enough_research_goes_to_the_design() -> None:
     driver = researching("a", "b")
     report(driver, "a", 0.5)

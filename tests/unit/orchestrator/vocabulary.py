@@ -149,6 +149,7 @@ def _agents() -> Iterator[Saying]:
         yield Saying(commands.CompleteAssignment(RUN_ID, WORK_ID, 1, AGENT, odd), purpose=purpose)
         yield Saying(commands.FailAssignment(RUN_ID, WORK_ID, 1, AGENT, "cannot", permanent=True), purpose=purpose)
         yield Saying(commands.ExpireAssignment(RUN_ID, WORK_ID, 1), purpose=purpose)
+        yield Saying(commands.LoseLease(RUN_ID, WORK_ID, AGENT, 1), purpose=purpose)
 
 
 def _others() -> Iterator[Saying]:

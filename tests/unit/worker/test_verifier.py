@@ -215,3 +215,4 @@ async def test_a_survey_has_all_four_files_and_finds_the_tests(yard: Yard) -> No
     assert report.memory_jsonl.text.startswith('{"agent_id": "box-verifier"')
     assert report.analysis_meta.text
     assert report.operations.text
+    assert report.is_survey

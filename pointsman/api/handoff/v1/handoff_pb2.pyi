@@ -385,12 +385,17 @@ class ResearchReport(_message.Message):
     ANALYSIS_META_FIELD_NUMBER: _builtins.int
     OPERATIONS_FIELD_NUMBER: _builtins.int
     CONFIDENCE_FIELD_NUMBER: _builtins.int
+    IS_SURVEY_FIELD_NUMBER: _builtins.int
     agent_id: _builtins.str
     """The researcher, so that its memory can be found again."""
     slot: _builtins.str
     """The slot it was asked for."""
     confidence: _builtins.float
     """How sure the researcher is, 0 to 1."""
+    is_survey: _builtins.bool
+    """Whether this is a survey of the repository, not an answer that somebody looked for: a residual risk for any slot but
+    the survey itself.
+    """
     @_builtins.property
     def summary_md(self) -> Global___Document:
         """Required: the findings, in Markdown. File: `summary.md`."""
@@ -417,10 +422,11 @@ class ResearchReport(_message.Message):
         analysis_meta: Global___Document | None = ...,
         operations: Global___Document | None = ...,
         confidence: _builtins.float = ...,
+        is_survey: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["analysis_meta", b"analysis_meta", "memory_jsonl", b"memory_jsonl", "operations", b"operations", "summary_md", b"summary_md"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "analysis_meta", b"analysis_meta", "confidence", b"confidence", "memory_jsonl", b"memory_jsonl", "operations", b"operations", "slot", b"slot", "summary_md", b"summary_md"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "analysis_meta", b"analysis_meta", "confidence", b"confidence", "is_survey", b"is_survey", "memory_jsonl", b"memory_jsonl", "operations", b"operations", "slot", b"slot", "summary_md", b"summary_md"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

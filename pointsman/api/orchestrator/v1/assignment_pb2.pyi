@@ -44,6 +44,10 @@ class _CapabilityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Capability
     """Judge plans."""
     CAPABILITY_VERIFY: _Capability.ValueType  # 7
     """Merge a wave and run its proofs."""
+    CAPABILITY_SURVEY: _Capability.ValueType  # 8
+    """Describe a repository without a model: takes the slot `survey` (and `survey-2`, …) of research, and other slots only
+    while no agent with CAPABILITY_RESEARCH is present.
+    """
 
 class Capability(_Capability, metaclass=_CapabilityEnumTypeWrapper):
     """What an agent can do."""
@@ -64,6 +68,10 @@ CAPABILITY_DEBATE: Capability.ValueType  # 6
 """Judge plans."""
 CAPABILITY_VERIFY: Capability.ValueType  # 7
 """Merge a wave and run its proofs."""
+CAPABILITY_SURVEY: Capability.ValueType  # 8
+"""Describe a repository without a model: takes the slot `survey` (and `survey-2`, …) of research, and other slots only
+while no agent with CAPABILITY_RESEARCH is present.
+"""
 Global___Capability: _TypeAlias = Capability  # noqa: Y015
 
 class _Purpose:

@@ -1,0 +1,112 @@
+"""Folders of the moment: a lock beside each says that its process lives, so that what a killed one left can be removed."""
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+LOCK_SUFFIX = ".lock"
+WRITABLE = 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """A folder whose process is dead: how much is in it, and why it could not be removed, if so."""
+
+    path: Path
+    size_bytes: int
+    error: str = ""
+
+
+@contextmanager
+def work_folder(parent: Path, name: str) -> Iterator[Path]:
+    """A new folder, removed at the end, whatever the end is; only kill -9 leaves it behind."""
+    parent.mkdir(parents=True, exist_ok=True)
+    place, lock = _lock_new(parent, name)
+    try:
+        place.mkdir()
+        yield place
+    finally:
+        with suppress(OSError):
+            _remove(place)
+        _lock_of(place).unlink(missing_ok=True)
+        lock.close()
+
+
+def remove_abandoned(parent: Path, *, dry_run: bool = False) -> Sequence[Abandoned]:
+    """Remove the folders whose process is dead; which they were, or would be. Those of live ones are not touched."""
+    if not parent.is_dir():
+        return ()
+    locked = {path.with_suffix("") for path in parent.glob(f"*{LOCK_SUFFIX}")}
+    found = []
+    for place in sorted(locked | {path for path in parent.iterdir() if path.is_dir() and not path.is_symlink()}):
+        with _dead(place) as is_dead:
+            if is_dead and place.is_dir():
+                found.append(Abandoned(place, _size_bytes(place), "" if dry_run else _removed(place)))
+            if is_dead and not place.exists() and not dry_run:
+                _lock_of(place).unlink(missing_ok=True)
+    return found
+
+
+@contextmanager
+def _dead(place: Path) -> Iterator[bool]:
+    """Whether the process of a folder is dead; its lock is held meanwhile. A lock is there before its folder."""
+    try:
+        lock = _lock_of(place).open("rb")
+    except FileNotFoundError:
+        yield True
+        return
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def _lock_of(place: Path) -> Path:
+    return place.with_name(place.name + LOCK_SUFFIX)
+
+
+def _lock_new(parent: Path, name: str) -> tuple[Path, IO[bytes]]:
+    """A name that nobody has, with its lock held; a lock that was cleared away in that moment is made again."""
+    while True:
+        place = parent / f"{name}-{secrets.token_hex(4)}"
+        lock = _lock_of(place).open("ab")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fstat(lock.fileno()).st_nlink:
+            return place, lock
+        lock.close()
+
+
+def _removed(place: Path) -> str:
+    """Remove a folder; what stood in the way."""
+    try:
+        _remove(place)
+    except OSError as error:
+        return f"{error.filename or place}: {(error.strerror or str(error)).lower()}"
+    return ""
+
+
+def _remove(place: Path) -> None:
+    """Remove a folder, also what an agent has left without the right to write, as caches of modules are."""
+    for folder, names, _ in os.walk(place):
+        for path in (Path(folder) / name for name in names):
+            if not path.is_symlink():
+                path.chmod(WRITABLE)
+    shutil.rmtree(place)
+
+
+def _size_bytes(place: Path) -> int:
+    total = 0
+    for folder, _, names in os.walk(place):
+        for name in names:
+            with suppress(OSError):
+                total += (Path(folder) / name).lstat().st_size
+    return total
