@@ -29,7 +29,7 @@ REACH_SECONDS = 5.0
 
 
 class Absent(StrEnum):
-    """What a command does while no control plane runs on the data directory (ADR 0012)."""
+    """What a command does while no control plane runs on the data directory (ADR 0013)."""
 
     HOST = "host"
     """Has one inside that others can use until the command ends, and says so."""
