@@ -10,6 +10,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from tests.contract.test_orchestrator_service import good_report
+from tests.helpers.limits import within
 from tests.scenarios.planes import NOBODY, Plane, plane
 
 SLOTS = 6
@@ -91,7 +92,7 @@ async def test_a_refused_result_is_told_at_once_however_long_the_next_may_be_wai
         request.completions[0].lease.epoch += 1
         request.next.CopyFrom(wanted())
         request.wait.CopyFrom(Duration(seconds=30))
-        async with asyncio.timeout(10):
+        async with within(10):
             answer = await here.agents.Complete(request)
         assert answer.outcomes[0].reason == common.ERROR_REASON_LEASE_LOST
         assert not answer.leases

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from pointsman.cli.workflow import app
 from pointsman.cli.workflow.verifier import check, command_of
 from tests.contract.workflows import served
+from tests.helpers.limits import scaled
 
 DOCUMENT = {"project_id": "shop", "status": "paused", "progress": {"completed": ["T1"]}, "mine": [1, {"x": None}]}
 TASKS = """## T1: first
@@ -44,7 +45,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(scaled(30))
     yield address[0]
     over.set()
     thread.join()

@@ -1,6 +1,5 @@
 """Who is turned away first when there is too much: new work before agents, and each kind of call beside its own kind."""
 
-import asyncio
 from pathlib import Path
 
 import grpc
@@ -11,6 +10,7 @@ from pointsman.services.chassis.config import ServerSettings
 from pointsman.services.chassis.server import Server
 from tests.helpers.counter import counter_pb2
 from tests.helpers.counter_server import an_add, failure_of, serving
+from tests.helpers.limits import within
 
 SETTINGS = ServerSettings(port=0, max_in_flight=10, max_streams=7, max_uploads=3)
 
@@ -40,7 +40,8 @@ async def test_a_stream_too_many_is_turned_away_with_a_time_and_costs_the_others
     async with serving(f"sqlite:///{tmp_path / 'store.db'}", max_streams=1) as served:
         await served.stub.Add(an_add())
         first = served.stub.Watch(counter_pb2.WatchRequest(counter_id=an_add().counter_id))
-        await asyncio.wait_for(first.read(), 30)
+        async with within(30):
+            await first.read()
         second = served.stub.Watch(counter_pb2.WatchRequest(counter_id=an_add().counter_id))
         failure = await failure_of(second.read())
         assert (failure.code, failure.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
