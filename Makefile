@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
+BROWSER_STAMP := $(VENV)/.browser-stamp
 WORKERS ?= 3
 TASK ?= add a greeting to the hello module and test it
 
@@ -32,13 +33,17 @@ $(DEV_STAMP): requirements-dev.lock pyproject.toml | $(VENV)/bin/python
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ $(RUN_STAMP)
 
+$(BROWSER_STAMP): | $(DEV_STAMP)
+	@$(BIN)/python -m tests.e2e.install
+	@touch $@
+
 run: $(RUN_STAMP) ## start an embedded control plane and take one task to COMPLETE (TASK="…")
 	@$(BIN)/python -m pointsman.cli demo "$(TASK)"
 
 up: $(RUN_STAMP) ## start all services in one process, on SQLite
 	@$(BIN)/python -m pointsman.cli up
 
-test: $(DEV_STAMP) ## all tests, on SQLite and a real PostgreSQL from the package index
+test: $(DEV_STAMP) $(BROWSER_STAMP) ## all tests, on SQLite and a real PostgreSQL from the package index
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests
 
 check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code, dependencies

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,14 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         return
     with empty_postgres_database(request.getfixturevalue("postgres")) as url:
         yield url
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly, in one line, how many tests were left out and why."""
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    if reasons:
+        causes = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"{reasons.total()} SKIPPED: {causes}", red=True, bold=True)
 
 
 def pytest_timeout_set_timer(item: Any, settings: Any) -> bool | None:
