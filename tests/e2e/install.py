@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.helpers.limits import scaled
+
 MISSING = "NO CHROMIUM: the console is not tested here; install the distribution's package `chromium`"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DOWNLOADED = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH", Path(sys.prefix) / "browsers"))
@@ -57,12 +59,14 @@ def _starts() -> bool:
 
 
 def _succeeds(command: list[str], **environment: str) -> bool:
-    terms = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", **environment}
     try:
-        return subprocess.run(command, check=False, env=environment, timeout=INSTALL_SECONDS, **terms).returncode == 0  # type: ignore[call-overload, no-any-return]
-    except (OSError, subprocess.TimeoutExpired):
+        with Path(os.devnull).open("r+b") as nothing:
+            streams = {"stdin": nothing, "stdout": nothing, "stderr": nothing}
+            subprocess.run(command, check=True, env=environment, timeout=scaled(INSTALL_SECONDS), **streams)  # type: ignore[call-overload]
+    except (OSError, subprocess.SubprocessError):
         return False
+    return True
 
 
 def main() -> None:

@@ -71,7 +71,10 @@ def test_the_distributions_packages_are_left_alone_unless_asked_for(machine: Mac
     assert machine.packages == []
 
 
-def test_a_run_of_the_tests_says_in_one_line_how_many_were_skipped_and_why(pytester: pytest.Pytester) -> None:
+def test_a_run_of_the_tests_says_in_one_line_how_many_were_skipped_and_why(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest("from tests.conftest import pytest_terminal_summary")
     pytester.makepyfile(
         """

@@ -10,6 +10,7 @@ from tests.helpers import limits
 from tests.helpers.limits import MAX_SLOWDOWN, Gauge, Limit, scaled, within
 
 TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
 MEASURES = ("bench", "acceptance", "helpers/limits.py", "unit/test_limits.py")
 REPORTS = (
     "robustness/abuse/__main__.py", "robustness/faults/campaign.py", "robustness/faults/cluster.py",
@@ -114,7 +115,10 @@ def test_real_gauges_say_at_least_one_and_at_most_the_ceiling() -> None:
     assert 1.0 <= Gauge().slowdown() <= MAX_SLOWDOWN
 
 
-def test_a_test_that_hangs_is_ended_by_a_limit_that_asked_for_the_load(pytester: pytest.Pytester) -> None:
+def test_a_test_that_hangs_is_ended_by_a_limit_that_asked_for_the_load(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest(
         """
         from tests.conftest import pytest_timeout_set_timer
