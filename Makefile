@@ -52,7 +52,7 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy -p pointsman
 	$(BIN)/mypy tests
-	$(BIN)/mypy examples integrations/claude-code hatch_build.py
+	$(BIN)/mypy examples integrations/claude-code hatch_build.py .ci
 	cd deploy && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	cd protos && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	$(BIN)/lint-imports --no-logo
