@@ -3,14 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 TRACE_VENV := .venv-trace
 AGENTS := .venv-agents
+DOCS_VENV := .venv-docs
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
+BROWSER_STAMP := $(VENV)/.browser-stamp
 WORKERS ?= 3
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image compiled setup proto seeds lock screenshots
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image compiled setup proto seeds lock screenshots docs release
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -32,13 +34,17 @@ $(DEV_STAMP): requirements-dev.lock pyproject.toml | $(VENV)/bin/python
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ $(RUN_STAMP)
 
+$(BROWSER_STAMP): | $(DEV_STAMP)
+	@$(BIN)/python -m tests.e2e.install
+	@touch $@
+
 run: $(RUN_STAMP) ## start an embedded control plane and take one task to COMPLETE (TASK="…")
 	@$(BIN)/python -m pointsman.cli demo "$(TASK)"
 
 up: $(RUN_STAMP) ## start all services in one process, on SQLite
 	@$(BIN)/python -m pointsman.cli up
 
-test: $(DEV_STAMP) ## all tests, on SQLite and a real PostgreSQL from the package index
+test: $(DEV_STAMP) $(BROWSER_STAMP) ## all tests, on SQLite and a real PostgreSQL from the package index
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests
 
 check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code, dependencies
@@ -46,7 +52,7 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy -p pointsman
 	$(BIN)/mypy tests
-	$(BIN)/mypy examples integrations/claude-code hatch_build.py
+	$(BIN)/mypy examples integrations/claude-code hatch_build.py .ci
 	cd deploy && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	cd protos && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	$(BIN)/lint-imports --no-logo
@@ -55,6 +61,8 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 	$(BIN)/python protos/check.py
 	PYTHONPATH=. $(BIN)/python protos/openapi.py --check
 	$(BIN)/deptry .
+	cd docs && ../$(BIN)/mypy --config-file ../pyproject.toml .
+	$(BIN)/python docs/pages.py check
 
 bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines (BENCH="chassis" for one)
 	@$(BIN)/python -m tests.bench $(BENCH)
@@ -124,7 +132,24 @@ lock: ## resolve the dependencies anew into the lock files (needs uv)
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --no-default-groups -o requirements.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --only-group build -o requirements-build.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --group dev -o requirements-dev.lock
+	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --only-group docs -o requirements-docs.lock
 	uv pip compile -q --upgrade --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o tests/acceptance/requirements.lock tests/acceptance/requirements.in
+
+docs: $(DEV_STAMP) $(DOCS_VENV)/.stamp ## build the documentation as a site in dist/site, with an API reference from protos and docstrings; every link is tried
+	@$(BIN)/python docs/pages.py check
+	@$(BIN)/python docs/pages.py stage build/docs
+	@PYTHONPATH=. $(BIN)/python protos/reference.py build/docs/api
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	@echo "dist/site/index.html"
+
+$(DOCS_VENV)/.stamp: requirements-docs.lock
+	@echo "installing what builds the documentation into $(DOCS_VENV) (once, half a minute)"
+	@$(PYTHON) -m venv $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+release: $(DEV_STAMP) ## check version and changelog, build wheel and sdist, try both in clean environments, print tag and notes; pushes nothing
+	@$(BIN)/python deploy/release.py
 
 screenshots: $(DEV_STAMP) ## take the README's pictures of the console (needs chromium)
 	@$(BIN)/python -m tests.e2e.screenshots

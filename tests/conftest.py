@@ -1,12 +1,20 @@
-"""Fixtures that every suite shares: one PostgreSQL per worker, a fresh database of each kind per test."""
+"""What every suite shares: limits that follow the load, one PostgreSQL per worker, a fresh database of each kind per test."""
 
+import signal
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import pytest_timeout
 
 from tests.helpers.databases import empty_postgres_database
+from tests.helpers.limits import Limit
 from tests.helpers.postgres import PostgresServer, postgres_server
+
+pytest_plugins = ["pytester"]
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +32,34 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         return
     with empty_postgres_database(request.getfixturevalue("postgres")) as url:
         yield url
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly, in one line, how many tests were left out and why."""
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    if reasons:
+        causes = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"{reasons.total()} SKIPPED: {causes}", red=True, bold=True)
+
+
+def pytest_timeout_set_timer(item: Any, settings: Any) -> bool | None:
+    """Extend a test's limit when the machine is busy; None leaves it to pytest-timeout."""
+    if settings.method != "signal" or threading.current_thread() is not threading.main_thread():
+        return None
+    limit = Limit(settings.timeout)
+
+    def ring(_number: int, _frame: Any) -> None:
+        __tracebackhide__ = True
+        if limit.is_over():
+            pytest_timeout.timeout_sigalrm(item, settings)
+        else:
+            signal.setitimer(signal.ITIMER_REAL, max(limit.left_seconds, 0.001))
+
+    def cancel() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    item.cancel_timeout = cancel
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, settings.timeout)
+    return True

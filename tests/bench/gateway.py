@@ -11,8 +11,8 @@ from playwright.async_api import Page, async_playwright
 
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from tests.e2e.conftest import CHROMIUM, MISSING
 from tests.e2e.consoles import DESKTOP, Console, console
+from tests.e2e.install import MISSING, system_browser
 from tests.scenarios.planes import NOBODY
 
 WARM_UP, ROUNDS = 3, 15
@@ -77,7 +77,7 @@ async def browse() -> None:
     """One browser, one control plane."""
     with tempfile.TemporaryDirectory() as data:
         async with console(Path(data), NOBODY) as here, async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            browser = await playwright.chromium.launch(executable_path=system_browser(), args=["--no-sandbox"])
             page = await (await browser.new_context(viewport=DESKTOP)).new_page()  # type: ignore[arg-type]
             await measure(here, page)
             await browser.close()
@@ -85,7 +85,7 @@ async def browse() -> None:
 
 def main() -> None:
     """Measure where there is a browser."""
-    if CHROMIUM is None:
+    if system_browser() is None:
         print(MISSING, file=sys.stderr)
         return
     asyncio.run(browse())

@@ -15,6 +15,7 @@ from pointsman.services.chassis.service import Service, start
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
+from tests.helpers.limits import scaled
 from tests.scenarios.planes import MOCKED, Plane, builder, clients
 
 ORCHESTRATOR = "/api/v1/orchestrator.OrchestratorService"
@@ -74,7 +75,7 @@ class Web:
         return await asyncio.to_thread(self._events, path, count, headers)
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=scaled(30))
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
@@ -83,7 +84,7 @@ class Web:
             connection.close()
 
     def _events(self, path: str, count: int, headers: dict[str, str]) -> list[dict[str, str]]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=scaled(30))
         try:
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()

@@ -22,6 +22,7 @@ from pointsman.services.chassis.errors import refusal_from
 from tests.contract.chassis.test_access import METHODS
 from tests.contract.guarded import guarded
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 from tests.helpers.statuses import status_of_call
 from tests.robustness.abuse.shapes import Known, valid_request
 from tests.scenarios.planes import WISH, Plane
@@ -98,16 +99,16 @@ async def outcome(channel: grpc.aio.Channel, name: str, method: Any, request: by
 async def _answer(channel: Any, name: str, method: Any, terms: tuple[bytes, Any]) -> bytes:
     request, metadata = terms
     if method.client_streaming and method.server_streaming:
-        conversing = channel.stream_stream(name)(iter([request]), metadata=metadata, timeout=PATIENCE_SECONDS)
+        conversing = channel.stream_stream(name)(iter([request]), metadata=metadata, timeout=scaled(PATIENCE_SECONDS))
         return b"".join([part async for part in conversing])
     if method.server_streaming:
         seconds = STREAM_SECONDS if short(name) in ENDLESS and dict(metadata)[PROJECT] == OWN else PATIENCE_SECONDS
-        call = channel.unary_stream(name)(request, metadata=metadata, timeout=seconds)
+        call = channel.unary_stream(name)(request, metadata=metadata, timeout=scaled(seconds))
         return b"".join([part async for part in call])
     if method.client_streaming:
-        call = channel.stream_unary(name)(iter([request]), metadata=metadata, timeout=PATIENCE_SECONDS)
+        call = channel.stream_unary(name)(iter([request]), metadata=metadata, timeout=scaled(PATIENCE_SECONDS))
     else:
-        call = channel.unary_unary(name)(request, metadata=metadata, timeout=PATIENCE_SECONDS)
+        call = channel.unary_unary(name)(request, metadata=metadata, timeout=scaled(PATIENCE_SECONDS))
     answer: bytes = await call
     return answer
 

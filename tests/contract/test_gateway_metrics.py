@@ -11,6 +11,7 @@ from prometheus_client import REGISTRY
 
 from tests.contract.gateways import ORCHESTRATOR, gateway
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 from tests.scenarios.planes import NOBODY
 from tests.unit.deploy.edge import free_port, listens
 
@@ -32,7 +33,7 @@ async def test_every_answer_counts_by_its_status(tmp_path: Path) -> None:
 async def test_an_event_stream_counts_while_it_is_open(tmp_path: Path) -> None:
     async with gateway(tmp_path, NOBODY) as web:
         run = await web.plane.submit()
-        watcher = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+        watcher = http.client.HTTPConnection("127.0.0.1", web.port, timeout=scaled(30))
         before = value("pointsman_event_streams")
 
         async def held(count: float) -> bool:
@@ -59,7 +60,7 @@ async def test_a_gateway_that_runs_alone_answers_prometheus_where_it_was_told() 
 
     try:
         await eventually(answers, 30)
-        scrape = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        scrape = http.client.HTTPConnection("127.0.0.1", port, timeout=scaled(10))
         await asyncio.to_thread(scrape.request, "GET", "/metrics")
         text = (await asyncio.to_thread(scrape.getresponse)).read().decode()
         assert "# TYPE pointsman_http_requests_total counter" in text

@@ -1,8 +1,8 @@
 """Handing in over gRPC, on both databases: many at once, repeated, refused at once, and who is lost."""
 
-import asyncio
 from pathlib import Path
 
+import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from pointsman.api.common.v1 import common_pb2 as common
@@ -10,6 +10,8 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from tests.contract.test_orchestrator_service import good_report
+from tests.helpers.eventually import eventually
+from tests.helpers.limits import within
 from tests.scenarios.planes import NOBODY, Plane, plane
 
 SLOTS = 6
@@ -91,16 +93,23 @@ async def test_a_refused_result_is_told_at_once_however_long_the_next_may_be_wai
         request.completions[0].lease.epoch += 1
         request.next.CopyFrom(wanted())
         request.wait.CopyFrom(Duration(seconds=30))
-        async with asyncio.timeout(10):
+        async with within(10):
             answer = await here.agents.Complete(request)
         assert answer.outcomes[0].reason == common.ERROR_REASON_LEASE_LOST
         assert not answer.leases
 
 
-async def test_an_agent_is_lost_when_it_was_not_heard_of_for_as_long_as_the_service_is_told(tmp_path: Path) -> None:
-    async with plane(tmp_path, NOBODY, present_seconds=0.5) as here:
+@pytest.mark.parametrize(
+    ("present_seconds", "state"), [(3600.0, agent.AGENT_STATE_IDLE), (0.01, agent.AGENT_STATE_LOST)]
+)
+async def test_an_agent_is_lost_when_it_was_not_heard_of_for_as_long_as_the_service_is_told(
+    tmp_path: Path, present_seconds: float, state: agent.AgentState.ValueType
+) -> None:
+    async with plane(tmp_path, NOBODY, present_seconds=present_seconds) as here:
         await take(here, 1)
-        for state in (agent.AGENT_STATE_IDLE, agent.AGENT_STATE_LOST):
+
+        async def is_shown() -> bool:
             (seen,) = (await here.agents.ListAgents(agent.ListAgentsRequest())).agents
-            assert seen.state == state
-            await asyncio.sleep(0.6)
+            return bool(seen.state == state)
+
+        await eventually(is_shown)

@@ -16,6 +16,7 @@ from pointsman.services.orchestrator.wire import runs
 from tests.contract.orchestrators import caller, orchestrator, report, researching, take
 from tests.helpers.clock import FakeClock
 from tests.helpers.counters import held
+from tests.helpers.limits import within
 
 AGENT = Holder("local", LOCAL, "agent")
 POLLERS = 64
@@ -49,7 +50,7 @@ async def test_a_poller_that_waits_is_given_work_as_soon_as_there_is_some(databa
     async with orchestrator(database_url) as store:
         waiting = asyncio.create_task(take(store, "agent", wait_seconds=20))
         await researching(store, "run_a")
-        async with asyncio.timeout(5):
+        async with within(5):
             assert len(await waiting) == 1
 
 
@@ -192,7 +193,7 @@ async def test_a_lease_that_is_given_back_is_offered_at_once_and_no_attempt_is_l
             assert not await store.store.perform(partial(give_back, holder=other, key=key))
         waiting = asyncio.create_task(take(store, "second", wait_seconds=20))
         assert await store.store.perform(lambda c: give_back(c, Holder("local", LOCAL, "first"), key))
-        async with asyncio.timeout(5):
+        async with within(5):
             (again,) = await waiting
         assert (again.assignment_id, again.epoch, again.attempt) == (held.assignment_id, 2, 1)
         with pytest.raises(Refusal):

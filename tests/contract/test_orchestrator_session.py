@@ -32,6 +32,7 @@ from tests.contract.guarded import guarded
 from tests.contract.test_orchestrator_handing_in import handing_in, researching, take, wanted
 from tests.contract.test_orchestrator_service import good_report
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 from tests.helpers.statuses import status_of_call
 from tests.scenarios.planes import NOBODY, Plane, builder, clients, plane
 
@@ -105,7 +106,7 @@ async def test_what_is_said_together_is_answered_each_for_itself_and_a_wait_hold
 async def test_a_call_whose_time_is_over_fails_alone_and_the_stream_goes_on(tmp_path: Path) -> None:
     async with plane(tmp_path, NOBODY) as here:
         session = Session(here.channel)
-        patient = asyncio.create_task(session.Poll(polling(here, "ben", wait=LONG), timeout=40.0))
+        patient = asyncio.create_task(session.Poll(polling(here, "ben", wait=LONG), timeout=scaled(40)))
         with pytest.raises(Unavailable) as caught:
             await session.Poll(polling(here, wait=LONG), timeout=0.2)
         assert caught.value.code is grpc.StatusCode.DEADLINE_EXCEEDED

@@ -26,6 +26,7 @@ from tests.contract.wire_samples import files, sample
 from tests.helpers.canaries import all_seen, canaries, seen_in
 from tests.helpers.collector import collector
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 from tests.scenarios.planes import WISH, Plane, plane
 
 CALL_SECONDS = 5.0
@@ -103,7 +104,7 @@ async def _call_all(here: Plane, waiting: Iterator[tuple[MethodDescriptor, Messa
 def _break_stores(data: Path) -> None:
     """Take the tables away below the running services: whatever they are asked for now is a fault that is logged."""
     for path in data.glob("*.db"):
-        with closing(sqlite3.connect(path, timeout=30)) as store:
+        with closing(sqlite3.connect(path, timeout=scaled(30))) as store:
             for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 if not name.startswith("sqlite_"):
                     store.execute(f'ALTER TABLE "{name}" RENAME TO "lost_{name}"')
@@ -181,15 +182,17 @@ async def _call(here: Plane, method: MethodDescriptor, request: Message, errors:
     answer: Any
     try:
         if method.client_streaming and method.server_streaming:
-            async for answer in here.channel.stream_stream(name, write, read)(_one(request), timeout=CALL_SECONDS):
+            async for answer in here.channel.stream_stream(name, write, read)(
+                _one(request), timeout=scaled(CALL_SECONDS)
+            ):
                 errors += [f"{name} {one.status!r}" for one in answer.answers if one.status]
         elif method.client_streaming:
-            await here.channel.stream_unary(name, write, read)(_one(request), timeout=CALL_SECONDS)
+            await here.channel.stream_unary(name, write, read)(_one(request), timeout=scaled(CALL_SECONDS))
         elif method.server_streaming:
             async for _ in here.channel.unary_stream(name, write, read)(request, timeout=0.2):
                 break
         else:
-            await here.channel.unary_unary(name, write, read)(request, timeout=CALL_SECONDS)
+            await here.channel.unary_unary(name, write, read)(request, timeout=scaled(CALL_SECONDS))
     except grpc.aio.AioRpcError as error:
         details = [value for _, value in error.trailing_metadata() or ()]
         errors.append(f"{name} {error.details()} {details!r}")

@@ -1,12 +1,12 @@
 """Lists, pages, watches, files and forgetting, over gRPC on both databases."""
 
-import asyncio
 import json
 from typing import Any
 
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2, tasks_pb2
 from tests.contract.workflows import Client, new, refused, served, task
+from tests.helpers.limits import within
 
 STATUS = model_pb2.WorkflowStatus
 
@@ -146,7 +146,7 @@ async def test_changes_of_all_workflows_come_in_commit_order(database_url: str) 
 
 
 async def _next(watch: Any) -> Any:
-    async with asyncio.timeout(10):
+    async with within(10):
         return await watch.read()
 
 

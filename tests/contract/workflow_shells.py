@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from pointsman.cli.workflow import app
 from tests.contract.workflows import served
+from tests.helpers.limits import scaled
 
 
 class Shell:
@@ -47,7 +48,7 @@ def workflow_shell(folder: Path) -> Iterator[Shell]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(scaled(30))
     try:
         yield Shell(address[0])
     finally:

@@ -1,28 +1,22 @@
-"""One browser for all tests of the console: the distribution's Chromium, never a downloaded one."""
+"""One browser for all tests of the console: the distribution's Chromium, or the one that `tests.e2e.install` brought."""
 
-import shutil
+import os
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-MISSING = "NO CHROMIUM: the console is not tested here; install the distribution's package `chromium`"
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say loudly that something was left out."""
-    if CHROMIUM is None:
-        terminalreporter.write_line(MISSING, red=True, bold=True)
+from tests.e2e.install import DOWNLOADED, MISSING, has_downloaded, system_browser
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """A headless browser, started once."""
-    if CHROMIUM is None:
+    if not (system_browser() or has_downloaded()):
         pytest.skip(MISSING)
+    os.environ["PLAYWRIGHT_BROWSERS_PATH"] = str(DOWNLOADED)
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(executable_path=system_browser(), args=["--no-sandbox"])
         yield browser
         await browser.close()

@@ -19,18 +19,23 @@ from pointsman.services.chassis.service import Running, Service, start
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
+from tests.helpers.limits import scaled
 from tests.scenarios.planes import MOCKED, Plane, builder, clients
 
 DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 390, "height": 780}
-PATIENCE_MS = 30_000
-expect.set_options(timeout=PATIENCE_MS)
+PATIENCE_SECONDS = 30.0
 HELD_SECONDS = 3600.0
 """No lease runs out and no agent is lost while a test is slow: what a mock was told to do it does for the whole test."""
 PORTS = range(20_000, 30_000)
 """Below those that the system gives to clients: a port that is free for a moment is not taken by a browser's connection."""
 _ports = (PORTS[(os.getpid() * 97 + number) % len(PORTS)] for number in count())
 _thousands = (count(start) for start in count(1, 1000))
+
+
+def patience_ms(seconds: float = PATIENCE_SECONDS) -> float:
+    """How long the browser may take for what a page has to show, on a machine as busy as this one."""
+    return 1000 * scaled(seconds)
 
 
 def free_port() -> int:
@@ -131,7 +136,8 @@ class View:
 async def viewed(browser: Browser, size: dict[str, int] | None = None, **options: Any) -> AsyncIterator[View]:
     """A fresh window; that nothing complained is part of every test."""
     context = await browser.new_context(viewport=size or DESKTOP, **options)  # type: ignore[arg-type]
-    context.set_default_timeout(PATIENCE_MS)
+    context.set_default_timeout(patience_ms())
+    expect.set_options(timeout=patience_ms())
     page = await context.new_page()
     problems: list[str] = []
     page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)

@@ -9,8 +9,8 @@ from playwright.async_api import async_playwright
 
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from tests.e2e.conftest import CHROMIUM, MISSING
 from tests.e2e.consoles import Console, console, viewed
+from tests.e2e.install import MISSING, system_browser
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
 WISHES = (
@@ -38,13 +38,14 @@ async def some_runs(here: Console) -> str:
 
 async def main() -> None:
     """Write the pictures."""
-    if CHROMIUM is None:
+    chromium = system_browser()
+    if chromium is None:
         sys.exit(MISSING)
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as data:
         async with console(Path(data)) as here, async_playwright() as playwright:
             run_id = await some_runs(here)
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             async with viewed(browser, {"width": 1280, "height": 900}) as view:
                 for name, path in (("runs", "/runs"), ("run", f"/runs/{run_id}")):
                     page = await view.open(here, path)

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from tests.e2e.consoles import PHONE, console, loaded, viewed
+from tests.e2e.consoles import PHONE, console, loaded, patience_ms, viewed
 from tests.scenarios.planes import NOBODY, WISH
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser"), pytest.mark.timeout(150)]
@@ -88,7 +88,7 @@ async def test_ten_thousand_runs_are_listed_without_lag(tmp_path: Path, browser:
     async with console(tmp_path) as here, viewed(browser) as view:
         page = await view.open(here, "/runs")
         await expect(page.locator(".vspace .vrow").first).to_be_visible()
-        await expect(page.locator("#run-count")).to_have_text(f"{MANY} runs", timeout=90_000)
+        await expect(page.locator("#run-count")).to_have_text(f"{MANY} runs", timeout=patience_ms(90))
         assert await page.locator(".vspace .vrow").count() < 80
         await page.locator(".vspace .vrow a").first.focus()
         await page.keyboard.press("End")

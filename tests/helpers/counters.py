@@ -19,6 +19,7 @@ from pointsman.services.chassis.machine import Event
 from pointsman.services.chassis.migrate import migrate
 from pointsman.services.chassis.store import Store
 from tests.helpers.counter import MACHINE, Counter, CounterStore
+from tests.helpers.limits import scaled
 
 _numbers = itertools.count(1)
 
@@ -67,7 +68,7 @@ async def held(store: Store) -> AsyncIterator[None]:
 
     def job(_connection: Connection) -> None:
         loop.call_soon_threadsafe(begun.set)
-        over.wait(30)
+        over.wait(scaled(30))
 
     holding = asyncio.create_task(store.perform(job))
     await begun.wait()

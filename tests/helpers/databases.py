@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import psycopg
 
+from tests.helpers.limits import scaled
 from tests.helpers.postgres import PostgresServer
 
 _numbers = itertools.count(1)
@@ -40,7 +41,7 @@ def _empty(url: str) -> None:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        connection.execute("SET lock_timeout = '2s'")
+        connection.execute(f"SET lock_timeout = '{scaled(2):.0f}s'")
         schemas = connection.execute(
             "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'"
         ).fetchall()

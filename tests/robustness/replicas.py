@@ -22,6 +22,7 @@ from pointsman.services.chassis.journal import Journal, broken_links
 from pointsman.services.chassis.peer import open_channel
 from pointsman.services.chassis.store import Store
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 START_SECONDS = 100.0
@@ -147,8 +148,8 @@ def environment_for(database_url: str, ports: dict[str, list[int]]) -> dict[str,
     own = {
         "POINTSMAN_DATABASE_URL": database_url,
         "POINTSMAN_FULL_MOCK_MODE": "1",
-        "POINTSMAN_SERVER_DRAIN_SECONDS": "2",
-        "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": str(LEASE_SECONDS),
+        "POINTSMAN_SERVER_DRAIN_SECONDS": str(scaled(2)),
+        "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": str(scaled(LEASE_SECONDS)),
     }
     return {**os.environ, **peers, **own}
 
@@ -168,7 +169,7 @@ async def two_of_each(database_url: str, folder: Path) -> AsyncIterator[Replicas
     try:
         await asyncio.gather(*(member.start() for member in members))
         async with open_channel(environment["POINTSMAN_PEERS_ORCHESTRATOR"]) as channel:
-            yield Replicas(database_url, members, Client(channel, Terms(patience_seconds=PATIENCE_SECONDS)))
+            yield Replicas(database_url, members, Client(channel, Terms(patience_seconds=scaled(PATIENCE_SECONDS))))
     finally:
         for member in members:
             if member.process is not None:

@@ -67,9 +67,9 @@ class Running:
 
     def wait(self, seconds: float = 60.0) -> int:
         """Its exit code."""
-        code = self._process.wait(seconds)
+        eventually_now(lambda: self.ended, seconds)
         self._reader.join()
-        return code
+        return self._process.wait()
 
     @property
     def pid(self) -> int:

@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 from typing import Self
 
+from tests.helpers.limits import scaled
+
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
+
+
+def mocked() -> dict[str, str]:
+    """Settings for mock agents, and leases that run out soon after a death but not on a busy machine."""
+    return {"POINTSMAN_FULL_MOCK_MODE": "1", "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": str(scaled(3))}
 
 
 class Processes:

@@ -17,6 +17,7 @@ from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2 as rt
 from pointsman.api.pipeline.v1 import state_pb2 as sp
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 
 PIPELINES = 24
 KILLS = 2
@@ -36,7 +37,9 @@ class Callers:
         while True:
             async with grpc.aio.insecure_channel(self.address) as channel:
                 try:
-                    answer = await getattr(pipeline_pb2_grpc.PipelineServiceStub(channel), method)(request, timeout=5)
+                    answer = await getattr(pipeline_pb2_grpc.PipelineServiceStub(channel), method)(
+                        request, timeout=scaled(5)
+                    )
                 except grpc.aio.AioRpcError as error:
                     if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
                         raise

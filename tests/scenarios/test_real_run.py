@@ -18,6 +18,7 @@ from pointsman.cli.demo import example_repository
 from pointsman.client import Client, Order, Terms, connect
 from pointsman.worker.git import git, repository_id, text, uncommitted
 from tests.helpers.eventually import eventually_now
+from tests.helpers.limits import scaled
 from tests.scenarios.commands import Running, finished, processes_with, running
 
 VERIFY = ("python3", "-m", "unittest", "discover", "-q")
@@ -67,7 +68,7 @@ class World:
 @pytest.fixture
 async def world(tmp_path: Path) -> Iterator[World]:  # type: ignore[misc]
     repository = await example_repository(tmp_path)
-    environment = {"POINTSMAN_DATA": str(tmp_path / "data"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "3"}
+    environment = {"POINTSMAN_DATA": str(tmp_path / "data"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": str(scaled(3))}
     with ExitStack() as stack:
         yield World(repository, tmp_path / "gate", environment, stack)
 
@@ -100,7 +101,7 @@ async def test_after_kill_9_the_same_delivery_and_nothing_twice(victims: tuple[s
     world.start_plane()
     world.start_agent("--name", "box")
     world.start_coder()
-    async with connect(world.address, Terms(patience_seconds=60.0)) as client:
+    async with connect(world.address, Terms(patience_seconds=scaled(60))) as client:
         run_id = await submitted(world, client)
         world.wait_for_the_coder()
         for victim in victims:

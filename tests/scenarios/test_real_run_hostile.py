@@ -1,6 +1,5 @@
 """A hostile agent is contained and named: real processes, real git, a real control plane."""
 
-import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator
@@ -16,6 +15,7 @@ from pointsman.cli.workers import Hire, profile_for, worker_for, working, worksh
 from pointsman.client import Client, Order
 from pointsman.worker import Limits
 from pointsman.worker.git import repository_id, text, uncommitted
+from tests.helpers.limits import scaled, within
 from tests.scenarios.commands import processes_with
 
 AGENT = Path(__file__).parent / "agents" / "hostile.py"
@@ -74,8 +74,9 @@ async def first_failure(stage: Stage, how: str, limits: Limits) -> str:
     ],
 )
 async def test_a_hostile_agent_is_contained_and_named_when_it(how: str, named: str, stage: Stage) -> None:
-    limits = Limits(seconds=3.0 if how == "ignores_time" else 60.0, output_bytes=100_000)
-    payload = await asyncio.wait_for(first_failure(stage, how, limits), 100)
+    limits = Limits(seconds=scaled(3 if how == "ignores_time" else 60), output_bytes=100_000)
+    async with within(100):
+        payload = await first_failure(stage, how, limits)
     assert named in payload
     assert not stage.victim.exists()
     assert await uncommitted(stage.repository) == ()

@@ -16,6 +16,7 @@ from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 from tests.scenarios.behaviours import ENDS, state_of
 from tests.scenarios.planes import NOBODY, WISH, plane
 
@@ -150,7 +151,7 @@ async def test_a_run_of_each_mock_behaviour_ends_where_the_table_says(
 ) -> None:
     end = ENDS[role, outcome]
     lease_seconds = 1.0 if outcome is MockOutcome.SLOW else 0.3
-    async with plane(tmp_path, lease_seconds=lease_seconds, sweep_seconds=0.05) as here:
+    async with plane(tmp_path, lease_seconds=scaled(lease_seconds), sweep_seconds=0.05) as here:
         await here.behave(
             mock.MockRole.Value(f"MOCK_ROLE_{role.name}"), mock.MockOutcome.Value(f"MOCK_OUTCOME_{outcome.name}")
         )

@@ -8,10 +8,9 @@ import grpc
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from tests.scenarios.planes import Plane, clients
-from tests.scenarios.processes import CONTEXTS, Processes, processes
+from tests.scenarios.processes import CONTEXTS, Processes, mocked, processes
 
 RUNS = 6
-MOCKED = {"POINTSMAN_FULL_MOCK_MODE": "1", "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "3"}
 
 
 async def test_a_run_completes_with_every_service_in_its_own_process(tmp_path: Path) -> None:
@@ -24,7 +23,7 @@ async def test_a_run_completes_with_every_service_in_its_own_process(tmp_path: P
 
 
 async def test_runs_survive_the_death_of_any_service_right_after_they_were_submitted(tmp_path: Path) -> None:
-    with processes(tmp_path, **MOCKED) as group:
+    with processes(tmp_path, **mocked()) as group:
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
             here = clients(channel)
             for context in CONTEXTS:
@@ -40,7 +39,7 @@ async def test_a_run_survives_the_death_of_each_service_on_its_way(tmp_path: Pat
         (runs.RUN_STATE_CODER_EXEC, ("pipeline",)),
         (runs.RUN_STATE_REVIEW_ACCEPT, ("workflow", "router")),
     )
-    with processes(tmp_path, **MOCKED, **slow) as group:
+    with processes(tmp_path, **mocked(), **slow) as group:
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
             here = clients(channel)
             run = await here.submit()
@@ -52,7 +51,7 @@ async def test_a_run_survives_the_death_of_each_service_on_its_way(tmp_path: Pat
 
 
 async def test_a_service_that_is_dead_when_work_is_dispatched_is_waited_for(tmp_path: Path) -> None:
-    with processes(tmp_path, **MOCKED, POINTSMAN_MOCK_SEARCHER_OUTCOME="slow") as group:
+    with processes(tmp_path, **mocked(), POINTSMAN_MOCK_SEARCHER_OUTCOME="slow") as group:
         async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
             here = clients(channel)
             for context, state in (("workflow", runs.RUN_STATE_SCHEDULE), ("pipeline", runs.RUN_STATE_DISPATCH)):

@@ -17,6 +17,7 @@ import pytest
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, reading_pb2, tasks_pb2, workflow_pb2_grpc
 from tests.contract.workflow_proof import assert_kept
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 
 ID = "killed"
 TASKS = 240
@@ -38,7 +39,9 @@ class Callers:
         while True:
             async with grpc.aio.insecure_channel(self.address) as channel:
                 try:
-                    return await getattr(workflow_pb2_grpc.WorkflowServiceStub(channel), method)(request, timeout=5)
+                    return await getattr(workflow_pb2_grpc.WorkflowServiceStub(channel), method)(
+                        request, timeout=scaled(5)
+                    )
                 except grpc.aio.AioRpcError as error:
                     if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
                         raise

@@ -33,10 +33,9 @@ from pointsman.services.workflow.__main__ import build_on as build_workflow
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.helpers.eventually import eventually
 from tests.scenarios.planes import MOCKED, WISH, Plane, clients
-from tests.scenarios.processes import CONTEXTS, Processes, processes
+from tests.scenarios.processes import CONTEXTS, Processes, mocked, processes
 
 PATIENCE_SECONDS = 100.0
-MOCKS = {"POINTSMAN_FULL_MOCK_MODE": "1", "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "3"}
 QUICKLY = {"OTEL_BSP_SCHEDULE_DELAY": "100"}
 
 
@@ -69,7 +68,7 @@ class ShiftedClock:
 @asynccontextmanager
 async def killed_services(data: Path, **environment: str) -> AsyncIterator[Sequence[Traced]]:
     """A run for each of the four services, which is killed in its middle and started again; they go on to the end."""
-    with processes(data, **MOCKS, **QUICKLY, **environment) as group:
+    with processes(data, **mocked(), **QUICKLY, **environment) as group:
         started, mark = {}, token_hex(4)
         for number, context in enumerate(CONTEXTS):
             request = pb.SubmitRequest(
@@ -102,7 +101,7 @@ async def killed_process(data: Path, **environment: str) -> AsyncIterator[Sequen
 @contextmanager
 def _up(data: Path, environment: dict[str, str]) -> Iterator[str]:
     """All services in a process that is killed at the end of the block; its address."""
-    variables = {**os.environ, **MOCKS, **QUICKLY, **environment, "GRPC_VERBOSITY": "ERROR"}
+    variables = {**os.environ, **mocked(), **QUICKLY, **environment, "GRPC_VERBOSITY": "ERROR"}
     command = [sys.executable, "-m", "pointsman.cli", "up", "--port", "0", "--data", str(data)]
     with subprocess.Popen(
         command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

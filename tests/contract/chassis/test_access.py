@@ -22,6 +22,7 @@ from pointsman.services.chassis.peer import channel_credentials
 from pointsman.services.chassis.refusals import Reason
 from pointsman.services.chassis.server import Server
 from tests.helpers.certificates import Authority, Pair, serial_of, serial_shown
+from tests.helpers.limits import scaled
 
 MODULES: tuple[Any, ...] = (
     agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2, pipeline_pb2, router_pb2, session_pb2, workflow_pb2,
@@ -62,7 +63,7 @@ async def ping(address: str, client: ClientSettings, project: str = "shop", toke
     async with channel:
         try:
             method: Any = channel.unary_unary(PING)
-            await method(b"", metadata=metadata, timeout=5)
+            await method(b"", metadata=metadata, timeout=scaled(5))
         except grpc.aio.AioRpcError as error:
             return refusal_from(error).reason
     return None

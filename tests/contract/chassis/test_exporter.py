@@ -22,6 +22,7 @@ from tests.helpers.children import children_of, parent_of
 from tests.helpers.collector import Collector, collector, listening
 from tests.helpers.counter import CounterStore
 from tests.helpers.eventually import eventually, eventually_now
+from tests.helpers.limits import scaled
 
 MADE = Made(OUTER, "router", "/pointsman.api.router.v1.RouterService/Classify", "OK", 0.5, 10**18)
 
@@ -162,7 +163,7 @@ def test_a_service_that_is_stopped_ends_its_process(tmp_path: Path) -> None:
     with service(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9") as started:
         (exporting,) = eventually_now(lambda: children_of(started.pid, MODULE))
         started.terminate()
-        assert started.wait(30) == 0
+        assert started.wait(scaled(30)) == 0
         assert parent_of(exporting) is None
 
 

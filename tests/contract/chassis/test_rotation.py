@@ -22,6 +22,7 @@ from pointsman.services.gateway.config import GatewaySettings
 from tests.contract.chassis.test_access import PING, access_file, ping, serving
 from tests.helpers.certificates import Authority, Pair, serial_of, serial_shown
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 
 MORE_CALLS = 20
 SHOP = {"roles": ["viewer"], "projects": ["shop"]}
@@ -95,7 +96,7 @@ def two_authorities(folder: Path) -> tuple[Authority, Authority]:
 def with_token(channel: grpc.aio.Channel, token: str) -> Callable[[], Awaitable[Any]]:
     method: Any = channel.unary_unary(PING)
     metadata = (("pointsman-project", "shop"), ("authorization", f"Bearer {token}"))
-    return lambda: method(b"", metadata=metadata, timeout=5)
+    return lambda: method(b"", metadata=metadata, timeout=scaled(5))
 
 
 async def test_the_keys_of_tokens_overlap_and_a_broken_file_leaves_the_last_good_ones(tmp_path: Path) -> None:
@@ -184,9 +185,9 @@ async def test_both_sides_change_to_a_new_authority_without_a_failed_call(
         async def anew() -> None:
             async with open_channel(address, shown_as=shown) as fresh:
                 once: Any = fresh.unary_unary(PING)
-                await once(b"", timeout=5)
+                await once(b"", timeout=scaled(5))
 
-        async with calling(lasting=lambda: method(b"", timeout=5), anew=anew) as callers:
+        async with calling(lasting=lambda: method(b"", timeout=scaled(5)), anew=anew) as callers:
             trusted.write_bytes(old.certificate.read_bytes() + new.certificate.read_bytes())
             await callers.go_on()
             await replaced(server, renewed_server, callers)

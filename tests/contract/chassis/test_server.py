@@ -20,6 +20,7 @@ from pointsman.services.chassis.service import Service
 from tests.helpers.counter import SERVICE, build, counter_pb2
 from tests.helpers.counter_server import PATH, Served, an_add, failure_of, serving
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 
@@ -127,7 +128,7 @@ async def test_reflection_is_off_unless_it_is_asked_for(url: str, served: Served
 
 
 async def test_a_drain_finishes_what_runs_and_refuses_what_comes(url: str) -> None:
-    async with serving(url, drain_seconds=5) as served:
+    async with serving(url, drain_seconds=scaled(5)) as served:
         health = health_pb2_grpc.HealthStub(served.channel)
         await served.stub.Add(an_add())
         watch = served.stub.Watch(counter_pb2.WatchRequest(counter_id="c1"))

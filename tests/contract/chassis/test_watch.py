@@ -16,6 +16,7 @@ from tests.helpers.counter import Add, counter_pb2
 from tests.helpers.counter_server import Served, an_add, failure_of, serving
 from tests.helpers.counters import a_caller, in_one_batch, opened, rows_of
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import within
 
 
 async def test_a_watcher_that_comes_back_has_neither_gap_nor_repeat(database_url: str) -> None:
@@ -59,7 +60,7 @@ async def test_a_commit_on_one_replica_is_seen_on_another_within_a_second(databa
         assert (await stream.read()).seq == 1
         for number in range(1, 6):
             await one.stub.Add(an_add(f"r{number}"))
-            async with asyncio.timeout(1):
+            async with within(1):
                 assert (await stream.read()).seq == number + 1
         stream.cancel()
 
@@ -150,7 +151,7 @@ async def test_a_listener_outlives_strange_news_and_a_lost_connection(
     monkeypatch.setattr(watch, "RECONNECT_SECONDS", 0.01)
     async with opened(database_url, listens=True) as counters:
         with counters.store.hub.subscribed("c9") as news:
-            async with asyncio.timeout(5):
+            async with within(5):
                 await news.wait()
             for statement in (
                 f"SELECT pg_notify('{channel(counters.store.database)}', 'not json')",
@@ -159,7 +160,7 @@ async def test_a_listener_outlives_strange_news_and_a_lost_connection(
                 news.clear()
                 run = text(statement)
                 await counters.store.perform(lambda connection: connection.execute(run).all())  # noqa: B023
-                async with asyncio.timeout(5):
+                async with within(5):
                     await news.wait()
         listener = counters.store._listener
         assert isinstance(listener, Listener)

@@ -14,6 +14,7 @@ from pointsman.services.chassis.ledger import Ledger, Show
 from pointsman.services.chassis.refusals import Reason, Refusal
 from tests.helpers.counter import MACHINE, Add, Counter
 from tests.helpers.counters import a_caller, assert_sound, held, in_one_batch, opened, rows_of, state_of
+from tests.helpers.limits import within
 
 
 class _Noting:
@@ -195,6 +196,6 @@ async def test_few_do_not_wait_for_each_other(database_url: str, monkeypatch: py
         noting = _Noting("")
         few = writer.CROWD - 1
         await in_one_batch(counters.store, [counters.store.writer.write(noting, n) for n in range(few)])
-        async with asyncio.timeout(5):
+        async with within(5):
             await counters.store.writer.write(noting, "alone")
         assert noting.done == few + 1

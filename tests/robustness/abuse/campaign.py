@@ -21,6 +21,7 @@ from pointsman.api.workflow.v1 import model_pb2, plans_pb2
 from pointsman.services.chassis.errors import refusal_from
 from pointsman.services.chassis.peer import open_channel
 from pointsman.services.gateway.contract import METHODS, Method
+from tests.helpers.limits import scaled
 from tests.robustness.abuse import http
 from tests.robustness.abuse.shapes import Known, noise, paths, traps, valid_request
 from tests.robustness.abuse.target import Target
@@ -221,12 +222,12 @@ def _open(channel: grpc.aio.Channel, method: Method, plain: grpc.Channel) -> Any
 async def _ask(call: Any, shot: Shot) -> None:
     waits = "wait" in shot.method.fields.fields_by_name
     if shot.method.streams_in:
-        await asyncio.to_thread(call, iter([shot.data, shot.data]), timeout=PATIENCE_SECONDS)
+        await asyncio.to_thread(call, iter([shot.data, shot.data]), timeout=scaled(PATIENCE_SECONDS))
     elif shot.method.streams_out:
         async for _ in call(shot.data, timeout=STREAM_SECONDS):
             return
     else:
-        await call(shot.data, timeout=STREAM_SECONDS if waits else PATIENCE_SECONDS)
+        await call(shot.data, timeout=STREAM_SECONDS if waits else scaled(PATIENCE_SECONDS))
 
 
 def documented() -> dict[str, frozenset[str]]:

@@ -9,6 +9,7 @@ from random import Random  # noqa: TID251 - a campaign can be repeated from its 
 from google.protobuf.json_format import MessageToDict
 
 from pointsman.services.gateway.contract import METHODS, Method
+from tests.helpers.limits import scaled
 from tests.robustness.abuse.shapes import TEXTS, Known, valid_request
 
 JSON = "application/json"
@@ -82,7 +83,7 @@ class Browser:
     """One connection that is opened again when the server closes it."""
 
     def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=scaled(60))
 
     def send(self, sent: Sent) -> tuple[int, bytes]:
         """The answer's status and body."""

@@ -15,6 +15,7 @@ from typing import Any
 import grpc
 
 from tests.helpers.counter import counter_pb2, counter_pb2_grpc
+from tests.helpers.limits import scaled, within
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULE = "tests.robustness.chassis.counter_process"
@@ -40,7 +41,7 @@ class Work:
         request = counter_pb2.AddRequest(request_id=f"r{number}", counter_id=f"c{number % 3}", amount=number)
         async with limit:
             try:
-                answer = await stub.Add(request, timeout=20)
+                answer = await stub.Add(request, timeout=scaled(20))
             except grpc.aio.AioRpcError as error:
                 assert error.code() is grpc.StatusCode.UNAVAILABLE, error  # noqa: PT017 - the server is gone
                 return
@@ -61,7 +62,7 @@ class Child:
 
     async def ended(self, seconds: float = 20.0) -> int:
         """How it ended: an exit code, or minus the signal that killed it."""
-        async with asyncio.timeout(seconds):
+        async with within(seconds):
             return int((await self.nursery.heard())["ended"])
 
 

@@ -10,6 +10,7 @@ from tests.helpers.counter_server import Served, an_add, failure_of, serving
 from tests.helpers.counters import a_caller, assert_sound, opened, rows_of, state_of
 from tests.helpers.databases import new_postgres_database
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 from tests.helpers.postgres import postgres_server
 
 CALLERS = 24
@@ -31,7 +32,7 @@ class Load:
         while not self._stopping:
             request_id = f"r{caller}-{number}"
             try:
-                await self._served.stub.Add(an_add(request_id, f"c{caller % 4}"), timeout=30)
+                await self._served.stub.Add(an_add(request_id, f"c{caller % 4}"), timeout=scaled(30))
             except grpc.aio.AioRpcError as error:
                 self.refused[error.code()] += 1
             else:

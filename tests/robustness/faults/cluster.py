@@ -21,6 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pointsman.cli.plane import CONTEXTS
 from pointsman.services.chassis.crash import ARMED_BY
+from tests.helpers.limits import Limit, scaled
 from tests.robustness.faults.disk import Disk, a_disk
 from tests.robustness.faults.nursery import CLOCK, DISK, LOG, OFFSET
 from tests.robustness.faults.proxy import OPTIONS, Weather, Wire
@@ -132,7 +133,7 @@ class Cluster:
         """Everything down, without a word."""
         for member in self.members.values():
             member.signal(signal.SIGKILL)
-            await member.ended(START_SECONDS)
+            await member.ended(scaled(START_SECONDS))
             member.let_go()
         for wire in self._wires.values():
             await wire.stop()
@@ -144,9 +145,9 @@ class Cluster:
     async def bear(self, context: str, armed: str = "") -> None:
         """Start a service and wait until it takes calls; an armed one may be dead by then."""
         member = self.members[context]
-        deadline = time.monotonic() + START_SECONDS
+        limit = Limit(START_SECONDS)
         while not await self._born(member, armed) and not armed:
-            assert time.monotonic() < deadline, f"{context} does not start, see {member.log}"
+            assert not limit.is_over(), f"{context} does not start, see {member.log}"
         if member.died_at:
             self.recoveries.append(time.monotonic() - member.died_at)
             member.died_at = 0.0
@@ -165,7 +166,7 @@ class Cluster:
         member = self.members[context]
         member.signal(signal.SIGKILL)
         member.died_at = time.monotonic()
-        assert await member.ended(START_SECONDS)
+        assert await member.ended(scaled(START_SECONDS))
 
     async def dies_of_itself(self, context: str, seconds: float) -> bool:
         """Whether an armed process reaches its point within the time."""
@@ -232,7 +233,7 @@ class Cluster:
         while not await member.ended(0.01):
             async with grpc.aio.insecure_channel(f"127.0.0.1:{member.port}", options=OPTIONS) as channel:
                 try:
-                    await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=10)
+                    await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=scaled(10))
                 except grpc.aio.AioRpcError:
                     continue
                 return True

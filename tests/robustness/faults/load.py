@@ -21,6 +21,7 @@ from pointsman.api.workflow.v1 import model_pb2, plans_pb2, tasks_pb2
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockPolicy, MockRole
 from pointsman.testing.mocks import MockAgents
+from tests.helpers.limits import scaled, within
 from tests.robustness.faults.cluster import LEASE_SECONDS
 from tests.robustness.faults.memory import Caller, Memory, watch
 
@@ -101,10 +102,10 @@ class Work:
     async def finish(self, seconds: float) -> None:
         """From now on every agent does well; whatever was begun comes to its end."""
         self.stopping.set()
-        asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self.impatient.set)
+        asyncio.get_running_loop().call_later(scaled(PATIENCE_SECONDS), self.impatient.set)
         for policy in self.policies:
             policy.set(tuple(MockRole), MockOutcome.SUCCESS)
-        async with asyncio.timeout(seconds):
+        async with within(seconds):
             await asyncio.gather(*self._workers)
 
     async def close(self) -> None:

@@ -15,6 +15,7 @@ from pointsman.api.pipeline.v1 import requests_pb2
 from pointsman.api.pipeline.v1.pipeline_pb2_grpc import PipelineServiceStub
 from pointsman.api.workflow.v1 import reading_pb2
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
+from tests.helpers.limits import scaled
 
 RETRIED = frozenset(
     {
@@ -101,7 +102,7 @@ class Caller:
         self.memory.sent[f"{self.context}.{name}"] += 1
         while True:
             try:
-                answer = await method(request, timeout=DEADLINE_SECONDS, metadata=self.metadata)
+                answer = await method(request, timeout=scaled(DEADLINE_SECONDS), metadata=self.metadata)
             except grpc.aio.AioRpcError as error:
                 if error.code() in RETRIED:
                     await asyncio.sleep(PAUSE_SECONDS)

@@ -15,6 +15,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orc
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
+from tests.helpers.limits import scaled
 
 OPTIONS = [
     ("grpc.max_receive_message_length", 8 * 1024 * 1024),
@@ -138,7 +139,7 @@ class Wire:
         async def repeat() -> None:
             await asyncio.sleep(wait_seconds)
             with contextlib.suppress(grpc.aio.AioRpcError):
-                await self._call(method)(request, metadata=metadata, timeout=10)
+                await self._call(method)(request, metadata=metadata, timeout=scaled(10))
 
         task = asyncio.create_task(repeat())
         self._repeats.add(task)

@@ -17,6 +17,7 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.router.v1 import decision_pb2
 from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
 from pointsman.services.chassis.peer import open_channel
+from tests.helpers.limits import scaled
 from tests.robustness.abuse.target import Target, target
 from tests.robustness.overload.heartbeats import beating
 from tests.robustness.overload.runs import LIVE_RUNS, new_runs
@@ -44,7 +45,7 @@ class Load:
         number = next(numbers)
         message = decision_pb2.Message(text=f"{WISH} number {number}")
         request = decision_pb2.ClassifyRequest(request_id=f"load-{number}", message=message)
-        return self._stubs[number % CHANNELS].Classify(request, timeout=60)
+        return self._stubs[number % CHANNELS].Classify(request, timeout=scaled(60))
 
     async def callers(self, amount: int, seconds: float) -> Tally:
         """So many callers, each with one call at a time."""
@@ -124,7 +125,7 @@ async def stalled_watchers(process: Target, amount: int) -> dict[str, Any]:
         cost = (process.resident_bytes - before) / amount
         tally = Tally()
         for _ in range(20):
-            await tally.take(here.runs.GetRun(pb.GetRunRequest(run_id=run.id), timeout=60))
+            await tally.take(here.runs.GetRun(pb.GetRunRequest(run_id=run.id), timeout=scaled(60)))
         for call in watching:
             call.cancel()
         return {"watchers": amount, "bytes_each": round(cost), "reads_meanwhile": dict(tally.codes)}

@@ -25,6 +25,7 @@ from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServ
 from pointsman.services.chassis.auth import LOCAL
 from tests.bench.orchestrator import completion, wanted
 from tests.helpers.eventually import eventually_now
+from tests.helpers.limits import scaled
 from tests.scenarios.planes import WISH
 
 PAUSE_SECONDS = 0.25
@@ -43,7 +44,7 @@ class Agent:
         channel: Any = grpc.insecure_channel(address)
         self._terms: dict[str, Any] = {
             "metadata": (("pointsman-project", project),),
-            "timeout": PATIENCE_SECONDS,
+            "timeout": scaled(PATIENCE_SECONDS),
         }
         self._stub: Any = AgentServiceStub(channel)
         self._runs: Any = OrchestratorServiceStub(channel)

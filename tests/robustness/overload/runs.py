@@ -6,6 +6,7 @@ from typing import Any
 
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.services.chassis.peer import open_channel
+from tests.helpers.limits import scaled
 from tests.robustness.abuse.target import Target
 from tests.robustness.overload.heartbeats import beating
 from tests.robustness.overload.tally import Tally
@@ -60,7 +61,7 @@ async def _flood(here: Plane, per_second: float, seconds: float) -> Tally:
         for _ in range(int(per_second * passed) - sent):
             number = here.request_id()
             request = pb.SubmitRequest(request_id=number, message=f"{WISH} for {number}")
-            task = asyncio.ensure_future(tally.take(here.runs.Submit(request, timeout=60)))
+            task = asyncio.ensure_future(tally.take(here.runs.Submit(request, timeout=scaled(60))))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
             sent += 1

@@ -1,6 +1,5 @@
 """Who is turned away first when there is too much: new work before agents, and each kind of call beside its own kind."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from pointsman.services.chassis.server import Server
 from tests.helpers.counter import counter_pb2
 from tests.helpers.counter_server import an_add, failure_of, serving
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import within
 
 SETTINGS = ServerSettings(port=0, max_in_flight=10, max_streams=7, max_uploads=3)
 
@@ -44,7 +44,8 @@ async def test_watchers_of_health_without_a_token_are_counted_beside_the_other_s
         stub: Any = health_pb2_grpc.HealthStub(served.channel)
         watchers = [stub.Watch(health_pb2.HealthCheckRequest()) for _ in range(2)]
         for watcher in watchers:
-            assert (await asyncio.wait_for(watcher.read(), 30)).status == health_pb2.HealthCheckResponse.SERVING
+            async with within(30):
+                assert (await watcher.read()).status == health_pb2.HealthCheckResponse.SERVING
         failure = await failure_of(stub.Watch(health_pb2.HealthCheckRequest()).read())
         assert (failure.code, failure.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
         assert failure.metadata == {"limit": "2"}
@@ -52,7 +53,8 @@ async def test_watchers_of_health_without_a_token_are_counted_beside_the_other_s
         assert (long.reason, long.fields) == ("INVALID_FIELD", ["service"])
         await served.stub.Add(an_add())
         other = served.stub.Watch(counter_pb2.WatchRequest(counter_id=an_add().counter_id))
-        assert await asyncio.wait_for(other.read(), 30) is not grpc.aio.EOF
+        async with within(30):
+            assert await other.read() is not grpc.aio.EOF
         watchers[0].cancel()
 
         async def has_room() -> bool:
@@ -68,7 +70,8 @@ async def test_a_stream_too_many_is_turned_away_with_a_time_and_costs_the_others
     async with serving(f"sqlite:///{tmp_path / 'store.db'}", max_streams=1) as served:
         await served.stub.Add(an_add())
         first = served.stub.Watch(counter_pb2.WatchRequest(counter_id=an_add().counter_id))
-        await asyncio.wait_for(first.read(), 30)
+        async with within(30):
+            await first.read()
         second = served.stub.Watch(counter_pb2.WatchRequest(counter_id=an_add().counter_id))
         failure = await failure_of(second.read())
         assert (failure.code, failure.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")

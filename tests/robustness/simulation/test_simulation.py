@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+from tests.helpers.limits import scaled
+
 
 def test_a_few_seeds_keep_every_promise_are_done_again_exactly_and_planted_bugs_are_found() -> None:
     command = [sys.executable, "-m", "tests.robustness.simulation", "--short"]
@@ -20,7 +22,7 @@ def test_a_few_seeds_keep_every_promise_are_done_again_exactly_and_planted_bugs_
 
 def test_seeds_are_shared_out_among_processes_as_the_campaign_does() -> None:
     command = [sys.executable, "-m", "tests.robustness.simulation", "--seeds", "4", "--jobs", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=scaled(120))
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert (told["seeds"], told["violated"]) == (4, 0)

@@ -7,6 +7,7 @@ import pytest
 from pointsman.services.chassis import loop
 from pointsman.services.chassis.loop import Loops
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import within
 
 
 async def test_a_loop_that_fails_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,5 +74,5 @@ async def test_a_loop_that_fails_on_its_way_out_does_not_hold_up_the_stop() -> N
     loops = Loops()
     loops.start("leased", work)
     await begun.wait()
-    async with asyncio.timeout(5):
+    async with within(5):
         await loops.stop()

@@ -13,6 +13,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.helpers.eventually import eventually_now
+from tests.helpers.limits import scaled
 from tests.unit.deploy.cluster import KUBERNETES, ROOT
 
 envoy = pytest.importorskip("envoy", reason="NOT CHECKED: no Envoy for this machine, so its files were not tried")
@@ -98,7 +99,7 @@ async def healthy(port: int, service: str) -> bool:
     """What the kubelet would learn at this port."""
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         request = health_pb2.HealthCheckRequest(service=service)
-        answer = await health_pb2_grpc.HealthStub(channel).Check(request, timeout=5)
+        answer = await health_pb2_grpc.HealthStub(channel).Check(request, timeout=scaled(5))
     return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
@@ -106,7 +107,7 @@ async def code_of(channel: grpc.aio.Channel, method: str) -> grpc.StatusCode:
     """How a call with an empty request ends, whatever it would answer."""
     call: Any = channel.unary_unary(method)
     try:
-        await call(b"", timeout=5)
+        await call(b"", timeout=scaled(5))
     except grpc.aio.AioRpcError as error:
         return error.code()
     return grpc.StatusCode.OK

@@ -20,6 +20,7 @@ from pointsman.services.chassis.db import Database
 from pointsman.services.chassis.store import Store
 from tests.helpers.databases import new_postgres_database
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 from tests.helpers.postgres import PostgresServer
 from tests.scenarios.planes import TERMINAL, Plane, plane
 from tests.unit.deploy.cluster import ROOT
@@ -139,7 +140,7 @@ async def broken_promises(stores: Stores) -> list[str]:
 
 def serving(stores: Stores) -> AbstractAsyncContextManager[Plane]:
     """A control plane on the stores; leases of a time that is lost run out soon."""
-    return plane(stores.data, database_url=stores.url, lease_seconds=3.0)
+    return plane(stores.data, database_url=stores.url, lease_seconds=scaled(3))
 
 
 @asynccontextmanager

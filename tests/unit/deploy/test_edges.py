@@ -18,6 +18,7 @@ from pointsman.services.orchestrator.config import MockSettings, OrchestratorSet
 from pointsman.services.workflow.__main__ import build_on as build_workflow
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 from tests.unit.deploy.cluster import KUBERNETES
 from tests.unit.deploy.edge import Certificates, code_of, free_port, healthy, running_edge
 
@@ -128,7 +129,7 @@ async def test_the_metrics_port_answers_scrapes(certificates: Certificates, tmp_
 
 
 def _fetch(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=5) as answer:
+    with urllib.request.urlopen(url, timeout=scaled(5)) as answer:
         body: bytes = answer.read()
     return body
 

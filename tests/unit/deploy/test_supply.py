@@ -1,6 +1,5 @@
 """What is installed is locked, hashed, known by licence, and the lists are up to date."""
 
-import importlib.util
 import json
 import re
 import subprocess
@@ -10,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.helpers.scripts import script
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON, OTHERS = 0, 1
@@ -21,16 +22,9 @@ ACCEPTED = re.compile(
 
 @pytest.fixture(scope="module")
 def supply() -> Iterator[ModuleType]:
-    """The script, as a module beside the one it stands on."""
-    sys.path.insert(0, str(ROOT / "deploy"))
-    found = importlib.util.spec_from_file_location("supply", ROOT / "deploy/supply.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    sys.modules["supply"] = module
-    found.loader.exec_module(module)
-    yield module
-    sys.path.remove(str(ROOT / "deploy"))
+    """The script."""
+    with script("deploy/supply.py") as module:
+        yield module
 
 
 def test_every_locked_package_has_hashes_and_stands_in_the_list_of_licences(supply: ModuleType) -> None:

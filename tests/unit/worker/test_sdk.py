@@ -15,6 +15,7 @@ from pointsman.client import Client
 from pointsman.worker import GiveUp, Job, Worker
 from pointsman.worker.results import stage_result
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled, within
 from tests.unit.worker.agents import Exchange, exchange, lease
 
 RESEARCH = work.ResearchRequest(slot=work.ResearchSlot(id="s1", question="why?"))
@@ -30,7 +31,8 @@ async def researching(handler: Callable[[Job], Any]) -> AsyncIterator[tuple[Exch
         serving = asyncio.create_task(worker.serve(client))
         yield plane, worker
         worker.stop()
-        await asyncio.wait_for(serving, 10)
+        async with within(10):
+            await serving
 
 
 async def test_an_async_handler_gets_the_work_and_its_result_is_handed_in_under_the_lease() -> None:
@@ -51,7 +53,7 @@ async def test_a_plain_function_runs_in_a_thread_and_does_not_stop_the_heart() -
     release = threading.Event()
 
     def handler(_job: Job) -> handoff.ResearchReport:
-        release.wait(20)
+        release.wait(scaled(20))
         return REPORT
 
     async with researching(handler) as (plane, _):
@@ -113,7 +115,8 @@ async def test_a_lost_lease_ends_the_work_and_nothing_is_handed_in() -> None:
     async with researching(handler) as (plane, _):
         plane.lost.add("a1")
         await plane.leases.put(lease(assignments.PURPOSE_RESEARCH, research=RESEARCH))
-        await asyncio.wait_for(cancelled.wait(), 10)
+        async with within(10):
+            await cancelled.wait()
     assert plane.completed.empty()
     assert plane.failed.empty()
 
@@ -128,7 +131,8 @@ async def test_a_stopped_worker_finishes_what_is_in_hand_and_polls_no_more() -> 
 
     async with researching(handler) as (plane, worker):
         await plane.leases.put(lease(assignments.PURPOSE_RESEARCH, research=RESEARCH))
-        await asyncio.wait_for(started.wait(), 10)
+        async with within(10):
+            await started.wait()
         worker.stop()
         release.set()
         await plane.completed.get()
@@ -156,7 +160,8 @@ async def served_and_cancelled(
     worker.researcher(handler)
     serving = asyncio.create_task(worker.serve(client))
     await plane.leases.put(lease(assignments.PURPOSE_RESEARCH, research=RESEARCH))
-    await asyncio.wait_for(started.wait(), 10)
+    async with within(10):
+        await started.wait()
     serving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await serving
@@ -177,7 +182,8 @@ async def test_each_role_polls_under_an_id_of_its_own() -> None:
 
         await eventually(all_there)
         worker.stop()
-        await asyncio.wait_for(serving, 10)
+        async with within(10):
+            await serving
     assert {poll.agent_id for poll in plane.polls} == {
         f"box-{role}" for role in ("planner", "critic", "researcher", "designer", "coder", "reviewer")
     }
