@@ -7,6 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.helpers.limits import scaled
 from tests.unit.deploy.cluster import ROOT
 
 FAKE = """#!/bin/sh
@@ -37,7 +38,7 @@ def run(script: str, url: str, folder: Path) -> subprocess.CompletedProcess[str]
         "PATH": f"{binaries}:{os.environ['PATH']}", "SEEN": str(seen), "POINTSMAN_DATABASE_URL": url,
     }  # fmt: skip
     command = [str(ROOT / "deploy" / script), str(folder / "copy")]
-    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=50)
+    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=scaled(50))
 
 
 @pytest.mark.parametrize("url", URLS)
