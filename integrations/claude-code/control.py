@@ -14,8 +14,8 @@ from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import state_pb2 as sp
 from pointsman.api.router.v1 import router_pb2_grpc
-from pointsman.services.chassis.config import StoreSettings
-from pointsman.services.chassis.owner import owner_of
+from pointsman.services.chassis.core.config import StoreSettings
+from pointsman.services.chassis.storage.file_lock import owner_of
 
 DEFAULT_ADDRESS = "127.0.0.1:7460"
 CALL_SECONDS = 4.0

@@ -11,9 +11,9 @@ from typing import Any
 import grpc
 from control import CALL_SECONDS, Control, config_directory
 
+from pointsman._shared.files import atomic_write
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import state_pb2 as sp
-from pointsman.files import atomic_write
 
 STALE_SECONDS = 3 * 24 * 3600
 STALE_PATTERNS = ("pipeline-context-*.md", "reflection-memory-*.md", "barrier-state-*.json")

@@ -68,9 +68,9 @@ def main() -> None:
 
 def _run(name: str) -> None:
     from pointsman.client.errors import CallFailed, Unavailable
-    from pointsman.services.chassis.refusals import Code, Refusal
+    from pointsman.services.chassis.core.errors import Code, Refusal
 
-    module = importlib.import_module(f"pointsman.cli.{COMMANDS[name].module}")
+    module = importlib.import_module(f"pointsman.cli.commands.{COMMANDS[name].module}")
     module.app.pretty_exceptions_enable = False
     try:
         module.app(sys.argv[2:], prog_name=f"pointsman {name}")

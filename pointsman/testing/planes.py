@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from pointsman.cli.plane import CONTEXTS, build_all
+from pointsman.cli.session.control_plane import CONTEXTS, build_all
 from pointsman.client import Client, connect
-from pointsman.services.chassis.config import ServerSettings, StoreSettings
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.config import ServerSettings, StoreSettings
+from pointsman.services.chassis.runtime.service import start
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pointsman.worker.sdk import GiveUp, Job, Worker
     from pointsman.worker.survey import Surveyor
     from pointsman.worker.verifier import Verifier
-    from pointsman.worker.workshop import Workshop
+    from pointsman.worker.workspace import Workshop
 
 __all__ = ["CommandAgent", "GiveUp", "Job", "Limits", "Surveyor", "Verifier", "Worker", "Workshop"]
 

@@ -19,15 +19,15 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.profiles import Profile, PromptBy
-from pointsman.worker import collection, containment, keeper
+from pointsman.worker import containment, output_reader, process_supervisor
 from pointsman.worker import handoff as files
 from pointsman.worker.containment import Ended, EndedBy, Limits
 from pointsman.worker.git import Clone, GitFailed
-from pointsman.worker.plain import Unreadable
+from pointsman.worker.json_files import Unreadable
 from pointsman.worker.prompt import prompt_for
 from pointsman.worker.sdk import GiveUp, Job, log
 from pointsman.worker.verifier import BUNDLE_TYPE
-from pointsman.worker.workshop import Bench, Workshop, take_work
+from pointsman.worker.workspace import Bench, Workshop, take_work
 
 MARKER = b"PIPELINE_ROUTE"
 MAX_TRANSCRIPT = 1_000_000
@@ -96,7 +96,7 @@ class CommandAgent:
             "{prompt_file}": str(prompt_file),
             "{handoff}": str(bench.handoff),
             "{worktree}": str(bench.tree),
-            "{sandbox}": self._profile.sandbox[keeper.confines()],
+            "{sandbox}": self._profile.sandbox[process_supervisor.confines()],
         }
         command = [_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in self._profile.command]
         homes = [place for name in self._profile.writable if (place := _place(name))]
@@ -128,7 +128,7 @@ class CommandAgent:
 def _take_usage(job: Job, bench: Bench) -> None:
     """What the work cost, where the agent says so; it counts even when the attempt fails."""
     if (bench.handoff / files.USAGE).exists():
-        said = collection.read_message(bench.handoff, files.USAGE, Usage())
+        said = output_reader.read_message(bench.handoff, files.USAGE, Usage())
         job.usage.tokens, job.usage.cost_micros = max(said.tokens, 0), max(said.cost_micros, 0)
 
 
@@ -227,10 +227,10 @@ async def _made(job: Job, bench: Bench, clone: Clone | None) -> handoff.CoderRes
     if clone is None:
         raise GiveUp("a coder needs a repository; submit the run with one", permanent=True)
     base = job.assignment.repository.base_commit
-    captured = await clone.capture(bench.tree, base, job.agent_id, collection.by_products(bench.handoff))
+    captured = await clone.capture(bench.tree, base, job.agent_id, output_reader.by_products(bench.handoff))
     await clone.require_bounds(captured.commit, base)
     criteria = {item.id for item in job.work.handoff.acceptance_criteria}
-    result = collection.coder_result(bench.handoff, bench.tree, captured, criteria)
+    result = output_reader.coder_result(bench.handoff, bench.tree, captured, criteria)
     body = await clone.make_bundle(base, captured.commit)
     if body:
         stored = await job.client.artifacts.put(body, BUNDLE_TYPE, job.assignment.run_id)
@@ -242,7 +242,7 @@ def _stage_result(bench: Bench, made: handoff.CoderResult | None, ended: Ended, 
     """Where to go: the agent's own word where it left one; a coder's work alone means on; a judge must say."""
     folder = bench.handoff
     if (folder / files.ROUTE).exists():
-        route = collection.read_message(folder, files.ROUTE, work.StageRoute())
+        route = output_reader.read_message(folder, files.ROUTE, work.StageRoute())
         return work.StageResult(route=route, coder_result=made)
     if MARKER in ended.output:
         transcript = ended.output[-MAX_TRANSCRIPT:].decode(errors="replace").replace("\0", "")
@@ -250,24 +250,26 @@ def _stage_result(bench: Bench, made: handoff.CoderResult | None, ended: Ended, 
     if made is not None:
         return made
     if job.assignment.capability == assignments.CAPABILITY_REVIEW:
-        return collection.review_decision(folder, handoff.REVIEW_LEVEL_EXECUTOR)
-    return handoff.DetailDesign(design_md=collection.document(folder, files.DESIGN))
+        return output_reader.review_decision(folder, handoff.REVIEW_LEVEL_EXECUTOR)
+    return handoff.DetailDesign(design_md=output_reader.document(folder, files.DESIGN))
 
 
 _COLLECT: dict[assignments.Purpose.ValueType, Any] = {
-    assignments.PURPOSE_PLAN: lambda folder, _job: collection.plan(folder),
-    assignments.PURPOSE_PATCH: lambda folder, _job: collection.plan(folder),
-    assignments.PURPOSE_PLAN_ANSWER: lambda folder, _job: collection.read_message(
+    assignments.PURPOSE_PLAN: lambda folder, _job: output_reader.plan(folder),
+    assignments.PURPOSE_PATCH: lambda folder, _job: output_reader.plan(folder),
+    assignments.PURPOSE_PLAN_ANSWER: lambda folder, _job: output_reader.read_message(
         folder, files.ANSWERS, work.FeedbackAnswers()
     ),
-    assignments.PURPOSE_DEBATE: lambda folder, _job: collection.review_decision(
+    assignments.PURPOSE_DEBATE: lambda folder, _job: output_reader.review_decision(
         folder, handoff.REVIEW_LEVEL_ORCHESTRATOR
     ),
-    assignments.PURPOSE_RESEARCH: lambda folder, job: collection.research_report(
+    assignments.PURPOSE_RESEARCH: lambda folder, job: output_reader.research_report(
         folder, job.agent_id, job.work.slot.id
     ),
     assignments.PURPOSE_DESIGN: lambda folder, _job: handoff.DetailDesign(
-        design_md=collection.document(folder, files.DESIGN)
+        design_md=output_reader.document(folder, files.DESIGN)
     ),
-    assignments.PURPOSE_REVIEW: lambda folder, _job: collection.review_decision(folder, handoff.REVIEW_LEVEL_EXECUTOR),
+    assignments.PURPOSE_REVIEW: lambda folder, _job: output_reader.review_decision(
+        folder, handoff.REVIEW_LEVEL_EXECUTOR
+    ),
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from pointsman.worker import keeper
+from pointsman.worker import process_supervisor
 
 READ_BYTES = 64 * 1024
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TZ")
@@ -106,7 +106,7 @@ async def run(task: Task) -> Ended:
         "processes": task.limits.processes,
     }
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", keeper.__file__, json.dumps(spec),
+        sys.executable, "-I", "-S", process_supervisor.__file__, json.dumps(spec),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from pointsman._shared.files import atomic_write
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
-from pointsman.files import atomic_write
 from pointsman.worker.git import GitFailed, tree_hash, untracked
 from pointsman.worker.handoff import BY_PRODUCTS, EVIDENCE
-from pointsman.worker.plain import strict_json, to_plain
+from pointsman.worker.json_files import strict_json, to_plain
 
 EXCERPT_LENGTH = 2000
 KEPT_BYTES = 64 * 1024

@@ -8,10 +8,10 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from pointsman._shared.files import atomic_write
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1.agent_pb2 import Lease
-from pointsman.files import atomic_write
-from pointsman.worker.plain import to_plain
+from pointsman.worker.json_files import to_plain
 
 PROMPT, USAGE = "prompt.md", "usage.json"
 CLAIMS, EVIDENCE, CHANGED_FILES = "claims.json", "evidence.json", "changed_files.json"

@@ -11,13 +11,13 @@ from typing import Any
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from pointsman._shared.otlp.span_record import now_ns
+from pointsman._shared.redaction import redact
 from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.client import CallFailed, Client, Unavailable, connect
-from pointsman.otlp.noted import now_ns
-from pointsman.redaction import redact
 from pointsman.worker.results import completion
 from pointsman.worker.spans import DONE, GIVEN_UP, LOST, NOT_TAKEN, STOPPED, WorkSpans
 

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from pointsman._shared.otlp import derived_span_id, exports_spans
+from pointsman._shared.otlp.span_record import Kind, SpanRecord, SpanTemplate, Value, now_ns, span_id_in
 from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1.assignment_pb2 import Purpose
-from pointsman.otlp import derived_span_id, exports_spans
-from pointsman.otlp.noted import Kind, Noted, Sort, Value, now_ns, span_id_in
 
 if TYPE_CHECKING:
-    from pointsman.otlp.recorder import Recorder
+    from pointsman._shared.otlp.recorder import Recorder
 
 DONE, GIVEN_UP, NOT_TAKEN, LOST, STOPPED = "done", "given_up", "not_taken", "lost", "stopped"
 
@@ -26,7 +26,7 @@ class WorkSpans:
     async def open(self) -> AsyncIterator[None]:
         """Take notes in this block, if the standard variables name a collector; send the last ones at its end."""
         if exports_spans() and self._recorder is None:
-            from pointsman.otlp.recorder import new_recorder  # noqa: PLC0415 - slow to import
+            from pointsman._shared.otlp.recorder import new_recorder  # noqa: PLC0415 - slow to import
 
             self._recorder = new_recorder()
         try:
@@ -67,8 +67,8 @@ class WorkSpans:
             attributes["error.type"] = outcome
         name = f"invoke_agent {role}".strip()
         outer = assignment.traceparent
-        sort = Sort("agent", name, Kind.CLIENT, tuple(attributes.items()), failed)
-        self._recorder.note(Noted(sort, outer, span_id_in(outer), _span_id(lease), begin_ns, now_ns()))
+        sort = SpanTemplate("agent", name, Kind.CLIENT, tuple(attributes.items()), failed)
+        self._recorder.note(SpanRecord(sort, outer, span_id_in(outer), _span_id(lease), begin_ns, now_ns()))
 
 
 def _span_id(lease: pb.Lease) -> bytes:

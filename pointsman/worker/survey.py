@@ -10,7 +10,7 @@ from typing import Any
 from pointsman.api.handoff.v1.handoff_pb2 import Document, ResearchReport
 from pointsman.worker.git import Clone, git, text
 from pointsman.worker.sdk import Job
-from pointsman.worker.workshop import Workshop
+from pointsman.worker.workspace import Workshop
 
 README_LINES = 40
 LISTED_FILES = 200

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
-from pointsman.worker import proof
+from pointsman.worker import evidence_check
 from pointsman.worker.containment import Ended, Limits, Task, clean_environment, run
 from pointsman.worker.evidence import command_evidence
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.sdk import Job
-from pointsman.worker.workshop import Bench, CommitRef, Workshop, take_commit, take_work
+from pointsman.worker.workspace import Bench, CommitRef, Workshop, take_commit, take_work
 
 BUNDLE_TYPE = "application/x-git-bundle"
 DETAIL_BYTES = 2000
@@ -85,10 +85,10 @@ class Verifier:
             return _refused(task, "it conflicts with work accepted before", merged.conflicts), accepted
         await clone.check_out(merged.commit, place.tree)
         base = made.base_commit or accepted
-        where = proof.Ground(
+        where = evidence_check.Ground(
             place.tree,
             await clone.tree_of(merged.commit),
-            proof.digest_of(await clone.diff(base, made.result_commit)),
+            evidence_check.digest_of(await clone.diff(base, made.result_commit)),
             frozenset(tuple(item.verify_command) for item in task.acceptance_criteria if item.verify_command),
             _Runner(place.tree, place.scratch, self._limits).run,
         )
@@ -102,7 +102,7 @@ class Verifier:
         for task in job.work.tasks:
             commands = frozenset(tuple(item.verify_command) for item in task.acceptance_criteria if item.verify_command)
             runner = _Runner(bench.tree, bench.scratch, self._limits)
-            findings.append(await _prove(task, proof.Ground(bench.tree, "", "", commands, runner.run)))
+            findings.append(await _prove(task, evidence_check.Ground(bench.tree, "", "", commands, runner.run)))
         return work.VerificationReport(tasks=findings)
 
 
@@ -114,26 +114,26 @@ def standing(request: work.VerifyRequest, findings: Sequence[work.TaskFinding]) 
 
 
 async def _prove(
-    task: work.VerifyTask, ground: proof.Ground, standing_ones: Sequence[AcceptanceCriterion] = ()
+    task: work.VerifyTask, ground: evidence_check.Ground, standing_ones: Sequence[AcceptanceCriterion] = ()
 ) -> work.TaskFinding:
     """Files and diffs are looked at before anything runs, because commands can change files."""
     made = task.coder_result
-    still = [item for item in made.evidence if item.kind not in proof.RUN_AGAIN]
-    moving = [item for item in made.evidence if item.kind in proof.RUN_AGAIN]
-    found = {item.id: await proof.judge(item, ground) for item in still}
+    still = [item for item in made.evidence if item.kind not in evidence_check.RUN_AGAIN]
+    moving = [item for item in made.evidence if item.kind in evidence_check.RUN_AGAIN]
+    found = {item.id: await evidence_check.judge(item, ground) for item in still}
     criteria = [await _criterion(item, ground) for item in task.acceptance_criteria if item.verify_command]
     kept = [await _criterion(item, ground) for item in standing_ones]
-    found |= {item.id: await proof.judge(item, ground) for item in moving}
+    found |= {item.id: await evidence_check.judge(item, ground) for item in moving}
     failed = {item.criterion_id for item in criteria if not item.passed}
-    claims = [proof.judge_claim(claim, found, failed) for claim in made.claims]
+    claims = [evidence_check.judge_claim(claim, found, failed) for claim in made.claims]
     finding = work.TaskFinding(task_id=task.task_id, claims=claims, criteria=[*criteria, *kept])
     finding.accepted = _holds(task, finding) and all(item.passed for item in kept)
     return finding
 
 
-async def _criterion(criterion: AcceptanceCriterion, ground: proof.Ground) -> work.CriterionFinding:
+async def _criterion(criterion: AcceptanceCriterion, ground: evidence_check.Ground) -> work.CriterionFinding:
     ended = await ground.run(criterion.verify_command)
-    detail = ended.excerpt(proof.DETAIL_LENGTH)
+    detail = ended.excerpt(evidence_check.DETAIL_LENGTH)
     if not ended.ok:
         detail = f"`{' '.join(criterion.verify_command)}`: {ended.reason}\n{detail}"[:DETAIL_BYTES]
     taken = command_evidence(criterion.id, criterion.verify_command, ended.exit_code, ended.output, ground.tree_hash)
@@ -143,10 +143,10 @@ async def _criterion(criterion: AcceptanceCriterion, ground: proof.Ground) -> wo
 
 def _holds(task: work.VerifyTask, finding: work.TaskFinding) -> bool:
     """No claim is a lie, no command that must pass fails, and every required criterion has a supported claim."""
-    if any(claim.status in (proof.UNSUPPORTED, proof.MISSING) for claim in finding.claims):
+    if any(claim.status in (evidence_check.UNSUPPORTED, evidence_check.MISSING) for claim in finding.claims):
         return False
     passed = {item.criterion_id for item in finding.criteria if item.passed}
-    supported = {claim.claim_id for claim in finding.claims if claim.status == proof.SUPPORTED}
+    supported = {claim.claim_id for claim in finding.claims if claim.status == evidence_check.SUPPORTED}
     covered = {c for claim in task.coder_result.claims if claim.id in supported for c in claim.criterion_ids}
     required = [item for item in task.acceptance_criteria if item.required]
     return all(item.id in covered and (not item.verify_command or item.id in passed) for item in required)
@@ -154,7 +154,7 @@ def _holds(task: work.VerifyTask, finding: work.TaskFinding) -> bool:
 
 def _refused(task: work.VerifyTask, why: str, conflicts: Sequence[str] = ()) -> work.TaskFinding:
     claims = [
-        work.ClaimFinding(claim_id=claim.id, status=proof.STALE, detail=why[: proof.DETAIL_LENGTH])
+        work.ClaimFinding(claim_id=claim.id, status=evidence_check.STALE, detail=why[: evidence_check.DETAIL_LENGTH])
         for claim in task.coder_result.claims
     ]
     return work.TaskFinding(task_id=task.task_id, conflicts=conflicts[:256], claims=claims)

@@ -3,7 +3,7 @@
 How a context is built on it:
   domain      `machine` (Machine, Event, Decision, Effect, SetTimer) and `refusals` (Refusal, Reason): pure.
   store       `store.Store` over `db.Database`; one `ledger.Ledger` per kind of entity: `await ledger.submit(caller, command)`;
-              `ledger.Children` for child rows; `journal.Journal` for Watch and lists; `store.perform(job)` for rows that
+              `ledger.Children` for child rows; `journal.Journal` for Watch and lists; `store.write(job)` for rows that
               are no transitions; `database.read(query)` for everything that only reads.
   servicer    methods `(request, caller)`; `server` has validated the request and named the caller before.
   loops       `delivery.EffectRunner`, `delivery.TimerRunner`, each `run` is a loop of the service; `lease.Leases`.

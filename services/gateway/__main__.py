@@ -16,12 +16,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from pointsman.services.chassis.config import DEFAULT_PORT, ClientSettings, PeerSettings, exit_with, load
-from pointsman.services.chassis.loop import Loops
-from pointsman.services.chassis.metrics import serve_metrics
-from pointsman.services.chassis.refusals import Refusal
-from pointsman.services.chassis.service import Service
-from pointsman.services.chassis.watched import Watched
+from pointsman.services.chassis.core.config import DEFAULT_PORT, ClientSettings, PeerSettings, exit_with, load
+from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.core.supervision import Loops
+from pointsman.services.chassis.rpc.file_watcher import WatchedFiles
+from pointsman.services.chassis.runtime.service import Service
+from pointsman.services.chassis.telemetry.metrics import serve_metrics
 from pointsman.services.gateway import pages
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.connections import Connection, Connections
@@ -140,7 +140,7 @@ def renewing(settings: GatewaySettings) -> Callable[[ssl.SSLObject, str, ssl.SSL
         context.load_cert_chain(certificate, key)
         return context
 
-    contexts = Watched([certificate, key], read)
+    contexts = WatchedFiles([certificate, key], read)
 
     def show(connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:
         connection.context = contexts.value

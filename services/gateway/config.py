@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from pointsman.services.chassis.config import ClientSettings, is_loopback
+from pointsman.services.chassis.core.config import ClientSettings, is_loopback
 
 DEFAULT_GATEWAY_PORT = 7461
 

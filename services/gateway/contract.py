@@ -12,7 +12,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orc
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
-from pointsman.services.chassis.access import Needed, needed_by
+from pointsman.services.chassis.rpc.authentication import MethodAccess, method_access
 
 PREFIX = "/api/v1"
 PACKAGE = "pointsman.api."
@@ -34,7 +34,7 @@ class Method:
     streams_out: bool
     is_read: bool
     """It changes nothing: its request carries no idempotency key."""
-    needed: Needed
+    needed: MethodAccess
     """The role that it asks of its caller."""
     resume_field: str
     """The request's field that says where a stream goes on; empty where there is none."""
@@ -70,7 +70,7 @@ def method_of(service: ServiceDescriptor, method: MethodDescriptor) -> Method:
         streams_in=method.client_streaming,
         streams_out=method.server_streaming,
         is_read="request_id" not in fields and not method.client_streaming,
-        needed=needed_by(f"/{service.full_name}/{method.name}", method),
+        needed=method_access(f"/{service.full_name}/{method.name}", method),
         resume_field=next((name for name in RESUME_FIELDS if method.server_streaming and name in fields), ""),
     )
 

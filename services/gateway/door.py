@@ -5,13 +5,13 @@ from contextlib import AbstractContextManager
 
 from starlette.requests import Request
 
-from pointsman.services.chassis.access import Access
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.ingress import PROJECT
-from pointsman.services.chassis.peer import metadata_for
-from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
-from pointsman.services.chassis.rights import Right, Rights
-from pointsman.services.chassis.telemetry import valid_traceparent
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
+from pointsman.services.chassis.rpc.authentication import Access
+from pointsman.services.chassis.rpc.client import metadata_for
+from pointsman.services.chassis.rpc.stream_rights import Right, Rights
+from pointsman.services.chassis.rpc.validation import PROJECT
+from pointsman.services.chassis.telemetry.context import valid_traceparent
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.contract import Method
 from pointsman.services.gateway.peers import Metadata
@@ -51,5 +51,5 @@ class Door:
     def _hold(self, method: Method, project: str, token: str) -> None:
         if not token:
             raise Refusal(Reason.UNAUTHENTICATED, "send a bearer token in the authorization header")
-        grant = self._access.identify(None, [("authorization", token)])
-        self._access.hold(grant, project, method.needed)
+        grant = self._access.authenticate(None, [("authorization", token)])
+        self._access.authorize(grant, project, method.needed)

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from pointsman.redaction import redact
-from pointsman.services.chassis.refusals import Code, Reason, Refusal, Violation
+from pointsman._shared.redaction import redact
+from pointsman.services.chassis.core.errors import Code, Reason, Refusal, Violation
 
 JSON = "application/json"
 CLOSE: Mapping[str, str] = {"Connection": "close"}

@@ -9,8 +9,8 @@ from typing import Any
 import grpc
 import msgspec
 
-from pointsman.services.chassis import metrics
-from pointsman.services.chassis.refusals import Refusal, invalid_field
+from pointsman.services.chassis.core.errors import Refusal, invalid_field
+from pointsman.services.chassis.telemetry import metrics
 from pointsman.services.gateway.contract import RESUME_FIELDS, Method
 from pointsman.services.gateway.errors import body_of
 from pointsman.services.gateway.peers import refused

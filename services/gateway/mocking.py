@@ -3,7 +3,7 @@
 from typing import Any
 
 from pointsman.api.orchestrator.v1 import mock_pb2
-from pointsman.services.chassis.refusals import Violation, invalid_field, invalid_fields
+from pointsman.services.chassis.core.errors import Violation, invalid_field, invalid_fields
 from pointsman.services.gateway.contract import METHODS, PREFIX, Method
 
 MOCK_PATH = f"{PREFIX}/agents/debug/mock-policy"

@@ -7,10 +7,10 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
-from pointsman.services.chassis.config import ClientSettings, PeerSettings
-from pointsman.services.chassis.errors import DETAILS_KEY, refusal_from
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.config import ClientSettings, PeerSettings
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.rpc.status import DETAILS_KEY, refusal_from
 from pointsman.services.gateway.contract import Method
 
 Metadata = tuple[tuple[str, str], ...]

@@ -12,10 +12,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from pointsman.services.chassis.errors import masked
-from pointsman.services.chassis.ids import new_nonce
-from pointsman.services.chassis.ingress import validate
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.core.ids import new_nonce
+from pointsman.services.chassis.rpc.status import internal_error
+from pointsman.services.chassis.rpc.validation import validate
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.contract import METHODS, PREFIX, Method
 from pointsman.services.gateway.door import Door
@@ -136,7 +136,7 @@ def answered(endpoint: Endpoint) -> Endpoint:
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as error:  # noqa: BLE001 - the one place where every failure becomes an answer
-            return response_of(masked(error, new_nonce()))
+            return response_of(internal_error(error, new_nonce()))
 
     return answer
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from google.protobuf.descriptor import ServiceDescriptor
 
 from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2, session_pb2
-from pointsman.services.chassis.config import PeerSettings, StoreSettings, load
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.service import Service, serve_alone
+from pointsman.services.chassis.core.config import PeerSettings, StoreSettings, load
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.runtime.service import Service, serve_alone
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.mock_agents.agents import MockAgents
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from pointsman.services.orchestrator.loops import Engine
 from pointsman.services.orchestrator.peers import Channels, Peers
@@ -20,8 +21,7 @@ from pointsman.services.orchestrator.servicer import (
     OrchestratorServicer,
 )
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.exchange import Limits
-from pointsman.testing.mocks import MockAgents
+from pointsman.services.orchestrator.store.matcher import Limits
 
 NAME = "orchestrator"
 MIGRATIONS = Path(__file__).parent / "migrations"

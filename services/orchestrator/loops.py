@@ -5,21 +5,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pointsman.services.chassis import metrics
-from pointsman.services.chassis.auth import engine_caller
-from pointsman.services.chassis.clock import to_us
-from pointsman.services.chassis.delivery import DeliveryPolicy, EffectHandlers, EffectRunner, TimerRunner
-from pointsman.services.chassis.ids import new_id
-from pointsman.services.chassis.outbox import FiredTimer, PendingEffect
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.caller import engine_caller
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.core.ids import new_id
+from pointsman.services.chassis.engine.effects import DeliveryPolicy, EffectHandlers, EffectRunner, TimerRunner
+from pointsman.services.chassis.engine.outbox import FiredTimer, PendingEffect
+from pointsman.services.chassis.telemetry import metrics
 from pointsman.services.orchestrator.config import OrchestratorSettings
-from pointsman.services.orchestrator.domain import commands, requests
+from pointsman.services.orchestrator.domain import commands, peer_requests
 from pointsman.services.orchestrator.domain.ending import PARKED
-from pointsman.services.orchestrator.domain.values import Order
-from pointsman.services.orchestrator.domain.words import Call, Resume
+from pointsman.services.orchestrator.domain.enums import Call, Resume
+from pointsman.services.orchestrator.domain.model import Order
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.wire import answers
+from pointsman.services.orchestrator.wire import peer_messages
 
 RETENTION_BATCH = 100
 RETENTION_PAUSE_SECONDS = 600.0
@@ -64,7 +64,7 @@ class Engine:
         local = self._local.get(call)
         try:
             if local is not None:
-                command = await local(effect, effect.data(requests.REQUESTS[call]))
+                command = await local(effect, effect.data(peer_requests.REQUESTS[call]))
             else:
                 command = await self._peers.perform(effect)
         except Refusal as refusal:
@@ -75,7 +75,7 @@ class Engine:
 
     async def give_up(self, effect: PendingEffect, refusal: Refusal) -> None:
         """Tell the run that it was refused for good."""
-        call_id = effect.data(requests.REQUESTS[Call(effect.kind)]).call_id
+        call_id = effect.data(peer_requests.REQUESTS[Call(effect.kind)]).call_id
         reason = f"{effect.kind}: {refusal.message}"
         await self._acknowledge(effect, commands.CallRefused(effect.entity_id, call_id, reason))
 
@@ -97,15 +97,15 @@ class Engine:
             if refusal.reason not in _GONE:
                 raise
 
-    async def _park_run(self, effect: PendingEffect, data: requests.OtherRun) -> Any:
+    async def _park_run(self, effect: PendingEffect, data: peer_requests.OtherRun) -> Any:
         await self._tell_run(effect, commands.Cancel(data.run_id, PARKED, keep_epic=True))
         return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def _merge_into_run(self, effect: PendingEffect, data: requests.OtherRun) -> Any:
+    async def _merge_into_run(self, effect: PendingEffect, data: peer_requests.OtherRun) -> Any:
         await self._tell_run(effect, commands.ChangeRequirement(data.run_id, data.text))
         return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def _start_next(self, effect: PendingEffect, data: requests.StartNext) -> Any:
+    async def _start_next(self, effect: PendingEffect, data: peer_requests.StartNext) -> Any:
         """Start the run of the next epic, on the terms of the one that ended."""
         epic = await self._peers.next_epic(effect, data.epic_id)
         if epic is not None:
@@ -117,13 +117,13 @@ class Engine:
             await self._tell_run(effect, command)
         return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def _load_epic(self, effect: PendingEffect, data: requests.Epic) -> Any:
+    async def _load_epic(self, effect: PendingEffect, data: peer_requests.Epic) -> Any:
         """The epic's plan as the run that planned it left it, and what of it is done."""
         loaded = await self._peers.load_epic(effect, data.epic_id)
         documents = await self._store.store.database.read(
             lambda connection: self._store.documents(connection, loaded.workflow.run_id)
         )
-        return answers.epic_loaded(effect.entity_id, data, loaded, documents.get("plan", ""))
+        return peer_messages.epic_loaded(effect.entity_id, data, loaded, documents.get("plan", ""))
 
     async def sweep(self) -> None:
         """End assignments whose last lease ran out, and tell the runs which other leases did."""
@@ -162,10 +162,10 @@ class Engine:
             )
             for row in old:
                 await self._peers.forget_run(row.project, row.entity_id)
-                await self._store.store.perform(
+                await self._store.store.write(
                     lambda connection: self._store.forget(connection, row.entity_id, before_us)  # noqa: B023
                 )
-            await self._store.store.perform(
+            await self._store.store.write(
                 lambda connection: self._store.artifacts.forget_orphans(connection, before_us)  # noqa: B023
             )
             await asyncio.sleep(RETENTION_PAUSE_SECONDS if len(old) < RETENTION_BATCH else 0)

@@ -24,13 +24,13 @@ from pointsman.api.workflow.v1 import plans_pb2 as plans
 from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
-from pointsman.services.chassis.outbox import PendingEffect
-from pointsman.services.chassis.peer import Peer
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.orchestrator.domain import commands, requests
-from pointsman.services.orchestrator.domain.values import Candidate
-from pointsman.services.orchestrator.domain.words import Call, DebateVerdict, Reply
-from pointsman.services.orchestrator.wire import answers
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.engine.outbox import PendingEffect
+from pointsman.services.chassis.rpc.client import Peer
+from pointsman.services.orchestrator.domain import commands, peer_requests
+from pointsman.services.orchestrator.domain.enums import Call, DebateVerdict, Reply
+from pointsman.services.orchestrator.domain.model import Candidate
+from pointsman.services.orchestrator.wire import peer_messages
 
 STAND_IN = "orchestrator"
 """The agent in whose name the pipeline's stages are delegated; the real one is the assignment's."""
@@ -62,7 +62,7 @@ class Peers:
     async def perform(self, effect: PendingEffect) -> Any:
         """Make the effect's call; the command that its answer is."""
         call = Call(effect.kind)
-        data = effect.data(requests.REQUESTS[call])
+        data = effect.data(peer_requests.REQUESTS[call])
         return await _CALLS[call](self, effect, data)
 
     async def _workflow(self, effect: PendingEffect, method: str, request: Any) -> Any:
@@ -77,7 +77,7 @@ class Peers:
         stub = self.router.stub
         return await self.router.call(getattr(stub, method), request, effect.project, effect.traceparent)
 
-    async def list_resumable(self, effect: PendingEffect, data: requests.Ask) -> Any:
+    async def list_resumable(self, effect: PendingEffect, data: peer_requests.Ask) -> Any:
         """The unfinished epics, best first."""
         request = reading.ListResumableRequest(page=common.Page(page_size=RESUMABLE_SHOWN))
         answer = await self._workflow(effect, "ListResumable", request)
@@ -87,7 +87,7 @@ class Peers:
         )
         return commands.ResumablesListed(effect.entity_id, data.call_id, candidates)
 
-    async def keep_epic(self, effect: PendingEffect, data: requests.KeepEpic) -> Any:
+    async def keep_epic(self, effect: PendingEffect, data: peer_requests.KeepEpic) -> Any:
         """Store the epic; a new one is named after the effect that makes it."""
         epic_id = data.epic_id or f"epic_{effect.effect_id}".replace(":", "-").replace(".", "-")
         request = plans.UpsertPlanRequest(
@@ -146,14 +146,14 @@ class Peers:
             "",
         )
 
-    async def keep_plan(self, effect: PendingEffect, data: requests.KeepPlan) -> Any:
+    async def keep_plan(self, effect: PendingEffect, data: peer_requests.KeepPlan) -> Any:
         """Store the plan's tasks, and audit them where that is asked for."""
         plan = Parse(data.document, work.Plan(), ignore_unknown_fields=True)
         request = plans.UpsertPlanRequest(
             request_id=effect.effect_id,
             workflow_id=data.epic_id,
             owner_run_id=effect.entity_id,
-            tasks=[answers.task_spec(task) for task in plan.tasks],
+            tasks=[peer_messages.task_spec(task) for task in plan.tasks],
         )
         await self._workflow(effect, "UpsertPlan", request)
         if not data.audited:
@@ -163,7 +163,7 @@ class Peers:
         errors = tuple(f"{item.subject_id}: {item.rule} '{item.excerpt}'" for item in audit.findings if item.error)
         return commands.PlanKept(effect.entity_id, data.call_id, errors[:20])
 
-    async def execute(self, effect: PendingEffect, data: requests.Epic) -> Any:
+    async def execute(self, effect: PendingEffect, data: peer_requests.Epic) -> Any:
         """Start the workflow; one that was let go is resumed."""
         try:
             request = plans.ExecuteRequest(request_id=effect.effect_id, workflow_id=data.epic_id)
@@ -172,7 +172,7 @@ class Peers:
             if refusal.reason is not Reason.STATE_FORBIDS:
                 raise
             progress = await self._resume_own(effect, data.epic_id)
-        return answers.workflow_told(effect.entity_id, data.call_id, progress)
+        return peer_messages.workflow_told(effect.entity_id, data.call_id, progress)
 
     async def _resume_own(self, effect: PendingEffect, epic_id: str) -> Any:
         workflow = await self._get_workflow(effect, epic_id)
@@ -186,38 +186,38 @@ class Peers:
         request = reading.GetWorkflowRequest(workflow_id=epic_id, page=common.Page(page_size=1))
         return (await self._workflow(effect, "GetWorkflow", request)).workflow
 
-    async def see_workflow(self, effect: PendingEffect, data: requests.Epic) -> Any:
+    async def see_workflow(self, effect: PendingEffect, data: peer_requests.Epic) -> Any:
         """How the workflow is."""
         workflow = await self._get_workflow(effect, data.epic_id)
-        return answers.workflow_told(effect.entity_id, data.call_id, workflow.progress)
+        return peer_messages.workflow_told(effect.entity_id, data.call_id, workflow.progress)
 
-    async def tell_workflow(self, effect: PendingEffect, data: requests.TellWorkflow) -> Any:
+    async def tell_workflow(self, effect: PendingEffect, data: peer_requests.TellWorkflow) -> Any:
         """Pass a person's answer on."""
         key = {"request_id": effect.effect_id, "workflow_id": data.epic_id}
-        method, request = answers.workflow_words(data, key)
+        method, request = peer_messages.workflow_words(data, key)
         answer = await self._workflow(effect, method, request)
-        return answers.workflow_told(effect.entity_id, data.call_id, answer.progress)
+        return peer_messages.workflow_told(effect.entity_id, data.call_id, answer.progress)
 
-    async def claim_wave(self, effect: PendingEffect, data: requests.ClaimWave) -> Any:
+    async def claim_wave(self, effect: PendingEffect, data: peer_requests.ClaimWave) -> Any:
         """Take the next tasks."""
         request = tasks.NextTasksRequest(
             request_id=effect.effect_id, workflow_id=data.epic_id, limit=data.limit, worker=effect.entity_id
         )
         answer = await self._workflow(effect, "NextTasks", request)
         task_ids = tuple(task.spec.task_id for task in answer.tasks)
-        status, detail = answers.progress(answer.progress)
+        status, detail = peer_messages.progress(answer.progress)
         return commands.TasksHandedOut(effect.entity_id, data.call_id, task_ids, status, detail)
 
-    async def settle_wave(self, effect: PendingEffect, data: requests.SettleWave) -> Any:
+    async def settle_wave(self, effect: PendingEffect, data: peer_requests.SettleWave) -> Any:
         """Record the wave."""
         rejected = [tasks.RejectedTask(task_id=r.task_id, reason=r.reason, retry=True) for r in data.rejected]
         request = tasks.SettleTasksRequest(
             request_id=effect.effect_id, workflow_id=data.epic_id, completed=data.completed, rejected=rejected
         )
         answer = await self._workflow(effect, "SettleTasks", request)
-        return answers.workflow_told(effect.entity_id, data.call_id, answer.progress)
+        return peer_messages.workflow_told(effect.entity_id, data.call_id, answer.progress)
 
-    async def release(self, effect: PendingEffect, data: requests.ReleaseEpic) -> Any:
+    async def release(self, effect: PendingEffect, data: peer_requests.ReleaseEpic) -> Any:
         """Give tasks back, and the epic too."""
         request = tasks.ReleaseTaskRequest(
             request_id=effect.effect_id, workflow_id=data.epic_id, all=bool(data.task_ids), release_owner=data.disown
@@ -225,13 +225,13 @@ class Peers:
         await self._workflow(effect, "ReleaseTask", request)
         return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def cancel_plan(self, effect: PendingEffect, data: requests.Epic) -> Any:
+    async def cancel_plan(self, effect: PendingEffect, data: peer_requests.Epic) -> Any:
         """Cancel the workflow."""
         request = plans.CancelPlanRequest(request_id=effect.effect_id, workflow_id=data.epic_id)
         await self._workflow(effect, "CancelPlan", request)
         return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def start_pipeline(self, effect: PendingEffect, data: requests.StartPipeline) -> Any:
+    async def start_pipeline(self, effect: PendingEffect, data: peer_requests.StartPipeline) -> Any:
         """Start a task's pipeline, with what earlier attempts taught."""
         reflections = await self._reflections(effect, data.earlier_pipeline_id)
         request = pipeline.StartPipelineRequest(
@@ -245,7 +245,7 @@ class Peers:
         if data.barrier_timeout_seconds:
             request.barrier_timeout.FromMicroseconds(round(data.barrier_timeout_seconds * 1_000_000))
         answer = await self._pipeline(effect, "StartPipeline", request)
-        told = answers.pipeline_told(effect.entity_id, data, answer.state, answer.next)
+        told = peer_messages.pipeline_told(effect.entity_id, data, answer.state, answer.next)
         return replace(told, reflections=tuple(f"{item.stage}: {item.body}"[:4000] for item in reflections))
 
     async def _reflections(self, effect: PendingEffect, pipeline_id: str) -> list[pipeline.EarlierReflection]:
@@ -270,7 +270,7 @@ class Peers:
                 raise
             return None
 
-    async def complete_stage(self, effect: PendingEffect, data: requests.CompleteStage) -> Any:
+    async def complete_stage(self, effect: PendingEffect, data: peer_requests.CompleteStage) -> Any:
         """Hand a stage's answer in, and take the next delegations."""
         request = pipeline.CompleteStageRequest(
             request_id=effect.effect_id,
@@ -281,21 +281,23 @@ class Peers:
             auto_delegate=pipeline.AutoDelegate(agent_id=STAND_IN),
         )
         if data.verdict in ("PASS", "FAIL"):
-            request.route.CopyFrom(answers.route_of(data))
+            request.route.CopyFrom(peer_messages.route_of(data))
         elif data.transcript:
             request.transcript = data.transcript
-        return answers.stage_completed(effect.entity_id, data, await self._pipeline(effect, "CompleteStage", request))
+        return peer_messages.stage_completed(
+            effect.entity_id, data, await self._pipeline(effect, "CompleteStage", request)
+        )
 
-    async def see_pipeline(self, effect: PendingEffect, data: requests.Pipeline) -> Any:
+    async def see_pipeline(self, effect: PendingEffect, data: peer_requests.Pipeline) -> Any:
         """How a pipeline is; what waits to be delegated is delegated."""
         request = pipeline_requests.GetPipelineRequest(pipeline_id=data.pipeline_id)
         seen = (await self._pipeline(effect, "GetPipeline", request)).pipeline
         next_ones = [*seen.active_delegations]
         next_ones += [await self._delegate(effect, data.pipeline_id, item) for item in seen.pending_delegations]
         risks = () if seen.pipeline_active else seen.residual_risks
-        shown = tuple(answers.residual_risk(data.task_id, risk) for risk in risks)
-        told = answers.pipeline_told(effect.entity_id, data, seen.summary.state, next_ones, shown)
-        return replace(told, barrier_due_at=answers.next_barrier_due(seen.barriers))
+        shown = tuple(peer_messages.residual_risk(data.task_id, risk) for risk in risks)
+        told = peer_messages.pipeline_told(effect.entity_id, data, seen.summary.state, next_ones, shown)
+        return replace(told, barrier_due_at=peer_messages.next_barrier_due(seen.barriers))
 
     async def _delegate(self, effect: PendingEffect, pipeline_id: str, waiting: Any) -> Any:
         request = pipeline.DelegateStageRequest(
@@ -306,7 +308,7 @@ class Peers:
         )
         return (await self._pipeline(effect, "DelegateStage", request)).delegation
 
-    async def tell_pipeline(self, effect: PendingEffect, data: requests.TellPipeline) -> Any:
+    async def tell_pipeline(self, effect: PendingEffect, data: peer_requests.TellPipeline) -> Any:
         """Pass a person's answer on."""
         key = {"request_id": effect.effect_id, "pipeline_id": data.pipeline_id, "stage": data.stage}
         if data.reply is Reply.SKIP_STAGE:
@@ -316,9 +318,9 @@ class Peers:
             request = pipeline_requests.RestartFromRequest(**key, reason=data.text[:500])
             answer = await self._pipeline(effect, "RestartFrom", request)
         next_ones = [await self._delegate(effect, data.pipeline_id, item) for item in answer.next]
-        return answers.pipeline_told(effect.entity_id, data, answer.state, next_ones)
+        return peer_messages.pipeline_told(effect.entity_id, data, answer.state, next_ones)
 
-    async def cancel_pipeline(self, effect: PendingEffect, data: requests.Pipeline) -> Any:
+    async def cancel_pipeline(self, effect: PendingEffect, data: peer_requests.Pipeline) -> Any:
         """End a pipeline."""
         request = pipeline_requests.CancelPipelineRequest(
             request_id=effect.effect_id, pipeline_id=data.pipeline_id, reason="the run stopped this work"
@@ -326,12 +328,12 @@ class Peers:
         await self._pipeline(effect, "CancelPipeline", request)
         return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def report_outcome(self, effect: PendingEffect, data: requests.ReportOutcome) -> Any:
+    async def report_outcome(self, effect: PendingEffect, data: peer_requests.ReportOutcome) -> Any:
         """Tell the router how it went; a failure debate is resolved in the same breath."""
         request = outcome.ReportOutcomeRequest(
             request_id=_opaque(effect.effect_id),
             decision_id=data.decision_id,
-            outcome=answers.reported_outcome(data),
+            outcome=peer_messages.reported_outcome(data),
             error_text=data.error,
         )
         answer = await self._router(effect, "ReportOutcome", request)
@@ -343,7 +345,7 @@ class Peers:
             verdict = DebateVerdict.RETRY
         return commands.DebateEnded(effect.entity_id, data.call_id, verdict)
 
-    async def _failure_debate(self, effect: PendingEffect, data: requests.ReportOutcome) -> DebateVerdict:
+    async def _failure_debate(self, effect: PendingEffect, data: peer_requests.ReportOutcome) -> DebateVerdict:
         request = outcome.ResolveDebateRequest(
             request_id=_opaque(f"{effect.effect_id}:debate"),
             decision_id=data.decision_id,
@@ -352,9 +354,9 @@ class Peers:
             critic=outcome.Critic(objection=data.error[:4000], severity=outcome.SEVERITY_MEDIUM),
         )
         answer = await self._router(effect, "ResolveDebate", request)
-        return answers.debate_verdict(answer.verdict)
+        return peer_messages.debate_verdict(answer.verdict)
 
-    async def resolve_debate(self, effect: PendingEffect, data: requests.ResolveDebate) -> Any:
+    async def resolve_debate(self, effect: PendingEffect, data: peer_requests.ResolveDebate) -> Any:
         """Let the router weigh the plan's critic against its advocate."""
         request = outcome.ResolveDebateRequest(
             request_id=_opaque(effect.effect_id),
@@ -363,12 +365,12 @@ class Peers:
             advocate=outcome.Advocate(proposal=data.proposal[:4000], confidence=data.confidence),
             critic=outcome.Critic(
                 objection=data.objection[:4000],
-                severity=answers.critic_severity(data.severity),
+                severity=peer_messages.critic_severity(data.severity),
                 counter_proposal=data.counter[:4000],
             ),
         )
         answer = await self._router(effect, "ResolveDebate", request)
-        return commands.DebateEnded(effect.entity_id, data.call_id, answers.debate_verdict(answer.verdict))
+        return commands.DebateEnded(effect.entity_id, data.call_id, peer_messages.debate_verdict(answer.verdict))
 
 
 def _opaque(key: str) -> str:

@@ -14,23 +14,23 @@ from pointsman.api.orchestrator.v1 import machine_pb2 as machine_pb
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.router.v1 import decision_pb2 as decision
-from pointsman.services.chassis.auth import Caller, Role
-from pointsman.services.chassis.clock import from_us, to_us
-from pointsman.services.chassis.ids import derived_id
-from pointsman.services.chassis.refusals import Refusal, invalid_field, not_found
-from pointsman.services.chassis.telemetry import current_step, new_traceparent
-from pointsman.services.chassis.wire import page_key, page_size, page_token, seconds_of, transition
+from pointsman.services.chassis.core.caller import Caller, Role
+from pointsman.services.chassis.core.clock import from_us, to_us
+from pointsman.services.chassis.core.errors import Refusal, invalid_field, not_found
+from pointsman.services.chassis.core.ids import derived_id
+from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of, transition
+from pointsman.services.chassis.telemetry.context import current_transition, new_traceparent
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.mocking import MockPolicy
+from pointsman.services.orchestrator.domain.model import Budget
 from pointsman.services.orchestrator.domain.run import run_id_for
-from pointsman.services.orchestrator.domain.values import Budget
-from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.artifacts import Artifact
-from pointsman.services.orchestrator.store.exchange import Holder, Waiter, Wanted, run_of
 from pointsman.services.orchestrator.store.listing import Listing, RunFilter
+from pointsman.services.orchestrator.store.matcher import Holder, PollRequest, Waiter, run_of
 from pointsman.services.orchestrator.wire import evidence, handoffs, leases, machine, mocking, runs
 
 JOURNAL_ROWS = 10_000
@@ -61,7 +61,9 @@ class OrchestratorServicer:
         decided = await self._peers.classify(_classify(request, run_id), caller.project, traceparent)
         shown = runs.shown_routing(decided)
         if decided.mode != decision.MODE_ACTION or decided.fast_path:
-            current_step.set((traceparent, run_id, 0))  # there is no run: the root of the decision's trace is this call
+            current_transition.set(
+                (traceparent, run_id, 0)
+            )  # there is no run: the root of the decision's trace is this call
             return pb.SubmitResponse(routing=shown)
         order = runs.order(request, runs.routing(decided), caller.project, traceparent)
         command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))
@@ -124,7 +126,7 @@ class OrchestratorServicer:
         """What was accepted."""
         desk, rows = await self._store.store.database.read(
             lambda connection: (
-                leases.Desk(
+                leases.RunDocuments(
                     self._store.view_on(connection, caller.project, request.run_id).run,
                     self._store.documents(connection, request.run_id),
                 ),
@@ -140,7 +142,7 @@ class OrchestratorServicer:
         size, key = page_size(request.page), page_key(request.page.page_token, 1) or (0,)
         desk, rows = await self._store.store.database.read(
             lambda connection: (
-                leases.Desk(
+                leases.RunDocuments(
                     self._store.view_on(connection, caller.project, request.run_id).run,
                     self._store.documents(connection, request.run_id),
                 ),
@@ -177,8 +179,8 @@ class AgentServicer:
     async def Heartbeat(self, request: agent.HeartbeatRequest, caller: Caller) -> agent.HeartbeatResponse:
         """Extend leases."""
         keys = [(key.assignment_id, key.epoch) for key in request.leases]
-        await self._store.agents.heard_of(caller.project, request.agent_id, None)
-        until_us, lost = await self._store.store.perform(
+        await self._store.agents.touch(caller.project, request.agent_id, None)
+        until_us, lost = await self._store.store.write(
             lambda connection: self._store.exchange.renew(connection, _holder(request.agent_id, caller), keys)
         )
         message = agent.HeartbeatResponse(lost_assignment_ids=lost)
@@ -242,11 +244,11 @@ class AgentServicer:
     async def _enter(self, agent_id: str, wanted: agent.Wanted, caller: Caller, wait_seconds: float) -> Waiter:
         capabilities = frozenset(_CAPABILITIES[number] for number in wanted.capabilities)
         repository_ids = frozenset(wanted.repository_ids)
-        await self._store.agents.heard_of(caller.project, agent_id, capabilities, repository_ids)
+        await self._store.agents.touch(caller.project, agent_id, capabilities, repository_ids)
         key = "\0".join((caller.project, caller.principal, agent_id, caller.request_id))
         poll_id = hashlib.sha256(key.encode()).hexdigest()
         holder = _holder(agent_id, caller)
-        asked = Wanted(holder, poll_id, capabilities, repository_ids, max(1, wanted.max_leases))
+        asked = PollRequest(holder, poll_id, capabilities, repository_ids, max(1, wanted.max_leases))
         return self._store.exchange.enter(asked, wait_seconds)
 
     async def _complete(self, request: agent.CompleteRequest, caller: Caller) -> list[agent.CompletionOutcome]:
@@ -278,7 +280,7 @@ class AgentServicer:
         assignment_id = item.lease.assignment_id
         if item.returned:
             key, holder = (assignment_id, item.lease.epoch), _holder(agent_id, caller)
-            held = await self._store.store.perform(lambda c: self._store.exchange.give_back(c, holder, key))
+            held = await self._store.store.write(lambda c: self._store.exchange.give_back(c, holder, key))
             return leases.returned(assignment_id, held=held)
         command = commands.FailAssignment(
             run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,

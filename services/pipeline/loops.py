@@ -1,9 +1,9 @@
 """What happens in a pipeline without a client: barriers time out, ended pipelines are cleaned up."""
 
-from pointsman.services.chassis.auth import engine_caller
-from pointsman.services.chassis.outbox import FiredTimer
+from pointsman.services.chassis.core.caller import engine_caller
+from pointsman.services.chassis.engine.outbox import FiredTimer
 from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.draft import CLEAN_UP_SECONDS, CLEAN_UP_TIMER, BarrierDue
+from pointsman.services.pipeline.domain.decision import CLEAN_UP_SECONDS, CLEAN_UP_TIMER, BarrierDue
 from pointsman.services.pipeline.store import PipelineStore
 
 

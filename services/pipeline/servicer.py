@@ -5,25 +5,25 @@ from hashlib import sha256
 
 from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.ids import new_id, new_nonce
-from pointsman.services.chassis.refusals import not_found
-from pointsman.services.chassis.wire import page_size, seconds_of, transition
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.errors import not_found
+from pointsman.services.chassis.core.ids import new_id, new_nonce
+from pointsman.services.chassis.rpc.paging import page_size, seconds_of, transition
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain import reflection
 from pointsman.services.pipeline.domain.classify import classify
 from pointsman.services.pipeline.domain.context import context_handle, split_delegation_id
-from pointsman.services.pipeline.domain.draft import CLEAN_UP_SECONDS
+from pointsman.services.pipeline.domain.decision import CLEAN_UP_SECONDS
+from pointsman.services.pipeline.domain.enums import StageKind
 from pointsman.services.pipeline.domain.marker import parse_route
 from pointsman.services.pipeline.domain.route import repair
-from pointsman.services.pipeline.domain.statefile import read_state_file
-from pointsman.services.pipeline.domain.statefile_writing import write_state_file
 from pointsman.services.pipeline.domain.templates import TEMPLATES
-from pointsman.services.pipeline.domain.words import StageKind
+from pointsman.services.pipeline.formats.state_file_reader import read_state_file
+from pointsman.services.pipeline.formats.state_file_writer import write_state_file
 from pointsman.services.pipeline.store import PipelineStore
-from pointsman.services.pipeline.wire import requests, responses
-from pointsman.services.pipeline.wire.words import to_wire
+from pointsman.services.pipeline.wire import decode, encode
+from pointsman.services.pipeline.wire.enums import to_wire
 
 
 class PipelineServicer:
@@ -43,34 +43,34 @@ class PipelineServicer:
         """Begin a pipeline."""
         made_id = new_id("pl", self.pipelines.store.database.clock.now())
         timeout = self._settings.barrier_timeout_seconds
-        command = requests.start_command(request, caller, made_id, self._seed(caller), timeout)
-        return responses.started(await self.pipelines.submit(caller, command))
+        command = decode.start_command(request, caller, made_id, self._seed(caller), timeout)
+        return encode.started(await self.pipelines.submit(caller, command))
 
     async def DelegateStage(self, request: pb.DelegateStageRequest, caller: Caller) -> pb.DelegateStageResponse:
         """Give a stage to an agent."""
         answer: c.Answer = await self.pipelines.submit(
-            caller, requests.delegate_command(request, caller, self._seed(caller))
+            caller, decode.delegate_command(request, caller, self._seed(caller))
         )
-        return pb.DelegateStageResponse(delegation=responses.delegation(answer.next[0]))
+        return pb.DelegateStageResponse(delegation=encode.delegation(answer.next[0]))
 
     async def CompleteStage(self, request: pb.CompleteStageRequest, caller: Caller) -> pb.CompleteStageResponse:
         """Take the result of a stage."""
         report = await self._kept(caller, request.pipeline_id, request.report)
-        command = requests.complete_command(request, caller, self._seed(caller), report)
-        return responses.completed(await self.pipelines.submit(caller, command))
+        command = decode.complete_command(request, caller, self._seed(caller), report)
+        return encode.completed(await self.pipelines.submit(caller, command))
 
     async def SkipStage(self, request: rq.SkipStageRequest, caller: Caller) -> rq.SkipStageResponse:
         """Let a stage be skipped."""
         command = c.SkipStage(request.pipeline_id, request.stage, request.reason)
         answer: c.Answer = await self.pipelines.submit(caller, command)
-        following = [responses.delegation(shown) for shown in answer.next]
+        following = [encode.delegation(shown) for shown in answer.next]
         return rq.SkipStageResponse(state=to_wire(answer.status), next=following)
 
     async def RestartFrom(self, request: rq.RestartFromRequest, caller: Caller) -> rq.RestartFromResponse:
         """Run a stage and all after it again."""
         command = c.RestartFrom(request.pipeline_id, request.stage, request.reason)
         answer: c.Answer = await self.pipelines.submit(caller, command)
-        following = [responses.delegation(shown) for shown in answer.next]
+        following = [encode.delegation(shown) for shown in answer.next]
         return rq.RestartFromResponse(state=to_wire(answer.status), next=following)
 
     async def CancelPipeline(self, request: rq.CancelPipelineRequest, caller: Caller) -> rq.CancelPipelineResponse:
@@ -81,14 +81,14 @@ class PipelineServicer:
     async def GetPipeline(self, request: rq.GetPipelineRequest, caller: Caller) -> rq.GetPipelineResponse:
         """Show a pipeline."""
         stored = await self.pipelines.get(caller.project, request.pipeline_id)
-        return rq.GetPipelineResponse(pipeline=responses.pipeline(stored))
+        return rq.GetPipelineResponse(pipeline=encode.pipeline(stored))
 
     async def ListPipelines(self, request: rq.ListPipelinesRequest, caller: Caller) -> rq.ListPipelinesResponse:
         """Page through pipelines."""
         limit = page_size(request.page)
-        after = requests.cursor(request.page)
-        listed = await self.pipelines.page(caller.project, requests.list_filter(request), after, limit + 1)
-        return responses.pipeline_page(listed, limit)
+        after = decode.cursor(request.page)
+        listed = await self.pipelines.page(caller.project, decode.list_filter(request), after, limit + 1)
+        return encode.pipeline_page(listed, limit)
 
     async def WatchPipeline(
         self, request: rq.WatchPipelineRequest, caller: Caller
@@ -107,7 +107,7 @@ class PipelineServicer:
     async def PutContext(self, request: rq.PutContextRequest, caller: Caller) -> rq.PutContextResponse:
         """Attach a report to a stage."""
         report = await self.pipelines.keep_report(caller, request.pipeline_id, request.body)
-        await self.pipelines.submit(caller, requests.put_command(request, caller, report))
+        await self.pipelines.submit(caller, decode.put_command(request, caller, report))
         handle = context_handle(split_delegation_id(request.delegation_id)[0])
         return rq.PutContextResponse(handle=handle, sha256=report.sha256)
 
@@ -126,14 +126,14 @@ class PipelineServicer:
 
     async def ListTemplates(self, _request: rq.ListTemplatesRequest, _caller: Caller) -> rq.ListTemplatesResponse:
         """List the templates."""
-        return rq.ListTemplatesResponse(templates=[responses.template(known) for known in TEMPLATES.values()])
+        return rq.ListTemplatesResponse(templates=[encode.template(known) for known in TEMPLATES.values()])
 
     async def ParseRoute(self, request: rq.ParseRouteRequest, _caller: Caller) -> rq.ParseRouteResponse:
         """Parse a transcript without a pipeline."""
         reported = parse_route(request.transcript, request.nonce or None)
         if reported is None:
             return rq.ParseRouteResponse(found=False)
-        return rq.ParseRouteResponse(found=True, route=responses.effective_route(repair(reported, StageKind.DEV)))
+        return rq.ParseRouteResponse(found=True, route=encode.effective_route(repair(reported, StageKind.DEV)))
 
     async def ImportState(self, request: rq.ImportStateRequest, caller: Caller) -> rq.ImportStateResponse:
         """Go on with a pipeline from a state file."""
@@ -159,7 +159,7 @@ class PipelineServicer:
         asked = seconds_of(request.older_than)
         seconds = asked if request.HasField("older_than") else CLEAN_UP_SECONDS
         done = await self.pipelines.clean_up(caller, seconds)
-        return rq.CleanUpResponse(pipelines=done.pipelines, ended_before=responses.timestamp(done.ended_before))
+        return rq.CleanUpResponse(pipelines=done.pipelines, ended_before=encode.timestamp(done.ended_before))
 
     async def ForgetRun(self, request: rq.ForgetRunRequest, caller: Caller) -> rq.ForgetRunResponse:
         """Remove the ended pipelines of a run."""

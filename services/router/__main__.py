@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from pointsman.api.router.v1 import router_pb2
-from pointsman.services.chassis.config import StoreSettings, load
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import Service, serve_alone
+from pointsman.services.chassis.core.config import StoreSettings, load
+from pointsman.services.chassis.runtime.service import Service, serve_alone
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.loops import LOOPS
 from pointsman.services.router.servicer import RouterServicer

@@ -5,22 +5,29 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import date
 
 from pointsman.api.router.v1 import decision_pb2, log_pb2, outcome_pb2, policy_pb2, thinking_pb2
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.ids import new_id
-from pointsman.services.chassis.refusals import invalid_field
-from pointsman.services.chassis.wire import page_size
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.errors import invalid_field
+from pointsman.services.chassis.core.ids import new_id
+from pointsman.services.chassis.rpc.paging import page_size
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.decision import (
+    Clarified,
+    Clarify,
+    DecisionContext,
+    RoutingDecision,
+    StoredDecision,
+    make_record,
+)
 from pointsman.services.router.domain.identity import fingerprint, task_id
-from pointsman.services.router.domain.journey import RecordThinking, Routed
 from pointsman.services.router.domain.log import log_entry
+from pointsman.services.router.domain.model import Mode
 from pointsman.services.router.domain.policy import Policy
-from pointsman.services.router.domain.record import Circumstances, Clarified, Clarify, Kept, Made, make_record
 from pointsman.services.router.domain.thinking import route_thinking
-from pointsman.services.router.domain.values import Mode
+from pointsman.services.router.domain.thinking_journal import RecordThinking, Routed
 from pointsman.services.router.rules import rule_book_with
 from pointsman.services.router.store import RouterStore
-from pointsman.services.router.wire import requests, responses
+from pointsman.services.router.wire import decode, encode
 
 LONG_LETTERS = 8_192
 """So many letters are decided in some hundredths of a second in the worst case."""
@@ -36,26 +43,26 @@ class RouterServicer:
     async def Classify(self, request: decision_pb2.ClassifyRequest, caller: Caller) -> decision_pb2.ClassifyResponse:
         """Decide one message."""
         (kept,) = await self._decide([request.message], request.run_id, request.session_id, caller)
-        return decision_pb2.ClassifyResponse(decision=responses.decision(kept.made, kept.decided_at))
+        return decision_pb2.ClassifyResponse(decision=encode.decision(kept.made, kept.decided_at))
 
     async def BatchClassify(
         self, request: decision_pb2.BatchClassifyRequest, caller: Caller
     ) -> decision_pb2.BatchClassifyResponse:
         """Decide several messages."""
         kept = await self._decide(request.messages, request.run_id, request.session_id, caller)
-        decisions = [responses.decision(one.made, one.decided_at) for one in kept]
+        decisions = [encode.decision(one.made, one.decided_at) for one in kept]
         return decision_pb2.BatchClassifyResponse(decisions=decisions)
 
     async def SetPolicy(self, request: policy_pb2.SetPolicyRequest, caller: Caller) -> policy_pb2.SetPolicyResponse:
         """Replace the project's policy."""
-        answer: Policy = await self.router.policies.submit(caller, requests.set_policy(request, caller.project))
+        answer: Policy = await self.router.policies.submit(caller, decode.set_policy(request, caller.project))
         version = rule_book_with(answer.rules).version
-        return policy_pb2.SetPolicyResponse(policy=responses.policy(answer, version))
+        return policy_pb2.SetPolicyResponse(policy=encode.policy(answer, version))
 
     async def GetPolicy(self, _request: policy_pb2.GetPolicyRequest, caller: Caller) -> policy_pb2.GetPolicyResponse:
         """Show the project's policy."""
         known = await self.router.policy(caller.project) or self._default
-        return policy_pb2.GetPolicyResponse(policy=responses.policy(known, rule_book_with(known.rules).version))
+        return policy_pb2.GetPolicyResponse(policy=encode.policy(known, rule_book_with(known.rules).version))
 
     async def ReportOutcome(
         self, request: outcome_pb2.ReportOutcomeRequest, caller: Caller
@@ -67,39 +74,39 @@ class RouterServicer:
             reaction = outcome_pb2.REACTION_NONE
             return outcome_pb2.ReportOutcomeResponse(reaction=reaction, task_id=counted.task_id)
         told = fingerprint(request.error_code, request.error_text)
-        command = requests.report(request, caller.project, made, told)
+        command = decode.report(request, caller.project, made, told)
         answer = await self.router.outcomes.submit(caller, command)
-        return responses.reported(answer, command.fingerprint, made.task_id)
+        return encode.reported(answer, command.fingerprint, made.task_id)
 
     async def ResolveDebate(
         self, request: outcome_pb2.ResolveDebateRequest, caller: Caller
     ) -> outcome_pb2.ResolveDebateResponse:
         """Weigh a debate."""
         made = await self.router.decision(caller.project, request.decision_id)
-        command = requests.resolve(request, caller.project, made)
-        return responses.resolved(await self.router.outcomes.submit(caller, command))
+        command = decode.resolve(request, caller.project, made)
+        return encode.resolved(await self.router.outcomes.submit(caller, command))
 
     async def RouteThinking(
         self, request: thinking_pb2.RouteThinkingRequest, caller: Caller
     ) -> thinking_pb2.RouteThinkingResponse:
         """Say what the thinking workflow does next."""
         now = self.router.store.database.clock.now()
-        routed = Routed(route_thinking(requests.snapshot(request.snapshot), now), request.run_id)
+        routed = Routed(route_thinking(decode.snapshot(request.snapshot), now), request.run_id)
         answer = await self.router.journeys.submit(caller, RecordThinking(new_id("th", now), routed))
-        return thinking_pb2.RouteThinkingResponse(envelope=responses.envelope(answer))
+        return thinking_pb2.RouteThinkingResponse(envelope=encode.envelope(answer))
 
     async def ListDecisions(
         self, request: log_pb2.ListDecisionsRequest, caller: Caller
     ) -> log_pb2.ListDecisionsResponse:
         """Page through decisions."""
         limit = page_size(request.page)
-        after = requests.cursor(request.page)
-        rows = await self.router.page(caller.project, requests.list_filter(request), after, limit + 1)
-        return responses.decision_page(rows, limit)
+        after = decode.cursor(request.page)
+        rows = await self.router.page(caller.project, decode.list_filter(request), after, limit + 1)
+        return encode.decision_page(rows, limit)
 
     async def GetStats(self, request: log_pb2.GetStatsRequest, caller: Caller) -> log_pb2.GetStatsResponse:
         """Count decisions."""
-        return responses.stats(await self.router.stats(caller.project, requests.window(request.window)))
+        return encode.stats(await self.router.stats(caller.project, decode.window(request.window)))
 
     async def ExportLog(
         self, request: log_pb2.ExportLogRequest, caller: Caller
@@ -117,29 +124,29 @@ class RouterServicer:
 
     async def _decide(
         self, messages: Sequence[decision_pb2.Message], run_id: str, session_id: str, caller: Caller
-    ) -> list[Kept]:
+    ) -> list[StoredDecision]:
         """Decide all messages before any is stored, so that a refusal stores none."""
         tasks = [task_id(message.text) for message in messages] if session_id else []
-        known, debated = await self.router.around(caller.project, session_id, tasks)
+        known, debated = await self.router.decision_context(caller.project, session_id, tasks)
         policy = known or self._default
         book = rule_book_with(policy.rules)
         now = self.router.store.database.clock.now()
         # Decisions of one moment are listed by id: sorted ids keep the messages of a batch in their order.
         ids = sorted(new_id("dec", now) for _ in messages)
 
-        def decide_all() -> list[Made]:
-            made: list[Made] = []
+        def decide_all() -> list[RoutingDecision]:
+            made: list[RoutingDecision] = []
             for item, message in enumerate(messages):
                 debated_before = bool(tasks) and tasks[item] in debated
                 found = classify(
                     book, message.text, already_debated=debated_before, system_generated=message.system_generated
                 )
-                override = requests.mode(message.mode_override)
+                override = decode.mode(message.mode_override)
                 forced = override is Mode.ACTION and found.mode is Mode.ANSWER
                 weighed = (
                     classify(book, message.text, already_debated=debated_before, as_action=True) if forced else None
                 )
-                around = Circumstances(ids[item], run_id, session_id, policy.hard_routing, override, item)
+                around = DecisionContext(ids[item], run_id, session_id, policy.hard_routing, override, item)
                 made.append(make_record(message.text, found, around, weighed))
             return made
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from pointsman.api.workflow.v1 import workflow_pb2
-from pointsman.services.chassis.config import StoreSettings, load
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import Service, serve_alone
+from pointsman.services.chassis.core.config import StoreSettings, load
+from pointsman.services.chassis.runtime.service import Service, serve_alone
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.workflow.config import WorkflowSettings
 from pointsman.services.workflow.servicer import WorkflowServicer
 from pointsman.services.workflow.store import WorkflowStore

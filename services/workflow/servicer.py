@@ -4,17 +4,17 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from pointsman.api.workflow.v1 import constraints_pb2, plans_pb2, reading_pb2, tasks_pb2
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.wire import page_token, transition
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.rpc.paging import page_token, transition
 from pointsman.services.workflow.config import WorkflowSettings
 from pointsman.services.workflow.domain import commands as asked
 from pointsman.services.workflow.domain.classification import classify
-from pointsman.services.workflow.domain.state_reading import read_state
-from pointsman.services.workflow.domain.state_writing import write_state
-from pointsman.services.workflow.domain.states import KIND
-from pointsman.services.workflow.domain.tasks_markdown import write_tasks
+from pointsman.services.workflow.domain.enums import KIND
+from pointsman.services.workflow.formats.tasks_markdown import write_tasks
+from pointsman.services.workflow.formats.workflow_state_reader import read_state
+from pointsman.services.workflow.formats.workflow_state_writer import write_state
 from pointsman.services.workflow.store import TaskPage, WorkflowFilter, WorkflowStore
-from pointsman.services.workflow.wire import answers, enums, pages, requests
+from pointsman.services.workflow.wire import decode, encode, enums, pages
 
 
 class WorkflowServicer:
@@ -26,82 +26,82 @@ class WorkflowServicer:
 
     async def UpsertPlan(self, request: plans_pb2.UpsertPlanRequest, caller: Caller) -> plans_pb2.UpsertPlanResponse:
         """Create a workflow or change its plan and fields."""
-        return answers.plan_stored(await self._workflows.submit(caller, requests.upsert_plan(request)))
+        return encode.plan_stored(await self._workflows.submit(caller, decode.upsert_plan(request)))
 
     async def Execute(self, request: plans_pb2.ExecuteRequest, caller: Caller) -> plans_pb2.ExecuteResponse:
         """Start a planned workflow."""
-        answer = await self._workflows.submit(caller, requests.execute(request))
-        return plans_pb2.ExecuteResponse(progress=answers.progress(answer))
+        answer = await self._workflows.submit(caller, decode.execute(request))
+        return plans_pb2.ExecuteResponse(progress=encode.progress(answer))
 
     async def NextTasks(self, request: tasks_pb2.NextTasksRequest, caller: Caller) -> tasks_pb2.NextTasksResponse:
         """Hand out ready tasks."""
-        return answers.handed_out(await self._workflows.submit(caller, requests.next_tasks(request)))
+        return encode.handed_out(await self._workflows.submit(caller, decode.next_tasks(request)))
 
     async def ReleaseTask(self, request: tasks_pb2.ReleaseTaskRequest, caller: Caller) -> tasks_pb2.ReleaseTaskResponse:
         """Take tasks, or the whole workflow, back."""
-        answer = await self._workflows.submit(caller, requests.release_task(request))
-        return tasks_pb2.ReleaseTaskResponse(progress=answers.progress(answer.progress), released=answer.count)
+        answer = await self._workflows.submit(caller, decode.release_task(request))
+        return tasks_pb2.ReleaseTaskResponse(progress=encode.progress(answer.progress), released=answer.count)
 
     async def CompleteTask(
         self, request: tasks_pb2.CompleteTaskRequest, caller: Caller
     ) -> tasks_pb2.CompleteTaskResponse:
         """Record that a task is done."""
-        answer = await self._workflows.submit(caller, requests.complete_task(request))
-        return tasks_pb2.CompleteTaskResponse(progress=answers.progress(answer))
+        answer = await self._workflows.submit(caller, decode.complete_task(request))
+        return tasks_pb2.CompleteTaskResponse(progress=encode.progress(answer))
 
     async def FailTask(self, request: tasks_pb2.FailTaskRequest, caller: Caller) -> tasks_pb2.FailTaskResponse:
         """Record that a task failed."""
-        answer = await self._workflows.submit(caller, requests.fail_task(request))
-        return tasks_pb2.FailTaskResponse(progress=answers.progress(answer))
+        answer = await self._workflows.submit(caller, decode.fail_task(request))
+        return tasks_pb2.FailTaskResponse(progress=encode.progress(answer))
 
     async def RetryTask(self, request: tasks_pb2.RetryTaskRequest, caller: Caller) -> tasks_pb2.RetryTaskResponse:
         """Let a failed task wait for its turn again."""
         answer = await self._workflows.submit(caller, asked.RetryTask(request.workflow_id, request.task_id))
-        return tasks_pb2.RetryTaskResponse(progress=answers.progress(answer.progress), retry_count=answer.count)
+        return tasks_pb2.RetryTaskResponse(progress=encode.progress(answer.progress), retry_count=answer.count)
 
     async def SkipTask(self, request: tasks_pb2.SkipTaskRequest, caller: Caller) -> tasks_pb2.SkipTaskResponse:
         """Leave a task out."""
         command = asked.SkipTask(request.workflow_id, request.task_id, request.reason)
-        return tasks_pb2.SkipTaskResponse(progress=answers.progress(await self._workflows.submit(caller, command)))
+        return tasks_pb2.SkipTaskResponse(progress=encode.progress(await self._workflows.submit(caller, command)))
 
     async def SettleTasks(self, request: tasks_pb2.SettleTasksRequest, caller: Caller) -> tasks_pb2.SettleTasksResponse:
         """Record a whole wave."""
-        answer = await self._workflows.submit(caller, requests.settle_tasks(request))
-        return tasks_pb2.SettleTasksResponse(progress=answers.progress(answer))
+        answer = await self._workflows.submit(caller, decode.settle_tasks(request))
+        return tasks_pb2.SettleTasksResponse(progress=encode.progress(answer))
 
     async def Pause(self, request: plans_pb2.PauseRequest, caller: Caller) -> plans_pb2.PauseResponse:
         """Stop a running workflow."""
         answer = await self._workflows.submit(caller, asked.PauseWorkflow(request.workflow_id, request.reason))
-        return plans_pb2.PauseResponse(progress=answers.progress(answer))
+        return plans_pb2.PauseResponse(progress=encode.progress(answer))
 
     async def Resume(self, request: plans_pb2.ResumeRequest, caller: Caller) -> plans_pb2.ResumeResponse:
         """Let a paused workflow run on."""
-        command = asked.Resume(request.workflow_id, requests.settings_of(request.settings))
-        return plans_pb2.ResumeResponse(progress=answers.progress(await self._workflows.submit(caller, command)))
+        command = asked.Resume(request.workflow_id, decode.settings_of(request.settings))
+        return plans_pb2.ResumeResponse(progress=encode.progress(await self._workflows.submit(caller, command)))
 
     async def Unblock(self, request: plans_pb2.UnblockRequest, caller: Caller) -> plans_pb2.UnblockResponse:
         """Take an outside dependency as there."""
         answer = await self._workflows.submit(caller, asked.Unblock(request.workflow_id, request.dependency))
-        return plans_pb2.UnblockResponse(progress=answers.progress(answer.progress), freed=answer.count)
+        return plans_pb2.UnblockResponse(progress=encode.progress(answer.progress), freed=answer.count)
 
     async def CancelPlan(self, request: plans_pb2.CancelPlanRequest, caller: Caller) -> plans_pb2.CancelPlanResponse:
         """End the plan."""
         answer = await self._workflows.submit(caller, asked.CancelPlan(request.workflow_id))
-        return plans_pb2.CancelPlanResponse(progress=answers.progress(answer))
+        return plans_pb2.CancelPlanResponse(progress=encode.progress(answer))
 
     async def MergeConstraints(
         self, request: constraints_pb2.MergeConstraintsRequest, caller: Caller
     ) -> constraints_pb2.MergeConstraintsResponse:
         """Merge what several models hold."""
-        return answers.merged(await self._workflows.submit(caller, requests.merge_constraints(request)))
+        return encode.merged(await self._workflows.submit(caller, decode.merge_constraints(request)))
 
     async def RecordVerification(
         self, request: constraints_pb2.RecordVerificationRequest, caller: Caller
     ) -> constraints_pb2.RecordVerificationResponse:
         """Record results of checks."""
-        answer = await self._workflows.submit(caller, requests.record_verification(request))
+        answer = await self._workflows.submit(caller, decode.record_verification(request))
         return constraints_pb2.RecordVerificationResponse(
-            progress=answers.progress(answer.progress), unmet_constraint_ids=answer.unmet
+            progress=encode.progress(answer.progress), unmet_constraint_ids=answer.unmet
         )
 
     async def WaiveConstraint(
@@ -111,27 +111,27 @@ class WorkflowServicer:
         command = asked.WaiveConstraint(request.workflow_id, request.constraint_id, request.reason, caller.principal)
         answer = await self._workflows.submit(caller, command)
         return constraints_pb2.WaiveConstraintResponse(
-            progress=answers.progress(answer.progress), unmet_constraint_ids=answer.unmet
+            progress=encode.progress(answer.progress), unmet_constraint_ids=answer.unmet
         )
 
     async def RecordUsage(self, request: tasks_pb2.RecordUsageRequest, caller: Caller) -> tasks_pb2.RecordUsageResponse:
         """Take context usage in."""
-        answer = await self._workflows.submit(caller, requests.record_usage(request))
+        answer = await self._workflows.submit(caller, decode.record_usage(request))
         return tasks_pb2.RecordUsageResponse(
-            progress=answers.progress(answer.progress), usage_percent=answer.usage_percent
+            progress=encode.progress(answer.progress), usage_percent=answer.usage_percent
         )
 
     async def Audit(self, request: constraints_pb2.AuditRequest, caller: Caller) -> constraints_pb2.AuditResponse:
         """Make the zero-decision audit."""
         answer = await self._workflows.submit(caller, asked.RunAudit(request.workflow_id))
-        return constraints_pb2.AuditResponse(audit=answers.audit(answer))
+        return constraints_pb2.AuditResponse(audit=encode.audit(answer))
 
     async def ClassifyDependencies(
         self, request: constraints_pb2.ClassifyDependenciesRequest, _caller: Caller
     ) -> constraints_pb2.ClassifyDependenciesResponse:
         """Say what progressive mode would infer."""
-        specs = requests.specs_of(request.tasks)
-        return answers.classified(specs, [classify(spec) for spec in specs])
+        specs = decode.specs_of(request.tasks)
+        return encode.classified(specs, [classify(spec) for spec in specs])
 
     async def GetWorkflow(
         self, request: reading_pb2.GetWorkflowRequest, caller: Caller
@@ -143,8 +143,8 @@ class WorkflowServicer:
         reading = await self._workflows.read(caller.project, request.workflow_id, wanted)
         page = pages.cut(reading.tasks, size)
         return reading_pb2.GetWorkflowResponse(
-            workflow=answers.workflow(reading.state, reading.seq),
-            tasks=[answers.task(task) for task in page.items],
+            workflow=encode.workflow(reading.state, reading.seq),
+            tasks=[encode.task(task) for task in page.items],
             next_page_token=page_token(page.items[-1].position) if page.more else "",
         )
 
@@ -157,7 +157,7 @@ class WorkflowServicer:
         found = await self._workflows.list(caller.project, wanted, pages.after(request.page, (int, str)), size + 1)
         page = pages.cut(found, size)
         return reading_pb2.ListWorkflowsResponse(
-            workflows=[answers.entry(one.header) for one in page.items],
+            workflows=[encode.entry(one.header) for one in page.items],
             next_page_token=page_token(*page.items[-1].key) if page.more else "",
         )
 
@@ -169,7 +169,7 @@ class WorkflowServicer:
         after = pages.after(request.page, (int, int, int, str))
         page = pages.cut(await self._workflows.list_resumable(caller.project, after, size + 1), size)
         return reading_pb2.ListResumableResponse(
-            workflows=[answers.entry(one.header) for one in page.items],
+            workflows=[encode.entry(one.header) for one in page.items],
             next_page_token=page_token(*page.items[-1].key) if page.more else "",
         )
 
@@ -193,8 +193,8 @@ class WorkflowServicer:
     ) -> reading_pb2.ImportStateResponse:
         """Store a workflow-state.json."""
         imported = read_state(request.state_json, request.workflow_id, self._workflows.now())
-        answer: Any = await self._workflows.submit(caller, requests.import_state(request, imported))
-        return reading_pb2.ImportStateResponse(progress=answers.progress(answer))
+        answer: Any = await self._workflows.submit(caller, decode.import_state(request, imported))
+        return reading_pb2.ImportStateResponse(progress=encode.progress(answer))
 
     async def ExportState(
         self, request: reading_pb2.ExportStateRequest, caller: Caller
@@ -207,8 +207,8 @@ class WorkflowServicer:
         self, request: reading_pb2.ImportTasksRequest, caller: Caller
     ) -> reading_pb2.ImportTasksResponse:
         """Store a tasks.md as the plan."""
-        answer = await self._workflows.submit(caller, requests.import_tasks(request))
-        return reading_pb2.ImportTasksResponse(progress=answers.progress(answer.progress))
+        answer = await self._workflows.submit(caller, decode.import_tasks(request))
+        return reading_pb2.ImportTasksResponse(progress=encode.progress(answer.progress))
 
     async def ExportTasks(
         self, request: reading_pb2.ExportTasksRequest, caller: Caller

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pointsman.cli.demo import example_repository
+from pointsman.cli.commands.demo import example_repository
 from tests.acceptance.agents_model import AFTER, CHANGED, Model, model
 
 ROOT = Path(__file__).parents[2]

@@ -17,10 +17,10 @@ from typing import Any
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import state_pb2 as sp
-from pointsman.cli.plane import build_all
-from pointsman.services.chassis.config import ServerSettings, StoreSettings
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.service import start
+from pointsman.cli.session.control_plane import build_all
+from pointsman.services.chassis.core.config import ServerSettings, StoreSettings
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.runtime.service import start
 from tests.acceptance.agents import KEY, ROOT, installed, version
 from tests.acceptance.agents_model import Model, Say, asked_in, model
 

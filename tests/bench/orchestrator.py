@@ -21,13 +21,13 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.client.session import Session
-from pointsman.services.chassis.codec import to_text
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.memory import settle_memory
-from pointsman.services.chassis.migrate import migrate
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.codec import to_json
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.orchestrator.__main__ import MIGRATIONS
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain.run import Run
@@ -65,7 +65,7 @@ async def serve(data: str, mocked: str, only: str, peers: str) -> None:
         return [service for service in services if only in ("", service.name)]
 
     running = await start(build, ServerSettings(port=0))
-    settle_memory()
+    freeze_startup_objects()
     print(running.address, flush=True)
     loop = asyncio.get_running_loop()
     while await loop.run_in_executor(None, sys.stdin.readline):
@@ -288,7 +288,7 @@ def _ended_run(run: Run, number: int) -> dict[str, Any]:
         "entity_id": f"run_{number:08}", "kind": "run", "project": "local", "run_id": f"run_{number:08}",
         "machine_version": 1, "version": 50, "status": str(run.status), "digest": "", "traceparent": "",
         "created_at_us": number, "entered_at_us": number, "updated_at_us": number,
-        "body": to_text(replace(run, run_id=f"run_{number:08}")),
+        "body": to_json(replace(run, run_id=f"run_{number:08}")),
     }  # fmt: skip
 
 

@@ -16,10 +16,10 @@ from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
 from pointsman.api.pipeline.v1 import route_pb2 as rt
 from pointsman.api.pipeline.v1 import state_pb2 as sp
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.memory import settle_memory
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
+from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.pipeline.__main__ import build_on
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.domain.marker import candidates
@@ -56,7 +56,7 @@ async def serve(url: str) -> None:
     """The pipeline service in this process; prints its port."""
     service = build_on(Database(url, "pipeline"), PipelineSettings())
     running = await start(lambda _address: [service], ServerSettings(port=0))
-    settle_memory()
+    freeze_startup_objects()
     print(running.address.rpartition(":")[2], flush=True)
     await asyncio.Event().wait()
 

@@ -10,9 +10,9 @@ import random  # noqa: TID251 - a campaign can be repeated from its seed
 import sys
 import time
 
+from pointsman.services.pipeline.domain.enums import QUALITY, Correction, RouteTarget, Severity, StageKind, Verdict
 from pointsman.services.pipeline.domain.marker import Reported, candidates, parse_route
 from pointsman.services.pipeline.domain.route import MAX_HINT_CHARACTERS, EffectiveRoute, Position, enforce, repair
-from pointsman.services.pipeline.domain.words import QUALITY, Correction, RouteTarget, Severity, StageKind, Verdict
 
 COUNT = 1_000_000
 PIECES = (

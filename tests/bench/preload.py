@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from tests.helpers.counter import CounterStore
 
 CHUNK = 20_000

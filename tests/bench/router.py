@@ -13,10 +13,10 @@ from pathlib import Path
 import grpc
 
 from pointsman.api.router.v1 import decision_pb2, policy_pb2, router_pb2_grpc
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.memory import settle_memory
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
+from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.router.__main__ import build_on
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.domain import classify as module
@@ -69,7 +69,7 @@ async def over_grpc() -> list[dict[str, object]]:
     with tempfile.TemporaryDirectory() as folder:
         service = build_on(Database(f"sqlite:///{folder}/router.db", "router"), RouterSettings())
         running = await start(lambda _address: [service], ServerSettings(port=0))
-        settle_memory()
+        freeze_startup_objects()
         async with grpc.aio.insecure_channel(running.address) as channel:
             stub = router_pb2_grpc.RouterServiceStub(channel)
             texts = itertools.cycle(messages())

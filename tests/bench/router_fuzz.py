@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from pointsman.services.router.domain.classify import classify, in_place
-from pointsman.services.router.domain.values import Classification, Confidence, Debate, Mode
+from pointsman.services.router.domain.model import Classification, Confidence, Debate, Mode
 from pointsman.services.router.rules import standard_rule_book
 
 COUNT = 1_000_000

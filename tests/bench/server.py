@@ -7,13 +7,13 @@ from typing import Any
 
 import grpc
 
-from pointsman.services.chassis import metrics
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.memory import settle_memory
-from pointsman.services.chassis.metrics import CallTimes
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
+from pointsman.services.chassis.engine.ledger import Ledger
+from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.chassis.telemetry.metrics import CallTimes
 from tests.bench.floors import Joiner, add_floor, open_raw
 from tests.helpers.counter import Add, CounterServicer, build, counter_pb2
 
@@ -33,7 +33,7 @@ async def serve_floor(kind: str, url: str) -> None:
     add_floor(server, counter_pb2.AddRequest, counter_pb2.AddResponse, handle)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    settle_memory()
+    freeze_startup_objects()
     print(port, flush=True)
     await server.wait_for_termination()
 
@@ -46,7 +46,7 @@ async def serve_ours(url: str) -> None:
     descriptor = service.servicers[0][0]
     quiet = dataclasses.replace(service, loops=(), servicers=[(descriptor, _Telling(servicer))], close=None)
     running = await start(lambda _address: [quiet], ServerSettings(port=0, host="127.0.0.1"))
-    settle_memory()
+    freeze_startup_objects()
     print(running.address.rpartition(":")[2], flush=True)
     await asyncio.Event().wait()
 
@@ -67,7 +67,7 @@ def take_out_the_hooks() -> None:
 def _without_spans(ledger: "Ledger[Any]", batch: Any, _commands: int) -> None:
     for change in batch.changes.values():
         if change.rows and change.is_carried and change.state is not None:
-            ledger._recent.keep(change.entity_id, change.digest, change.state)
+            ledger._state_cache.put(change.entity_id, change.digest, change.state)
 
 
 class _Telling:

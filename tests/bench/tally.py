@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pointsman.services.chassis.server import Server
-from pointsman.services.chassis.writer import Writer
+from pointsman.services.chassis.rpc.server import Server
+from pointsman.services.chassis.storage.writer import Writer
 from tests.scenarios.processes import CONTEXTS, Processes
 
 
@@ -22,7 +22,7 @@ class Tally:
 
     def install(self) -> None:
         """Count every call that is admitted and every commit of a writing connection."""
-        admit, transact = Server._admit, Writer._transact
+        admit, transact = Server._admit, Writer._commit_batch
 
         def counted_admit(server: Any, method: Any, *asked: Any) -> Any:
             self.calls[method.name] += 1
@@ -34,7 +34,7 @@ class Tally:
             return result
 
         Server._admit = counted_admit  # type: ignore[method-assign,assignment]
-        Writer._transact = counted_transact  # type: ignore[method-assign,assignment]
+        Writer._commit_batch = counted_transact  # type: ignore[method-assign,assignment]
 
     def tell(self) -> None:
         """Print what was counted so far."""

@@ -25,8 +25,8 @@ from typing import Any
 import grpc
 from sqlalchemy import text
 
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.tracing import tracing
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.telemetry.recording import call_recorder
 from tests.bench.load import Measured, load
 from tests.helpers.children import children_of
 from tests.helpers.databases import new_postgres_database
@@ -93,7 +93,11 @@ def main() -> None:
 def emit_hooks() -> None:
     """What a command waits for spans that nobody wants: a look at the flag where its call ends, another where it is committed."""
     looks = 200_000
-    seconds = min(timeit.repeat(lambda: (tracing.is_on, tracing.is_on, tracing.has_room()), number=looks, repeat=5))
+    seconds = min(
+        timeit.repeat(
+            lambda: (call_recorder.is_on, call_recorder.is_on, call_recorder.has_room()), number=looks, repeat=5
+        )
+    )
     idle = min(timeit.repeat(lambda: (False, False, False), number=looks, repeat=5))
     print(json.dumps({"name": "hooks_while_off", "ns_per_command": round((seconds - idle) / looks * 1e9)}), flush=True)
 

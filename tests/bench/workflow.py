@@ -21,10 +21,10 @@ from statistics import median
 import grpc
 
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, tasks_pb2, workflow_pb2_grpc
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.memory import settle_memory
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
+from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.workflow.__main__ import build_on
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.bench.load import Measured
@@ -47,7 +47,7 @@ async def serve(url: str) -> None:
     """The workflow service in this process; prints its port."""
     service = build_on(Database(url, "workflow"), WorkflowSettings())
     running = await start(lambda _address: [service], ServerSettings(port=0))
-    settle_memory()
+    freeze_startup_objects()
     print(running.address.rpartition(":")[2], flush=True)
     await asyncio.Event().wait()
 

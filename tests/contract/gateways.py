@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pointsman.services.chassis.config import PeerSettings, ServerSettings
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.service import Service, start
+from pointsman.services.chassis.core.config import PeerSettings, ServerSettings
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.runtime.service import Service, start
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings

@@ -9,9 +9,9 @@ from typing import Any
 import grpc
 import pytest
 
-from pointsman.services.chassis.config import ClientSettings, ServerSettings
-from pointsman.services.chassis.peer import channel_credentials
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.config import ClientSettings, ServerSettings
+from pointsman.services.chassis.rpc.client import channel_credentials
+from pointsman.services.chassis.runtime.service import start
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from tests.helpers.certificates import Authority
 from tests.scenarios.planes import NOBODY, Plane, builder, clients

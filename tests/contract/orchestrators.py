@@ -6,17 +6,17 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
 
-from pointsman.services.chassis.auth import LOCAL, Caller
-from pointsman.services.chassis.clock import Clock
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.core.caller import LOCAL, Caller
+from pointsman.services.chassis.core.clock import Clock
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.orchestrator.__main__ import MIGRATIONS
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.values import Budget, Order, Routing
+from pointsman.services.orchestrator.domain.enums import Capability
+from pointsman.services.orchestrator.domain.model import Budget, Order, Routing
 from pointsman.services.orchestrator.domain.views import Held
-from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.exchange import UNLIMITED, Holder, Limits, Wanted
+from pointsman.services.orchestrator.store.matcher import UNLIMITED, Holder, Limits, PollRequest
 
 _numbers = count(1)
 RESEARCH = frozenset({Capability.RESEARCH})
@@ -54,7 +54,7 @@ def order(project: str = "local", **terms: Any) -> Order:
 async def researching(store: OrchestratorStore, run_id: str, slots: int = 1, **terms: Any) -> None:
     """A run that waits for as many research reports as there are slots."""
     project = terms.pop("project", "local")
-    await store.agents.heard_of(project, "somebody", RESEARCH)
+    await store.agents.touch(project, "somebody", RESEARCH)
     budget = Budget(assignments=100_000, fan_out=4096)
     await store.ledger.submit(caller(project=project), commands.Submit(run_id, "look", order(project, **terms), budget))
     await store.ledger.submit(caller(project=project), commands.EpicKept(run_id, "c1", f"epic_{run_id}"))
@@ -70,7 +70,7 @@ async def take(
     project = wanted.pop("project", "local")
     repository_ids = frozenset(wanted.pop("repository_ids", ()))
     holder = Holder(project, wanted.pop("principal", LOCAL), agent_id)
-    asked = Wanted(holder, poll_id, wanted.pop("capabilities", RESEARCH), repository_ids, limit)
+    asked = PollRequest(holder, poll_id, wanted.pop("capabilities", RESEARCH), repository_ids, limit)
     return list((await store.exchange.take(asked, wait_seconds)).leases)
 
 

@@ -14,19 +14,19 @@ from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc, state_pb2
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2 as rt
-from pointsman.cli.audit_pipelines import PipelineProof
-from pointsman.services.chassis.audit import Auditor
-from pointsman.services.chassis.clock import Clock, from_us
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.journal import broken_links
-from pointsman.services.chassis.machine import Event
-from pointsman.services.chassis.service import start
+from pointsman.audit.pipelines import PipelineProof
+from pointsman.services.chassis.core.clock import Clock, from_us
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.chassis.engine.audit import Auditor
+from pointsman.services.chassis.engine.journal import broken_links
+from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.pipeline.__main__ import build_on
 from pointsman.services.pipeline.config import PipelineSettings
+from pointsman.services.pipeline.domain.enums import EventName
 from pointsman.services.pipeline.domain.machine import MACHINE, TRANSITIONS
-from pointsman.services.pipeline.domain.words import EventName
 from pointsman.services.pipeline.servicer import PipelineServicer
 from pointsman.services.pipeline.store import PipelineStore
 from tests.helpers.statuses import status_of_call
@@ -78,7 +78,7 @@ class Client:
         assert broken_links(rows) == []
         state = None
         for row in rows:
-            data = from_text(row.payload, MACHINE.events[row.event])
+            data = from_json(row.payload, MACHINE.events[row.event])
             assert (row.source, row.target) in TRANSITIONS[EventName(row.event)]
             state = MACHINE.apply(state, Event(row.event, row.source, row.target, data), from_us(row.at_us))
         assert state is not None

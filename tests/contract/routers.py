@@ -11,13 +11,13 @@ import pytest
 from google.rpc import error_details_pb2
 
 from pointsman.api.router.v1 import decision_pb2, outcome_pb2, router_pb2_grpc
-from pointsman.services.chassis.clock import Clock, from_us
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.journal import broken_links
-from pointsman.services.chassis.machine import Event
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.clock import Clock, from_us
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.chassis.engine.journal import broken_links
+from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.router.__main__ import build_on
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.servicer import RouterServicer
@@ -60,7 +60,7 @@ class Client:
         assert broken_links(rows) == []
         state = None
         for row in rows:
-            data = from_text(row.payload, machine.events[row.event])
+            data = from_json(row.payload, machine.events[row.event])
             state = machine.apply(state, Event(row.event, row.source, row.target, data), from_us(row.at_us))
         assert state is not None
         return [row.event for row in rows]

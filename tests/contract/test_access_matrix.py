@@ -18,7 +18,7 @@ from pointsman.api.pipeline.v1 import requests_pb2 as pipeline
 from pointsman.api.router.v1 import log_pb2 as router_log
 from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
 from pointsman.api.workflow.v1 import reading_pb2 as workflow
-from pointsman.services.chassis.errors import refusal_from
+from pointsman.services.chassis.rpc.status import refusal_from
 from tests.contract.chassis.test_access import METHODS
 from tests.contract.guarded import guarded
 from tests.helpers.eventually import eventually

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from pointsman.services.chassis.config import ClientSettings, PeerSettings, ServerSettings
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.config import ClientSettings, PeerSettings, ServerSettings
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.runtime.service import start
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.orchestrator.config import OrchestratorSettings

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from pointsman.services.chassis.config import PeerSettings
-from pointsman.services.chassis.loop import Loops
+from pointsman.services.chassis.core.config import PeerSettings
+from pointsman.services.chassis.core.supervision import Loops
 from tests.contract.gateways import free_gateway
 from tests.helpers.certificates import Authority
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pointsman.services.chassis.config import PeerSettings
-from pointsman.services.chassis.loop import Loops
+from pointsman.services.chassis.core.config import PeerSettings
+from pointsman.services.chassis.core.supervision import Loops
 from pointsman.services.gateway.contract import METHODS
 from pointsman.services.orchestrator.config import MockSettings
 from tests.contract.gateways import ARTIFACTS, JSON, ORCHESTRATOR, WORKFLOW, Web, free_gateway, gateway

@@ -15,9 +15,10 @@ from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.pipeline.v1 import state_pb2 as sp
 from pointsman.api.router.v1 import decision_pb2
 from pointsman.api.workflow.v1 import tasks_pb2
-from pointsman.services.chassis import metrics, spans
-from pointsman.services.chassis.housekeeping import measure_store
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.runtime.housekeeping import measure_store
+from pointsman.services.chassis.spans import follower
+from pointsman.services.chassis.telemetry import metrics
 from pointsman.services.orchestrator.domain import commands
 from tests.contract.orchestrators import caller, orchestrator, researching, take
 from tests.contract.pipelines import FAIL, served
@@ -208,7 +209,7 @@ async def test_a_task_that_is_tried_again_counts_as_a_retry_also_when_it_is_sett
 async def test_spans_of_transitions_count_when_they_have_arrived_and_those_that_have_not_show_their_age(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spans, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(follower, "RETRY_SECONDS", 0.05)
     clock = FakeClock()
     async with collector() as kept:
         kept.refuse = 1_000_000

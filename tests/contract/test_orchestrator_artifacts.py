@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
-from pointsman.services.chassis.clock import to_us
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.servicer import ArtifactServicer
 from pointsman.services.orchestrator.store import OrchestratorStore
 from tests.contract.orchestrators import caller, orchestrator
@@ -93,7 +93,7 @@ async def test_what_retention_deletes_gives_room_back(database_url: str) -> None
         with pytest.raises(Refusal):
             await put(servicer, b"b" * LARGEST)
         later_us = to_us(store.now) + 1_000_000
-        assert await store.store.perform(lambda c: store.artifacts.forget_orphans(c, later_us)) == 1
+        assert await store.store.write(lambda c: store.artifacts.forget_orphans(c, later_us)) == 1
         await put(servicer, b"b" * LARGEST)
 
 

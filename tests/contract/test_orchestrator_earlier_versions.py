@@ -4,7 +4,7 @@ import json
 
 from sqlalchemy import select
 
-from pointsman.services.chassis.audit import Auditor
+from pointsman.services.chassis.engine.audit import Auditor
 from pointsman.services.orchestrator.store import OrchestratorStore
 from tests.contract.orchestrators import caller, orchestrator, report, researching, take
 
@@ -21,7 +21,7 @@ async def forget_fields(store: OrchestratorStore, run_id: str) -> None:
     for assignment in body["assignments"].values():
         del assignment["restarts"]
     written = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
-    await store.store.perform(
+    await store.store.write(
         lambda connection: connection.execute(entities.update().where(mine).values(body=written)).rowcount
     )
 

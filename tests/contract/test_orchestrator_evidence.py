@@ -19,7 +19,7 @@ from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.services.chassis.config import StoreSettings
+from pointsman.services.chassis.core.config import StoreSettings
 from tests.helpers.eventually import eventually
 from tests.scenarios.planes import NOBODY, WISH, Plane, plane
 

@@ -11,12 +11,12 @@ from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.cli.audit_stores import find
-from pointsman.services.chassis.config import StoreSettings
+from pointsman.audit.stores import find
+from pointsman.services.chassis.core.config import StoreSettings
+from pointsman.services.mock_agents.results import answer
 from pointsman.services.orchestrator.domain.mocking import MockOutcome
-from pointsman.services.orchestrator.store.exchange import Exchange
+from pointsman.services.orchestrator.store.matcher import AssignmentMatcher
 from pointsman.services.orchestrator.store.others import Others
-from pointsman.testing.answers import answer
 from tests.contract.guarded import guarded
 from tests.helpers.eventually import eventually
 from tests.scenarios.planes import MOCKED, Plane
@@ -121,7 +121,7 @@ async def test_a_principal_never_judges_its_own_work_whatever_it_calls_its_agent
 async def test_the_auditor_finds_a_principal_that_was_let_judge_its_own_work(
     tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Exchange, "_others", lambda *_: Others())
+    monkeypatch.setattr(AssignmentMatcher, "_others", lambda *_: Others())
     async with guarded(tmp_path, monkeypatch, database_url) as there:
         alice, operator = await there.as_principal("alice", "agent"), await there.as_principal("olga", "operator")
         assert await poll(alice, "alice-reviewer", REVIEW, "early", 0) == [], "a run looks who is there when it begins"

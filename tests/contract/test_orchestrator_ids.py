@@ -4,10 +4,10 @@ from pathlib import Path
 
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
-from pointsman.services.chassis.ids import derived_id
-from pointsman.services.orchestrator.domain import requests
-from pointsman.services.orchestrator.domain.words import Reply
-from pointsman.services.orchestrator.wire import answers
+from pointsman.services.chassis.core.ids import derived_id
+from pointsman.services.orchestrator.domain import peer_requests
+from pointsman.services.orchestrator.domain.enums import Reply
+from pointsman.services.orchestrator.wire import peer_messages
 from tests.scenarios.planes import NOBODY, WISH, plane
 
 LONGEST = 128
@@ -33,12 +33,12 @@ def test_a_derived_id_reads_as_it_was_made_while_it_fits_and_is_never_another_on
 
 
 def test_phases_that_share_a_long_beginning_stay_two() -> None:
-    specs = [answers.task_spec(work.PlanTask(id="T1", name="n", phase="p" * 100 + end)) for end in "12"]
+    specs = [peer_messages.task_spec(work.PlanTask(id="T1", name="n", phase="p" * 100 + end)) for end in "12"]
     assert specs[0].phase != specs[1].phase
     assert all(len(spec.phase) == 100 for spec in specs)
 
 
 def test_a_constraint_is_waived_by_its_whole_name_or_not_at_all() -> None:
-    told = requests.TellWorkflow("c1", "epic_1", Reply.WAIVE, "h" * 64 + " and more", "")
-    _, request = answers.workflow_words(told, {"request_id": "r", "workflow_id": "epic_1"})
+    told = peer_requests.TellWorkflow("c1", "epic_1", Reply.WAIVE, "h" * 64 + " and more", "")
+    _, request = peer_messages.workflow_words(told, {"request_id": "r", "workflow_id": "epic_1"})
     assert request.constraint_id == told.text

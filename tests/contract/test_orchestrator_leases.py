@@ -7,11 +7,11 @@ from functools import partial
 import pytest
 from sqlalchemy import text
 
-from pointsman.services.chassis.auth import LOCAL
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.caller import LOCAL
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.store import children
-from pointsman.services.orchestrator.store.exchange import Holder, Limits
+from pointsman.services.orchestrator.store.matcher import Holder, Limits
 from pointsman.services.orchestrator.wire import runs
 from tests.contract.orchestrators import caller, orchestrator, report, researching, take
 from tests.helpers.clock import FakeClock
@@ -86,12 +86,12 @@ async def test_a_heartbeat_keeps_a_lease_and_tells_of_a_lost_one(database_url: s
         key = (held.assignment_id, held.epoch)
         for _ in range(3):
             clock.advance(seconds=9)
-            _, lost = await store.store.perform(lambda c: store.exchange.renew(c, AGENT, [key]))
+            _, lost = await store.store.write(lambda c: store.exchange.renew(c, AGENT, [key]))
             assert lost == []
         assert await take(store, "other") == []
         clock.advance(seconds=11)
         assert len(await take(store, "other")) == 1
-        _, lost = await store.store.perform(lambda c: store.exchange.renew(c, AGENT, [key]))
+        _, lost = await store.store.write(lambda c: store.exchange.renew(c, AGENT, [key]))
         assert lost == [held.assignment_id]
 
 
@@ -107,7 +107,7 @@ async def test_a_lease_is_renewed_and_answered_only_by_the_principal_and_in_the_
             (Holder("theirs", "alice", "agent"), True),
             (Holder("local", "alice", "agent"), False),
         ):
-            _, lost = await store.store.perform(partial(store.exchange.renew, holder=holder, keys=[key]))
+            _, lost = await store.store.write(partial(store.exchange.renew, holder=holder, keys=[key]))
             assert (lost == [held.assignment_id]) is is_lost
         with pytest.raises(Refusal) as caught:
             await store.ledger.submit(caller(), report(held, principal="mallory"))
@@ -126,9 +126,9 @@ async def test_a_lease_that_the_version_before_gave_out_is_nobodys_in_particular
     async with orchestrator(database_url) as store:
         await researching(store, "run_a")
         (first,) = await take(store, "agent", principal="alice")
-        await store.store.perform(lambda connection: connection.execute(text(LEASED_BY_THE_VERSION_BEFORE)))
+        await store.store.write(lambda connection: connection.execute(text(LEASED_BY_THE_VERSION_BEFORE)))
         key, anybody = (first.assignment_id, first.epoch + 1), Holder("local", "bob", "old")
-        _, lost = await store.store.perform(lambda c: store.exchange.renew(c, anybody, [key]))
+        _, lost = await store.store.write(lambda c: store.exchange.renew(c, anybody, [key]))
         assert lost == []
         late = replace(first, agent_id="old", epoch=first.epoch + 1)
         assert (await store.ledger.submit(caller(), report(late, principal="bob"))).accepted
@@ -190,9 +190,9 @@ async def test_a_lease_that_is_given_back_is_offered_at_once_and_no_attempt_is_l
             Holder("local", LOCAL, "second"),
         )
         for other in others:
-            assert not await store.store.perform(partial(give_back, holder=other, key=key))
+            assert not await store.store.write(partial(give_back, holder=other, key=key))
         waiting = asyncio.create_task(take(store, "second", wait_seconds=20))
-        assert await store.store.perform(lambda c: give_back(c, Holder("local", LOCAL, "first"), key))
+        assert await store.store.write(lambda c: give_back(c, Holder("local", LOCAL, "first"), key))
         async with within(5):
             (again,) = await waiting
         assert (again.assignment_id, again.epoch, again.attempt) == (held.assignment_id, 2, 1)
@@ -291,7 +291,7 @@ async def test_a_poll_that_is_over_while_the_database_stands_still_is_not_looked
         async with held(store.store):
             over = asyncio.create_task(take(store, "agent", wait_seconds=0.01))
             await asyncio.sleep(0.05)
-            store.store.announce({children.ASSIGNMENTS})
+            store.store.notify({children.ASSIGNMENTS})
             await asyncio.sleep(0.6)
             assert 0 < len(looks) < 20, "it was looked at two hundred times a second"
         assert await over == []

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from pointsman.services.chassis.codec import to_text
-from pointsman.services.chassis.outbox import PendingEffect
-from pointsman.services.orchestrator.domain import requests
-from pointsman.services.orchestrator.domain.words import Call, PipelineStatus
+from pointsman.services.chassis.core.codec import to_json
+from pointsman.services.chassis.engine.outbox import PendingEffect
+from pointsman.services.orchestrator.domain import peer_requests
+from pointsman.services.orchestrator.domain.enums import Call, PipelineStatus
 from pointsman.services.orchestrator.peers import Channels, Peers
 from tests.scenarios.planes import NOBODY, Plane, plane
 
@@ -15,11 +15,11 @@ def peers(here: Plane) -> Peers:
 
 
 def effect(call: Call, data: object, run_id: str = "run_a") -> PendingEffect:
-    return PendingEffect(run_id, 1, 0, str(call), to_text(data), "local", "", 0, 1)
+    return PendingEffect(run_id, 1, 0, str(call), to_json(data), "local", "", 0, 1)
 
 
 async def test_an_attempt_starts_also_when_the_pipeline_of_the_one_before_is_not_there(tmp_path: Path) -> None:
     async with plane(tmp_path, NOBODY) as here:
-        data = requests.StartPipeline("c1", "run_a/T1/2", "T1", "fix", "run_a/T1/1")
+        data = peer_requests.StartPipeline("c1", "run_a/T1/2", "T1", "fix", "run_a/T1/1")
         told = await peers(here).perform(effect(Call.START_PIPELINE, data))
         assert (told.status, told.reflections) == (PipelineStatus.ACTIVE, ())

@@ -23,8 +23,8 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.router.v1 import log_pb2
 from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
-from pointsman.services.chassis.errors import refusal_from
-from pointsman.services.chassis.refusals import Reason
+from pointsman.services.chassis.core.errors import Reason
+from pointsman.services.chassis.rpc.status import refusal_from
 from pointsman.services.orchestrator.config import MockSettings
 from pointsman.services.orchestrator.domain.table import ROWS
 from pointsman.services.orchestrator.servicer import ArtifactServicer

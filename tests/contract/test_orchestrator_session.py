@@ -18,14 +18,14 @@ from pointsman.api.orchestrator.v1.session_pb2_grpc import SessionServiceStub
 from pointsman.client import Client, Terms, Unavailable
 from pointsman.client.errors import NotAllowed, Overloaded
 from pointsman.client.session import Session
-from pointsman.services.chassis.clock import SystemClock
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.errors import refusal_from
-from pointsman.services.chassis.notes import Served
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.chassis.service import Running, start
-from pointsman.services.chassis.tracing import tracing
+from pointsman.services.chassis.core.clock import SystemClock
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.rpc.status import refusal_from
+from pointsman.services.chassis.runtime.service import Running, start
+from pointsman.services.chassis.telemetry.call_records import ServerCall
+from pointsman.services.chassis.telemetry.recording import call_recorder
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.servicer import AgentServicer
 from tests.contract.guarded import guarded
@@ -152,7 +152,7 @@ async def test_a_refusal_that_cannot_be_written_is_answered_as_the_bug_it_is(
 
 
 async def test_what_is_said_has_its_span_below_the_transition_that_it_led_to(tmp_path: Path) -> None:
-    noted = tracing.start()
+    noted = call_recorder.start()
     try:
         async with plane(tmp_path, NOBODY) as here:
             await researching(here)
@@ -160,9 +160,9 @@ async def test_what_is_said_has_its_span_below_the_transition_that_it_led_to(tmp
             (lease,) = (await talk.ask(1, poll=polling(here))).poll.leases
             noted.take(noted.limit)
             assert (await talk.ask(2, complete=handing_in(here, good_report(lease)))).complete.outcomes[0].accepted
-            served = [one for one in noted.take(noted.limit)[0] if isinstance(one, Served)]
+            served = [one for one in noted.take(noted.limit)[0] if isinstance(one, ServerCall)]
     finally:
-        tracing.stop()
+        call_recorder.stop()
     (place,) = [one.place for one in served if one.method.endswith("AgentService/Complete")]
     assert (place[0][3:35], place[1]) == (lease.assignment.traceparent[3:35], lease.assignment.run_id)
 

@@ -8,7 +8,7 @@ import psycopg
 
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.values import Budget
+from pointsman.services.orchestrator.domain.model import Budget
 from pointsman.services.orchestrator.store import OrchestratorStore
 from tests.contract.orchestrators import caller, orchestrator, order
 from tests.helpers.counters import in_one_batch

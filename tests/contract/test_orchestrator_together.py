@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.chassis.telemetry import new_traceparent
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.telemetry.context import new_traceparent
 from pointsman.services.orchestrator.domain import commands
 from tests.contract.orchestrators import caller, orchestrator, report, researching, take
 from tests.helpers.counters import in_one_batch

@@ -11,20 +11,17 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy import Connection, select
 
-from pointsman.cli.audit_pipelines import PipelineProof
-from pointsman.services.chassis.audit import Auditor
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.delivery import TimerRunner
-from pointsman.services.chassis.migrate import migrate
+from pointsman.audit.pipelines import PipelineProof
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.engine.audit import Auditor
+from pointsman.services.chassis.engine.effects import TimerRunner
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.pipeline.__main__ import MIGRATIONS
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import Node, build_graph
-from pointsman.services.pipeline.domain.marker import Reported
-from pointsman.services.pipeline.domain.state import Head, Settings
-from pointsman.services.pipeline.domain.templates import template_graph
-from pointsman.services.pipeline.domain.words import (
+from pointsman.services.pipeline.domain.enums import (
     Disposition,
     EventName,
     PipelineStatus,
@@ -32,6 +29,9 @@ from pointsman.services.pipeline.domain.words import (
     StageKind,
     Verdict,
 )
+from pointsman.services.pipeline.domain.marker import Reported
+from pointsman.services.pipeline.domain.model import Head, Settings
+from pointsman.services.pipeline.domain.templates import template_graph
 from pointsman.services.pipeline.loops import PipelineTimers
 from pointsman.services.pipeline.store import PipelineStore
 from tests.helpers.clock import FakeClock
@@ -168,7 +168,7 @@ async def test_every_barrier_is_resolved_once_around_its_timeout(database_url: s
         bodies = await stores[0].store.database.read(
             lambda connection: connection.execute(select(entities.c.body)).scalars().all()
         )
-        heads = [from_text(body, Head) for body in bodies]
+        heads = [from_json(body, Head) for body in bodies]
         assert [head.barriers for head in heads] == [{}] * BARRIERS
         assert {head.marks[-1] for head in heads} <= {"a", "r"}
 

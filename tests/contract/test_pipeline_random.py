@@ -13,19 +13,19 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.journal import broken_links
-from pointsman.services.chassis.migrate import migrate
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.engine.journal import broken_links
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.pipeline.__main__ import MIGRATIONS
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import Graph
+from pointsman.services.pipeline.domain.enums import EventName, PipelineStatus, Policy, RouteSource
 from pointsman.services.pipeline.domain.machine import MACHINE
 from pointsman.services.pipeline.domain.marker import Reported
-from pointsman.services.pipeline.domain.state import ACTIVE, ESCALATED, PASSED, READY, Pipeline, Settings
-from pointsman.services.pipeline.domain.words import EventName, PipelineStatus, Policy, RouteSource
+from pointsman.services.pipeline.domain.model import ACTIVE, ESCALATED, PASSED, READY, Pipeline, Settings
 from pointsman.services.pipeline.store import PipelineStore
 from tests.unit.pipeline.model import WORDS, Model, graphs
 
@@ -97,7 +97,7 @@ async def judged(crowd: Crowd, graph: Graph, policy: Policy) -> None:
     rows = await crowd.store.journal.page("local", ("pipeline", crowd.pipeline_id), 0, 10_000)
     assert broken_links(rows) == []
     for row in rows:
-        retell(model, row.event, from_text(row.payload, MACHINE.events[row.event]), crowd.said)
+        retell(model, row.event, from_json(row.payload, MACHINE.events[row.event]), crowd.said)
     pipeline = (await crowd.store.get("local", crowd.pipeline_id)).pipeline
     assert {stage: WORDS[pipeline.status_of(stage)] for stage in graph.index} == model.stages
     assert {stage: known.retries for stage, known in pipeline.stages.items()} == model.retries

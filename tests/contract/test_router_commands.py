@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pointsman.cli.route import app as route_app
-from pointsman.cli.router_calls import DEFAULT_DATA, store_path
-from pointsman.cli.thinking import app as thinking_app
-from pointsman.cli.thinking_files import take_snapshot
-from pointsman.cli.thinking_request import envelope_of, thinking_request
-from pointsman.services.chassis.clock import SystemClock
-from pointsman.services.chassis.config import StoreSettings, load
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.cli.commands.route import app as route_app
+from pointsman.cli.commands.thinking import app as thinking_app
+from pointsman.cli.session.router_client import DEFAULT_DATA, store_path
+from pointsman.cli.session.thinking_request import envelope_of, thinking_request
+from pointsman.cli.session.thinking_snapshot import take_snapshot
+from pointsman.services.chassis.core.clock import SystemClock
+from pointsman.services.chassis.core.config import StoreSettings, load
+from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.router.__main__ import build
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.domain.thinking import route_thinking
-from pointsman.services.router.wire import requests, responses
+from pointsman.services.router.wire import decode, encode
 from tests.helpers.databases import empty_postgres_database
 
 runner = CliRunner()
@@ -154,7 +154,7 @@ def test_a_snapshot_is_judged_alike_on_its_way_to_the_router(tmp_path: Path, blo
     request = thinking_request(snapshot)
     assert "abcdefgh" not in str(request)
     assert len(request.snapshot.blocker.env_check) <= 256
-    sent = envelope_of(responses.envelope(route_thinking(requests.snapshot(request.snapshot), now)))
+    sent = envelope_of(encode.envelope(route_thinking(decode.snapshot(request.snapshot), now)))
     assert sent == route_thinking(snapshot, now)
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from pointsman.api.router.v1 import decision_pb2 as d
 from pointsman.api.router.v1 import log_pb2
 from pointsman.api.router.v1 import outcome_pb2 as o
-from pointsman.cli.route import app
+from pointsman.cli.commands.route import app
 from tests.contract.routers import Client, new, served
 from tests.helpers.clock import FakeClock
 

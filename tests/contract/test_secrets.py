@@ -18,10 +18,10 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from prometheus_client import generate_latest
 
+from pointsman._shared.redaction import KINDS, MASK, redact
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.workflow.v1 import plans_pb2 as plans
-from pointsman.redaction import KINDS, MASK, redact
-from pointsman.services.chassis.logs import OTHERS, configure_logs
+from pointsman.services.chassis.telemetry.logs import OTHERS, configure_logs
 from tests.contract.wire_samples import files, sample
 from tests.helpers.canaries import all_seen, canaries, seen_in
 from tests.helpers.collector import collector

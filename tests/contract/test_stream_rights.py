@@ -15,12 +15,12 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import session_pb2
 from pointsman.api.orchestrator.v1.session_pb2_grpc import SessionServiceStub
 from pointsman.client import Client
-from pointsman.services.chassis.clock import SystemClock
-from pointsman.services.chassis.config import ClientSettings, ServerSettings
-from pointsman.services.chassis.errors import refusal_from
-from pointsman.services.chassis.peer import channel_credentials
-from pointsman.services.chassis.refusals import Reason
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.clock import SystemClock
+from pointsman.services.chassis.core.config import ClientSettings, ServerSettings
+from pointsman.services.chassis.core.errors import Reason
+from pointsman.services.chassis.rpc.client import channel_credentials
+from pointsman.services.chassis.rpc.status import refusal_from
+from pointsman.services.chassis.runtime.service import start
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from tests.contract.gateways import ORCHESTRATOR, gateway
 from tests.contract.guarded import Guarded, guarded

@@ -9,13 +9,13 @@ import grpc
 import pytest
 from prometheus_client import REGISTRY
 
+from pointsman._shared.otlp import exports_spans, protocol
+from pointsman._shared.otlp.names import ATTRIBUTES
+from pointsman._shared.otlp.span_record import now_ns
 from pointsman.api.handoff.v1 import handoff_pb2
 from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, assignment_pb2
 from pointsman.api.router.v1 import decision_pb2, log_pb2
-from pointsman.otlp import exports_spans, protocol
-from pointsman.otlp.names import ATTRIBUTES
-from pointsman.otlp.noted import now_ns
-from pointsman.services.chassis.tracing import tracing
+from pointsman.services.chassis.telemetry.recording import call_recorder
 from pointsman.worker.spans import DONE, GIVEN_UP, WorkSpans
 from tests.contract.routers import served
 from tests.helpers.collector import Collector, collector, http_collector, values_of
@@ -170,7 +170,7 @@ async def test_without_a_collector_nothing_is_noted(url: str, monkeypatch: pytes
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
     async with served(url) as client:
         await classify(client, OUTER)
-        assert not tracing.is_on
+        assert not call_recorder.is_on
 
 
 async def test_a_collector_that_is_away_holds_nobody_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pointsman.cli.workflow import app
-from pointsman.cli.workflow.verifier import check, command_of
+from pointsman.cli.commands.workflow import app
+from pointsman.cli.session.constraint_checks import check, command_of
 from tests.contract.workflow_shells import Shell, workflow_shell
 
 DOCUMENT = {"project_id": "shop", "status": "paused", "progress": {"completed": ["T1"]}, "mine": [1, {"x": None}]}

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.workflow.__main__ import MIGRATIONS
-from pointsman.services.workflow.domain.workflow import Workflow
+from pointsman.services.workflow.domain.model import Workflow
 from pointsman.services.workflow.store import WorkflowStore
 from tests.contract.workflow_proof import assert_kept
 from tests.unit.workflow.flow import ID, NOON
@@ -93,4 +93,4 @@ def _forget_everything(workflows: WorkflowStore) -> None:
             if table.name != "head":
                 connection.execute(table.delete())
 
-    asyncio.run(workflows.store.perform(empty))
+    asyncio.run(workflows.store.write(empty))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pointsman.cli.workflow import app
+from pointsman.cli.commands.workflow import app
 from tests.contract.workflow_shells import Shell, workflow_shell
 
 STATE = Path(__file__).parents[1] / "data" / "workflow-state.json"

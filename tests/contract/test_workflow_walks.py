@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.workflow.__main__ import MIGRATIONS
 from pointsman.services.workflow.config import WorkflowSettings
 from pointsman.services.workflow.servicer import WorkflowServicer

@@ -2,15 +2,15 @@
 
 from sqlalchemy import Connection, select
 
-from pointsman.services.chassis.audit import Auditor
-from pointsman.services.chassis.clock import from_us
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.machine import Event
+from pointsman.services.chassis.core.clock import from_us
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.chassis.engine.audit import Auditor
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.workflow.domain.enums import TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.events import EVENTS, EventName
 from pointsman.services.workflow.domain.machine import MACHINE
-from pointsman.services.workflow.domain.states import TaskStatus, WorkflowStatus
-from pointsman.services.workflow.domain.workflow import Workflow
+from pointsman.services.workflow.domain.model import Workflow
 from pointsman.services.workflow.store import WorkflowStore
 from tests.unit.workflow.random_commands import assert_counts
 
@@ -42,7 +42,7 @@ def _look(connection: Connection, workflows: WorkflowStore) -> int:
 def _folded(connection: Connection, workflows: WorkflowStore, entity_id: str) -> Workflow:
     state: Workflow | None = None
     for row in workflows.journal.rows(connection, entity_id, 0, 1_000_000):
-        event = Event(row.event, row.source, row.target, from_text(row.payload, EVENTS[row.event]))
+        event = Event(row.event, row.source, row.target, from_json(row.payload, EVENTS[row.event]))
         if event.name == EventName.CLAIMED and state is not None:
             for task_id in event.data.task_ids:
                 assert state.book.tasks[task_id].ready, f"{task_id} was handed out before its turn, or twice"

@@ -9,7 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2, tasks_pb2
-from pointsman.services.chassis.auth import Caller
+from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.workflow.servicer import WorkflowServicer
 
 CHECKED_AT = Timestamp(seconds=1_767_873_600)

@@ -11,7 +11,7 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from pointsman.cli.workflow import app
+from pointsman.cli.commands.workflow import app
 from tests.contract.workflows import served
 from tests.helpers.limits import scaled
 

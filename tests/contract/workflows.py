@@ -11,9 +11,9 @@ import pytest
 from google.rpc import error_details_pb2
 
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, tasks_pb2, workflow_pb2_grpc
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.workflow.__main__ import build_on
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.helpers.statuses import status_of_call

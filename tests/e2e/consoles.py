@@ -12,10 +12,10 @@ from typing import Any
 import grpc
 from playwright.async_api import Browser, Page, expect
 
-from pointsman.services.chassis.config import PeerSettings, ServerSettings
-from pointsman.services.chassis.loop import Loops
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.service import Running, Service, start
+from pointsman.services.chassis.core.config import PeerSettings, ServerSettings
+from pointsman.services.chassis.core.supervision import Loops
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.runtime.service import Running, Service, start
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings

@@ -11,17 +11,17 @@ from typing import Any
 import grpc
 from sqlalchemy import MetaData
 
-from pointsman.services.chassis.auth import Caller, engine_caller
-from pointsman.services.chassis.config import StoreSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.delivery import DeliveryPolicy, EffectHandlers, EffectRunner, TimerRunner
-from pointsman.services.chassis.journal import Journal
-from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.machine import Decision, Effect, Event, Machine, SetTimer
-from pointsman.services.chassis.outbox import FiredTimer, PendingEffect
-from pointsman.services.chassis.refusals import Refusal, state_forbids
-from pointsman.services.chassis.service import Service
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.core.caller import Caller, engine_caller
+from pointsman.services.chassis.core.config import StoreSettings
+from pointsman.services.chassis.core.errors import Refusal, state_forbids
+from pointsman.services.chassis.core.machine import Decision, Effect, Event, Machine, SetTimer
+from pointsman.services.chassis.engine.effects import DeliveryPolicy, EffectHandlers, EffectRunner, TimerRunner
+from pointsman.services.chassis.engine.journal import Journal
+from pointsman.services.chassis.engine.ledger import Ledger
+from pointsman.services.chassis.engine.outbox import FiredTimer, PendingEffect
+from pointsman.services.chassis.runtime.service import Service
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 for folder in (ROOT / "protos", ROOT / "tests" / "helpers"):

@@ -9,11 +9,11 @@ import grpc
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.errors import DETAILS_KEY
-from pointsman.services.chassis.service import Running, Service, start
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.rpc.status import DETAILS_KEY
+from pointsman.services.chassis.runtime.service import Running, Service, start
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.store import Store
 from tests.helpers.counter import SERVICE, build, counter_pb2, counter_pb2_grpc
 
 PATH = f"/{SERVICE.full_name}/"

@@ -10,14 +10,14 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.clock import Clock, from_us
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.journal import Transition, broken_links
-from pointsman.services.chassis.machine import Event
-from pointsman.services.chassis.migrate import migrate
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.clock import Clock, from_us
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.chassis.engine.journal import Transition, broken_links
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
+from pointsman.services.chassis.storage.store import Store
 from tests.helpers.counter import MACHINE, Counter, CounterStore
 from tests.helpers.limits import scaled
 
@@ -70,7 +70,7 @@ async def held(store: Store) -> AsyncIterator[None]:
         loop.call_soon_threadsafe(begun.set)
         over.wait(scaled(30))
 
-    holding = asyncio.create_task(store.perform(job))
+    holding = asyncio.create_task(store.write(job))
     await begun.wait()
     try:
         yield
@@ -127,13 +127,13 @@ def assert_entity_sound(entity: dict[str, Any], rows: list[Transition]) -> None:
     assert (entity["version"], entity["digest"]) == (len(rows), rows[-1].digest)
     positions = [row.position for row in rows]
     assert positions == sorted(set(positions))
-    assert folded(rows) == from_text(entity["body"], Counter)
+    assert folded(rows) == from_json(entity["body"], Counter)
 
 
 def folded(rows: Iterable[Transition]) -> Counter | None:
     """The state that the journal alone gives."""
     state: Counter | None = None
     for row in rows:
-        data = from_text(row.payload, MACHINE.events[row.event])
+        data = from_json(row.payload, MACHINE.events[row.event])
         state = MACHINE.apply(state, Event(row.event, row.source, row.target, data), from_us(row.at_us))
     return state

@@ -3,7 +3,7 @@
 import grpc
 from google.rpc import status_pb2
 
-from pointsman.services.chassis.errors import DETAILS_KEY
+from pointsman.services.chassis.rpc.status import DETAILS_KEY
 
 
 def status_of_call(error: grpc.aio.AioRpcError) -> status_pb2.Status:

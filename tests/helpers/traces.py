@@ -6,9 +6,9 @@ from pathlib import Path
 
 from sqlalchemy import or_, select
 
-from pointsman.services.chassis.config import StoreSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.telemetry import transition_span_id
+from pointsman.services.chassis.core.config import StoreSettings
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.telemetry.context import transition_span_id
 from tests.helpers.collector import Collector, values_of
 from tests.helpers.counter import CounterStore
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pointsman.services.chassis.clock import from_us
-from pointsman.services.chassis.codec import DIGESTED, chain, from_text, to_text
-from pointsman.services.chassis.machine import Event, Machine
-from pointsman.services.orchestrator.domain.decide import MACHINE as RUNS
+from pointsman.services.chassis.core.clock import from_us
+from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest, from_json, to_json
+from pointsman.services.chassis.core.machine import Event, Machine
+from pointsman.services.orchestrator.domain.machine import MACHINE as RUNS
 from pointsman.services.pipeline.domain.machine import MACHINE as PIPELINES
 from pointsman.services.workflow.domain.machine import MACHINE as WORKFLOWS
 
@@ -71,7 +71,7 @@ class Forger:
         change(rows)
         digest = ""
         for row in rows:
-            row["digest"] = digest = chain(digest, tuple(row[name] for name in DIGESTED))
+            row["digest"] = digest = chained_digest(digest, tuple(row[name] for name in DIGEST_COLUMNS))
         self.sql(store, "DELETE FROM journal WHERE entity_id = ?", entity_id)
         for row in rows:
             marks = ", ".join("?" * len(row))
@@ -86,6 +86,6 @@ def _folded(rows: list[Row]) -> str:
     machine, body = MACHINES[rows[0]["kind"]]
     state: Any = None
     for row in rows:
-        data = from_text(row["payload"], machine.events[row["event"]])
+        data = from_json(row["payload"], machine.events[row["event"]])
         state = machine.apply(state, Event(row["event"], row["source"], row["target"], data), from_us(row["at_us"]))
-    return to_text(body(state))
+    return to_json(body(state))

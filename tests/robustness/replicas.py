@@ -17,10 +17,10 @@ from sqlalchemy import MetaData, select
 
 from pointsman.cli import main
 from pointsman.client import Client, Terms
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.journal import Journal, broken_links
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.engine.journal import Journal, broken_links
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.store import Store
 from tests.helpers.eventually import eventually
 from tests.helpers.limits import scaled
 
@@ -34,8 +34,8 @@ processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(
     [
         "pytest",
-        "pointsman.cli.serve",
-        "pointsman.cli.migrate",
+        "pointsman.cli.commands.serve",
+        "pointsman.cli.commands.migrate",
         *(f"pointsman.services.{name}.__main__" for name in CONTEXTS),
     ]
 )

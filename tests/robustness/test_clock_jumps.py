@@ -13,7 +13,7 @@ async def test_an_effect_of_a_clock_that_was_ahead_is_delivered_when_it_is_set_r
         clock.advance(hours=1)
         await counters.ledger.submit(a_caller(), Add("c1", 1, ("somebody",)))
         clock.advance(hours=-1)
-        assert await counters.store.perform(counters.store.bring_back) == 1
+        assert await counters.store.write(counters.store.requeue_stranded) == 1
         async with running(counters.effects.run):
 
             async def delivered() -> bool:
@@ -25,7 +25,7 @@ async def test_an_effect_of_a_clock_that_was_ahead_is_delivered_when_it_is_set_r
 async def test_an_effect_that_waits_as_it_should_is_left_alone(database_url: str) -> None:
     async with opened(database_url, FakeClock()) as counters:
         await counters.ledger.submit(a_caller(), Add("c1", 1, ("somebody",)))
-        assert await counters.store.perform(counters.store.bring_back) == 0
+        assert await counters.store.write(counters.store.requeue_stranded) == 0
 
 
 async def test_a_lease_of_a_clock_that_was_ahead_is_over_when_it_is_set_right(database_url: str) -> None:

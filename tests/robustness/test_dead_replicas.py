@@ -10,7 +10,7 @@ from tests.helpers.postgres import PostgresServer
 
 
 async def _brought_back(counters: CounterStore) -> int:
-    return await counters.store.perform(counters.store.bring_back)
+    return await counters.store.write(counters.store.requeue_stranded)
 
 
 async def _hold(counters: CounterStore) -> None:

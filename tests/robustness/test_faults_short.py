@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.services.chassis.crash import CrashPoint
+from pointsman.services.chassis.core.crash import CrashPoint
 from tests.robustness.faults.__main__ import report
 from tests.robustness.faults.campaign import Figures, Terms, campaign
 from tests.robustness.faults.schedule import Fault, Plan

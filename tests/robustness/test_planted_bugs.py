@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pointsman.cli.audit_stores import find
-from pointsman.services.chassis.config import StoreSettings
+from pointsman.audit.stores import find
+from pointsman.services.chassis.core.config import StoreSettings
 from tests.robustness.forgery import Forger
 from tests.robustness.sound import DIRECT_PLAN, RETRIED, WAITING, live
 

@@ -11,8 +11,8 @@ import pytest
 
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE
 from pointsman.client import Order
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from tests.helpers.databases import new_postgres_database
 from tests.helpers.eventually import eventually
 from tests.helpers.postgres import PostgresServer

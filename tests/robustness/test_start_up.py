@@ -7,8 +7,8 @@ from pathlib import Path
 START = """
 import sys
 from pathlib import Path
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.orchestrator.__main__ import MIGRATIONS
 
 migrate(Database(sys.argv[1], "orchestrator"), MIGRATIONS)

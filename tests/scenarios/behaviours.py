@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from pointsman.services.orchestrator.domain.enums import Question, State
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
-from pointsman.services.orchestrator.domain.words import Question, State
 
 End = Question | None
 """The question with which a run brings a person in; none where it completes."""

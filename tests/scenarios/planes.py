@@ -22,10 +22,10 @@ from pointsman.api.orchestrator.v1.mock_pb2_grpc import MockServiceStub
 from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
 from pointsman.api.pipeline.v1.pipeline_pb2_grpc import PipelineServiceStub
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
-from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.service import Service, start
+from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.runtime.service import Service, start
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.orchestrator.__main__ import build_on as build_orchestrator
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from pointsman.services.pipeline.__main__ import build as build_pipeline

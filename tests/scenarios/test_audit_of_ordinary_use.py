@@ -16,8 +16,8 @@ from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import plans_pb2 as plans
 from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
-from pointsman.cli.audit_stores import TOGETHER, find
-from pointsman.services.chassis.config import StoreSettings
+from pointsman.audit.stores import TOGETHER, find
+from pointsman.services.chassis.core.config import StoreSettings
 from tests.helpers.eventually import eventually
 from tests.robustness import sound
 from tests.scenarios.planes import NOBODY, Plane, plane

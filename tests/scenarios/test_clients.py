@@ -22,9 +22,9 @@ from pointsman.api.common.v1.common_pb2 import ErrorReason
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE
 from pointsman.client import connect
 from pointsman.client.calls import Terms
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.refusals import CODE_OF, Reason
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.errors import CODE_OF, Reason
+from pointsman.services.chassis.runtime.service import start
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from tests.scenarios.planes import builder
 

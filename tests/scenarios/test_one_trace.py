@@ -7,9 +7,9 @@ import pytest
 
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.cli.audit_stores import audit_stores
+from pointsman.audit.stores import audit_stores
 from pointsman.client import Order
-from pointsman.services.chassis.telemetry import new_traceparent, transition_span_id
+from pointsman.services.chassis.telemetry.context import new_traceparent, transition_span_id
 from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.testing.planes import control_plane_in
 from pointsman.worker import Worker

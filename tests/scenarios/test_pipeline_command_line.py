@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pointsman.cli.pipeline import app
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import start
+from pointsman.cli.commands.pipeline import app
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.pipeline.__main__ import build_on
 from pointsman.services.pipeline.config import PipelineSettings
 

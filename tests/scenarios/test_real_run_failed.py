@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.demo import example_repository
+from pointsman.cli.commands.demo import example_repository
 from tests.scenarios.commands import finished
 from tests.scenarios.test_real_run_terminal import greeting_on, terminal
 

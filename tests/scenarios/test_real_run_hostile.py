@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
-from pointsman.cli.demo import example_repository
-from pointsman.cli.plane import control_plane
-from pointsman.cli.workers import Hire, profile_for, worker_for, working, workshop_for
+from pointsman.cli.commands.demo import example_repository
+from pointsman.cli.session.control_plane import control_plane
+from pointsman.cli.session.workers import Hire, profile_for, worker_for, working, workshop_for
 from pointsman.client import Client, Order
 from pointsman.worker import Limits
 from pointsman.worker.git import repository_id, text, uncommitted

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
-from pointsman.cli.demo import example_repository
-from pointsman.cli.following import follow
-from pointsman.cli.plane import control_plane
-from pointsman.cli.views import PlainView, state_name
-from pointsman.cli.workers import Hire, worker_for, working, workshop_for
+from pointsman.cli.commands.demo import example_repository
+from pointsman.cli.render.run_progress import PlainView, state_name
+from pointsman.cli.session.control_plane import control_plane
+from pointsman.cli.session.follow import follow
+from pointsman.cli.session.workers import Hire, worker_for, working, workshop_for
 from pointsman.client import Client, Order
 from pointsman.profiles import Profile
 from pointsman.worker.git import repository_id, text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.demo import example_repository
+from pointsman.cli.commands.demo import example_repository
 from pointsman.worker.git import text
 from tests.helpers.eventually import eventually_now
 from tests.scenarios.commands import finished, processes_with, running

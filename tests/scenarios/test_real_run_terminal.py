@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.demo import example_repository
+from pointsman.cli.commands.demo import example_repository
 from pointsman.worker.git import git
 from tests.helpers.eventually import eventually_now
 from tests.scenarios.commands import ROOT, finished

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from pointsman.api.router.v1 import decision_pb2, log_pb2, router_pb2_grpc
-from pointsman.services.chassis.clock import SystemClock
+from pointsman.services.chassis.core.clock import SystemClock
 from tests.scenarios.commands import Running, finished, running
 from tests.scenarios.processes import Processes
 

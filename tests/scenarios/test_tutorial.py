@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.audit_stores import TOGETHER, find
-from pointsman.services.chassis.config import StoreSettings
+from pointsman.audit.stores import TOGETHER, find
+from pointsman.services.chassis.core.config import StoreSettings
 from tests.scenarios.commands import ROOT, Running
 
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.demo import example_repository
-from pointsman.cli.plane import LOCK, Absent, control_plane
+from pointsman.cli.commands.demo import example_repository
+from pointsman.cli.session.control_plane import LOCK, Absent, control_plane
 from pointsman.client import Client
-from pointsman.services.chassis.owner import owner_of
+from pointsman.services.chassis.storage.file_lock import owner_of
 from pointsman.worker.git import git
 from tests.helpers.eventually import eventually_now
 from tests.scenarios.commands import Running, finished, processes_with, running

@@ -18,11 +18,11 @@ import grpc
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.services.chassis.clock import SystemClock
-from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.peer import open_channel
-from pointsman.services.chassis.service import Service, start
+from pointsman.services.chassis.core.clock import SystemClock
+from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.runtime.service import Service, start
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.orchestrator.__main__ import build_on as build_orchestrator
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.pipeline.__main__ import build_on as build_pipeline

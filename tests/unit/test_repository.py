@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.common.v1 import common_pb2
-from pointsman.services.chassis.refusals import CODE_OF, Reason
+from pointsman.services.chassis.core.errors import CODE_OF, Reason
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = ("pointsman/api/", "buf/")

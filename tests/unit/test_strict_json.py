@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pointsman.services.chassis.refusals import Refusal
+from pointsman._shared.strict_json import JsonError, decode
+from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.gateway.wire import read_json
-from pointsman.services.pipeline.domain.statefile_fields import whole_file
-from pointsman.services.workflow.domain.state_reading import read_state
-from pointsman.strict_json import JsonError, decode
-from pointsman.worker.plain import Unreadable, strict_json
+from pointsman.services.pipeline.formats.state_file_fields import whole_file
+from pointsman.services.workflow.formats.workflow_state_reader import read_state
+from pointsman.worker.json_files import Unreadable, strict_json
 
 Reader = Callable[[bytes], object]
 READERS: dict[str, Reader] = {

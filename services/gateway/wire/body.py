@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field
-from pointsman.strict_json import JsonError, MalformedJson
-from pointsman.strict_json import decode as decode_json
+from pointsman._shared.strict_json import JsonError, MalformedJson
+from pointsman._shared.strict_json import decode as decode_json
+from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
 
 
 def read_json(text: bytes, method: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from pointsman.services.chassis.refusals import Refusal, invalid_field
+from pointsman.services.chassis.core.errors import Refusal, invalid_field
 from pointsman.services.gateway.wire.encode import FLOATS, TEXTUAL
 
 Wanted = TypeVar("Wanted", bound=Message)

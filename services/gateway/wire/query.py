@@ -5,8 +5,8 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from pointsman.services.chassis.refusals import invalid_field
-from pointsman.strict_json import UNSTORABLE, printable
+from pointsman._shared.strict_json import UNSTORABLE, printable
+from pointsman.services.chassis.core.errors import invalid_field
 
 BOOLEANS = {"true": True, "false": False}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pointsman.services.orchestrator.domain import evidence, facts, requests
+from pointsman.services.orchestrator.domain import events, evidence, peer_requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
     CallRefused,
@@ -12,11 +12,8 @@ from pointsman.services.orchestrator.domain.commands import (
     VerifyResult,
     WorkflowTold,
 )
-from pointsman.services.orchestrator.domain.execution import author_of
-from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS
-from pointsman.services.orchestrator.domain.turn import Turn, because, last_word
-from pointsman.services.orchestrator.domain.values import Assignment, Task
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_word
+from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
     DebateVerdict,
@@ -29,6 +26,9 @@ from pointsman.services.orchestrator.domain.words import (
     Verdict,
     WorkflowStatus,
 )
+from pointsman.services.orchestrator.domain.execution import author_of
+from pointsman.services.orchestrator.domain.model import Assignment, Task
+from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS
 
 _WITHOUT_WORDS = {
     Verdict.RETRY: "the reviewer wants it done again and does not say why",
@@ -48,12 +48,12 @@ _OF_VERDICT = {
 }
 
 
-def judge_wave(turn: Turn) -> None:
+def judge_wave(turn: DecisionBuilder) -> None:
     """Reject what the rules reject, and let reviewers look at the rest."""
     for task_id, task in turn.run.wave_tasks.items():
         reason = rejected_by_rule(task)
         if reason:
-            turn.note(facts.TaskJudged(task_id, "rule", accepted=False, reason=reason))
+            turn.emit(events.TaskJudged(task_id, "rule", accepted=False, reason=reason))
         for path in evidence.touched_tests(task):
             turn.risk(
                 f"tests-{task_id}", f"{task_id} changed {path}, which its criteria name as a test", task_id=task_id
@@ -99,16 +99,16 @@ def _last_setback(task: Task) -> str:
     return task.setbacks[-1] if task.setbacks else "nobody said why"
 
 
-def _undecided(turn: Turn) -> list[str]:
+def _undecided(turn: DecisionBuilder) -> list[str]:
     return [key for key, task in turn.run.wave_tasks.items() if task.judgement.accepted is None]
 
 
-def _to_be_proven(turn: Turn) -> list[str]:
+def _to_be_proven(turn: DecisionBuilder) -> list[str]:
     tasks = turn.run.tasks
     return [key for key in _undecided(turn) if not evidence.needs_person(tasks[key])]
 
 
-def go_on(turn: Turn) -> None:
+def go_on(turn: DecisionBuilder) -> None:
     """Once nobody reviews any more: verify what passed, else conclude."""
     if turn.run.assignments or turn.run.held:
         return
@@ -120,14 +120,14 @@ def go_on(turn: Turn) -> None:
         conclude(turn)
 
 
-def reviewed(turn: Turn, assignment: Assignment, result: ReviewResult) -> None:
+def reviewed(turn: DecisionBuilder, assignment: Assignment, result: ReviewResult) -> None:
     """A reviewer decided on a task."""
     passed = result.verdict is Verdict.PASS
     reason = "" if passed else "; ".join(result.feedback) or _WITHOUT_WORDS[result.verdict]
     if result.rejected_claims:
         reason = f"{reason} (claims {', '.join(result.rejected_claims)})"
-    turn.note(
-        facts.TaskJudged(
+    turn.emit(
+        events.TaskJudged(
             assignment.task_id,
             "reviewer",
             accepted=None if passed else False,
@@ -139,7 +139,7 @@ def reviewed(turn: Turn, assignment: Assignment, result: ReviewResult) -> None:
     go_on(turn)
 
 
-def reviewer_lost(turn: Turn, assignment: Assignment) -> None:
+def reviewer_lost(turn: DecisionBuilder, assignment: Assignment) -> None:
     """No reviewer finished: the verifier or a person decides, and that is a risk."""
     task_id = assignment.task_id
     statement = f"no reviewer finished on {task_id}{because(last_word(assignment))}"
@@ -147,39 +147,39 @@ def reviewer_lost(turn: Turn, assignment: Assignment) -> None:
     go_on(turn)
 
 
-def verified(turn: Turn, result: VerifyResult) -> None:
+def verified(turn: DecisionBuilder, result: VerifyResult) -> None:
     """The verifier merged and proved what it could."""
     findings = {finding.task_id: finding for finding in result.findings}
-    turn.note(facts.WaveVerified(result.accepted_commit, result.bundle, result.document))
+    turn.emit(events.WaveVerified(result.accepted_commit, result.bundle, result.document))
     for task_id in _to_be_proven(turn):
         _judge_finding(turn, task_id, findings.get(task_id))
     conclude(turn)
 
 
-def _judge_finding(turn: Turn, task_id: str, finding: TaskFinding | None) -> None:
+def _judge_finding(turn: DecisionBuilder, task_id: str, finding: TaskFinding | None) -> None:
     task = turn.run.tasks[task_id]
     if finding is None or not finding.accepted:
         reason = (finding.reason if finding else "") or "the verifier did not accept it"
-        turn.note(facts.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
+        turn.emit(events.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
         return
     left_open = evidence.unsupported_criteria(task, finding.supported_claims, finding.passed_criteria)
     if left_open:
         reason = f"not supported on the accepted tree: {', '.join(left_open)}"
-        turn.note(facts.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
+        turn.emit(events.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
     elif task.judgement.reviewed or all(c.has_command for c in task.outline.criteria if c.required):
-        turn.note(facts.TaskJudged(task_id, "verifier", accepted=True))
+        turn.emit(events.TaskJudged(task_id, "verifier", accepted=True))
 
 
-def verifier_lost(turn: Turn, assignment: Assignment) -> None:
+def verifier_lost(turn: DecisionBuilder, assignment: Assignment) -> None:
     """No verifier finished: a person decides."""
     ask_person(turn, _undecided(turn), f"No verifier finished{because(last_word(assignment))}. Is the work accepted?")
 
 
-def conclude(turn: Turn) -> None:
+def conclude(turn: DecisionBuilder) -> None:
     """What reviewers passed is accepted where nothing needs a verifier; a person decides the rest."""
     for task_id in _to_be_proven(turn):
         if turn.run.tasks[task_id].judgement.reviewed and not turn.run.needs_verifier:
-            turn.note(facts.TaskJudged(task_id, "reviewer", accepted=True))
+            turn.emit(events.TaskJudged(task_id, "reviewer", accepted=True))
     left = _undecided(turn)
     if left:
         why = "; ".join(f"{task_id}: {_why_a_person(turn.run.tasks[task_id])}" for task_id in left)
@@ -193,17 +193,17 @@ def _why_a_person(task: Task) -> str:
     return evidence.needs_person(task) or f"no command proves {', '.join(by_word)} and no reviewer said yes"
 
 
-def ask_person(turn: Turn, task_ids: list[str], text: str) -> None:
+def ask_person(turn: DecisionBuilder, task_ids: list[str], text: str) -> None:
     """Show the tasks and ask."""
     turn.ask(Question.ACCEPTANCE, text, tuple(task_ids))
 
 
-def answer_acceptance(turn: Turn, command: Answer) -> None:
+def answer_acceptance(turn: DecisionBuilder, command: Answer) -> None:
     """A person accepted or rejected one task, or all that were asked about."""
     accepted = command.reply is Reply.ACCEPT
     for task_id in [command.task_id] if command.task_id else _undecided(turn):
         reason = "" if accepted else command.text or "a person rejected it"
-        turn.note(facts.TaskJudged(task_id, "person", accepted=accepted, reason=reason))
+        turn.emit(events.TaskJudged(task_id, "person", accepted=accepted, reason=reason))
     left = _undecided(turn)
     if left:
         ask_person(turn, left, "Is this work accepted too?")
@@ -211,7 +211,7 @@ def answer_acceptance(turn: Turn, command: Answer) -> None:
         finish(turn)
 
 
-def finish(turn: Turn) -> None:
+def finish(turn: DecisionBuilder) -> None:
     """Everything is judged: ask the router about failures, then record the wave."""
     rejected = {key: task for key, task in turn.run.wave_tasks.items() if not task.judgement.accepted}
     if any(task.judgement.replan for task in rejected.values()):
@@ -225,52 +225,52 @@ def finish(turn: Turn) -> None:
         settle(turn, PASSED)
 
 
-def _report_failure(turn: Turn, rejected: dict[str, Task]) -> None:
+def _report_failure(turn: DecisionBuilder, rejected: dict[str, Task]) -> None:
     decision_id = turn.run.order.routing.decision_id
     error = "; ".join(f"{key}: {task.judgement.reason}" for key, task in rejected.items())[:4000]
     difference = "the next attempt gets the reasons and the reflections of this one"
     turn.call(
         Call.REPORT_OUTCOME,
-        lambda call: requests.ReportOutcome(call, decision_id, True, error, difference),  # noqa: FBT003
+        lambda call: peer_requests.ReportOutcome(call, decision_id, True, error, difference),  # noqa: FBT003
     )
 
 
-def _report_success(turn: Turn) -> None:
+def _report_success(turn: DecisionBuilder) -> None:
     """What comes after a success begins to count anew; the end of the run is told anyway."""
     if any(task.rejections for task in turn.run.wave_tasks.values()):
         decision_id = turn.run.order.routing.decision_id
-        turn.tell(Call.REPORT_OUTCOME, requests.ReportOutcome("", decision_id, False, "", ""))  # noqa: FBT003
+        turn.send(Call.REPORT_OUTCOME, peer_requests.ReportOutcome("", decision_id, False, "", ""))  # noqa: FBT003
 
 
-def outcome_reported(turn: Turn, command: DebateEnded) -> None:
+def outcome_reported(turn: DecisionBuilder, command: DebateEnded) -> None:
     """The router says whether to try again, to plan anew, or to bring a person in."""
-    turn.note(facts.CallEnded(command.call_id))
+    turn.emit(events.CallEnded(command.call_id))
     settle(turn, _OF_VERDICT[command.verdict])
 
 
-def settle(turn: Turn, verdict: str) -> None:
+def settle(turn: DecisionBuilder, verdict: str) -> None:
     """Record the wave in the workflow: accepted tasks, and those to be done again."""
-    turn.note(facts.WaveConcluded("", verdict))
+    turn.emit(events.WaveConcluded("", verdict))
     run = turn.run
     completed = tuple(key for key, task in run.wave_tasks.items() if task.judgement.accepted)
     rejected = tuple(
-        requests.Rejection(key, (task.judgement.reason or "rejected")[:2000])
+        peer_requests.Rejection(key, (task.judgement.reason or "rejected")[:2000])
         for key, task in run.wave_tasks.items()
         if verdict == RETRY and not task.judgement.accepted
     )
     if completed or rejected:
-        turn.call(Call.SETTLE_WAVE, lambda call: requests.SettleWave(call, run.epic_id, completed, rejected))
+        turn.call(Call.SETTLE_WAVE, lambda call: peer_requests.SettleWave(call, run.epic_id, completed, rejected))
     else:
         leave(turn)
 
 
-def wave_settled(turn: Turn, command: WorkflowTold) -> None:
+def wave_settled(turn: DecisionBuilder, command: WorkflowTold) -> None:
     """The wave is recorded."""
-    turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
+    turn.emit(events.WorkflowSeen(command.call_id, command.status, command.detail))
     leave(turn)
 
 
-def wave_refused(turn: Turn, command: CallRefused) -> None:
+def wave_refused(turn: DecisionBuilder, command: CallRefused) -> None:
     """A retry that the workflow does not allow, as of an epic that was resumed, is for a person; anything else is fatal."""
     if turn.run.wave_verdict == RETRY:
         settle(turn, ESCALATE)
@@ -278,7 +278,7 @@ def wave_refused(turn: Turn, command: CallRefused) -> None:
         turn.move(Move.FATAL_ERROR, command.reason)
 
 
-def leave(turn: Turn) -> None:
+def leave(turn: DecisionBuilder) -> None:
     """Go where the wave's verdict says."""
     run = turn.run
     reasons = "; ".join(task.judgement.reason for task in run.wave_tasks.values() if task.judgement.reason)
@@ -288,5 +288,5 @@ def leave(turn: Turn) -> None:
         turn.move(Move.REJECT_OR_RETRY, reasons)
     else:
         if run.wave_verdict == ESCALATE:
-            turn.note(facts.ConfidenceSet(0.0))
+            turn.emit(events.ConfidenceSet(0.0))
         turn.move(Move.REQUIREMENT_CHANGED_OR_BLOCKED, reasons, is_replan=True)

@@ -3,8 +3,8 @@
 import json
 
 from pointsman.services.orchestrator.domain import criteria
+from pointsman.services.orchestrator.domain.model import GivenCriterion, Plan, SlotOutline, TaskOutline
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.values import GivenCriterion, Plan, SlotOutline, TaskOutline
 
 NAME_LENGTH = 120
 SURVEY = "survey"

@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from pointsman.services.orchestrator.domain.values import (
+from pointsman.services.orchestrator.domain.enums import (
+    DebateVerdict,
+    PipelineStatus,
+    Reply,
+    Severity,
+    Verdict,
+    WorkflowStatus,
+)
+from pointsman.services.orchestrator.domain.model import (
     NOTHING_SPENT,
     Budget,
     Candidate,
@@ -15,14 +23,6 @@ from pointsman.services.orchestrator.domain.values import (
     Risk,
     Usage,
     Work,
-)
-from pointsman.services.orchestrator.domain.words import (
-    DebateVerdict,
-    PipelineStatus,
-    Reply,
-    Severity,
-    Verdict,
-    WorkflowStatus,
 )
 
 

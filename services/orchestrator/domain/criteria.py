@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pointsman.services.orchestrator.domain.values import Criterion, GivenCriterion, Plan
+from pointsman.services.orchestrator.domain.model import Criterion, GivenCriterion, Plan
 
 
 def written(given: GivenCriterion) -> dict[str, Any]:

@@ -1,21 +1,21 @@
 """What stops live work, and how a run lets go of what it held."""
 
-from pointsman.services.orchestrator.domain import requests
-from pointsman.services.orchestrator.domain.intake import KEPT, MERGED
-from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.turn import WALL_CLOCK, Turn
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain import peer_requests
+from pointsman.services.orchestrator.domain.decision import WALL_CLOCK, DecisionBuilder
+from pointsman.services.orchestrator.domain.enums import (
     PIPELINE_ENDED,
     AssignmentEnd,
     Call,
     State,
     TaskStatus,
 )
+from pointsman.services.orchestrator.domain.intake import KEPT, MERGED
+from pointsman.services.orchestrator.domain.run import Run
 
 PARKED = "parked"
 
 
-def stop_work(turn: Turn) -> None:
+def stop_work(turn: DecisionBuilder) -> None:
     """Cancel live assignments and pipelines, and give tasks in progress back."""
     run = turn.run
     turn.drop_effects = True
@@ -23,20 +23,20 @@ def stop_work(turn: Turn) -> None:
         turn.end_assignment(assignment_id, AssignmentEnd.CANCELLED)
     for task_id, task in run.wave_tasks.items():
         if task.pipeline_id and task.status is TaskStatus.RUNNING and task.pipeline_status not in PIPELINE_ENDED:
-            turn.tell(Call.CANCEL_PIPELINE, requests.Pipeline("", task.pipeline_id, task_id))
+            turn.send(Call.CANCEL_PIPELINE, peer_requests.Pipeline("", task.pipeline_id, task_id))
     if not run.ended:
         _release(turn, disown=False)
-        turn.wake(WALL_CLOCK, max(0.0, (turn.deadline - turn.now).total_seconds()))
+        turn.set_timer(WALL_CLOCK, max(0.0, (turn.deadline - turn.now).total_seconds()))
 
 
-def let_go(turn: Turn) -> None:
+def release_or_cancel_workflow(turn: DecisionBuilder) -> None:
     """A cancelled run's workflow is cancelled; a parked, kept, merged or failed one's stays, resumable."""
     if not turn.run.epic_id:
         return
     if keeps_epic(turn.run):
         _release(turn, disown=True)
     else:
-        turn.tell(Call.CANCEL_PLAN, requests.Epic("", turn.run.epic_id))
+        turn.send(Call.CANCEL_PLAN, peer_requests.Epic("", turn.run.epic_id))
 
 
 def keeps_epic(run: Run) -> bool:
@@ -44,20 +44,20 @@ def keeps_epic(run: Run) -> bool:
     return run.status is State.FAILED or run.end_reason in (PARKED, KEPT) or run.end_reason.startswith(MERGED)
 
 
-def _release(turn: Turn, *, disown: bool) -> None:
+def _release(turn: DecisionBuilder, *, disown: bool) -> None:
     run = turn.run
     unsettled = run.wave_verdict != "RETRY"
     tasks = run.wave_tasks.items() if unsettled else ()
     task_ids = tuple(key for key, task in tasks if task.status is not TaskStatus.ACCEPTED)
     if task_ids or disown:
-        turn.tell(Call.RELEASE, requests.ReleaseEpic("", run.epic_id, task_ids, disown))
+        turn.send(Call.RELEASE, peer_requests.ReleaseEpic("", run.epic_id, task_ids, disown))
 
 
-def deliver(turn: Turn) -> None:
+def deliver(turn: DecisionBuilder) -> None:
     """The run is done: nothing wakes it any more, the router forgets its failures, and the next epic may start."""
     turn.drop_effects = True
     run = turn.run
     decision_id = run.order.routing.decision_id
-    turn.tell(Call.REPORT_OUTCOME, requests.ReportOutcome("", decision_id, failed=False, error="", difference=""))
+    turn.send(Call.REPORT_OUTCOME, peer_requests.ReportOutcome("", decision_id, failed=False, error="", difference=""))
     if run.queued_epic_id or run.order.auto_resume:
-        turn.tell(Call.START_NEXT, requests.StartNext("", run.queued_epic_id))
+        turn.send(Call.START_NEXT, peer_requests.StartNext("", run.queued_epic_id))

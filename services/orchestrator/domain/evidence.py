@@ -1,7 +1,7 @@
 """What a claim is worth: rules that need nobody's judgement."""
 
-from pointsman.services.orchestrator.domain.values import ClaimOutline, Task, Work
-from pointsman.services.orchestrator.domain.words import EvidenceKind
+from pointsman.services.orchestrator.domain.enums import EvidenceKind
+from pointsman.services.orchestrator.domain.model import ClaimOutline, Task, Work
 
 
 def without_evidence(work: Work) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pointsman.services.orchestrator.domain import facts, requests
+from pointsman.services.orchestrator.domain import events, peer_requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
     PipelineTold,
@@ -11,10 +11,8 @@ from pointsman.services.orchestrator.domain.commands import (
     TasksHandedOut,
     WorkflowTold,
 )
-from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, Run
-from pointsman.services.orchestrator.domain.turn import Turn, because, last_word
-from pointsman.services.orchestrator.domain.values import Assignment, Delegation, Task
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_word
+from pointsman.services.orchestrator.domain.enums import (
     PIPELINE_ENDED,
     AssignmentEnd,
     Call,
@@ -27,6 +25,8 @@ from pointsman.services.orchestrator.domain.words import (
     State,
     WorkflowStatus,
 )
+from pointsman.services.orchestrator.domain.model import Assignment, Delegation, Task
+from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, Run
 
 QUEUE_TIMER = "queue"
 PIPELINES_TIMER = "pipelines"
@@ -60,18 +60,18 @@ def capability_of(stage: str) -> Capability:
     return _CAPABILITIES.get(stage) or _CAPABILITIES.get(stage.partition(":")[0], Capability.REVIEW)
 
 
-def build_bundles(turn: Turn) -> None:
+def build_bundles(turn: DecisionBuilder) -> None:
     """The bundles are put together when an agent takes the work: nothing has to be asked."""
     turn.move(Move.HANDOFF_BUNDLE_READY)
 
 
-def schedule(turn: Turn) -> None:
+def schedule(turn: DecisionBuilder) -> None:
     """Confidence first; then start the workflow, or see whether it goes on."""
     run = turn.run
     if run.effective_confidence < CONFIDENCE_FLOOR:
         turn.move(Move.CONFIDENCE_LT_0_6)
     elif not run.executing:
-        turn.call(Call.EXECUTE, lambda call: requests.Epic(call, run.epic_id))
+        turn.call(Call.EXECUTE, lambda call: peer_requests.Epic(call, run.epic_id))
     elif run.workflow_status in _GOING_ON:
         turn.move(Move.RESOURCE_READY)
     else:
@@ -85,9 +85,9 @@ def _why_it_waits(status: WorkflowStatus, detail: str) -> str:
     return f"the workflow is {status}: {detail}" if detail else f"the workflow is {status}"
 
 
-def workflow_told(turn: Turn, command: WorkflowTold) -> None:
+def workflow_told(turn: DecisionBuilder, command: WorkflowTold) -> None:
     """The workflow's state decides where SCHEDULE and QUEUE go."""
-    turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
+    turn.emit(events.WorkflowSeen(command.call_id, command.status, command.detail))
     going_on = command.status in _GOING_ON
     if turn.in_state(State.SCHEDULE):
         if going_on:
@@ -100,7 +100,7 @@ def workflow_told(turn: Turn, command: WorkflowTold) -> None:
         wait_for_room(turn)
 
 
-def wait_for_room(turn: Turn) -> None:
+def wait_for_room(turn: DecisionBuilder) -> None:
     """Ask whoever can help, and look again by a timer."""
     run = turn.run
     why = run.workflow_detail or "it does not say why"
@@ -108,45 +108,45 @@ def wait_for_room(turn: Turn) -> None:
         turn.ask(Question.PAUSED, f"The workflow is paused: {why}. {HOW_TO_GO_ON}", (why,))
     elif run.question is None and run.workflow_status in (WorkflowStatus.BLOCKED, WorkflowStatus.FAILED):
         turn.ask(Question.BLOCKED, f"The workflow is {run.workflow_status}: {why}. {HOW_TO_FREE}", (why,))
-    turn.wake(QUEUE_TIMER, min(FIRST_CHECK_SECONDS * 2**run.queue_checks, MAX_CHECK_SECONDS))
+    turn.set_timer(QUEUE_TIMER, min(FIRST_CHECK_SECONDS * 2**run.queue_checks, MAX_CHECK_SECONDS))
 
 
-def look_at_workflow(turn: Turn) -> None:
+def look_at_workflow(turn: DecisionBuilder) -> None:
     """The queue's timer fired."""
     if turn.in_state(State.QUEUE) and Call.SEE_WORKFLOW not in turn.run.calls.values():
-        turn.call(Call.SEE_WORKFLOW, lambda call: requests.Epic(call, turn.run.epic_id))
+        turn.call(Call.SEE_WORKFLOW, lambda call: peer_requests.Epic(call, turn.run.epic_id))
 
 
-def answer_workflow(turn: Turn, command: Answer) -> None:
+def answer_workflow(turn: DecisionBuilder, command: Answer) -> None:
     """Pass a person's answer on to the workflow."""
     epic_id = turn.run.epic_id
     turn.call(
         Call.TELL_WORKFLOW,
-        lambda call: requests.TellWorkflow(call, epic_id, command.reply, command.text, command.task_id),
+        lambda call: peer_requests.TellWorkflow(call, epic_id, command.reply, command.text, command.task_id),
     )
 
 
-def claim_wave(turn: Turn) -> None:
+def claim_wave(turn: DecisionBuilder) -> None:
     """Take as many ready tasks as may run at the same time."""
     run = turn.run
-    limit = max(1, min(turn.room, 64))
-    turn.call(Call.CLAIM_WAVE, lambda call: requests.ClaimWave(call, run.epic_id, limit))
+    limit = max(1, min(turn.free_slots, 64))
+    turn.call(Call.CLAIM_WAVE, lambda call: peer_requests.ClaimWave(call, run.epic_id, limit))
 
 
-def tasks_handed_out(turn: Turn, command: TasksHandedOut) -> None:
+def tasks_handed_out(turn: DecisionBuilder, command: TasksHandedOut) -> None:
     """Start one pipeline per claimed task; nothing claimed means to wait, or that all is done."""
-    turn.note(facts.WorkflowSeen(command.call_id, command.status, command.detail))
+    turn.emit(events.WorkflowSeen(command.call_id, command.status, command.detail))
     if not command.task_ids and command.status is not WorkflowStatus.COMPLETED:
         turn.move(Move.RESOURCE_BUSY, _why_it_waits(command.status, command.detail))
         return
-    turn.note(facts.WaveClaimed("", command.task_ids))
+    turn.emit(events.WaveClaimed("", command.task_ids))
     template = _template(turn) if command.task_ids else ""
     for task_id in command.task_ids:
         _start_pipeline(turn, task_id, template)
     advance_wave(turn)
 
 
-def _template(turn: Turn) -> str:
+def _template(turn: DecisionBuilder) -> str:
     if turn.run.order.template:
         return turn.run.order.template
     if turn.is_present(Capability.REVIEW):
@@ -157,27 +157,27 @@ def _template(turn: Turn) -> str:
     return WITHOUT_REVIEW
 
 
-def _start_pipeline(turn: Turn, task_id: str, template: str) -> None:
+def _start_pipeline(turn: DecisionBuilder, task_id: str, template: str) -> None:
     task = turn.run.tasks[task_id]
     earlier = f"{turn.run.run_id}/{task_id}/{task.attempt - 1}" if task.attempt > 1 else ""
     timeout = turn.run.order.barrier_timeout_seconds
     turn.call(
         Call.START_PIPELINE,
-        lambda call: requests.StartPipeline(call, task.pipeline_id, task_id, template, earlier, timeout),
+        lambda call: peer_requests.StartPipeline(call, task.pipeline_id, task_id, template, earlier, timeout),
         subject=task_id,
     )
 
 
-def pipeline_told(turn: Turn, command: PipelineTold) -> None:
+def pipeline_told(turn: DecisionBuilder, command: PipelineTold) -> None:
     """Offer the delegated stages, and go on when every pipeline of the wave has ended."""
     task = turn.run.tasks[command.task_id]
-    turn.note(
-        facts.PipelineAdvanced(command.call_id, command.task_id, task.pipeline_id, command.status, command.reflections)
+    turn.emit(
+        events.PipelineAdvanced(command.call_id, command.task_id, task.pipeline_id, command.status, command.reflections)
     )
     if command.failure is not None:
         _note_failure(turn, command.task_id, command.failure)
     if command.risks:
-        turn.note(facts.RisksNoted(command.risks))
+        turn.emit(events.RisksNoted(command.risks))
     if command.status in PIPELINE_ENDED:
         _withdraw_stages(turn, command.task_id)
     for delegation in command.delegations:
@@ -189,33 +189,33 @@ def pipeline_told(turn: Turn, command: PipelineTold) -> None:
     advance_wave(turn)
 
 
-def _look_when_due(turn: Turn, task_id: str, due_at: datetime) -> None:
+def _look_when_due(turn: DecisionBuilder, task_id: str, due_at: datetime) -> None:
     left_seconds = (due_at - turn.now).total_seconds()
-    turn.wake(
+    turn.set_timer(
         f"{BARRIER_TIMER}{task_id}",
         left_seconds + BARRIER_GRACE_SECONDS if left_seconds > 0 else BARRIER_OVERDUE_SECONDS,
     )
 
 
-def _note_failure(turn: Turn, task_id: str, failure: StageFailure) -> None:
-    turn.note(facts.StageFailed(task_id, failure.stage, failure.agent_id, failure.reason[:2000]))
+def _note_failure(turn: DecisionBuilder, task_id: str, failure: StageFailure) -> None:
+    turn.emit(events.StageFailed(task_id, failure.stage, failure.agent_id, failure.reason[:2000]))
 
 
-def _ask_about_stage(turn: Turn, task_id: str) -> None:
+def _ask_about_stage(turn: DecisionBuilder, task_id: str) -> None:
     said = turn.run.tasks[task_id].setbacks[-1:]
     reason = said[0] if said else "its barrier or its retries ran out"
     text = f"A stage of {task_id} cannot go on by itself ({reason}). Restart a stage, or skip it."
     turn.ask(Question.PIPELINE_ESCALATED, text, (task_id,))
 
 
-def _withdraw_stages(turn: Turn, task_id: str) -> None:
+def _withdraw_stages(turn: DecisionBuilder, task_id: str) -> None:
     """The pipeline has ended without waiting for these."""
     for item in (*turn.run.assignments.values(), *turn.run.held):
         if item.purpose is Purpose.STAGE and item.task_id == task_id:
             turn.end_assignment(item.assignment_id, AssignmentEnd.CANCELLED)
 
 
-def _offer_stage(turn: Turn, task_id: str, delegation: Delegation) -> None:
+def _offer_stage(turn: DecisionBuilder, task_id: str, delegation: Delegation) -> None:
     run = turn.run
     offered = {(item.task_id, item.delegation_id) for item in (*run.assignments.values(), *run.held)}
     if (task_id, delegation.delegation_id) in offered:
@@ -242,7 +242,7 @@ def author_of(task: Task) -> str:
     return task.work.author if task.work else ""
 
 
-def advance_wave(turn: Turn) -> None:
+def advance_wave(turn: DecisionBuilder) -> None:
     """All started: into execution. All ended: into review."""
     wave = turn.run.wave_tasks.values()
     if turn.in_state(State.DISPATCH) and all(task.pipeline_status for task in wave):
@@ -261,13 +261,13 @@ def _how_it_ended(task: Task) -> str:
     return f"{task_id} was {str(task.pipeline_status).lower()}{why}" if failed else f"{task_id} handed in no work{why}"
 
 
-def follow_pipelines(turn: Turn) -> None:
+def follow_pipelines(turn: DecisionBuilder) -> None:
     """Watch the pipelines by a timer too, in case one goes on without an agent's answer."""
-    turn.wake(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
+    turn.set_timer(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
     advance_wave(turn)
 
 
-def look_at_pipelines(turn: Turn) -> None:
+def look_at_pipelines(turn: DecisionBuilder) -> None:
     """The safety pass over live pipelines."""
     if not turn.in_state(State.DISPATCH, State.CODER_EXEC):
         return
@@ -275,37 +275,37 @@ def look_at_pipelines(turn: Turn) -> None:
     for task_id in live:
         see_pipeline(turn, task_id)
     if live:
-        turn.wake(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
+        turn.set_timer(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
 
 
-def look_at_barrier(turn: Turn, task_id: str) -> None:
+def look_at_barrier(turn: DecisionBuilder, task_id: str) -> None:
     """A barrier of the task's pipeline should have stopped waiting by now."""
     task = turn.run.wave_tasks.get(task_id)
     if turn.in_state(State.DISPATCH, State.CODER_EXEC) and task and task.pipeline_status not in PIPELINE_ENDED:
         see_pipeline(turn, task_id)
 
 
-def see_pipeline(turn: Turn, task_id: str) -> None:
+def see_pipeline(turn: DecisionBuilder, task_id: str) -> None:
     """Ask how a task's pipeline is."""
     pipeline_id = turn.run.tasks[task_id].pipeline_id
-    turn.call(Call.SEE_PIPELINE, lambda call: requests.Pipeline(call, pipeline_id, task_id), subject=task_id)
+    turn.call(Call.SEE_PIPELINE, lambda call: peer_requests.Pipeline(call, pipeline_id, task_id), subject=task_id)
 
 
-def pipeline_gone(turn: Turn, task_id: str) -> None:
+def pipeline_gone(turn: DecisionBuilder, task_id: str) -> None:
     """The pipeline service does not know it any more: the attempt has failed."""
     pipeline_id = turn.run.tasks[task_id].pipeline_id
-    turn.note(facts.PipelineAdvanced("", task_id, pipeline_id, PipelineStatus.ABORTED))
+    turn.emit(events.PipelineAdvanced("", task_id, pipeline_id, PipelineStatus.ABORTED))
     _withdraw_stages(turn, task_id)
     advance_wave(turn)
 
 
-def answer_pipeline(turn: Turn, command: Answer) -> None:
+def answer_pipeline(turn: DecisionBuilder, command: Answer) -> None:
     """Pass a person's answer on to the escalated pipeline."""
     task_id = command.task_id or escalated_task(turn.run)
     pipeline_id = turn.run.tasks[task_id].pipeline_id
     turn.call(
         Call.TELL_PIPELINE,
-        lambda call: requests.TellPipeline(call, pipeline_id, task_id, command.reply, command.stage, command.text),
+        lambda call: peer_requests.TellPipeline(call, pipeline_id, task_id, command.reply, command.stage, command.text),
         subject=task_id,
     )
 
@@ -316,14 +316,14 @@ def escalated_task(run: Run) -> str:
     return next(escalated, "")
 
 
-def stage_done(turn: Turn, assignment: Assignment, agent_id: str, result: StageResult) -> None:
+def stage_done(turn: DecisionBuilder, assignment: Assignment, agent_id: str, result: StageResult) -> None:
     """Keep the work, and hand the stage's word to the pipeline."""
     if result.work is not None and assignment.capability is Capability.CODE:
-        turn.note(facts.WorkHandedIn(assignment.task_id, result.work))
+        turn.emit(events.WorkHandedIn(assignment.task_id, result.work))
     _complete_stage(turn, assignment, agent_id, result, lost=False)
 
 
-def stage_lost(turn: Turn, assignment: Assignment) -> None:
+def stage_lost(turn: DecisionBuilder, assignment: Assignment) -> None:
     """A lost writer aborts the attempt; a lost judge counts as a crash. A dead agent never passes."""
     said = f"no agent finished{because(last_word(assignment))}"
     _note_failure(turn, assignment.task_id, StageFailure(assignment.stage, "", said))
@@ -333,11 +333,13 @@ def stage_lost(turn: Turn, assignment: Assignment) -> None:
     _complete_stage(turn, assignment, "", result, lost=True)
 
 
-def _complete_stage(turn: Turn, assignment: Assignment, agent_id: str, result: StageResult, *, lost: bool) -> None:
+def _complete_stage(
+    turn: DecisionBuilder, assignment: Assignment, agent_id: str, result: StageResult, *, lost: bool
+) -> None:
     pipeline_id = turn.run.tasks[assignment.task_id].pipeline_id
     turn.call(
         Call.COMPLETE_STAGE,
-        lambda call: requests.CompleteStage(
+        lambda call: peer_requests.CompleteStage(
             call,
             pipeline_id,
             assignment.task_id,

@@ -1,6 +1,6 @@
 """PLAN_BASELINE, PLAN_REVIEW and REPLAN_PATCH: the plan, its debate, its patch."""
 
-from pointsman.services.orchestrator.domain import builtin, criteria, facts, requests
+from pointsman.services.orchestrator.domain import builtin, criteria, events, peer_requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
     AnswersResult,
@@ -9,10 +9,8 @@ from pointsman.services.orchestrator.domain.commands import (
     PlanKept,
     PlanResult,
 )
-from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_FEEDBACK_ROUNDS, MAX_REPLANS
-from pointsman.services.orchestrator.domain.turn import Turn, because
-from pointsman.services.orchestrator.domain.values import Assignment, OpenRemark, Plan
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because
+from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
     DebateVerdict,
@@ -24,12 +22,14 @@ from pointsman.services.orchestrator.domain.words import (
     State,
     TaskStatus,
 )
+from pointsman.services.orchestrator.domain.model import Assignment, OpenRemark, Plan
+from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_FEEDBACK_ROUNDS, MAX_REPLANS
 
 MAX_BLOCKING_ROUNDS = 3
 _SEVERITIES = tuple(Severity)
 
 
-def make_plan(turn: Turn) -> None:
+def make_plan(turn: DecisionBuilder) -> None:
     """Judge the plan that was just patched, or have one made."""
     if turn.run.plan_is_fresh:
         judge_plan(turn)
@@ -37,14 +37,14 @@ def make_plan(turn: Turn) -> None:
         _ask_for_plan(turn, Purpose.PLAN)
 
 
-def _ask_for_plan(turn: Turn, purpose: Purpose) -> None:
+def _ask_for_plan(turn: DecisionBuilder, purpose: Purpose) -> None:
     if turn.is_present(Capability.PLAN):
         turn.assign(Assignment("", purpose, Capability.PLAN))
     else:
         take_plan(turn, builtin.plan(turn.run))
 
 
-def planned(turn: Turn, result: PlanResult) -> None:
+def planned(turn: DecisionBuilder, result: PlanResult) -> None:
     """The planner handed in a plan."""
     run = turn.run
     accepted = [task_id for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED]
@@ -53,30 +53,30 @@ def planned(turn: Turn, result: PlanResult) -> None:
     take_plan(turn, Plan(plan.tasks, slots, plan.confidence, plan.document, risks=plan.risks))
 
 
-def planner_lost(turn: Turn, why: str = "") -> None:
+def planner_lost(turn: DecisionBuilder, why: str = "") -> None:
     """No planner could do it: the built-in one does, and that is a risk."""
     statement = f"no planner finished; the built-in plan of one task was used{because(why)}"
     turn.risk("planner-lost", statement, severity=Severity.MEDIUM)
     take_plan(turn, builtin.plan(turn.run))
 
 
-def take_plan(turn: Turn, plan: Plan) -> None:
+def take_plan(turn: DecisionBuilder, plan: Plan) -> None:
     """Store the plan."""
-    turn.note(facts.Planned(plan, turn.run.attempts_so_far))
+    turn.emit(events.Planned(plan, turn.run.attempts_so_far))
     epic_id, audited = turn.run.epic_id, turn.run.order.require_audit and not plan.built_in
-    turn.call(Call.STORE_PLAN, lambda call: requests.KeepPlan(call, epic_id, plan.document, audited))
+    turn.call(Call.STORE_PLAN, lambda call: peer_requests.KeepPlan(call, epic_id, plan.document, audited))
 
 
-def plan_kept(turn: Turn, command: PlanKept) -> None:
+def plan_kept(turn: DecisionBuilder, command: PlanKept) -> None:
     """The plan is stored: judge it, or the patch is applied."""
-    turn.note(facts.PlanStored(command.call_id, command.audit_errors))
+    turn.emit(events.PlanStored(command.call_id, command.audit_errors))
     if turn.in_state(State.REPLAN_PATCH):
         turn.move(Move.PATCH_APPLIED)
     else:
         judge_plan(turn)
 
 
-def judge_plan(turn: Turn) -> None:
+def judge_plan(turn: DecisionBuilder) -> None:
     """Confidence first, then whether the plan has to be debated."""
     run = turn.run
     debate = run.order.routing.debate and not run.debated
@@ -88,7 +88,7 @@ def judge_plan(turn: Turn) -> None:
         turn.move(Move.SKIP_PLAN_REVIEW)
 
 
-def debate_plan(turn: Turn) -> None:
+def debate_plan(turn: DecisionBuilder) -> None:
     """Let a critic look at the plan; the audit's errors block it without one."""
     if turn.run.audit_errors:
         _block(turn, "; ".join(turn.run.audit_errors))
@@ -98,16 +98,16 @@ def debate_plan(turn: Turn) -> None:
         ask_person_to_debate(turn)
 
 
-def ask_person_to_debate(turn: Turn, why: str = "") -> None:
+def ask_person_to_debate(turn: DecisionBuilder, why: str = "") -> None:
     """Nobody else can judge the plan."""
     names = tuple(task.outline.name for task in turn.run.tasks.values())
     nobody = f"no critic finished{because(why)}" if why else "no critic is there"
     turn.ask(Question.DEBATE, f"The plan has to be debated and {nobody}. Go on with it?", names)
 
 
-def remarked(turn: Turn, result: DebateResult) -> None:
+def remarked(turn: DecisionBuilder, result: DebateResult) -> None:
     """The critic's remarks: the planner answers them first, if it is there."""
-    turn.note(facts.FeedbackGiven(result.remarks))
+    turn.emit(events.FeedbackGiven(result.remarks))
     turn.named_risks(result.risks)
     if turn.run.remarks and turn.is_present(Capability.PLAN):
         turn.assign(Assignment("", Purpose.PLAN_ANSWER, Capability.PLAN))
@@ -115,21 +115,21 @@ def remarked(turn: Turn, result: DebateResult) -> None:
         resolve_debate(turn, "")
 
 
-def answered_remarks(turn: Turn, result: AnswersResult) -> None:
+def answered_remarks(turn: DecisionBuilder, result: AnswersResult) -> None:
     """The planner's answers go to the router with the critic's remarks."""
     if result.settled_keys:
-        turn.note(facts.FeedbackSettled(result.settled_keys))
+        turn.emit(events.FeedbackSettled(result.settled_keys))
     resolve_debate(turn, result.statement)
 
 
-def resolve_debate(turn: Turn, proposal: str) -> None:
+def resolve_debate(turn: DecisionBuilder, proposal: str) -> None:
     """The router weighs the worst remark against the plan."""
     run = turn.run
     worst = _worst(tuple(run.remarks.values()))
     remark = worst.remark if worst else None
     turn.call(
         Call.RESOLVE_DEBATE,
-        lambda call: requests.ResolveDebate(
+        lambda call: peer_requests.ResolveDebate(
             call,
             run.order.routing.decision_id,
             proposal or run.intent[:2000],
@@ -145,13 +145,13 @@ def _worst(remarks: tuple[OpenRemark, ...]) -> OpenRemark | None:
     return max(remarks, key=lambda item: _SEVERITIES.index(item.remark.severity), default=None)
 
 
-def debate_resolved(turn: Turn, command: DebateEnded) -> None:
+def debate_resolved(turn: DecisionBuilder, command: DebateEnded) -> None:
     """Go by the router's verdict."""
-    turn.note(facts.CallEnded(command.call_id))
+    turn.emit(events.CallEnded(command.call_id))
     go_by_verdict(turn, command.verdict)
 
 
-def answer_debate(turn: Turn, command: Answer) -> None:
+def answer_debate(turn: DecisionBuilder, command: Answer) -> None:
     """Go by a person's verdict."""
     if command.reply is Reply.MODIFY:
         _block(turn, command.text or "a person wants the plan changed")
@@ -159,7 +159,7 @@ def answer_debate(turn: Turn, command: Answer) -> None:
         go_by_verdict(turn, DebateVerdict(str(command.reply)))
 
 
-def go_by_verdict(turn: Turn, verdict: DebateVerdict) -> None:
+def go_by_verdict(turn: DecisionBuilder, verdict: DebateVerdict) -> None:
     """PROCEED passes, ESCALATE asks a person, MODIFY stays, blocks or releases."""
     if verdict is DebateVerdict.PROCEED:
         turn.move(Move.PASS_OR_FEEDBACK_LIMIT_REACHED, "passed")
@@ -169,7 +169,7 @@ def go_by_verdict(turn: Turn, verdict: DebateVerdict) -> None:
         _modify(turn)
 
 
-def _modify(turn: Turn) -> None:
+def _modify(turn: DecisionBuilder) -> None:
     run = turn.run
     blocking = [i.remark.statement for i in run.remarks.values() if i.remark.blocking or run.order.routing.high_stakes]
     if blocking:
@@ -179,25 +179,25 @@ def _modify(turn: Turn) -> None:
     for key, item in released.items():
         turn.risk(f"feedback-{key}", item.remark.statement, severity=item.remark.severity)
     if released:
-        turn.note(facts.FeedbackSettled(tuple(released)))
+        turn.emit(events.FeedbackSettled(tuple(released)))
     if turn.run.remarks:
         turn.move(Move.NON_BLOCKING_FEEDBACK)
     else:
         turn.move(Move.PASS_OR_FEEDBACK_LIMIT_REACHED, "feedback limit reached" if released else "no remark is open")
 
 
-def _block(turn: Turn, reason: str) -> None:
+def _block(turn: DecisionBuilder, reason: str) -> None:
     if turn.run.blocking_rounds >= MAX_BLOCKING_ROUNDS:
         turn.move(Move.FEEDBACK_ESCALATED, reason)
     else:
         turn.move(Move.BLOCKING_FEEDBACK, reason)
 
 
-def patch_plan(turn: Turn) -> None:
+def patch_plan(turn: DecisionBuilder) -> None:
     """Have the plan patched; too many re-plans, or too little confidence, bring a person in."""
     run = turn.run
     if run.replans > MAX_REPLANS:
-        turn.note(facts.ConfidenceSet(0.0))
+        turn.emit(events.ConfidenceSet(0.0))
     if turn.run.effective_confidence < CONFIDENCE_FLOOR:
         turn.move(Move.CONFIDENCE_LT_0_6)
     else:

@@ -6,7 +6,15 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-from pointsman.services.orchestrator.domain.values import (
+from pointsman.services.orchestrator.domain.enums import (
+    TERMINAL,
+    Call,
+    Capability,
+    State,
+    TaskStatus,
+    WorkflowStatus,
+)
+from pointsman.services.orchestrator.domain.model import (
     NOTHING_SPENT,
     Assignment,
     Budget,
@@ -20,14 +28,6 @@ from pointsman.services.orchestrator.domain.values import (
     Slot,
     Task,
     Usage,
-)
-from pointsman.services.orchestrator.domain.words import (
-    TERMINAL,
-    Call,
-    Capability,
-    State,
-    TaskStatus,
-    WorkflowStatus,
 )
 
 CONFIDENCE_FLOOR = 0.6

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pointsman.services.orchestrator.domain.enums import TERMINAL, Move, Resume, State
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_FEEDBACK_ROUNDS, Run
-from pointsman.services.orchestrator.domain.words import TERMINAL, Move, Resume, State
 
 VERSION = 1
 INITIAL = State.BOOT
@@ -96,8 +96,8 @@ _ENDS = tuple(
     for state in State
     if state not in TERMINAL
     for row in (
-        Row(state, Move.CANCEL, State.CANCELLED, ("stop_work", "let_go")),
-        Row(state, Move.FATAL_ERROR, State.FAILED, ("stop_work", "let_go")),
+        Row(state, Move.CANCEL, State.CANCELLED, ("stop_work", "release_or_cancel_workflow")),
+        Row(state, Move.FATAL_ERROR, State.FAILED, ("stop_work", "release_or_cancel_workflow")),
     )
 )
 ROWS: tuple[Row, ...] = (*_SEED, *_ADDED, *_CHANGES, *_ENDS)

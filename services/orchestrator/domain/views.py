@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.words import Capability
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PollResult:
     """What an agent was given: leases, and for each of their runs the run itself and what was handed in for it."""
 
     leases: tuple[Held, ...] = ()

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pointsman.services.orchestrator.domain.enums import Question, State, Wait, WorkflowStatus
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.words import Question, State, Wait, WorkflowStatus
 
 
 @dataclass(frozen=True, slots=True)

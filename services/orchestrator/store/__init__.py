@@ -9,19 +9,19 @@ from typing import Any
 
 from sqlalchemy import Connection, MetaData, bindparam, case, delete, func, select
 
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.journal import Journal
-from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.chassis.store import Store
-from pointsman.services.orchestrator.domain.decide import MACHINE
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.engine.journal import Journal
+from pointsman.services.chassis.engine.ledger import Ledger
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.orchestrator.domain.enums import Fact
+from pointsman.services.orchestrator.domain.machine import MACHINE
+from pointsman.services.orchestrator.domain.model import Usage
 from pointsman.services.orchestrator.domain.run import RunState
-from pointsman.services.orchestrator.domain.values import Usage
 from pointsman.services.orchestrator.domain.views import RunView
-from pointsman.services.orchestrator.domain.words import Fact
 from pointsman.services.orchestrator.store.agents import Agents
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
-from pointsman.services.orchestrator.store.exchange import UNLIMITED, Exchange, Limits
+from pointsman.services.orchestrator.store.matcher import UNLIMITED, AssignmentMatcher, Limits
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
 from pointsman.services.orchestrator.store.sessions import Sessions
 
@@ -58,7 +58,7 @@ class OrchestratorStore:
         )
         self.journal = Journal(self.store)
         self.store.gauges.append(queue_gauge(self.store, self.children))
-        self.exchange = Exchange(self.store, self.children, lease_seconds, limits)
+        self.exchange = AssignmentMatcher(self.store, self.children, lease_seconds, limits)
         self.artifacts = self.children.artifacts
         self._sql = _Queries(self.store, self.children)
         self._full_until: dict[str, float] = {}

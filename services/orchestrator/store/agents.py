@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, MetaData, bindparam, select
 
-from pointsman.services.chassis.clock import to_us
-from pointsman.services.chassis.sql import upsert
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.storage.dialect import upsert
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.views import AgentRow
-from pointsman.services.orchestrator.domain.words import Capability
 from pointsman.services.orchestrator.store import tables
 
 REFRESH_SECONDS = 20
@@ -61,7 +61,7 @@ class Agents:
         self._known: dict[tuple[str, str], tuple[_Able, int]] = {}
         self._cached: tuple[int, dict[str, tuple[Present, ...]]] = (0, {})
 
-    async def heard_of(
+    async def touch(
         self,
         project: str,
         agent_id: str,
@@ -81,7 +81,7 @@ class Agents:
             "repositories": "\n".join(sorted(able[1])),
             "last_seen_us": now_us,
         }
-        await self._store.perform(lambda connection: connection.execute(self._write, row))
+        await self._store.write(lambda connection: connection.execute(self._write, row))
         self._known[project, agent_id] = (able, now_us)
         self._cached = (0, {})
 

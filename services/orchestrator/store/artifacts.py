@@ -12,10 +12,10 @@ from typing import IO
 
 from sqlalchemy import Connection, MetaData, bindparam, delete, exists, func, select, text, update
 
-from pointsman.services.chassis.clock import to_us
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.chassis.sql import among, insert_or_ignore, packed, upsert
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.storage.dialect import any_of, bind_list, insert_or_ignore, upsert
+from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.store import tables
 
 ORPHANS_AT_ONCE = 100
@@ -114,7 +114,7 @@ class Artifacts:
 
         One that is there already is left as it is: its chunks may be of another size.
         """
-        refusal = await self._store.perform(self._putting(artifact, body, quota_bytes))
+        refusal = await self._store.write(self._putting(artifact, body, quota_bytes))
         if refusal is not None:
             raise refusal
 
@@ -167,12 +167,12 @@ class Artifacts:
         return len(rows)
 
     def _drop(self, connection: Connection, project: str, digests: Sequence[str]) -> None:
-        wanted = {"project": project, "values": packed(self._store.database, sorted(digests))}
+        wanted = {"project": project, "values": bind_list(self._store.database, sorted(digests))}
         free = list(connection.scalars(self._sql.hold, wanted))
         needed = set(connection.scalars(self._sql.needed, wanted))
         gone = [digest for digest in free if digest not in needed]
         for statement in self._sql.drop:
-            connection.execute(statement, {"project": project, "values": packed(self._store.database, gone)})
+            connection.execute(statement, {"project": project, "values": bind_list(self._store.database, gone)})
 
 
 def _over_quota(artifact: Artifact, stored_bytes: int, quota_bytes: int) -> Refusal:
@@ -196,11 +196,11 @@ class _Forgetting:
             delete(uses).where(uses.c.entity_id == bindparam("of_run")),
             update(table).where(table.c.run_id == bindparam("of_run")).values(run_id=""),
         )
-        named = (table.c.project == bindparam("project"), among(database, table.c.sha256))
+        named = (table.c.project == bindparam("project"), any_of(database, table.c.sha256))
         hold = select(table.c.sha256).where(*named).order_by(table.c.sha256)
         self.hold = hold.with_for_update() if database.is_postgresql else hold
         self.needed = select(uses.c.sha256).where(
-            uses.c.project == bindparam("project"), among(database, uses.c.sha256)
+            uses.c.project == bindparam("project"), any_of(database, uses.c.sha256)
         )
         is_used = exists().where(uses.c.project == table.c.project, uses.c.sha256 == table.c.sha256)
         self.orphans = (
@@ -209,6 +209,6 @@ class _Forgetting:
             .limit(ORPHANS_AT_ONCE)
         )
         self.drop = [
-            delete(each).where(each.c.project == bindparam("project"), among(database, each.c.sha256))
+            delete(each).where(each.c.project == bindparam("project"), any_of(database, each.c.sha256))
             for each in (artifacts.chunks, table)
         ]

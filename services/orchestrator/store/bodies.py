@@ -4,7 +4,7 @@ import threading
 
 import msgspec
 
-from pointsman.services.chassis.codec import from_text
+from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.orchestrator.domain.run import Run
 
 REMEMBERED = 512
@@ -30,7 +30,7 @@ class Bodies:
         key = text.encode() if isinstance(text, str) else bytes(text)
         known = self._runs.get(key)
         if known is None:
-            known = from_text(key.decode(), Run)
+            known = from_json(key.decode(), Run)
             self._remember(key, known)
         return known
 

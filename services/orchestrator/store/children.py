@@ -8,19 +8,19 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, MetaData, Table, bindparam, case, select
 
-from pointsman.services.chassis.clock import to_us
-from pointsman.services.chassis.codec import to_text
-from pointsman.services.chassis.ledger import Change, Show
-from pointsman.services.chassis.machine import Event
-from pointsman.services.chassis.rows import insert_rows, update_rows, upsert_rows
-from pointsman.services.chassis.sql import Prepared, among, packed
-from pointsman.services.chassis.store import Store
-from pointsman.services.chassis.telemetry import step_traceparent
-from pointsman.services.orchestrator.domain import facts
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.codec import to_json
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.chassis.engine.ledger import AttachChildren, Change
+from pointsman.services.chassis.storage.bulk import insert_rows, update_rows, upsert_rows
+from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.chassis.telemetry.context import transition_traceparent
+from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.commands import CompleteAssignments
+from pointsman.services.orchestrator.domain.enums import TERMINAL, AssignmentEnd, Fact, State
+from pointsman.services.orchestrator.domain.model import Lease
 from pointsman.services.orchestrator.domain.run import RunState
-from pointsman.services.orchestrator.domain.values import Lease
-from pointsman.services.orchestrator.domain.words import TERMINAL, AssignmentEnd, Fact, State
 from pointsman.services.orchestrator.store import tables
 from pointsman.services.orchestrator.store.agents import Present
 from pointsman.services.orchestrator.store.artifacts import Artifacts
@@ -56,10 +56,14 @@ class RunChildren:
             table.c.status,
             holder_of(table),
         )
-        of_runs = among(database, table.c.entity_id, "runs")
-        self._find_leases = Prepared(database, select(*leases).where(of_runs, among(database, table.c.assignment_id)))
-        named = (of_runs, among(database, table.c.assignment_id))
-        self._end_assignments = Prepared(database, table.update().where(*named).values(status=bindparam("new_status")))
+        of_runs = any_of(database, table.c.entity_id, "runs")
+        self._find_leases = PreparedStatement(
+            database, select(*leases).where(of_runs, any_of(database, table.c.assignment_id))
+        )
+        named = (of_runs, any_of(database, table.c.assignment_id))
+        self._end_assignments = PreparedStatement(
+            database, table.update().where(*named).values(status=bindparam("new_status"))
+        )
         self._insert_index = insert_rows(database, self.index)
         self._end_index = update_rows(database, self.index, {"entity_id": "of_entity"}, ("ended_at_us",))
         self._insert_assignment = insert_rows(database, table)
@@ -85,11 +89,11 @@ class RunChildren:
         """A run without leases."""
         return RunState(self.bodies.run(body))
 
-    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> Show[RunState]:
+    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> AttachChildren[RunState]:
         """The leases that the commands name, and which agents are there."""
         database = self._store.database
         names = [name for group in commands.values() for command in group for name in _named(command)]
-        wanted = {"values": packed(database, names), "runs": packed(database, list(commands))}
+        wanted = {"values": bind_list(database, names), "runs": bind_list(database, list(commands))}
         leases = self._find_leases.start(connection, wanted) if names else None
 
         def show(states: Mapping[str, RunState]) -> None:
@@ -134,7 +138,7 @@ class RunChildren:
             if rows:
                 connection.execute(rare, rows)
         if written.assigned or written.reopened:
-            self._store.announce({ASSIGNMENTS})
+            self._store.notify({ASSIGNMENTS})
 
     def _close(self, connection: Connection, closed: Mapping[tuple[str, str], str]) -> None:
         """One statement for all that end alike: most do."""
@@ -144,8 +148,8 @@ class RunChildren:
                 connection,
                 {
                     "new_status": status,
-                    "runs": packed(self._store.database, sorted({run_id for run_id, _ in keys})),
-                    "values": packed(self._store.database, [assignment_id for _, assignment_id in keys]),
+                    "runs": bind_list(self._store.database, sorted({run_id for run_id, _ in keys})),
+                    "values": bind_list(self._store.database, [assignment_id for _, assignment_id in keys]),
                 },
             )
 
@@ -188,12 +192,12 @@ class _Rows:
             self.ended.append({"of_entity": change.entity_id, "ended_at_us": to_us(change.at)})
             self.cancelled.append({"of_entity": change.entity_id})
 
-    def submitted(self, change: Change[RunState], data: facts.Submitted) -> None:
+    def submitted(self, change: Change[RunState], data: events.Submitted) -> None:
         """A new run."""
         row = {"entity_id": change.entity_id, "project": change.project, "session_id": data.order.session_id}
         self.index.append({**row, "ended_at_us": 0})
 
-    def new_assignment(self, change: Change[RunState], data: facts.Assigned) -> None:
+    def new_assignment(self, change: Change[RunState], data: events.Assigned) -> None:
         """A piece of work in the queue."""
         assert change.state is not None
         item, run = data.assignment, change.state.run
@@ -203,21 +207,21 @@ class _Rows:
             "status": OPEN, "capability": str(item.capability), "excluded_agent": item.excluded_agent,
             "repository_id": run.order.repository_id if item.needs_repository else "", "agent_id": "", "epoch": 0,
             "attempt": 0, "lease_until_us": 0, "priority": run.order.priority, "deadline_us": deadline_us,
-            "created_at_us": to_us(change.at), "traceparent": step_traceparent(*self.step), "poll_id": "", "tokens": 0,
-            "cost_micros": 0, "body": to_text(item), "principal": "", "principal_epoch": 0, "apart_epoch": 0,
+            "created_at_us": to_us(change.at), "traceparent": transition_traceparent(*self.step), "poll_id": "", "tokens": 0,
+            "cost_micros": 0, "body": to_json(item), "principal": "", "principal_epoch": 0, "apart_epoch": 0,
         }  # fmt: skip
         self.assigned.append(row)
 
-    def retried(self, change: Change[RunState], data: facts.AssignmentRetried) -> None:
+    def retried(self, change: Change[RunState], data: events.AssignmentRetried) -> None:
         """A failed attempt: back into the queue."""
         self._close(change, data.assignment_id, OPEN, data)
         self.reopened = True
 
-    def closed_assignment(self, change: Change[RunState], data: facts.AssignmentEnded) -> None:
+    def closed_assignment(self, change: Change[RunState], data: events.AssignmentEnded) -> None:
         """Out of the queue."""
         self._close(change, data.assignment_id, str(data.end), data)
 
-    def report(self, change: Change[RunState], data: facts.Researched) -> None:
+    def report(self, change: Change[RunState], data: events.Researched) -> None:
         """A report, and the end of the assignment that it was for."""
         self.document(f"research/{data.slot}", change, data.document)
         if data.ended is not None:

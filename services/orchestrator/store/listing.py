@@ -6,13 +6,13 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.sql import among, packed
-from pointsman.services.chassis.store import Store
-from pointsman.services.orchestrator.domain.decide import MACHINE
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.storage.dialect import any_of, bind_list
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.orchestrator.domain.enums import State
+from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.views import RunView
-from pointsman.services.orchestrator.domain.words import State
 
 Shown = TypeVar("Shown")
 KEPT_RUNS = 4096
@@ -64,7 +64,7 @@ class Listing(Generic[Shown]):
         self._rows = _rows_query(store)
         entities = store.tables.entities.c
         columns = (entities.entity_id, entities.body, entities.version, entities.created_at_us, entities.updated_at_us)
-        self._bodies = select(*columns).where(among(store.database, entities.entity_id))
+        self._bodies = select(*columns).where(any_of(store.database, entities.entity_id))
         self._newest = select(store.tables.head.c.position)
         self._kept: dict[str, _Kept[Shown]] = {}
 
@@ -104,13 +104,13 @@ class Listing(Generic[Shown]):
         for key in stale:
             kept[key] = None
         if stale:
-            wanted = {"values": packed(self._database, stale)}
+            wanted = {"values": bind_list(self._database, stale)}
             bodies = await self._database.read(lambda connection: connection.execute(self._bodies, wanted).all())
             kept |= {row.entity_id: self._keep(row) for row in bodies}
         return [kept[row.entity_id] for row in rows]
 
     def _keep(self, row: Any) -> _Kept[Shown]:
-        run: Run = from_text(row.body, Run)
+        run: Run = from_json(row.body, Run)
         shown = self._show(RunView(run, row.version, row.created_at_us, row.updated_at_us))
         kept = _Kept(row.version, shown, run.order.session_id, run.order.labels)
         self._kept.pop(row.entity_id, None)

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, func, select
 
-from pointsman.services.chassis import metrics
-from pointsman.services.chassis.clock import to_us
-from pointsman.services.chassis.machine import Event
-from pointsman.services.chassis.store import Store
-from pointsman.services.orchestrator.domain.facts import AssignmentRetried, TaskJudged
-from pointsman.services.orchestrator.domain.words import Capability
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.orchestrator.domain.enums import Capability
+from pointsman.services.orchestrator.domain.events import AssignmentRetried, TaskJudged
 from pointsman.services.orchestrator.store.children import OPEN, RunChildren
 
 JUDGES = frozenset({"rule", "reviewer", "verifier", "person"})

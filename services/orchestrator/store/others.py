@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pointsman.services.orchestrator.domain.builtin import is_survey_slot
-from pointsman.services.orchestrator.domain.words import Capability
+from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.store.agents import Present
 
 Authors = frozenset[tuple[Any, ...]]

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, bindparam, func, literal_column, or_, select
 
-from pointsman.services.chassis.rows import upsert_rows
-from pointsman.services.chassis.sql import Prepared, among, packed
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.storage.bulk import upsert_rows
+from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
+from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
 from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChildren, holder_of
 
@@ -39,7 +39,7 @@ class Queue:
         of_kind = (
             select(table)
             .where(columns.project == bindparam("project"), columns.capability == bindparam("capability"))
-            .where(among(database, columns.repository_id, "repositories"))
+            .where(any_of(database, columns.repository_id, "repositories"))
             .order_by(columns.priority, columns.created_at_us)
             .limit(bindparam("limit"))
         )
@@ -53,12 +53,12 @@ class Queue:
         )
         if database.is_postgresql:
             is_open, has_run_out = (query.with_for_update(skip_locked=True) for query in (is_open, has_run_out))
-        self._open = Prepared(database, is_open)
-        self._ran_out = Prepared(database, has_run_out)
-        self._given = Prepared(
+        self._open = PreparedStatement(database, is_open)
+        self._ran_out = PreparedStatement(database, has_run_out)
+        self._given = PreparedStatement(
             database,
             select(table).where(
-                among(database, columns.poll_id, "polls"), columns.status == literal_column(f"'{LEASED}'")
+                any_of(database, columns.poll_id, "polls"), columns.status == literal_column(f"'{LEASED}'")
             ),
         )
         self.lease = upsert_rows(database, table, ("entity_id", "assignment_id"), LEASE, "epoch")
@@ -98,15 +98,15 @@ class Queue:
 
     def bodies(self, connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
         """The runs' bodies."""
-        return self._bodies.fetch(connection, {"values": packed(self._database, run_ids)})
+        return self._bodies.fetch(connection, {"values": bind_list(self._database, run_ids)})
 
     def documents(self, connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
         """The runs' documents."""
-        return self._documents.fetch(connection, {"values": packed(self._database, run_ids)})
+        return self._documents.fetch(connection, {"values": bind_list(self._database, run_ids)})
 
     def authors(self, connection: Connection, run_ids: list[str]) -> frozenset[tuple[Any, ...]]:
         """Each agent of the runs with the principal that it worked for."""
-        return frozenset(self._authors.fetch(connection, {"values": packed(self._database, run_ids)}))
+        return frozenset(self._authors.fetch(connection, {"values": bind_list(self._database, run_ids)}))
 
     def open(self, connection: Connection, kind: Kind) -> list[Any]:
         """Open work of one kind, the most urgent first."""
@@ -117,11 +117,11 @@ class Queue:
         return list(map(self._row, self._ran_out.fetch(connection, {**self._bound(kind), **over})))
 
     def _bound(self, kind: Kind) -> dict[str, Any]:
-        return {**kind._asdict(), "repositories": packed(self._database, sorted(kind.repositories))}
+        return {**kind._asdict(), "repositories": bind_list(self._database, sorted(kind.repositories))}
 
     def given(self, connection: Connection, polls: list[str]) -> list[Any]:
         """Live leases that these polls were given."""
-        return list(map(self._row, self._given.fetch(connection, {"polls": packed(self._database, polls)})))
+        return list(map(self._row, self._given.fetch(connection, {"polls": bind_list(self._database, polls)})))
 
 
 def _row_maker(table: Table) -> Callable[[Any], Any]:
@@ -131,21 +131,21 @@ def _row_maker(table: Table) -> Callable[[Any], Any]:
     return maker
 
 
-def _authors_of(store: Store, children: RunChildren) -> Prepared:
+def _authors_of(store: Store, children: RunChildren) -> PreparedStatement:
     table = children.assignments
     wanted = select(table.c.entity_id, table.c.agent_id, holder_of(table)).where(
         table.c.agent_id != literal_column("''")
     )
-    return Prepared(store.database, wanted.where(among(store.database, table.c.entity_id)))
+    return PreparedStatement(store.database, wanted.where(any_of(store.database, table.c.entity_id)))
 
 
-def _bodies_of(store: Store) -> Prepared:
+def _bodies_of(store: Store) -> PreparedStatement:
     entities = store.tables.entities.c
-    wanted = select(entities.entity_id, entities.body).where(among(store.database, entities.entity_id))
-    return Prepared(store.database, wanted)
+    wanted = select(entities.entity_id, entities.body).where(any_of(store.database, entities.entity_id))
+    return PreparedStatement(store.database, wanted)
 
 
-def _documents_of(store: Store, children: RunChildren) -> Prepared:
+def _documents_of(store: Store, children: RunChildren) -> PreparedStatement:
     documents = children.documents.c
     columns = (documents.entity_id, documents.name, documents.body)
-    return Prepared(store.database, select(*columns).where(among(store.database, documents.entity_id)))
+    return PreparedStatement(store.database, select(*columns).where(any_of(store.database, documents.entity_id)))

@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.ledger import Change
-from pointsman.services.chassis.sql import Prepared, among, packed
-from pointsman.services.chassis.store import Store
-from pointsman.services.chassis.writer import MAX_BATCH
+from pointsman.services.chassis.engine.ledger import Change
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.chassis.storage.writer import MAX_BATCH
 from pointsman.services.orchestrator.domain.commands import Submit
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.store.children import RunChildren
@@ -32,13 +32,13 @@ class Sessions:
             select(*session, index.entity_id, place)
             .join(store.tables.journal, (journal.entity_id == index.entity_id) & (journal.seq == 1))
             .where(
-                among(self._database, index.project, "projects"), among(self._database, index.session_id, "sessions")
+                any_of(self._database, index.project, "projects"), any_of(self._database, index.session_id, "sessions")
             )
             .where(index.ended_at_us == 0)
             .subquery()
         )
         first_ones = select(live.c.project, live.c.session_id, live.c.entity_id).where(live.c.place <= MAX_BATCH + 1)
-        self._live = Prepared(self._database, first_ones.order_by(live.c.place))
+        self._live = PreparedStatement(self._database, first_ones.order_by(live.c.place))
 
     def read(self, connection: Connection, commands: Sequence[Any]) -> "LiveRuns | None":
         """The live runs as they are now; nothing where no Submit names a session."""
@@ -47,8 +47,8 @@ class Sessions:
         if not named:
             return None
         parameters = {
-            "projects": packed(self._database, sorted({project for project, _ in named})),
-            "sessions": packed(self._database, sorted({name for _, name in named})),
+            "projects": bind_list(self._database, sorted({project for project, _ in named})),
+            "sessions": bind_list(self._database, sorted({name for _, name in named})),
         }
         query = _Query(self._database, self._live, parameters)
         return LiveRuns(query, query.start(connection), frozenset(command.entity_id for command in commands))
@@ -63,7 +63,7 @@ class _Query:
     """The lookup of one batch: more runs of a session than a batch could end."""
 
     database: Database
-    statement: Prepared
+    statement: PreparedStatement
     parameters: Mapping[str, Any]
 
     def start(self, connection: Connection) -> _Rows:

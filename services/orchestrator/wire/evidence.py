@@ -5,22 +5,22 @@ from typing import Any
 
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import evidence_pb2 as pb
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.wire import timestamp
-from pointsman.services.orchestrator.domain import facts
-from pointsman.services.orchestrator.domain.values import Assignment
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.rpc.paging import timestamp
+from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain.model import Assignment
 from pointsman.services.orchestrator.wire.handoffs import revive
-from pointsman.services.orchestrator.wire.leases import Desk
+from pointsman.services.orchestrator.wire.leases import RunDocuments
 
 MAX_ANSWER_BYTES = 1024 * 1024
 RUNNING, ACCEPTED, REJECTED, ABANDONED = "running", "accepted", "rejected", "abandoned"
 
 
-def attempts(desk: Desk, rows: Sequence[Any]) -> list[pb.Attempt]:
+def attempts(desk: RunDocuments, rows: Sequence[Any]) -> list[pb.Attempt]:
     """Every attempt, in the order in which they were started."""
     history = _History(desk)
     for row in rows:
-        _TOLD[row.event](history, from_text(row.payload, facts.EVENTS[row.event]), row.at_us)
+        _TOLD[row.event](history, from_json(row.payload, events.EVENTS[row.event]), row.at_us)
     return history.finished()
 
 
@@ -39,13 +39,13 @@ def page(found: Sequence[pb.Attempt], size: int) -> list[pb.Attempt]:
 class _History:
     """What has been read of the journal so far."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: RunDocuments) -> None:
         self._desk = desk
         self._all: list[pb.Attempt] = []
         self._latest: dict[str, pb.Attempt] = {}
         self._assigned: dict[str, Assignment] = {}
 
-    def claimed(self, data: facts.WaveClaimed, at_us: int) -> None:
+    def claimed(self, data: events.WaveClaimed, at_us: int) -> None:
         """Attempts begin."""
         for task_id in data.task_ids:
             earlier = self._latest.get(task_id)
@@ -59,11 +59,11 @@ class _History:
             self._all.append(attempt)
             self._latest[task_id] = attempt
 
-    def assigned(self, data: facts.Assigned, at_us: int) -> None:  # noqa: ARG002
+    def assigned(self, data: events.Assigned, at_us: int) -> None:  # noqa: ARG002
         """Whose assignment it is."""
         self._assigned[data.assignment.assignment_id] = data.assignment
 
-    def retried(self, data: facts.AssignmentRetried, at_us: int) -> None:
+    def retried(self, data: events.AssignmentRetried, at_us: int) -> None:
         """Somebody gave an assignment up."""
         assignment = self._assigned[data.assignment_id]
         if assignment.task_id in self._latest:
@@ -72,23 +72,23 @@ class _History:
                 assignment.task_id, pb.Setback(stage=about, agent_id=data.agent_id, reason=data.error), at_us
             )
 
-    def stage_failed(self, data: facts.StageFailed, at_us: int) -> None:
+    def stage_failed(self, data: events.StageFailed, at_us: int) -> None:
         """A stage failed."""
         self._set_back(data.task_id, pb.Setback(stage=data.stage, agent_id=data.agent_id, reason=data.reason), at_us)
 
-    def handed_in(self, data: facts.WorkHandedIn, at_us: int) -> None:  # noqa: ARG002
+    def handed_in(self, data: events.WorkHandedIn, at_us: int) -> None:  # noqa: ARG002
         """A coder handed in."""
         attempt = self._latest[data.task_id]
         attempt.author = data.work.author
         attempt.work.CopyFrom(revive(data.work.document, type(attempt.work)()))
 
-    def verified(self, data: facts.WaveVerified, at_us: int) -> None:  # noqa: ARG002
+    def verified(self, data: events.WaveVerified, at_us: int) -> None:  # noqa: ARG002
         """The verifier reported."""
         for finding in revive(data.document, work.VerificationReport()).tasks:
             if finding.task_id in self._latest:
                 self._latest[finding.task_id].finding.CopyFrom(finding)
 
-    def judged(self, data: facts.TaskJudged, at_us: int) -> None:
+    def judged(self, data: events.TaskJudged, at_us: int) -> None:
         """Somebody said something about the work."""
         verdict = {None: "passed on", True: ACCEPTED, False: REJECTED}[data.accepted]
         attempt = self._latest[data.task_id]

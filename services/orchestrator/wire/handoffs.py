@@ -15,7 +15,8 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.commands import MalformedResult, Result
-from pointsman.services.orchestrator.domain.values import (
+from pointsman.services.orchestrator.domain.enums import EvidenceKind, Severity, Verdict
+from pointsman.services.orchestrator.domain.model import (
     ClaimOutline,
     Criterion,
     Plan,
@@ -26,7 +27,6 @@ from pointsman.services.orchestrator.domain.values import (
     Usage,
     Work,
 )
-from pointsman.services.orchestrator.domain.words import EvidenceKind, Severity, Verdict
 
 REMEMBERED_LENGTH = 64 * 1024
 NO_REMARK = "no-remark"

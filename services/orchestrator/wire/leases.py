@@ -13,15 +13,15 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.refusals import Refusal
-from pointsman.services.chassis.wire import timestamp
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.rpc.paging import timestamp
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.handin import lease_lost
+from pointsman.services.orchestrator.domain.completion import lease_lost
+from pointsman.services.orchestrator.domain.enums import Capability, Purpose, TaskStatus
+from pointsman.services.orchestrator.domain.model import NOTHING_SPENT, Assignment, GivenCriterion, Usage
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.values import NOTHING_SPENT, Assignment, GivenCriterion, Usage
-from pointsman.services.orchestrator.domain.views import AgentRow, Given, Held
-from pointsman.services.orchestrator.domain.words import Capability, Purpose, TaskStatus
+from pointsman.services.orchestrator.domain.views import AgentRow, Held, PollResult
 from pointsman.services.orchestrator.wire.handoffs import revive, seen
 
 _PURPOSES = {value: assignments.Purpose.Value(f"PURPOSE_{value}") for value in Purpose}
@@ -29,7 +29,7 @@ _CAPABILITIES = {value: assignments.Capability.Value(f"CAPABILITY_{value}") for 
 
 
 @dataclass(frozen=True)
-class Desk:
+class RunDocuments:
     """A run with what was handed in for it; each document is read once."""
 
     run: Run
@@ -89,15 +89,15 @@ class Desk:
         )
 
 
-def all_of(given: Given) -> list[agent.Lease]:
+def all_of(given: PollResult) -> list[agent.Lease]:
     """Every lease that an agent was given, with its work."""
-    desks = {run_id: Desk(run, given.documents.get(run_id, {})) for run_id, run in given.runs.items()}
+    desks = {run_id: RunDocuments(run, given.documents.get(run_id, {})) for run_id, run in given.runs.items()}
     return [lease(held, desks[held.run_id]) for held in given.leases]
 
 
-def lease(held: Held, desk: Desk) -> agent.Lease:
+def lease(held: Held, desk: RunDocuments) -> agent.Lease:
     """A lease with its work."""
-    item: Assignment = from_text(held.body, Assignment)
+    item: Assignment = from_json(held.body, Assignment)
     message = agent.Lease(epoch=held.epoch, budget_left=desk.budget_left)
     _set_time(message.expires_at, held.lease_until_us)
     _assign(message.assignment, held, item, desk.run)
@@ -148,7 +148,7 @@ def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage]
 
 def assignment_row(row: Any) -> assignments.Assignment:
     """An assignment as it stands in its row."""
-    item: Assignment = from_text(row.body, Assignment)
+    item: Assignment = from_json(row.body, Assignment)
     message = assignments.Assignment(
         id=row.assignment_id,
         run_id=row.entity_id,
@@ -198,7 +198,7 @@ def _refused(assignment_id: str, reason: str, message: str) -> agent.CompletionO
     return agent.CompletionOutcome(assignment_id=assignment_id, reason=number, message=message)
 
 
-def _plan(message: agent.Lease, item: Assignment, desk: Desk) -> None:
+def _plan(message: agent.Lease, item: Assignment, desk: RunDocuments) -> None:
     run = desk.run
     message.plan.intent = run.intent[:60000]
     message.plan.reasons.extend(reason[:4000] for reason in run.reasons[-16:])
@@ -220,21 +220,21 @@ def _plan(message: agent.Lease, item: Assignment, desk: Desk) -> None:
         message.plan.current_plan.CopyFrom(desk.plan)
 
 
-def _debate(message: agent.Lease, _item: Assignment, desk: Desk) -> None:
+def _debate(message: agent.Lease, _item: Assignment, desk: RunDocuments) -> None:
     rounds = max((open_one.rounds for open_one in desk.run.remarks.values()), default=0)
     message.debate.CopyFrom(work.DebateRequest(intent=desk.run.intent[:60000], plan=desk.plan, round=rounds + 1))
 
 
-def _research(message: agent.Lease, item: Assignment, desk: Desk) -> None:
+def _research(message: agent.Lease, item: Assignment, desk: RunDocuments) -> None:
     message.research.intent = desk.run.intent[:60000]
     message.research.slot.id, message.research.slot.question = item.slot, desk.run.slots[item.slot].question
 
 
-def _design(message: agent.Lease, _item: Assignment, desk: Desk) -> None:
+def _design(message: agent.Lease, _item: Assignment, desk: RunDocuments) -> None:
     message.design.CopyFrom(work.DesignRequest(intent=desk.run.intent[:60000], plan=desk.plan, research=desk.research))
 
 
-def _stage(message: agent.Lease, item: Assignment, desk: Desk) -> None:
+def _stage(message: agent.Lease, item: Assignment, desk: RunDocuments) -> None:
     message.stage.CopyFrom(
         work.StageRequest(
             stage=item.stage,
@@ -248,7 +248,7 @@ def _stage(message: agent.Lease, item: Assignment, desk: Desk) -> None:
         message.stage.coder_result.CopyFrom(desk.coder_result(item.task_id))
 
 
-def _review(message: agent.Lease, item: Assignment, desk: Desk) -> None:
+def _review(message: agent.Lease, item: Assignment, desk: RunDocuments) -> None:
     message.review.CopyFrom(
         work.ReviewRequest(handoff=desk.handoff(item.task_id), coder_result=desk.coder_result(item.task_id))
     )
@@ -276,7 +276,7 @@ def _standing(run: Run) -> list[handoff.AcceptanceCriterion]:
     return [criterion(c) for c in run.given_criteria if c.command and c.required and c.criterion_id in begun]
 
 
-def _verify(message: agent.Lease, _item: Assignment, desk: Desk) -> None:
+def _verify(message: agent.Lease, _item: Assignment, desk: RunDocuments) -> None:
     run = desk.run
     message.verify.standing_criteria.extend(_standing(run))
     message.verify.accepted_commit = run.accepted_commit or run.order.base_commit
@@ -293,7 +293,7 @@ def _verify(message: agent.Lease, _item: Assignment, desk: Desk) -> None:
             )
 
 
-_WORK: Mapping[Purpose, Callable[[agent.Lease, Assignment, Desk], None]] = {
+_WORK: Mapping[Purpose, Callable[[agent.Lease, Assignment, RunDocuments], None]] = {
     Purpose.PLAN: _plan,
     Purpose.PATCH: _plan,
     Purpose.PLAN_ANSWER: _plan,

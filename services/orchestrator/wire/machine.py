@@ -2,7 +2,7 @@
 
 from pointsman.api.orchestrator.v1 import machine_pb2 as pb
 from pointsman.services.orchestrator.domain import table
-from pointsman.services.orchestrator.domain.words import TERMINAL, State
+from pointsman.services.orchestrator.domain.enums import TERMINAL, State
 from pointsman.services.orchestrator.wire.runs import state
 
 

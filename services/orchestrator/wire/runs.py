@@ -11,15 +11,11 @@ from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.router.v1 import decision_pb2 as decision
-from pointsman.services.chassis.journal import Transition
-from pointsman.services.chassis.refusals import invalid_field
-from pointsman.services.chassis.wire import seconds_of, timestamp
+from pointsman.services.chassis.core.errors import invalid_field
+from pointsman.services.chassis.engine.journal import Transition
+from pointsman.services.chassis.rpc.paging import seconds_of, timestamp
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.values import Budget, GivenCriterion, OpenQuestion, Order, Risk, Routing
-from pointsman.services.orchestrator.domain.views import RunView
-from pointsman.services.orchestrator.domain.waiting import waiting_for
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain.enums import (
     TAKES,
     TERMINAL,
     ExecutionMode,
@@ -28,8 +24,12 @@ from pointsman.services.orchestrator.domain.words import (
     State,
     TaskStatus,
 )
+from pointsman.services.orchestrator.domain.model import Budget, GivenCriterion, OpenQuestion, Order, Risk, Routing
+from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.views import RunView
+from pointsman.services.orchestrator.domain.waiting import waiting_for
 from pointsman.services.orchestrator.wire.handoffs import revive
-from pointsman.services.orchestrator.wire.leases import Desk, criterion
+from pointsman.services.orchestrator.wire.leases import RunDocuments, criterion
 
 STRONG, WEAK, VAGUE = 0.9, 0.7, 0.5
 
@@ -258,7 +258,7 @@ def ends(row: Transition) -> bool:
 _TERMINAL_NAMES = frozenset(str(item) for item in TERMINAL)
 
 
-def deliver(desk: Desk, rows: Sequence[Transition]) -> delivery.Delivery:
+def deliver(desk: RunDocuments, rows: Sequence[Transition]) -> delivery.Delivery:
     """What the user gets: how each state went, what was accepted, what is open, what to do next."""
     it = desk.run
     message = delivery.Delivery(
@@ -285,7 +285,7 @@ def _accepted(it: Run) -> list[str]:
     return [task_id for task_id, task in it.tasks.items() if task.status is TaskStatus.ACCEPTED]
 
 
-def _deliverable(desk: Desk, task_id: str) -> delivery.Deliverable:
+def _deliverable(desk: RunDocuments, task_id: str) -> delivery.Deliverable:
     made = desk.coder_result(task_id)
     return delivery.Deliverable(
         task_id=task_id,

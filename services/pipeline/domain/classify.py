@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pointsman.services.chassis.refusals import invalid_field
+from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.pipeline.domain.templates import NONE, TEMPLATES
 
 EXPLICIT = re.compile(r"\[pipeline:([^\]\s]{0,64})\]", re.IGNORECASE)

@@ -7,12 +7,12 @@ import msgspec
 
 from pointsman.services.pipeline.domain.context import Delegation
 from pointsman.services.pipeline.domain.dag import Graph
+from pointsman.services.pipeline.domain.enums import Disposition, PipelineStatus, RiskKind
 from pointsman.services.pipeline.domain.events import PipelineImported
 from pointsman.services.pipeline.domain.marker import Reported
+from pointsman.services.pipeline.domain.model import Settings
 from pointsman.services.pipeline.domain.retries import StopDecision
 from pointsman.services.pipeline.domain.route import EffectiveRoute
-from pointsman.services.pipeline.domain.state import Settings
-from pointsman.services.pipeline.domain.words import Disposition, PipelineStatus, RiskKind
 
 
 class AutoDelegate(msgspec.Struct, frozen=True):

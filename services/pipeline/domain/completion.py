@@ -6,15 +6,15 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from pointsman.services.chassis.machine import Decision
-from pointsman.services.chassis.refusals import Reason, Refusal, state_forbids
+from pointsman.services.chassis.core.errors import Reason, Refusal, state_forbids
+from pointsman.services.chassis.core.machine import Decision
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain import events as e
 from pointsman.services.pipeline.domain import reflection
 from pointsman.services.pipeline.domain.context import KIND, context_handle, split_delegation_id
 from pointsman.services.pipeline.domain.dag import Graph
-from pointsman.services.pipeline.domain.draft import (
-    Draft,
+from pointsman.services.pipeline.domain.decision import (
+    DecisionBuilder,
     delegate_ready,
     finish_if_over,
     newly_ready,
@@ -22,11 +22,7 @@ from pointsman.services.pipeline.domain.draft import (
     require_live,
     views,
 )
-from pointsman.services.pipeline.domain.marker import Reported, choose
-from pointsman.services.pipeline.domain.retries import StopDecision, StopReason, should_stop
-from pointsman.services.pipeline.domain.route import EffectiveRoute, Position, Warned, enforce, repair
-from pointsman.services.pipeline.domain.state import ACTIVE, FAILED, PENDING, TIMED_OUT, Pipeline, Report, Return, risks
-from pointsman.services.pipeline.domain.words import (
+from pointsman.services.pipeline.domain.enums import (
     QUALITY,
     SEVERITY_RANK,
     Correction,
@@ -39,6 +35,10 @@ from pointsman.services.pipeline.domain.words import (
     Severity,
     Verdict,
 )
+from pointsman.services.pipeline.domain.marker import Reported, choose
+from pointsman.services.pipeline.domain.model import ACTIVE, FAILED, PENDING, TIMED_OUT, Pipeline, Report, Return, risks
+from pointsman.services.pipeline.domain.retries import StopDecision, StopReason, should_stop
+from pointsman.services.pipeline.domain.route import EffectiveRoute, Position, Warned, enforce, repair
 
 CRASH_LIMIT = 3
 REMEMBERED = 256
@@ -47,7 +47,7 @@ REMEMBERED = 256
 def complete_stage(state: Pipeline, command: c.CompleteStage, now: datetime) -> Decision:
     """Take a result: parse, repair, enforce, remember, and go where it leads."""
     stage, number = check_delegation(state, command, may_be_late=True)
-    draft = Draft(state, command.entity_id, now)
+    draft = DecisionBuilder(state, command.entity_id, now)
     if state.mark(stage) != ACTIVE or state.stages[stage].delegations != number:
         return _ignore(draft, stage, number, command)
     if command.report:
@@ -90,12 +90,12 @@ def check_delegation(
     return stage, number
 
 
-def put_report(draft: Draft, stage: str, number: int, report: c.NewReport) -> None:
+def put_report(draft: DecisionBuilder, stage: str, number: int, report: c.NewReport) -> None:
     """Attach a report to the stage."""
     draft.emit(EventName.CONTEXT_PUT, e.ContextPut(stage, number, report.sha256, report.size_bytes))
 
 
-def _ignore(draft: Draft, stage: str, number: int, command: c.CompleteStage) -> Decision:
+def _ignore(draft: DecisionBuilder, stage: str, number: int, command: c.CompleteStage) -> Decision:
     said = choose(command.said)
     verdict = (said.verdict or "")[:16] if said else ""
     draft.emit(EventName.COMPLETION_IGNORED, e.CompletionIgnored(stage, number, command.agent_id, verdict))
@@ -132,7 +132,7 @@ def effective_route(said: Reported, graph: Graph, stage: str, retries: int) -> E
 class Settling:
     """One stage's result on its way through the pipeline."""
 
-    def __init__(self, draft: Draft, stage: str, number: int = 0) -> None:
+    def __init__(self, draft: DecisionBuilder, stage: str, number: int = 0) -> None:
         self._draft = draft
         self._stage = stage
         self._number = number
@@ -306,7 +306,7 @@ class Settling:
         return e.BarrierResolved(group, number, Verdict.FAIL, _worst(state, failed), failed, ready)
 
 
-def reflect(draft: Draft, stage: str) -> None:
+def reflect(draft: DecisionBuilder, stage: str) -> None:
     """Remember the failed round under the stage that failed."""
     known = draft.state.stages[stage]
     handle = context_handle(stage) if draft.state.has_report(stage) else ""

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from pointsman.services.chassis.refusals import Reason, Refusal, invalid_field, not_found
+from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field, not_found
 from pointsman.services.pipeline.domain.dag import MERGED
-from pointsman.services.pipeline.domain.state import ACTIVE, Pipeline, Report, Return
-from pointsman.services.pipeline.domain.words import StageKind
+from pointsman.services.pipeline.domain.enums import StageKind
+from pointsman.services.pipeline.domain.model import ACTIVE, Pipeline, Report, Return
 
 MAX_DIRECTIVE_TOKENS = 200
 MAX_NODE_CONTEXT_TOKENS = 500

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.pipeline.domain.words import StageKind
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.pipeline.domain.enums import StageKind
 
 DEFAULT_MAX_RETRIES = 3
 MAX_STAGES = 1000

@@ -6,9 +6,9 @@ from datetime import datetime
 import msgspec
 
 from pointsman.services.pipeline.domain.dag import Node
+from pointsman.services.pipeline.domain.enums import EventName, PipelineStatus, Severity, Verdict
+from pointsman.services.pipeline.domain.model import OpenBarrier, Return, Settings, Stage
 from pointsman.services.pipeline.domain.route import EffectiveRoute, Warned
-from pointsman.services.pipeline.domain.state import OpenBarrier, Return, Settings, Stage
-from pointsman.services.pipeline.domain.words import EventName, PipelineStatus, Severity, Verdict
 
 
 class PipelineStarted(msgspec.Struct, frozen=True):

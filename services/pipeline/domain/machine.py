@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from pointsman.services.chassis.machine import Machine
+from pointsman.services.chassis.core.machine import Machine
 from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain.apply import apply
 from pointsman.services.pipeline.domain.commands import ANSWERS
 from pointsman.services.pipeline.domain.context import KIND, split_delegation_id
 from pointsman.services.pipeline.domain.dag import Graph
-from pointsman.services.pipeline.domain.decisions import decide
+from pointsman.services.pipeline.domain.enums import LIVE, EventName, PipelineStatus
 from pointsman.services.pipeline.domain.events import EVENTS
-from pointsman.services.pipeline.domain.fold import apply
-from pointsman.services.pipeline.domain.state import Pipeline
-from pointsman.services.pipeline.domain.words import LIVE, EventName, PipelineStatus
+from pointsman.services.pipeline.domain.lifecycle import decide
+from pointsman.services.pipeline.domain.model import Pipeline
 
 VERSION = 1
 REMEMBERED = 1024

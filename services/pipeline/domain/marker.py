@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from pointsman.services.pipeline.domain.words import RouteSource, RouteTarget, Verdict
-from pointsman.strict_json import JsonError, decode_prefix
+from pointsman._shared.strict_json import JsonError, decode_prefix
+from pointsman.services.pipeline.domain.enums import RouteSource, RouteTarget, Verdict
 
 MAX_TRANSCRIPT_CHARACTERS = 1_048_576
 MAX_MARKER_CHARACTERS = 4096

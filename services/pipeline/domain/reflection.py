@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from pointsman.services.pipeline.domain.words import Severity
+from pointsman.services.pipeline.domain.enums import Severity
 
 MAX_SECTION_CHARACTERS = 500
 MAX_TOTAL_CHARACTERS = 3000

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from pointsman.services.pipeline.domain.words import SEVERITY_RANK, Severity, Verdict
+from pointsman.services.pipeline.domain.enums import SEVERITY_RANK, Severity, Verdict
 
 MAX_HISTORY = 25
 

@@ -5,8 +5,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from pointsman.services.pipeline.domain.marker import Reported
-from pointsman.services.pipeline.domain.words import (
+from pointsman.services.pipeline.domain.enums import (
     QUALITY,
     Correction,
     RouteSource,
@@ -15,6 +14,7 @@ from pointsman.services.pipeline.domain.words import (
     StageKind,
     Verdict,
 )
+from pointsman.services.pipeline.domain.marker import Reported
 
 MAX_HINT_CHARACTERS = 200
 MAX_CONTEXT_FILE_CHARACTERS = 1024

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from pointsman.services.chassis.refusals import invalid_field
+from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.pipeline.domain.dag import Graph, Node, build_graph, kind_of
-from pointsman.services.pipeline.domain.words import StageKind
+from pointsman.services.pipeline.domain.enums import StageKind
 
 BARRIERS: Mapping[str, frozenset[StageKind]] = {
     "post-dev": frozenset({StageKind.REVIEW, StageKind.TEST}),

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from pointsman.services.pipeline.domain.state import Head, Pipeline
-from pointsman.services.pipeline.domain.words import PipelineStatus
+from pointsman.services.pipeline.domain.enums import PipelineStatus
+from pointsman.services.pipeline.domain.model import Head, Pipeline
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,24 +8,24 @@ from typing import Any
 
 from sqlalchemy import Connection, MetaData, and_, or_, select
 
-from pointsman.services.chassis.auth import ENGINE_REQUESTS, Caller
-from pointsman.services.chassis.clock import from_us, to_us
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.journal import Journal, Transition
-from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.refusals import Refusal, not_found
-from pointsman.services.chassis.retention import answered, forget_run, remember
-from pointsman.services.chassis.sql import insert_or_ignore
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.core.caller import ENGINE_REQUESTS, Caller
+from pointsman.services.chassis.core.clock import from_us, to_us
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.core.errors import Refusal, not_found
+from pointsman.services.chassis.engine.journal import Journal, Transition
+from pointsman.services.chassis.engine.ledger import Ledger
+from pointsman.services.chassis.engine.retention import find_answer, forget_run, store_answer
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.dialect import insert_or_ignore
+from pointsman.services.chassis.storage.store import Store
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.context import KIND, addressed_reports, context_handle
 from pointsman.services.pipeline.domain.dag import MERGED
-from pointsman.services.pipeline.domain.draft import CLEAN_UP_TIMER
+from pointsman.services.pipeline.domain.decision import CLEAN_UP_TIMER
+from pointsman.services.pipeline.domain.enums import LIVE
 from pointsman.services.pipeline.domain.machine import MACHINE
-from pointsman.services.pipeline.domain.state import Head, Report
+from pointsman.services.pipeline.domain.model import Head, Report
 from pointsman.services.pipeline.domain.views import CleanedUp, Cursor, Filter, Listed, Stored
-from pointsman.services.pipeline.domain.words import LIVE
 from pointsman.services.pipeline.store.children import PipelineChildren
 from pointsman.services.pipeline.store.measures import measure
 from pointsman.services.pipeline.store.tables import pipeline_tables
@@ -68,7 +68,7 @@ class PipelineStore:
                 connection.execute(insert_or_ignore(self.store.database, self._own.reports), row)
             return None
 
-        refused = await self.store.perform(job)
+        refused = await self.store.write(job)
         if refused is not None:
             raise refused
         return report
@@ -113,7 +113,7 @@ class PipelineStore:
         order = (entities.c.created_at_us.desc(), entities.c.entity_id.desc())
         statement = select(*columns).where(*conditions).order_by(*order).limit(limit)
         rows = await self.store.database.read(lambda connection: connection.execute(statement).all())
-        return [Listed(row[0], from_text(row[1], Head), from_us(row[2]), from_us(row[3])) for row in rows]
+        return [Listed(row[0], from_json(row[1], Head), from_us(row[2]), from_us(row[3])) for row in rows]
 
     async def clean_up(self, caller: Caller, older_than_seconds: float) -> CleanedUp:
         """Clean the pipelines of a project that ended long enough ago; the first answer when it is asked again."""
@@ -133,12 +133,12 @@ class PipelineStore:
         """What a clean-up was answered first; what is done now becomes that if it was not answered yet."""
 
         def job(connection: Connection) -> CleanedUp | Refusal | None:
-            before: CleanedUp | Refusal | None = answered(connection, self.store, caller, CleanedUp)
+            before: CleanedUp | Refusal | None = find_answer(connection, self.store, caller, CleanedUp)
             if before is None and done is not None:
-                remember(connection, self.store, caller, "CleanUp", done)
+                store_answer(connection, self.store, caller, "CleanUp", done)
             return before
 
-        outcome = await self.store.perform(job)
+        outcome = await self.store.write(job)
         if isinstance(outcome, Refusal):
             raise outcome
         return outcome

@@ -8,15 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, delete, select
 
-from pointsman.services.chassis.codec import from_text, to_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.ledger import Change, Show
-from pointsman.services.chassis.rows import upsert_rows
-from pointsman.services.chassis.sql import Prepared, among, packed
+from pointsman.services.chassis.core.codec import from_json, to_json
+from pointsman.services.chassis.engine.ledger import AttachChildren, Change
+from pointsman.services.chassis.storage.bulk import upsert_rows
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
 from pointsman.services.pipeline.domain.dag import Graph, Node
+from pointsman.services.pipeline.domain.enums import EventName
 from pointsman.services.pipeline.domain.machine import stages_seen_by
-from pointsman.services.pipeline.domain.state import UNTOUCHED, Head, Pipeline, Stage
-from pointsman.services.pipeline.domain.words import EventName
+from pointsman.services.pipeline.domain.model import UNTOUCHED, Head, Pipeline, Stage
 from pointsman.services.pipeline.store.tables import PipelineTables
 
 REMEMBERED_GRAPHS = 128
@@ -34,16 +34,16 @@ class PipelineChildren:
         self._graphs: OrderedDict[str, Graph] = OrderedDict()
         self._lock = threading.Lock()
         columns = select(stages.c.entity_id, stages.c.stage, stages.c.body)
-        of_entity = among(database, stages.c.entity_id, "entities")
-        some = and_(of_entity, among(database, stages.c.stage, "stages"))
-        self._find_some = Prepared(database, columns.where(some))
-        self._find_all = Prepared(database, columns.where(of_entity))
-        shape = select(shapes.c.entity_id, shapes.c.body).where(among(database, shapes.c.entity_id, "entities"))
-        self._find_shapes = Prepared(database, shape)
+        of_entity = any_of(database, stages.c.entity_id, "entities")
+        some = and_(of_entity, any_of(database, stages.c.stage, "stages"))
+        self._find_some = PreparedStatement(database, columns.where(some))
+        self._find_all = PreparedStatement(database, columns.where(of_entity))
+        shape = select(shapes.c.entity_id, shapes.c.body).where(any_of(database, shapes.c.entity_id, "entities"))
+        self._find_shapes = PreparedStatement(database, shape)
         self._save_stage = upsert_rows(database, stages, ("entity_id", "stage"))
         self._save_shape = upsert_rows(database, shapes, ("entity_id",))
-        dropped = delete(reports).where(among(database, reports.c.entity_id, "entities"))
-        self._drop_reports = Prepared(database, dropped)
+        dropped = delete(reports).where(any_of(database, reports.c.entity_id, "entities"))
+        self._drop_reports = PreparedStatement(database, dropped)
 
     def body(self, state: Pipeline) -> Head:
         """The head is what every command needs."""
@@ -53,7 +53,7 @@ class PipelineChildren:
         """A pipeline of which only the head is known yet."""
         return Pipeline(body, _NO_GRAPH, {})
 
-    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> Show[Pipeline]:
+    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> AttachChildren[Pipeline]:
         """Nothing is asked before the states are there: only a pipeline's DAG says which stages a command sees."""
         return partial(self._show, connection, commands)
 
@@ -92,10 +92,10 @@ class PipelineChildren:
             pipeline = change.state
             assert pipeline is not None
             if change.is_new:
-                shapes.append({"entity_id": change.entity_id, "body": to_text(pipeline.graph.nodes)})
+                shapes.append({"entity_id": change.entity_id, "body": to_json(pipeline.graph.nodes)})
                 self._remember(pipeline.graph)
             stages += [
-                {"entity_id": change.entity_id, "stage": name, "body": to_text(stage)}
+                {"entity_id": change.entity_id, "stage": name, "body": to_json(stage)}
                 for name, stage in pipeline.stages.items()
                 if pipeline.loaded.get(name, UNTOUCHED) is not stage
             ]
@@ -111,15 +111,15 @@ class PipelineChildren:
         if stages:
             self._save_stage.run(connection, stages)
         if cleaned:
-            self._drop_reports.start(connection, {"entities": packed(self._database, cleaned)})
+            self._drop_reports.start(connection, {"entities": bind_list(self._database, cleaned)})
 
     def _load_graphs(self, connection: Connection, states: Mapping[str, Pipeline]) -> None:
         graphs = self._remembered({pipeline.head.shape for pipeline in states.values()})
         missing = [key for key, pipeline in states.items() if pipeline.head.shape not in graphs]
         if missing:
-            found = self._find_shapes.fetch(connection, {"entities": packed(self._database, missing)})
+            found = self._find_shapes.fetch(connection, {"entities": bind_list(self._database, missing)})
             for pipeline_id, body in found:
-                graph = Graph(from_text(body, tuple[Node, ...]))
+                graph = Graph(from_json(body, tuple[Node, ...]))
                 graphs[states[pipeline_id].head.shape] = graph
                 self._remember(graph)
         for pipeline in states.values():
@@ -140,11 +140,11 @@ class PipelineChildren:
 
     def _load_stages(self, connection: Connection, pipelines: Mapping[str, Pipeline], names: set[str] | None) -> None:
         """Load the stages of these names, or all of them, where they are not known; one without a row is untouched."""
-        entities = packed(self._database, sorted(pipelines))
+        entities = bind_list(self._database, sorted(pipelines))
         if names is None:
             rows = self._find_all.fetch(connection, {"entities": entities})
         else:
-            stages = packed(self._database, sorted(names))
+            stages = bind_list(self._database, sorted(names))
             rows = self._find_some.fetch(connection, {"entities": entities, "stages": stages})
         bodies: dict[str, dict[str, str]] = {}
         for pipeline_id, name, body in rows:
@@ -153,7 +153,7 @@ class PipelineChildren:
             known = bodies.get(pipeline_id, {})
             wanted = pipeline.graph.index.keys() if names is None else names & pipeline.graph.index.keys()
             for name in wanted - pipeline.stages.keys():
-                stage = from_text(known[name], Stage) if name in known else UNTOUCHED
+                stage = from_json(known[name], Stage) if name in known else UNTOUCHED
                 pipeline.stages[name] = pipeline.loaded[name] = stage
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pointsman.services.chassis import metrics
-from pointsman.services.chassis.machine import Event
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.chassis.telemetry import metrics
 from pointsman.services.pipeline.domain import events as e
-from pointsman.services.pipeline.domain.words import Correction, EventName
+from pointsman.services.pipeline.domain.enums import Correction, EventName
 
 FORCED = frozenset({Correction.FORCED_ON, Correction.CRASH_LIMIT})
 SKIPPED = "skipped"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from pointsman.services.router.domain.scan import Message, PatternSet, Span, fences
-from pointsman.services.router.domain.values import Bypass
+from pointsman.services.router.domain.language.scan import Message, PatternSet, Span, fences
+from pointsman.services.router.domain.model import Bypass
 
 _OVERRIDE: Final = "override.user"
 _INLINE: Final = "quoted.inline"

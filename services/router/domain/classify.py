@@ -6,18 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from pointsman.services.router.domain import debate as debating
+from pointsman.services.router.domain import debate_triggers as debating
 from pointsman.services.router.domain.bypass import bypass_of
-from pointsman.services.router.domain.document import OwnRule, RuleEffect
-from pointsman.services.router.domain.english import act_of, is_command_line, read_english, rule_of
-from pointsman.services.router.domain.languages import Reading, detect_language, read_language
-from pointsman.services.router.domain.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
-from pointsman.services.router.domain.path_stakes import changed_path, foreign_changed_path
-from pointsman.services.router.domain.quotes import LOG, QUOTES, leave_out_logs, leave_out_quotes
-from pointsman.services.router.domain.rulebook import RuleBook
-from pointsman.services.router.domain.scan import Message, Shapes, Span, refer
-from pointsman.services.router.domain.sentence import Act, English, Sentence, sentences_of
-from pointsman.services.router.domain.values import (
+from pointsman.services.router.domain.language.english import act_of, is_command_line, read_english, rule_of
+from pointsman.services.router.domain.language.languages import Reading, detect_language, read_language
+from pointsman.services.router.domain.language.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
+from pointsman.services.router.domain.language.quotes import LOG, QUOTES, leave_out_logs, leave_out_quotes
+from pointsman.services.router.domain.language.rule_document import OwnRule, RuleEffect
+from pointsman.services.router.domain.language.scan import Message, Shapes, Span, refer
+from pointsman.services.router.domain.language.sentence import Act, English, Sentence, sentences_of
+from pointsman.services.router.domain.model import (
     Bypass,
     Classification,
     Confidence,
@@ -30,6 +28,8 @@ from pointsman.services.router.domain.values import (
     Trigger,
     TriggerKind,
 )
+from pointsman.services.router.domain.path_stakes import changed_path, foreign_changed_path
+from pointsman.services.router.domain.rulebook import RuleBook
 
 STRONG_AT: Final = 3
 # Looking up a member of an enum costs more than the rest of most functions here: they are looked up once. And a tuple's

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.model import Classification, Mode
 from pointsman.services.router.domain.rulebook import RuleBook
-from pointsman.services.router.domain.values import Classification, Mode
 
 FIELDS = ("confidence", "fast_path", "debate", "stakes", "debate_bypass")
 """What is scored beside the mode, wherever a label says something about it."""

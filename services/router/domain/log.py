@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from pointsman.services.router.domain.record import Made, decided_mode
-from pointsman.services.router.domain.values import Mode, RouteTarget
+from pointsman.services.router.domain.decision import RoutingDecision, decided_mode
+from pointsman.services.router.domain.model import Mode, RouteTarget
 
 ROUTE_NAMES = {
     RouteTarget.DIRECT_RESPONSE: "Direct Response",
@@ -19,7 +19,7 @@ _TALK = {
 }
 
 
-def log_entry(made: Made, decided_at: datetime) -> str:
+def log_entry(made: RoutingDecision, decided_at: datetime) -> str:
     """One decision, with the line break that ends it: what the rules said, and what became of it if somebody overrode it."""
     mode = decided_mode(made)
     lines = [f'{decided_at:%H:%M} ROUTE "{" ".join(made.excerpt.split())}" → {mode}']

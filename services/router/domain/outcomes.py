@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from pointsman.services.chassis.machine import Decision, Event, Machine
-from pointsman.services.router.domain.debates import (
+from pointsman.services.chassis.core.machine import Decision, Event, Machine
+from pointsman.services.router.domain.debate_verdict import (
     Arguments,
     DebateKind,
     Verdict,
     failure_verdict,
     planning_verdict,
 )
-from pointsman.services.router.domain.values import Stakes
+from pointsman.services.router.domain.model import Stakes
 
 KIND = "outcomes"
 OPEN = "OPEN"

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from pointsman.services.router.domain.debate import DebateRules, command_reads, is_reading
-from pointsman.services.router.domain.english import act_of
-from pointsman.services.router.domain.languages import Reading
-from pointsman.services.router.domain.lexicon import MASK
-from pointsman.services.router.domain.scan import Message
-from pointsman.services.router.domain.sentence import WORKS, Act, English, Sentence
-from pointsman.services.router.domain.values import Trigger, TriggerKind
+from pointsman.services.router.domain.debate_triggers import DebateRules, command_reads, is_reading
+from pointsman.services.router.domain.language.english import act_of
+from pointsman.services.router.domain.language.languages import Reading
+from pointsman.services.router.domain.language.lexicon import MASK
+from pointsman.services.router.domain.language.scan import Message
+from pointsman.services.router.domain.language.sentence import WORKS, Act, English, Sentence
+from pointsman.services.router.domain.model import Trigger, TriggerKind
 
 _PATH: Final = TriggerKind.PATH
 _COMMAND: Final = Act.COMMAND

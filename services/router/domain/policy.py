@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from pointsman.services.chassis.machine import Decision, Event, Machine
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.router.domain.document import OwnRule, RuleProblem
-from pointsman.services.router.domain.scan import compile_pattern
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.core.machine import Decision, Event, Machine
+from pointsman.services.router.domain.language.rule_document import OwnRule, RuleProblem
+from pointsman.services.router.domain.language.scan import compile_pattern
 
 KIND = "policy"
 IN_FORCE = "IN_FORCE"

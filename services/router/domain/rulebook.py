@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pointsman.services.router.domain import debate as debating
-from pointsman.services.router.domain.document import OwnRule, RuleDocument, RuleProblem
-from pointsman.services.router.domain.languages import Languages, build_languages, latin_stopwords
-from pointsman.services.router.domain.lexicon import build_lexicon
-from pointsman.services.router.domain.references import References, build_references
-from pointsman.services.router.domain.scan import PatternSet, ShapeSet, compile_pattern, pattern_set, shape_set
-from pointsman.services.router.domain.sentence import English
-from pointsman.services.router.domain.values import Classification, PlanningTrigger
+from pointsman.services.router.domain import debate_triggers as debating
+from pointsman.services.router.domain.language.languages import Languages, build_languages, latin_stopwords
+from pointsman.services.router.domain.language.lexicon import build_lexicon
+from pointsman.services.router.domain.language.references import References, build_references
+from pointsman.services.router.domain.language.rule_document import OwnRule, RuleDocument, RuleProblem
+from pointsman.services.router.domain.language.scan import PatternSet, ShapeSet, compile_pattern, pattern_set, shape_set
+from pointsman.services.router.domain.language.sentence import English
+from pointsman.services.router.domain.model import Classification, PlanningTrigger
 
 
 @dataclass(frozen=True, slots=True)

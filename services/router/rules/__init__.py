@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from pointsman.services.router.domain.document import OwnRule, RuleDocument, RuleProblem
-from pointsman.services.router.domain.languages import check_languages
+from pointsman.services.router.domain.language.languages import check_languages
+from pointsman.services.router.domain.language.rule_document import OwnRule, RuleDocument, RuleProblem
 from pointsman.services.router.domain.rulebook import RuleBook, build_rule_book, with_own_rules
 
 RULE_FILE = Path(__file__).with_name("routing.json")

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from pointsman.services.router.domain.manual import with_tables
+from pointsman.services.router.domain.rule_docs import with_tables
 from pointsman.services.router.rules import standard_rule_book
 
 

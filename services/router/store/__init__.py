@@ -8,18 +8,19 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, MetaData, and_, func, or_, select
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.clock import from_us, to_us
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.journal import Journal
-from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.retention import forget_run
-from pointsman.services.chassis.store import Store
-from pointsman.services.router.domain import journey, outcomes, record
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.clock import from_us, to_us
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.engine.journal import Journal
+from pointsman.services.chassis.engine.ledger import Ledger
+from pointsman.services.chassis.engine.retention import forget_run
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.router.domain import decision as record
+from pointsman.services.router.domain import outcomes, thinking_journal
+from pointsman.services.router.domain.model import Confidence, Mode
 from pointsman.services.router.domain.policy import MACHINE as POLICIES
 from pointsman.services.router.domain.policy import Policy, policy_id
-from pointsman.services.router.domain.values import Confidence, Mode
 from pointsman.services.router.domain.views import Filter, Stats
 from pointsman.services.router.store.children import OutcomeChildren, RecordChildren
 from pointsman.services.router.store.measures import measure
@@ -38,10 +39,10 @@ class RouterStore:
         self.records = Ledger(self.store, record.MACHINE, RecordChildren(database, self._own), measure)
         self.policies = Ledger(self.store, POLICIES)
         self.outcomes = Ledger(self.store, outcomes.MACHINE, OutcomeChildren(database, self._own))
-        self.journeys = Ledger(self.store, journey.MACHINE)
+        self.journeys = Ledger(self.store, thinking_journal.MACHINE)
         self.journal = Journal(self.store)
 
-    async def keep(self, caller: Caller, made: Sequence[record.Made]) -> list[record.Kept]:
+    async def keep(self, caller: Caller, made: Sequence[record.RoutingDecision]) -> list[record.StoredDecision]:
         """Store decisions of one call together, each under its own part of the call's request id."""
         if len(made) == 1:
             return [await self.records.submit(caller, record.Keep(made[0].decision_id, made[0]))]
@@ -51,7 +52,7 @@ class RouterStore:
         )
         return list(await asyncio.gather(*submissions))
 
-    async def decision(self, project: str, decision_id: str) -> record.Made:
+    async def decision(self, project: str, decision_id: str) -> record.RoutingDecision:
         """A stored decision, or not found."""
         stored = await self.store.database.read(lambda connection: self.records.load(connection, project, decision_id))
         return stored.made
@@ -60,7 +61,9 @@ class RouterStore:
         """The project's policy, if it ever set one."""
         return await self.store.database.read(lambda connection: self._policy(connection, project))
 
-    async def around(self, project: str, session_id: str, tasks: Sequence[str]) -> tuple[Policy | None, frozenset[str]]:
+    async def decision_context(
+        self, project: str, session_id: str, tasks: Sequence[str]
+    ) -> tuple[Policy | None, frozenset[str]]:
         """What a decision depends on beside its text: the policy, and which tasks were debated in this session."""
 
         def query(connection: Connection) -> tuple[Policy | None, frozenset[str]]:
@@ -71,7 +74,7 @@ class RouterStore:
 
     async def page(
         self, project: str, wanted: Filter, after: tuple[int, str] | None, limit: int
-    ) -> list[tuple[record.Made, datetime]]:
+    ) -> list[tuple[record.RoutingDecision, datetime]]:
         """Decisions of a project, newest first, after a cursor."""
         table = self._own.decisions
         conditions = self._conditions(project, wanted)
@@ -81,7 +84,7 @@ class RouterStore:
         order = (table.c.at_us.desc(), table.c.entity_id.desc())
         return await self._read_records(conditions, order, limit)
 
-    async def day(self, project: str, day: date) -> AsyncIterator[list[tuple[record.Made, datetime]]]:
+    async def day(self, project: str, day: date) -> AsyncIterator[list[tuple[record.RoutingDecision, datetime]]]:
         """One day's decisions in order, page by page."""
         start = datetime.combine(day, time.min, UTC)
         wanted = Filter(start=start, end=start + timedelta(days=1))
@@ -121,7 +124,9 @@ class RouterStore:
 
     async def forget_run(self, caller: Caller, run_id: str) -> int:
         """Remove the decisions and thinking of a run with everything about them."""
-        return await forget_run(self.store, caller, run_id, lambda row: row.kind in (record.KIND, journey.KIND))
+        return await forget_run(
+            self.store, caller, run_id, lambda row: row.kind in (record.KIND, thinking_journal.KIND)
+        )
 
     def _conditions(self, project: str, wanted: Filter) -> list[ColumnElement[bool]]:
         table = self._own.decisions
@@ -141,7 +146,7 @@ class RouterStore:
 
     async def _read_records(
         self, conditions: list[ColumnElement[bool]], order: tuple[Any, ...], limit: int
-    ) -> list[tuple[record.Made, datetime]]:
+    ) -> list[tuple[record.RoutingDecision, datetime]]:
         table, entities = self._own.decisions, self.store.tables.entities
         statement = (
             select(entities.c.body, table.c.at_us)
@@ -151,13 +156,13 @@ class RouterStore:
             .limit(limit)
         )
         rows = await self.store.database.read(lambda connection: connection.execute(statement).all())
-        return [(from_text(body, record.Record).made, from_us(at_us)) for body, at_us in rows]
+        return [(from_json(body, record.Record).made, from_us(at_us)) for body, at_us in rows]
 
     def _policy(self, connection: Connection, project: str) -> Policy | None:
         entities = self.store.tables.entities
         found = select(entities.c.body).where(entities.c.entity_id == policy_id(project))
         body = connection.execute(found).scalar_one_or_none()
-        return None if body is None else from_text(body, Policy)
+        return None if body is None else from_json(body, Policy)
 
     def _debated(self, connection: Connection, project: str, session_id: str, tasks: Sequence[str]) -> frozenset[str]:
         table = self._own.tracks
@@ -165,7 +170,7 @@ class RouterStore:
             table.c.entity_id == outcomes.outcomes_id(project), table.c.task_id.in_(tasks)
         )
         rows = connection.execute(found).all()
-        return frozenset(task for task, body in rows if session_id in from_text(body, outcomes.Track).sessions)
+        return frozenset(task for task, body in rows if session_id in from_json(body, outcomes.Track).sessions)
 
 
 def _counted(condition: ColumnElement[bool]) -> Any:

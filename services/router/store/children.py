@@ -5,15 +5,15 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, select
 
-from pointsman.services.chassis.clock import from_us, to_us
-from pointsman.services.chassis.codec import from_text, to_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.ledger import Change, Show
-from pointsman.services.chassis.rows import upsert_rows
-from pointsman.services.chassis.sql import Prepared, among, packed
+from pointsman.services.chassis.core.clock import from_us, to_us
+from pointsman.services.chassis.core.codec import from_json, to_json
+from pointsman.services.chassis.engine.ledger import AttachChildren, Change
+from pointsman.services.chassis.storage.bulk import upsert_rows
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
+from pointsman.services.router.domain.decision import Record
+from pointsman.services.router.domain.model import Debate
 from pointsman.services.router.domain.outcomes import FORGET_AFTER, OutcomeEvent, Outcomes, Report, Tally, Track
-from pointsman.services.router.domain.record import Record
-from pointsman.services.router.domain.values import Debate
 from pointsman.services.router.store.tables import RouterTables
 
 _CLEARING = (OutcomeEvent.TASK_SUCCEEDED, OutcomeEvent.STARTED_FRESH)
@@ -64,17 +64,19 @@ class OutcomeChildren:
     def __init__(self, database: Database, tables: RouterTables) -> None:
         tracks, errors = tables.tracks, tables.errors
         self._database = database
-        found = and_(among(database, tracks.c.entity_id, "entities"), among(database, tracks.c.task_id, "tasks"))
-        self._find_tracks = Prepared(database, select(tracks.c.entity_id, tracks.c.task_id, tracks.c.body).where(found))
-        alike = and_(among(database, errors.c.entity_id, "entities"), among(database, errors.c.fingerprint, "prints"))
+        found = and_(any_of(database, tracks.c.entity_id, "entities"), any_of(database, tracks.c.task_id, "tasks"))
+        self._find_tracks = PreparedStatement(
+            database, select(tracks.c.entity_id, tracks.c.task_id, tracks.c.body).where(found)
+        )
+        alike = and_(any_of(database, errors.c.entity_id, "entities"), any_of(database, errors.c.fingerprint, "prints"))
         columns = (errors.c.entity_id, errors.c.fingerprint, errors.c.task_id, errors.c.at_us)
-        self._find_errors = Prepared(database, select(*columns).where(alike))
+        self._find_errors = PreparedStatement(database, select(*columns).where(alike))
         self._save_tracks = upsert_rows(database, tracks, ("entity_id", "task_id"))
         self._save_errors = upsert_rows(database, errors, ("entity_id", "fingerprint", "task_id"))
-        cleared = and_(errors.c.entity_id == bindparam("entity"), among(database, errors.c.task_id, "tasks"))
-        self._clear = Prepared(database, delete(errors).where(cleared))
+        cleared = and_(errors.c.entity_id == bindparam("entity"), any_of(database, errors.c.task_id, "tasks"))
+        self._clear = PreparedStatement(database, delete(errors).where(cleared))
         old = and_(errors.c.entity_id == bindparam("entity"), errors.c.at_us < bindparam("oldest"))
-        self._forget = Prepared(database, delete(errors).where(old))
+        self._forget = PreparedStatement(database, delete(errors).where(old))
 
     def body(self, state: Outcomes) -> Tally:
         """The counts."""
@@ -84,19 +86,19 @@ class OutcomeChildren:
         """A project of which only the counts are known yet."""
         return Outcomes(body)
 
-    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> Show[Outcomes]:
+    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> AttachChildren[Outcomes]:
         """Give each project the tracks of the tasks that are reported, and who else had the same errors."""
         wanted = [command for group in commands.values() for command in group]
-        entities = packed(self._database, sorted(commands))
-        tasks = packed(self._database, sorted({command.task_id for command in wanted}))
+        entities = bind_list(self._database, sorted(commands))
+        tasks = bind_list(self._database, sorted({command.task_id for command in wanted}))
         tracks = self._find_tracks.start(connection, {"entities": entities, "tasks": tasks})
         prints = sorted({command.fingerprint for command in wanted if isinstance(command, Report)} - {""})
-        parameters = {"entities": entities, "prints": packed(self._database, prints)}
+        parameters = {"entities": entities, "prints": bind_list(self._database, prints)}
         errors = self._find_errors.start(connection, parameters) if prints else None
 
         def show(states: Mapping[str, Outcomes]) -> None:
             for entity_id, task_id, body in tracks.fetchall():
-                states[entity_id].tracks[task_id] = from_text(body, Track)
+                states[entity_id].tracks[task_id] = from_json(body, Track)
             for entity_id, fingerprint, task_id, at_us in errors.fetchall() if errors is not None else ():
                 states[entity_id].errors.setdefault(fingerprint, {})[task_id] = from_us(at_us)
 
@@ -111,7 +113,7 @@ class OutcomeChildren:
             assert outcomes is not None
             touched = {event.data.task_id for event in change.events}
             tracks += [
-                {"entity_id": change.entity_id, "task_id": task, "body": to_text(outcomes.tracks[task])}
+                {"entity_id": change.entity_id, "task_id": task, "body": to_json(outcomes.tracks[task])}
                 for task in touched
             ]
             errors += _errors_of(change, outcomes, touched)
@@ -124,7 +126,7 @@ class OutcomeChildren:
     def _drop(self, connection: Connection, change: Change[Outcomes]) -> None:
         cleared = sorted({event.data.task_id for event in change.events if event.name in _CLEARING})
         if cleared:
-            self._clear.start(connection, {"entity": change.entity_id, "tasks": packed(self._database, cleared)})
+            self._clear.start(connection, {"entity": change.entity_id, "tasks": bind_list(self._database, cleared)})
         self._forget.start(connection, {"entity": change.entity_id, "oldest": to_us(change.at - FORGET_AFTER)})
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pointsman.services.chassis.refusals import Violation
+from pointsman.services.chassis.core.errors import Violation
 from pointsman.services.workflow.domain.audit import Audit
 from pointsman.services.workflow.domain.collaboration import Collaboration
 from pointsman.services.workflow.domain.constraints import CheckResult, ConstraintSet
+from pointsman.services.workflow.domain.enums import TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.events import NO_FIELDS, Fields, Imported
-from pointsman.services.workflow.domain.states import TaskStatus, WorkflowStatus
+from pointsman.services.workflow.domain.model import NO_SETTINGS, Header, Pause, Settings, warnings
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
-from pointsman.services.workflow.domain.workflow import NO_SETTINGS, Header, Pause, Settings, warnings
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from enum import StrEnum
 from pointsman.services.workflow.domain.audit import Audit
 from pointsman.services.workflow.domain.collaboration import Collaboration
 from pointsman.services.workflow.domain.constraints import CheckResult, ConstraintSet
-from pointsman.services.workflow.domain.states import PauseCause, WorkflowMode
+from pointsman.services.workflow.domain.enums import PauseCause, WorkflowMode
+from pointsman.services.workflow.domain.model import NO_SETTINGS, Details, Header, Settings
 from pointsman.services.workflow.domain.tasks import Task
-from pointsman.services.workflow.domain.workflow import NO_SETTINGS, Details, Header, Settings
 
 
 class EventName(StrEnum):

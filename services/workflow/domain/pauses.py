@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pointsman.services.workflow.domain.states import ExecutionMode, PauseCause, TaskStatus
+from pointsman.services.workflow.domain.enums import ExecutionMode, PauseCause, TaskStatus
+from pointsman.services.workflow.domain.model import Header, Workflow
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
-from pointsman.services.workflow.domain.workflow import Header, Workflow
 
 HEAVY_LIMIT = 3
 MANY_ACTIONS_LIMIT = 5

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pointsman.services.chassis.refusals import Violation
+from pointsman.services.chassis.core.errors import Violation
 from pointsman.services.workflow.domain.classification import classify
 from pointsman.services.workflow.domain.commands import PlannedTask, UpsertPlan
-from pointsman.services.workflow.domain.states import ALL_DEPENDENCIES, SETTLED_TASKS, TaskStatus, WorkflowMode
+from pointsman.services.workflow.domain.enums import ALL_DEPENDENCIES, SETTLED_TASKS, TaskStatus, WorkflowMode
+from pointsman.services.workflow.domain.model import TOTAL, Header, Workflow
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
-from pointsman.services.workflow.domain.workflow import TOTAL, Header, Workflow
 
 MAX_TASKS = 200_000
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

@@ -4,7 +4,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from pointsman.services.workflow.domain.states import TaskStatus, task_allows, task_forbids
+from pointsman.services.workflow.domain.enums import TaskStatus, task_allows, task_forbids
 
 COMMIT_ACTION = "git_commit"
 

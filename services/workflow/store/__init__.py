@@ -7,18 +7,18 @@ from typing import Any
 
 from sqlalchemy import Connection, MetaData, Select, literal, select, tuple_
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.journal import Journal
-from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.retention import forget_run
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.engine.journal import Journal
+from pointsman.services.chassis.engine.ledger import Ledger
+from pointsman.services.chassis.engine.retention import forget_run
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.store import Store
 from pointsman.services.workflow.domain.commands import Command
+from pointsman.services.workflow.domain.enums import KIND, TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.machine import MACHINE
-from pointsman.services.workflow.domain.states import KIND, TaskStatus, WorkflowStatus
+from pointsman.services.workflow.domain.model import Header, Workflow
 from pointsman.services.workflow.domain.tasks import Task
-from pointsman.services.workflow.domain.workflow import Header, Workflow
 from pointsman.services.workflow.store.children import WorkflowChildren
 from pointsman.services.workflow.store.measures import measure
 from pointsman.services.workflow.store.slices import TASK_COLUMNS, task_of
@@ -124,11 +124,11 @@ class WorkflowStore:
 
     async def forget_run(self, caller: Caller, run_id: str) -> int:
         """Remove a run's workflows that nobody can take up any more; looked at again inside the transaction."""
-        return await forget_run(self.store, caller, run_id, lambda row: _is_over(from_text(row.body, Header), run_id))
+        return await forget_run(self.store, caller, run_id, lambda row: _is_over(from_json(row.body, Header), run_id))
 
     async def _listed(self, found: Select[Any]) -> Sequence[Listed]:
         rows = await self.store.database.read(lambda connection: connection.execute(found).all())
-        return [Listed(from_text(row[0], Header), tuple(row[1:])) for row in rows]
+        return [Listed(from_json(row[0], Header), tuple(row[1:])) for row in rows]
 
     def _task_page(self, workflow_id: str, page: TaskPage) -> Select[Any]:
         tasks = self._tables.tasks

@@ -5,14 +5,14 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from pointsman.services.chassis.clock import to_us
-from pointsman.services.chassis.codec import to_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.ledger import Change, Show
-from pointsman.services.chassis.rows import delete_rows, insert_rows, update_rows, upsert_rows
-from pointsman.services.workflow.domain.needs import Need, is_audited, needs
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.codec import to_json
+from pointsman.services.chassis.engine.ledger import AttachChildren, Change
+from pointsman.services.chassis.storage.bulk import delete_rows, insert_rows, update_rows, upsert_rows
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.workflow.domain.model import Header, Workflow
+from pointsman.services.workflow.domain.row_selection import Need, is_audited, needs
 from pointsman.services.workflow.domain.tasks import Task
-from pointsman.services.workflow.domain.workflow import Header, Workflow
 from pointsman.services.workflow.store.slices import Slices
 from pointsman.services.workflow.store.tables import WorkflowTables
 
@@ -36,7 +36,7 @@ class WorkflowChildren:
         """A workflow of which only the header is in sight."""
         return Workflow(body, was_resumable=body.resumable)
 
-    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> Show[Workflow]:
+    def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> AttachChildren[Workflow]:
         """Bring into sight what the commands need, one statement per kind of row for the whole batch."""
         show_named = self._slices.ask(connection, {key: needs(group) for key, group in commands.items()})
 
@@ -117,7 +117,7 @@ def _task_row(entity_id: str, task: Task) -> dict[str, Any]:
     return {
         "entity_id": entity_id, "task_id": task.task_id, "position": task.position, "status": task.status.value,
         "open_dependencies": task.open_dependencies, "attempt": task.attempt, "retry_count": task.retry_count,
-        "reason": task.reason, "worker": task.worker, "stub": int(task.stub), "spec": to_text(task.spec),
+        "reason": task.reason, "worker": task.worker, "stub": int(task.stub), "spec": to_json(task.spec),
     }  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _edge_row(entity_id: str, task: Task, dependency: str) -> dict[str, Any]:
 
 
 def _details_row(change: Change[Workflow], state: Workflow) -> dict[str, Any]:
-    return {"entity_id": change.entity_id, "body": to_text(state.details)}
+    return {"entity_id": change.entity_id, "body": to_json(state.details)}
 
 
 def _listed_row(change: Change[Workflow], state: Workflow) -> dict[str, Any]:

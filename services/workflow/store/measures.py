@@ -1,7 +1,7 @@
 """What the events of workflows mean in numbers."""
 
-from pointsman.services.chassis import metrics
-from pointsman.services.chassis.machine import Event
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.chassis.telemetry import metrics
 from pointsman.services.workflow.domain.events import TaskRetried, TasksSettled
 
 

@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, text
 
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.ledger import Show
-from pointsman.services.chassis.sql import Prepared, pipelined
-from pointsman.services.workflow.domain.needs import Need
-from pointsman.services.workflow.domain.states import TaskStatus
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.engine.ledger import AttachChildren
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.dialect import PreparedStatement, pipeline
+from pointsman.services.workflow.domain.enums import TaskStatus
+from pointsman.services.workflow.domain.model import Details, Workflow
+from pointsman.services.workflow.domain.row_selection import Need
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
-from pointsman.services.workflow.domain.workflow import Details, Workflow
 
 TASK_COLUMNS = (
     "task_id", "position", "status", "open_dependencies", "attempt", "retry_count", "reason", "worker", "stub", "spec",
@@ -46,7 +46,7 @@ Put = Callable[[Workflow, Sequence[Any]], None]
 def task_of(row: Sequence[Any]) -> Task:
     """A row of TASK_COLUMNS as the task it keeps."""
     return Task(
-        from_text(row[9], TaskSpec), TaskStatus(row[2]), row[1], row[3], row[4], row[5], row[6], row[7], bool(row[8])
+        from_json(row[9], TaskSpec), TaskStatus(row[2]), row[1], row[3], row[4], row[5], row[6], row[7], bool(row[8])
     )
 
 
@@ -63,17 +63,17 @@ class Slices:
         self._every = self._prepared(_EVERY)
         self._details = self._prepared(_DETAILS)
 
-    def _prepared(self, statement: str) -> Prepared:
+    def _prepared(self, statement: str) -> PreparedStatement:
         wanted = "json_array_elements(CAST(:wanted AS json))" if self._database.is_postgresql else "json_each(:wanted)"
-        return Prepared(self._database, text(statement.format(task=_TASK, wanted=f"{wanted} AS w")))
+        return PreparedStatement(self._database, text(statement.format(task=_TASK, wanted=f"{wanted} AS w")))
 
     def show(self, connection: Connection, states: Mapping[str, Workflow], wanted: Mapping[str, Need]) -> None:
         """Bring what is needed into sight, in one round trip."""
-        with pipelined(self._database, connection):
+        with pipeline(self._database, connection):
             show = self.ask(connection, wanted)
         show(states)
 
-    def ask(self, connection: Connection, wanted: Mapping[str, Need]) -> Show[Workflow]:
+    def ask(self, connection: Connection, wanted: Mapping[str, Need]) -> AttachChildren[Workflow]:
         """Ask for what is needed of workflows; what brings it into their sight once they are there."""
         started = [
             (put, statement.start(connection, {"wanted": msgspec.json.encode(keys).decode(), **more}))
@@ -88,7 +88,7 @@ class Slices:
 
         return show
 
-    def _questions(self, wanted: Mapping[str, Need]) -> Iterable[tuple[Prepared, Put, Wanted, dict[str, int]]]:
+    def _questions(self, wanted: Mapping[str, Need]) -> Iterable[tuple[PreparedStatement, Put, Wanted, dict[str, int]]]:
         whole = [(entity_id, "") for entity_id, need in wanted.items() if need.every_task]
         sliced = {entity_id: need for entity_id, need in wanted.items() if not need.every_task}
         most = max((need.ready for need in sliced.values()), default=0)
@@ -124,4 +124,4 @@ def _show_with_dependencies(state: Workflow, row: Sequence[Any]) -> None:
 
 
 def _show_details(state: Workflow, row: Sequence[Any]) -> None:
-    state.details = from_text(row[0], Details)
+    state.details = from_json(row[0], Details)

@@ -12,7 +12,7 @@ from pointsman.services.workflow.domain.constraints import (
     SourceModel,
     Verification,
 )
-from pointsman.services.workflow.domain.states import (
+from pointsman.services.workflow.domain.enums import (
     ExecutionMode,
     PauseCause,
     TaskStatus,

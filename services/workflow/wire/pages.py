@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pointsman.api.common.v1 import common_pb2
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.chassis.wire import page_key, page_size
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.rpc.paging import page_key, page_size
 
 Item = TypeVar("Item")
 Key = tuple[int | str, ...]

@@ -15,12 +15,12 @@ from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orc
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import policy_pb2, router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
-from pointsman.services.chassis.access import MAY_CALL, needed_by
-from pointsman.services.chassis.config import ClientSettings, ServerSettings
-from pointsman.services.chassis.errors import refusal_from
-from pointsman.services.chassis.peer import channel_credentials
-from pointsman.services.chassis.refusals import Reason
-from pointsman.services.chassis.server import Server
+from pointsman.services.chassis.core.config import ClientSettings, ServerSettings
+from pointsman.services.chassis.core.errors import Reason
+from pointsman.services.chassis.rpc.authentication import MAY_CALL, method_access
+from pointsman.services.chassis.rpc.client import channel_credentials
+from pointsman.services.chassis.rpc.server import Server
+from pointsman.services.chassis.rpc.status import refusal_from
 from tests.helpers.certificates import Authority, Pair, serial_of, serial_shown
 from tests.helpers.limits import scaled
 
@@ -93,7 +93,7 @@ def as_client(authority: Authority, pair: Pair | None = None) -> ClientSettings:
 
 def test_every_rpc_says_which_role_it_asks_for() -> None:
     assert len(METHODS) > 80
-    assert {name for name, method in METHODS if needed_by(name, method).role not in MAY_CALL} == set()
+    assert {name for name, method in METHODS if method_access(name, method).role not in MAY_CALL} == set()
 
 
 async def test_a_client_certificate_names_the_principal(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pointsman.services.chassis.audit import Auditor, Violation
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.engine.audit import Auditor, Violation
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from tests.helpers.counter import Add, CounterStore
 
 PLANTED = {
@@ -53,6 +53,6 @@ async def test_a_store_that_was_used_well_has_no_violations(counters: CounterSto
 async def test_the_auditor_finds(planted: str, counters: CounterStore) -> None:
     statement, invariant = PLANTED[planted]
     await used(counters)
-    await counters.store.perform(lambda connection: connection.exec_driver_sql(statement).rowcount)
+    await counters.store.write(lambda connection: connection.exec_driver_sql(statement).rowcount)
     assert invariant in {violation.invariant for violation in audit(counters)}
     counters.store.close()

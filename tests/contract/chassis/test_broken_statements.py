@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from tests.helpers.counter import CounterStore
 
 
@@ -20,6 +20,6 @@ async def test_a_missing_column_is_no_outage(database_url: str) -> None:
         return connection.execute(text("UPDATE entities SET no_such_column = 1")).rowcount
 
     with pytest.raises(DBAPIError):
-        await counters.store.perform(broken)
+        await counters.store.write(broken)
     assert len(tries) == 2, "joined once, alone once"
     counters.store.close()

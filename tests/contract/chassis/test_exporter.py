@@ -12,11 +12,11 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-from pointsman.otlp.queue import Queue
-from pointsman.services.chassis import exporter, spans
-from pointsman.services.chassis.exporter import MODULE, Exporter
-from pointsman.services.chassis.notes import Made, Note
-from pointsman.services.chassis.telemetry import transition_span_id
+from pointsman._shared.otlp.queue import Queue
+from pointsman.services.chassis.spans import exporter, follower
+from pointsman.services.chassis.spans.exporter import MODULE, Exporter
+from pointsman.services.chassis.telemetry.call_records import CallRecord, ClientCall
+from pointsman.services.chassis.telemetry.context import transition_span_id
 from tests.contract.chassis.test_spans import OUTER, add, arrived, following, open_counters
 from tests.helpers.children import children_of, parent_of
 from tests.helpers.collector import Collector, collector, listening
@@ -24,7 +24,7 @@ from tests.helpers.counter import CounterStore
 from tests.helpers.eventually import eventually, eventually_now
 from tests.helpers.limits import scaled
 
-MADE = Made(OUTER, "router", "/pointsman.api.router.v1.RouterService/Classify", "OK", 0.5, 10**18)
+MADE = ClientCall(OUTER, "router", "/pointsman.api.router.v1.RouterService/Classify", "OK", 0.5, 10**18)
 
 
 class Deadly(Collector):
@@ -47,7 +47,7 @@ class Deadly(Collector):
 async def test_a_process_that_is_killed_while_it_sends_is_replaced_and_every_transition_arrives(
     database_url: str, monkeypatch: pytest.MonkeyPatch, refuses: int
 ) -> None:
-    monkeypatch.setattr(spans, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(follower, "RETRY_SECONDS", 0.01)
     counters = open_counters(database_url)
     async with listening(Deadly()) as kept, following(counters, kept):
         for number in range(10):
@@ -172,12 +172,12 @@ def test_without_a_collector_there_is_no_process_and_nothing_is_imported_for_one
         assert children_of(started.pid) == []
     asked = "import sys, pointsman.services.router.__main__; print(*sys.modules)"
     shown = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
-    assert not {MODULE, Exporter.__module__, spans.__name__, "opentelemetry"}.intersection(shown)
+    assert not {MODULE, Exporter.__module__, follower.__name__, "opentelemetry"}.intersection(shown)
 
 
 @asynccontextmanager
-async def exporting() -> AsyncIterator[Queue[Note]]:
-    noted: Queue[Note] = Queue()
+async def exporting() -> AsyncIterator[Queue[CallRecord]]:
+    noted: Queue[CallRecord] = Queue()
     started = Exporter(noted)
     started.start()
     try:
@@ -218,6 +218,6 @@ def dropped() -> float:
 
 async def moved_to(counters: CounterStore, position: int) -> bool:
     cursors = counters.store.tables.cursors
-    query = cursors.select().where(cursors.c.name == spans.LEASE_NAME)
+    query = cursors.select().where(cursors.c.name == follower.LEASE_NAME)
     row = await counters.store.database.read(lambda connection: connection.execute(query).first())
     return row is not None and row.position == position

@@ -7,10 +7,10 @@ from datetime import datetime
 import msgspec
 import pytest
 
-from pointsman.services.chassis.auth import engine_caller
-from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.machine import Decision
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.caller import engine_caller
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.core.machine import Decision
+from pointsman.services.chassis.engine.ledger import Ledger
 from tests.helpers.counter import CEILING, MACHINE, Add, Answer, Counter
 from tests.helpers.counters import a_caller, assert_sound, in_one_batch, journal_of, opened, rows_of, state_of
 

@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import pytest
 from sqlalchemy import Connection, text
 
-from pointsman.services.chassis.journal import Transition, broken_links
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.engine.journal import Transition, broken_links
 from tests.helpers.counter import CEILING, Add, CounterStore
 from tests.helpers.counters import a_caller, assert_sound, in_one_batch, journal_of, opened, rows_of, state_of
 
@@ -32,7 +32,7 @@ async def test_seqs_go_from_one_to_n_and_the_state_is_the_fold(database_url: str
 async def test_64_commands_on_one_entity_in_a_batch_are_one_update_and_64_rows(database_url: str) -> None:
     async with opened(database_url) as counters:
         await counters.ledger.submit(a_caller(), Add("c1", 1))
-        await counters.store.perform(lambda connection: _count_updates(connection, counters))
+        await counters.store.write(lambda connection: _count_updates(connection, counters))
         answers = await in_one_batch(
             counters.store, [counters.ledger.submit(a_caller(), Add("c1", 1)) for _ in range(64)]
         )
@@ -59,7 +59,7 @@ async def test_a_row_changed_afterwards_breaks_the_chain(database_url: str) -> N
                 await counters.ledger.submit(a_caller(), Add(column, 1))
             value = "7" if column in NUMBER_COLUMNS else "'forged'"
             change = text(f"UPDATE journal SET {column} = {value} WHERE seq = 2 AND entity_id = '{column}'")
-            await counters.store.perform(lambda connection: connection.execute(change).rowcount)  # noqa: B023
+            await counters.store.write(lambda connection: connection.execute(change).rowcount)  # noqa: B023
             assert 2 in broken_links(await _all_rows(counters, column)), column
 
 
@@ -67,7 +67,7 @@ async def test_a_row_taken_out_breaks_the_chain(database_url: str) -> None:
     async with opened(database_url) as counters:
         for _ in range(3):
             await counters.ledger.submit(a_caller(), Add("c1", 1))
-        await counters.store.perform(
+        await counters.store.write(
             lambda connection: connection.execute(text("DELETE FROM journal WHERE seq = 2")).rowcount
         )
         assert broken_links(await journal_of(counters, "c1")) == [3]
@@ -124,7 +124,7 @@ async def test_an_entity_of_another_project_is_missing_to_the_byte(database_url:
 async def test_an_entity_written_by_a_newer_machine_is_refused(database_url: str) -> None:
     async with opened(database_url) as counters:
         await counters.ledger.submit(a_caller(), Add("new", 1))
-        await counters.store.perform(
+        await counters.store.write(
             lambda connection: connection.execute(text("UPDATE entities SET machine_version = 2")).rowcount
         )
         outcomes = await in_one_batch(

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from pointsman.services.chassis.lease import Leases
+from pointsman.services.chassis.engine.leases import Leases
 from tests.helpers.clock import FakeClock
 from tests.helpers.counters import opened
 

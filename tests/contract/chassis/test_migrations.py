@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate, migration_states
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate, migration_states
 from tests.helpers.counter import Add, CounterStore
 from tests.helpers.counters import a_caller
 
@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[3]
 MIGRATE_BY_FOUR = """
 import os, sys
 from pathlib import Path
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 gate, opener = os.pipe()
 children = []
 for _ in range(4):

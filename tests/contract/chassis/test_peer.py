@@ -6,8 +6,8 @@ import socket
 import grpc
 import pytest
 
-from pointsman.services.chassis.peer import Peer, open_channel
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.rpc.client import Peer, open_channel
 from tests.helpers.counter import counter_pb2, counter_pb2_grpc
 
 TRIES_UNTIL_PATIENT = 7

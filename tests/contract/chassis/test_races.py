@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.errors import Refusal
 from tests.helpers.counter import Add, Answer, CounterStore
 from tests.helpers.counters import a_caller, assert_sound, opened, rows_of, state_of
 

@@ -3,11 +3,11 @@
 import pytest
 from sqlalchemy import func, select
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.chassis.retention import forget_run
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.engine.retention import forget_run
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from tests.helpers.counter import Add, CounterStore
 
 

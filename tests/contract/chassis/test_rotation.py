@@ -13,10 +13,10 @@ import pytest
 from cryptography import x509
 from structlog.testing import capture_logs
 
-from pointsman.services.chassis.access import Access
-from pointsman.services.chassis.config import ClientSettings, PeerSettings, ServerSettings
-from pointsman.services.chassis.loop import Loops
-from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.core.config import ClientSettings, PeerSettings, ServerSettings
+from pointsman.services.chassis.core.supervision import Loops
+from pointsman.services.chassis.rpc.authentication import Access
+from pointsman.services.chassis.rpc.client import open_channel
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from tests.contract.chassis.test_access import PING, access_file, ping, serving
@@ -141,14 +141,14 @@ class Seen:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.last = 0
-        identify = Access.identify
+        identify = Access.authenticate
 
         def note(access: Access, context: Any, metadata: Any) -> Any:
             (shown,) = context.auth_context()["x509_pem_cert"]
             self.last = x509.load_pem_x509_certificate(shown).serial_number
             return identify(access, context, metadata)
 
-        monkeypatch.setattr(Access, "identify", note)
+        monkeypatch.setattr(Access, "authenticate", note)
 
 
 def copied(folder: Path, name: str, pair: Pair) -> Pair:

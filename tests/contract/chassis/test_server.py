@@ -12,11 +12,11 @@ from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.chassis.server import Server
-from pointsman.services.chassis.service import Service
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.rpc.server import Server
+from pointsman.services.chassis.runtime.service import Service
+from pointsman.services.chassis.storage.database import Database
 from tests.helpers.counter import SERVICE, build, counter_pb2
 from tests.helpers.counter_server import PATH, Served, an_add, failure_of, serving
 from tests.helpers.eventually import eventually

@@ -1,8 +1,8 @@
 """The chassis from end to end."""
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from tests.helpers.counter import Add, Counter, CounterStore
 
 

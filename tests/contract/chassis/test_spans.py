@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from pointsman.otlp.queue import Queue
-from pointsman.services.chassis import spans, traced
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.config import TelemetrySettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.exporter import Exporter
-from pointsman.services.chassis.migrate import migrate
-from pointsman.services.chassis.spans import SpanFollower, Steps
-from pointsman.services.chassis.telemetry import transition_span_id
-from pointsman.services.chassis.traced import Memory, Step
+from pointsman._shared.otlp.queue import Queue
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.config import TelemetrySettings
+from pointsman.services.chassis.spans import follower, transitions
+from pointsman.services.chassis.spans.exporter import Exporter
+from pointsman.services.chassis.spans.follower import SpanFollower, TransitionReader
+from pointsman.services.chassis.spans.transitions import JournaledTransition, LastTransitions
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
+from pointsman.services.chassis.telemetry.context import transition_span_id
 from tests.helpers.collector import Collector, collector
 from tests.helpers.counter import Add, CounterStore
 from tests.helpers.eventually import eventually
@@ -62,7 +62,7 @@ async def test_every_transition_arrives_once_under_its_derived_id(database_url: 
 async def test_a_collector_that_refuses_gets_the_same_spans_again(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spans, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(follower, "RETRY_SECONDS", 0.01)
     counters = open_counters(database_url)
     async with collector() as kept, following(counters, kept):
         kept.refuse = 2
@@ -97,13 +97,13 @@ def journal_row(random: Random, position: int, before: Sequence[Mapping[str, Any
     }  # fmt: skip
 
 
-def told(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Step:
+def told(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> JournaledTransition:
     """The step of a row, from all rows."""
     own = [one for one in rows if one["entity_id"] == row["entity_id"] and one["seq"] <= row["seq"]]
     before = own[-2] if len(own) > 1 else {}
     owner = next(one["traceparent"] for one in own if one["run_id"] == row["run_id"])
-    stored = [row["traceparent" if name == "cause" else name] for name in Step._fields[:-5]]
-    return Step._make(
+    stored = [row["traceparent" if name == "cause" else name] for name in JournaledTransition._fields[:-5]]
+    return JournaledTransition._make(
         (*stored, before.get("at_us"), before.get("run_id"), own[0]["at_us"], own[0]["traceparent"], owner)
     )
 
@@ -112,17 +112,17 @@ def told(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Step:
 async def test_a_step_is_told_alike_from_memory_and_from_the_journal(
     database_url: str, monkeypatch: pytest.MonkeyPatch, kept_entities: int
 ) -> None:
-    monkeypatch.setattr(spans, "PAGE_ROWS", 7)
-    monkeypatch.setattr(traced, "KEPT_ENTITIES", kept_entities)
+    monkeypatch.setattr(follower, "PAGE_ROWS", 7)
+    monkeypatch.setattr(transitions, "MAX_ENTITIES", kept_entities)
     counters, random = open_counters(database_url), Random(8)
     rows: list[dict[str, Any]] = []
     for position in range(1, 201):
         rows.append(journal_row(random, position, rows))
     insert = counters.store.tables.journal.insert()
-    await counters.store.perform(lambda connection: connection.execute(insert, rows).rowcount)
-    reader, memory, position, seen = Steps(counters.store), Memory(), 0, 0
+    await counters.store.write(lambda connection: connection.execute(insert, rows).rowcount)
+    reader, memory, position, seen = TransitionReader(counters.store), LastTransitions(), 0, 0
 
-    def next_page(connection: Connection) -> list[Step]:
+    def next_page(connection: Connection) -> list[JournaledTransition]:
         page = reader.page(connection, position)
         pasts = reader.pasts(connection, memory.unknown(page))
         return memory.steps(page, {past[0]: past[1:] for past in pasts})
@@ -147,5 +147,5 @@ async def arrived(kept: Collector, wanted: set[str]) -> bool:
     return wanted <= set(kept.by_id())
 
 
-async def _count(kept: Collector, spans: int) -> bool:
-    return len(kept.by_id()) == spans
+async def _count(kept: Collector, follower: int) -> bool:
+    return len(kept.by_id()) == follower

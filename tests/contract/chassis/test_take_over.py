@@ -4,11 +4,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
-from pointsman.services.chassis.service import start
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from tests.helpers.counter import Add, CounterStore, build
 from tests.helpers.eventually import eventually
 
@@ -20,7 +20,7 @@ async def test_an_effect_that_a_dead_owner_had_leased_is_delivered_at_once(tmp_p
     dead = CounterStore(database)
     await dead.ledger.submit(Caller("local", "local", request_id="r1", fingerprint="f"), Add("c1", 1, ("them",)))
     outbox = dead.store.tables.outbox
-    await dead.store.perform(lambda connection: lease_for_ever(connection, dead))
+    await dead.store.write(lambda connection: lease_for_ever(connection, dead))
     dead.store.close()
     running = await start(lambda _address: [build(Database(url, "counter"))], ServerSettings(port=0))
     store = running.services[0].store

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from sqlalchemy import text
 
-from pointsman.services.chassis.delivery import TimerRunner
-from pointsman.services.chassis.outbox import LEASE_SECONDS, FiredTimer, fired_timer
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.chassis.store import TIMERS
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.engine.effects import TimerRunner
+from pointsman.services.chassis.engine.outbox import LEASE_SECONDS, FiredTimer, fired_timer
+from pointsman.services.chassis.storage.store import TIMERS
 from tests.helpers.clock import FakeClock
 from tests.helpers.counter import Add, CounterStore
 from tests.helpers.counters import a_caller, assert_sound, in_one_batch, opened, rows_of, running, state_of
@@ -38,7 +38,7 @@ async def test_only_a_timer_that_is_due_before_the_next_look_wakes_the_loop(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(database_url) as counters:
-        announce, told = counters.store.announce, set[str]()
+        announce, told = counters.store.notify, set[str]()
 
         def note(names: set[str]) -> None:
             told.update(names)
@@ -49,7 +49,7 @@ async def test_only_a_timer_that_is_due_before_the_next_look_wakes_the_loop(
             await counters.ledger.submit(a_caller(), Add("late", 1, ring_after_seconds=7200))
             return TIMERS not in told
 
-        monkeypatch.setattr(counters.store, "announce", note)
+        monkeypatch.setattr(counters.store, "notify", note)
         runner = TimerRunner(counters.store, counters.fire, poll_seconds=3600)
         async with running(runner.run):
             await eventually(set_without_news)
@@ -187,7 +187,7 @@ async def _claimed(counters: CounterStore, counter_id: str) -> FiredTimer:
     """A timer that is due and held by a runner that has not fired it yet."""
     await counters.ledger.submit(a_caller(), Add(counter_id, 1, ring_after_seconds=0))
     lease = text("UPDATE timers SET lease_until_us = due_at_us + 30000000, attempts = 1")
-    await counters.store.perform(lambda connection: connection.execute(lease).rowcount)
+    await counters.store.write(lambda connection: connection.execute(lease).rowcount)
     return fired_timer((await rows_of(counters, "timers"))[0])
 
 

@@ -9,9 +9,10 @@ import grpc
 import pytest
 from sqlalchemy import Connection, text
 
-from pointsman.services.chassis import server, watch
-from pointsman.services.chassis.journal import PAGE_ROWS
-from pointsman.services.chassis.watch import ANY, MAX_PAYLOAD_BYTES, Listener, channel, pack, unpack
+from pointsman.services.chassis.engine.journal import PAGE_ROWS
+from pointsman.services.chassis.rpc import server
+from pointsman.services.chassis.storage import notifications
+from pointsman.services.chassis.storage.notifications import ANY, MAX_PAYLOAD_BYTES, Listener, channel, pack, unpack
 from tests.helpers.counter import Add, counter_pb2
 from tests.helpers.counter_server import Served, an_add, failure_of, serving
 from tests.helpers.counters import a_caller, in_one_batch, opened, rows_of
@@ -75,8 +76,8 @@ async def test_a_burst_on_one_replica_is_a_few_pieces_of_news_to_another(databas
             await one.stub.Add(an_add(f"r{number}", counter_id=f"c{number}"))
         await eventually(lambda: _true({f"c{number}" for number in range(40)} <= set(heard)))
         assert len(await rows_of(two, "journal")) == 40
-        assert one.store.herald is not None
-        assert not one.store.herald.holds_back
+        assert one.store.notify_batcher is not None
+        assert not one.store.notify_batcher.has_pending
 
 
 async def test_what_a_replica_has_said_itself_is_no_news_to_it(database_url: str) -> None:
@@ -122,7 +123,7 @@ async def test_a_stalled_watcher_is_told_where_to_resume(tmp_path: Path, monkeyp
     async with serving(f"sqlite:///{tmp_path / 'store.db'}") as served:
         store = served.store
         await served.stub.Add(an_add("r0"))
-        await store.perform(_fatten)
+        await store.write(_fatten)
         stream = served.stub.Watch(counter_pb2.WatchRequest(counter_id="c1"))
         read = [(await stream.read()).seq]
         await eventually(lambda: _true("c1" not in store.hub._waiting))
@@ -148,7 +149,7 @@ async def test_a_listener_outlives_strange_news_and_a_lost_connection(
 ) -> None:
     if not database_url.startswith("postgresql"):
         return
-    monkeypatch.setattr(watch, "RECONNECT_SECONDS", 0.01)
+    monkeypatch.setattr(notifications, "RECONNECT_SECONDS", 0.01)
     async with opened(database_url, listens=True) as counters:
         with counters.store.hub.subscribed("c9") as news:
             async with within(5):
@@ -159,7 +160,7 @@ async def test_a_listener_outlives_strange_news_and_a_lost_connection(
             ):
                 news.clear()
                 run = text(statement)
-                await counters.store.perform(lambda connection: connection.execute(run).all())  # noqa: B023
+                await counters.store.write(lambda connection: connection.execute(run).all())  # noqa: B023
                 async with within(5):
                     await news.wait()
         listener = counters.store._listener
@@ -174,17 +175,17 @@ def test_too_many_names_for_one_notification_wake_everybody() -> None:
     assert len(pack(["x" * 100] * 60).encode()) <= MAX_PAYLOAD_BYTES
 
 
-def _overheard(hub: watch.Hub) -> list[str]:
+def _overheard(hub: notifications.Hub) -> list[str]:
     """The names of whatever the hub announces from now on."""
     heard: list[str] = []
-    announce = hub.announce
+    announce = hub.notify
 
     def overhear(names: Iterable[str]) -> None:
         known = list(names)
         heard.extend(known)
         announce(known)
 
-    hub.announce = overhear  # type: ignore[method-assign]
+    hub.notify = overhear  # type: ignore[method-assign]
     return heard
 
 

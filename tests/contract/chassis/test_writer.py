@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
-from pointsman.services.chassis import writer
-from pointsman.services.chassis.ledger import Ledger, Show
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.engine.ledger import AttachChildren, Ledger
+from pointsman.services.chassis.storage import writer
 from tests.helpers.counter import MACHINE, Add, Counter
 from tests.helpers.counters import a_caller, assert_sound, held, in_one_batch, opened, rows_of, state_of
 from tests.helpers.limits import within
@@ -63,8 +63,8 @@ async def test_a_failing_write_reaches_its_own_caller_only(database_url: str) ->
             [
                 counters.store.writer.write(_Noting("execute"), 1),
                 counters.ledger.submit(a_caller(), Add("c1", 1)),
-                counters.store.perform(lambda connection: connection.execute(text("SELECT broken")).first()),
-                counters.store.perform(lambda connection: connection.execute(text("SELECT 7")).scalar_one()),
+                counters.store.write(lambda connection: connection.execute(text("SELECT broken")).first()),
+                counters.store.write(lambda connection: connection.execute(text("SELECT 7")).scalar_one()),
             ],
         )
         assert isinstance(outcomes[0], RuntimeError)
@@ -138,7 +138,7 @@ class _Moving:
     def state(self, body: Counter) -> Counter:
         return body
 
-    def load(self, connection: Connection, _commands: Any) -> Show[Counter]:
+    def load(self, connection: Connection, _commands: Any) -> AttachChildren[Counter]:
         def show(_states: Any) -> None:
             if self.times:
                 self.times -= 1
@@ -175,11 +175,11 @@ async def test_an_entity_that_comes_to_a_run_later_is_found_by_it(database_url: 
 async def test_a_crowd_that_was_answered_together_is_waited_for(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "GAP_SECONDS", 30.0)
-    monkeypatch.setattr(writer, "PATIENCE_SECONDS", 30.0)
+    monkeypatch.setattr(writer, "GROUP_COMMIT_ITEM_DELAY_SECONDS", 30.0)
+    monkeypatch.setattr(writer, "GROUP_COMMIT_MAX_DELAY_SECONDS", 30.0)
     async with opened(database_url) as counters:
         noting = _Noting("")
-        crowd = writer.CROWD
+        crowd = writer.GROUP_COMMIT_MIN_SIZE
         await in_one_batch(counters.store, [counters.store.writer.write(noting, n) for n in range(crowd)])
         early = [asyncio.create_task(counters.store.writer.write(noting, n)) for n in range(crowd - 1)]
         await asyncio.sleep(0.05)
@@ -190,11 +190,11 @@ async def test_a_crowd_that_was_answered_together_is_waited_for(
 
 
 async def test_few_do_not_wait_for_each_other(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "GAP_SECONDS", 30.0)
-    monkeypatch.setattr(writer, "PATIENCE_SECONDS", 30.0)
+    monkeypatch.setattr(writer, "GROUP_COMMIT_ITEM_DELAY_SECONDS", 30.0)
+    monkeypatch.setattr(writer, "GROUP_COMMIT_MAX_DELAY_SECONDS", 30.0)
     async with opened(database_url) as counters:
         noting = _Noting("")
-        few = writer.CROWD - 1
+        few = writer.GROUP_COMMIT_MIN_SIZE - 1
         await in_one_batch(counters.store, [counters.store.writer.write(noting, n) for n in range(few)])
         async with within(5):
             await counters.store.writer.write(noting, "alone")

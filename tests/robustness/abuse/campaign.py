@@ -18,8 +18,8 @@ import grpc
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2
-from pointsman.services.chassis.errors import refusal_from
-from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.rpc.client import open_channel
+from pointsman.services.chassis.rpc.status import refusal_from
 from pointsman.services.gateway.contract import METHODS, Method
 from tests.helpers.limits import scaled
 from tests.robustness.abuse import http

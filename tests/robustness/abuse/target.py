@@ -15,8 +15,8 @@ from pathlib import Path
 
 import structlog
 
-from pointsman.services.chassis.config import PeerSettings, ServerSettings
-from pointsman.services.chassis.service import Service, start
+from pointsman.services.chassis.core.config import PeerSettings, ServerSettings
+from pointsman.services.chassis.runtime.service import Service, start
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.orchestrator.config import OrchestratorSettings

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from pointsman.services.chassis import crash
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.clock import SystemClock
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.logs import configure_logs
-from pointsman.services.chassis.service import Service, serve_until_stopped
+from pointsman.services.chassis.core import crash
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.clock import SystemClock
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.runtime.service import Service, serve_until_stopped
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.telemetry.logs import configure_logs
 from tests.helpers.counter import SERVICE, Add, CounterServicer, build, counter_pb2
 
 

@@ -3,7 +3,7 @@
 import json
 import signal
 
-from pointsman.services.chassis.crash import CrashPoint
+from pointsman.services.chassis.core.crash import CrashPoint
 from tests.helpers.counter import CounterStore
 from tests.helpers.counters import assert_sound, opened, rows_of
 from tests.helpers.eventually import eventually

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from pointsman.services.chassis.db import Database, driver_of
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.storage.database import Database, driver_of
 from tests.helpers.counter import Add
 from tests.helpers.counters import a_caller, assert_sound, opened, rows_of
 

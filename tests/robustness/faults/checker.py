@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy import Connection, MetaData, func, select
 
-from pointsman.cli.audit_stores import find
-from pointsman.cli.plane import CONTEXTS
-from pointsman.services.chassis.config import StoreSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.store import Store
+from pointsman.audit.stores import find
+from pointsman.cli.session.control_plane import CONTEXTS
+from pointsman.services.chassis.core.config import StoreSettings
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.store import Store
 from tests.helpers.eventually import eventually
 from tests.robustness.faults.cluster import Cluster
 from tests.robustness.faults.load import LABEL, Work

@@ -19,8 +19,8 @@ from pathlib import Path
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from pointsman.cli.plane import CONTEXTS
-from pointsman.services.chassis.crash import ARMED_BY
+from pointsman.cli.session.control_plane import CONTEXTS
+from pointsman.services.chassis.core.crash import ARMED_BY
 from tests.helpers.limits import Limit, scaled
 from tests.robustness.faults.disk import Disk, a_disk
 from tests.robustness.faults.nursery import CLOCK, DISK, LOG, OFFSET

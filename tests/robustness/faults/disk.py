@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.storage.database import Database
 
 Transaction = Callable[[Database, Connection], AbstractContextManager[None]]
 DELAY = struct.Struct("d")

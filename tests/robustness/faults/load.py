@@ -19,8 +19,8 @@ from pointsman.api.router.v1 import decision_pb2
 from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, tasks_pb2
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
+from pointsman.services.mock_agents.agents import MockAgents
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockPolicy, MockRole
-from pointsman.testing.mocks import MockAgents
 from tests.helpers.limits import scaled, within
 from tests.robustness.faults.cluster import LEASE_SECONDS
 from tests.robustness.faults.memory import Caller, Memory, watch

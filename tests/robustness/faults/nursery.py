@@ -19,12 +19,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pointsman.cli.plane import CONTEXTS, build_all
-from pointsman.services.chassis import crash
-from pointsman.services.chassis.clock import SystemClock
-from pointsman.services.chassis.config import ServerSettings, StoreSettings, load
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import serve_until_stopped
+from pointsman.cli.session.control_plane import CONTEXTS, build_all
+from pointsman.services.chassis.core import crash
+from pointsman.services.chassis.core.clock import SystemClock
+from pointsman.services.chassis.core.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.runtime.service import serve_until_stopped
+from pointsman.services.chassis.storage.database import Database
 from tests.robustness.faults.disk import Disk, slowed_transaction
 
 CLOCK = "FAULTS_CLOCK"

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pointsman.cli.plane import CONTEXTS
-from pointsman.services.chassis.crash import CrashPoint
+from pointsman.cli.session.control_plane import CONTEXTS
+from pointsman.services.chassis.core.crash import CrashPoint
 from tests.helpers.eventually import eventually
 from tests.helpers.postgres import PostgresServer
 from tests.robustness.faults.cluster import LEASE_SECONDS, Cluster

@@ -16,7 +16,7 @@ import grpc
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.router.v1 import decision_pb2
 from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
-from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.rpc.client import open_channel
 from tests.helpers.limits import scaled
 from tests.robustness.abuse.target import Target, target
 from tests.robustness.overload.heartbeats import beating

@@ -22,7 +22,7 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
 from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_OPEN
 from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
-from pointsman.services.chassis.auth import LOCAL
+from pointsman.services.chassis.core.caller import LOCAL
 from tests.bench.orchestrator import completion, wanted
 from tests.helpers.eventually import eventually_now
 from tests.helpers.limits import scaled

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
-from pointsman.services.chassis.peer import open_channel
+from pointsman.services.chassis.rpc.client import open_channel
 from tests.helpers.limits import scaled
 from tests.robustness.abuse.target import Target
 from tests.robustness.overload.heartbeats import beating

@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from pointsman.services.chassis.errors import refusal_from
+from pointsman.services.chassis.rpc.status import refusal_from
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, orchestrator_pb2
-from pointsman.services.chassis.config import ServerSettings
-from pointsman.services.chassis.server import Server
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.rpc.server import Server
 from tests.helpers.counter import counter_pb2
 from tests.helpers.counter_server import an_add, failure_of, serving
 from tests.helpers.eventually import eventually
@@ -33,7 +33,7 @@ SETTINGS = ServerSettings(port=0, max_in_flight=10, max_streams=7, max_uploads=3
 async def test_each_kind_of_call_has_room_of_its_own(module: object, service: str, method: str, limit: int) -> None:
     server = Server(SETTINGS)
     descriptor = module.DESCRIPTOR.services_by_name[service].methods_by_name[method]  # type: ignore[attr-defined]
-    beside, allowed = server._room_for(descriptor)
+    beside, allowed = server._limit_of(descriptor)
     assert allowed == limit
     assert (beside is server._calls) == (limit in (10, 20))
     await server._server.stop(0)

@@ -8,8 +8,8 @@ from typing import Any
 
 import grpc
 
-from pointsman.services.chassis.auth import LOCAL
-from pointsman.services.chassis.server import MAX_PENDING
+from pointsman.services.chassis.core.caller import LOCAL
+from pointsman.services.chassis.rpc.server import MAX_PENDING
 from tests.robustness.abuse.target import target
 from tests.robustness.overload.__main__ import Load
 from tests.robustness.overload.heartbeats import Agent

@@ -14,8 +14,8 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
 from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
+from pointsman.services.mock_agents.results import answer
 from pointsman.services.orchestrator.domain.mocking import MockOutcome
-from pointsman.testing.answers import answer
 from tests.robustness.simulation.direct import Direct
 from tests.robustness.simulation.processes import LEASE_SECONDS, World
 from tests.robustness.simulation.scope import Scope

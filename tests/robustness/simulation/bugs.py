@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from pointsman.services.chassis.ledger import Ledger
-from pointsman.services.chassis.outbox import OutboxWriter, PendingEffect
-from pointsman.services.orchestrator.domain import decide, fold, handin
-from pointsman.services.orchestrator.domain.turn import Turn
-from pointsman.services.orchestrator.domain.words import Call
+from pointsman.services.chassis.engine.ledger import Ledger
+from pointsman.services.chassis.engine.outbox import OutboxWriter, PendingEffect
+from pointsman.services.orchestrator.domain import apply, completion, machine
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder
+from pointsman.services.orchestrator.domain.enums import Call
 from pointsman.services.orchestrator.loops import Engine
-from pointsman.services.orchestrator.store import exchange
+from pointsman.services.orchestrator.store import matcher
 
 
 def _replace(owner: Any, name: str, other: Any) -> None:
@@ -62,31 +62,31 @@ def acknowledge_nothing() -> None:
 def ignore_the_epoch() -> None:
     """Whoever once had the lease may hand in."""
 
-    def anybody(turn: Turn, command: Any) -> Any:
+    def anybody(turn: DecisionBuilder, command: Any) -> Any:
         assignment = turn.run.assignments.get(command.assignment_id)
         lease = turn.leases.get(command.assignment_id)
         if assignment is None or lease is None:
-            raise handin.lease_lost(command.assignment_id, "gone")
+            raise completion.lease_lost(command.assignment_id, "gone")
         return assignment, lease
 
-    _replace(handin, "leased", anybody)
-    _replace(decide, "leased", anybody)
+    _replace(completion, "leased", anybody)
+    _replace(machine, "leased", anybody)
 
 
 def fold_something_else() -> None:
     """The fold reads something beside the event."""
     numbers = count(1)
-    called = fold._called
+    called = apply._called
 
     def counted(run: Any, data: Any) -> Any:
         return called(run, data).change(queue_checks=next(numbers))
 
-    fold._FOLDS[next(kind for kind, made in fold._FOLDS.items() if made is called)] = counted  # type: ignore[index]
+    apply._FOLDS[next(kind for kind, made in apply._FOLDS.items() if made is called)] = counted  # type: ignore[index]
 
 
 def keep_lost_leases() -> None:
     """A lease that ran out is nobody else's."""
-    statements = vars(exchange).get("Queue") or vars(exchange)["_Statements"]
+    statements = vars(matcher).get("Queue") or vars(matcher)["_Statements"]
     _replace(statements, "ran_out", lambda _self, _connection, _kind: [])
 
 
@@ -101,18 +101,18 @@ def sweep_never() -> None:
 
 def leave_pipelines_behind() -> None:
     """A run that stops lets its pipelines go on."""
-    tell = Turn.tell
+    tell = DecisionBuilder.send
 
-    def silent(turn: Turn, call: Call, request: Any) -> None:
+    def silent(turn: DecisionBuilder, call: Call, request: Any) -> None:
         if call is not Call.CANCEL_PIPELINE:
             tell(turn, call, request)
 
-    _replace(Turn, "tell", silent)
+    _replace(DecisionBuilder, "tell", silent)
 
 
 def let_nothing_go() -> None:
     """A run that ends keeps its epic."""
-    decide.ACTIONS["let_go"] = lambda _turn: None
+    machine.ACTIONS["release_or_cancel_workflow"] = lambda _turn: None
 
 
 BUGS: Mapping[str, Callable[[], None]] = {

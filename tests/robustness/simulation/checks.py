@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import select
 
-from pointsman.cli.audit_stores import _audit, _proofs, _traced
-from pointsman.services.chassis.codec import from_text
-from pointsman.services.chassis.service import Service
-from pointsman.services.chassis.store import Store
+from pointsman.audit.stores import _audit, _proofs, _traced
+from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.runtime.service import Service
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.orchestrator.domain.enums import TERMINAL
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Run
-from pointsman.services.orchestrator.domain.words import TERMINAL
 from tests.robustness.simulation.processes import Stores
 from tests.robustness.simulation.told import Told
 
@@ -52,7 +52,7 @@ class Checks:
     def _runs(self) -> dict[str, Run]:
         store = self._stores.orchestrator.store
         rows = self.rows(store, "entities")
-        return {row.entity_id: from_text(row.body, Run) for row in rows}
+        return {row.entity_id: from_json(row.body, Run) for row in rows}
 
     def _rest(self, runs: dict[str, Run]) -> Iterator[str]:
         """Nothing waits without a timer or a named person: with everybody willing, all of it ends."""

@@ -12,10 +12,10 @@ import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.errors import DETAILS_KEY, GRPC_CODES, status_of
-from pointsman.services.chassis.ingress import deserializer, terms_of, validate
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.rpc.status import DETAILS_KEY, GRPC_CODES, status_of
+from pointsman.services.chassis.rpc.validation import deserializer, read_metadata, validate
 from tests.robustness.simulation.world import Chance
 
 Handler = Callable[[Any, Caller], Awaitable[Any]]
@@ -92,7 +92,7 @@ def _shapes(service: ServiceDescriptor) -> tuple[Shape, ...]:
 def _admitted(method: Method, data: bytes, metadata: Any) -> tuple[Any, Caller]:
     """The valid request and its caller, as the chassis' server makes them."""
     request = validate(method.shape.read(data), method.name)
-    project, traceparent = terms_of(metadata)
+    project, traceparent = read_metadata(metadata)
     caller = Caller("local", project, traceparent=traceparent)
     if not method.shape.has_request_id:
         return request, caller

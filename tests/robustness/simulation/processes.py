@@ -14,16 +14,16 @@ from pointsman.api.orchestrator.v1 import agent_pb2, orchestrator_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
-from pointsman.services.chassis import audit, delivery
-from pointsman.services.chassis.delivery import DeliveryPolicy, TimerRunner
-from pointsman.services.chassis.migrate import migrate
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.engine import audit, effects
+from pointsman.services.chassis.engine.effects import DeliveryPolicy, TimerRunner
+from pointsman.services.chassis.storage.migrate import migrate
+from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator import __main__ as orchestrator_main
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.loops import Engine
 from pointsman.services.orchestrator.peers import Channels, Peers
 from pointsman.services.orchestrator.servicer import AgentServicer, OrchestratorServicer
-from pointsman.services.orchestrator.store import OrchestratorStore, exchange, listing
+from pointsman.services.orchestrator.store import OrchestratorStore, listing, matcher
 from pointsman.services.pipeline import __main__ as pipeline_main
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.loops import PipelineTimers
@@ -49,7 +49,7 @@ OURS = "pointsman.services."
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 OTHERS = RouterSettings(), WorkflowSettings(), PipelineSettings()
 STATEMENTS = (
-    (delivery, "_EffectStatements"), (delivery, "_TimerStatements"), (audit, "Journal"), (audit, "_Statements"),
+    (effects, "_EffectStatements"), (effects, "_TimerStatements"), (audit, "Journal"), (audit, "_Statements"),
     (listing, "_rows_query"),
 )  # fmt: skip
 """What only builds statements for a store: the same for every process that is started on it."""
@@ -68,7 +68,7 @@ class Stores:
         self.workflow = WorkflowStore(databases["workflow"])
         self.pipeline = PipelineStore(databases["pipeline"])
         self.orchestrator = OrchestratorStore(databases["orchestrator"], LEASE_SECONDS)
-        exchange.SAFETY_SECONDS = POLL_SECONDS
+        matcher.SAFETY_SECONDS = POLL_SECONDS
         for module, name in STATEMENTS:
             vars(module)[name] = cache(vars(module)[name])
         for store in self.all.values():
@@ -150,7 +150,7 @@ class Process:
     async def _boot(self) -> None:
         self._store.start()
         if self._store is self._world.stores.written.get(self.name):
-            await self._store.take_over()
+            await self._store.release_stale_leases()
         parts = self._build()
         self.door = Door(self.context, self._world.bugs)
         for descriptor, servicer in parts.servicers:

@@ -10,12 +10,13 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.event import listen
 from sqlalchemy.pool import StaticPool
 
-from pointsman.services.chassis import crash, metrics
-from pointsman.services.chassis.crash import CrashPoint
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.store import Store
-from pointsman.services.chassis.watch import ANY, Hub
-from pointsman.services.chassis.writer import BatchHandler, Writer, _Ticket
+from pointsman.services.chassis.core import crash
+from pointsman.services.chassis.core.crash import CrashPoint
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.notifications import ANY, Hub
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.chassis.storage.writer import BatchHandler, Writer, _PendingWrite
+from pointsman.services.chassis.telemetry import metrics
 from tests.robustness.simulation.session import Session
 from tests.robustness.simulation.world import Chance, SimClock
 
@@ -125,7 +126,7 @@ class SimWriter(Writer):
         self._took = metrics.commit_seconds.labels(store.database.schema)
         self._size = metrics.batch_size.labels(store.database.schema)
         self._chance = chance
-        self._tickets: list[_Ticket] = []
+        self._tickets: list[_PendingWrite] = []
         self._posted = {}
         self.dead = False
 
@@ -139,7 +140,7 @@ class SimWriter(Writer):
             raise asyncio.CancelledError
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._tickets.append(_Ticket(handler, item, future, loop))
+        self._tickets.append(_PendingWrite(handler, item, future, loop))
         if len(self._tickets) == 1:
             loop.call_later(self._chance.moment(), self._commit, loop)
         return await future
@@ -153,14 +154,14 @@ class SimWriter(Writer):
             self._run(tickets)
         except Death:
             return
-        self._answer(tickets)
+        self._resolve(tickets)
         if self._tickets:
             loop.call_later(self._chance.moment(), self._commit, loop)
 
-    def _transact(self, tickets: list[_Ticket]) -> None:
+    def _commit_batch(self, tickets: list[_PendingWrite]) -> None:
         if self._chance.happens(self._chance.outages):
             raise sqlite3.OperationalError("the disk is full")
-        super()._transact(tickets)
+        super()._commit_batch(tickets)
         if self._chance.happens(self._chance.outages):
             raise sqlite3.OperationalError("committed, but nobody was told")
 

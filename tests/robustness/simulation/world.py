@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random  # noqa: TID251 - all chance of a simulation comes from its seed
 from typing import Any
 
-from pointsman.services.chassis import ids
+from pointsman.services.chassis.core import ids
 
 BEGIN = datetime(2030, 1, 1, tzinfo=UTC)
 HERE: ContextVar[str] = ContextVar("process", default="")

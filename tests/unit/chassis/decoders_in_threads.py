@@ -4,7 +4,7 @@ import sys
 import threading
 from dataclasses import make_dataclass
 
-from pointsman.services.chassis.codec import from_text
+from pointsman.services.chassis.core.codec import from_json
 
 ROUNDS, DEPTH, THREADS = 40, 30, 8
 
@@ -22,7 +22,7 @@ def meet(types: list[type], first: int, barrier: threading.Barrier) -> None:
     """Decode several of the types, as soon as every thread is ready."""
     barrier.wait()
     for number in range(DEPTH - 1, DEPTH - 10, -1):
-        from_text('{"a":1,"inner":{"a":2}}', types[max(4, (number + first) % DEPTH)])
+        from_json('{"a":1,"inner":{"a":2}}', types[max(4, (number + first) % DEPTH)])
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.services.chassis.config import ServerSettings, StoreSettings, describe, exit_with, is_loopback, load
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.config import ServerSettings, StoreSettings, describe, exit_with, is_loopback, load
+from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.router.config import RouterSettings
 
 

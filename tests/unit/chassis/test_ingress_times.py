@@ -10,9 +10,9 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.services.chassis.ingress import deserializer, validate
-from pointsman.services.chassis.refusals import Refusal
-from pointsman.services.chassis.wire import seconds_of
+from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.rpc.paging import seconds_of
+from pointsman.services.chassis.rpc.validation import deserializer, validate
 
 LONGEST = 315_576_000_000
 

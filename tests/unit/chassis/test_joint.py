@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.services.chassis.auth import Caller
-from pointsman.services.chassis.joint import answers_to, joined, parties
-from pointsman.services.chassis.ledger import Submission
-from pointsman.services.chassis.machine import Joint
-from pointsman.services.chassis.outbox import FiredTimer
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.machine import Joint
+from pointsman.services.chassis.engine.joint import answers_to, joined, parties
+from pointsman.services.chassis.engine.ledger import Submission
+from pointsman.services.chassis.engine.outbox import FiredTimer
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ import pytest
 import structlog
 
 from pointsman.api.orchestrator.v1 import agent_pb2, orchestrator_pb2
-from pointsman.services.chassis.errors import masked
-from pointsman.services.chassis.logs import OTHERS, configure_logs, run_of
-from pointsman.services.chassis.loop import Loops
-from pointsman.services.chassis.outbox import PendingEffect
-from pointsman.services.chassis.telemetry import current_request, current_traceparent
+from pointsman.services.chassis.core.supervision import Loops
+from pointsman.services.chassis.engine.outbox import PendingEffect
+from pointsman.services.chassis.rpc.status import internal_error
+from pointsman.services.chassis.telemetry.context import current_request, current_traceparent
+from pointsman.services.chassis.telemetry.logs import OTHERS, configure_logs, run_of
 from tests.helpers.canaries import canaries, seen_in
 
 OUTER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -69,7 +69,7 @@ def test_secrets_are_masked_in_every_part_of_a_line(capsys: pytest.CaptureFixtur
     configure_logs(as_json=True)
     for text, _ in canaries().values():
         structlog.get_logger().info("told", plain=text, listed=[text], named={"inner": text}, other=ValueError(text))
-        masked(RuntimeError(f"cannot use {text}"), "e1")
+        internal_error(RuntimeError(f"cannot use {text}"), "e1")
         logging.getLogger("opentelemetry.exporter").error("could not send %s", text)
         logging.getLogger("asyncio").error("never retrieved", exc_info=ValueError(text))
     shown = capsys.readouterr().err

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from pointsman.services.chassis import loop
-from pointsman.services.chassis.loop import Loops
+from pointsman.services.chassis.core import supervision
+from pointsman.services.chassis.core.supervision import Loops
 from tests.helpers.eventually import eventually
 from tests.helpers.limits import within
 
 
 async def test_a_loop_that_fails_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "jitter", lambda _seconds: 0.0)
+    monkeypatch.setattr(supervision, "jitter", lambda _seconds: 0.0)
     runs: list[int] = []
 
     async def work() -> None:
@@ -28,7 +28,7 @@ async def test_a_loop_that_fails_is_started_again(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_loop_that_ends_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "jitter", lambda _seconds: 0.0)
+    monkeypatch.setattr(supervision, "jitter", lambda _seconds: 0.0)
     runs: list[int] = []
 
     async def work() -> None:

@@ -8,8 +8,8 @@ import pytest
 from google.rpc import error_details_pb2
 
 from pointsman.api.common.v1 import common_pb2
-from pointsman.services.chassis.errors import GRPC_CODES, MAX_STATUS_BYTES, masked, refusal_from, status_of
-from pointsman.services.chassis.refusals import CODE_OF, Code, Reason, Refusal, Violation
+from pointsman.services.chassis.core.errors import CODE_OF, Code, Reason, Refusal, Violation
+from pointsman.services.chassis.rpc.status import GRPC_CODES, MAX_STATUS_BYTES, internal_error, refusal_from, status_of
 
 PROTO = Path(__file__).resolve().parents[3] / "protos" / "pointsman" / "api" / "common" / "v1" / "common.proto"
 VALUE = re.compile(r"((?:^ *//[^\n]*\n)+) *ERROR_REASON_(\w+) = (\d+);", re.MULTILINE)
@@ -69,7 +69,7 @@ def test_the_time_to_wait_is_exact(seconds: float, milliseconds: int) -> None:
 
 
 def test_a_bug_says_its_id_and_nothing_else() -> None:
-    refusal = masked(RuntimeError("secret-dsn"), "id7")
+    refusal = internal_error(RuntimeError("secret-dsn"), "id7")
     assert (refusal.reason, refusal.metadata) == (Reason.INTERNAL, {"error_id": "id7"})
     assert "secret" not in refusal.message
 

@@ -4,9 +4,9 @@ from enum import StrEnum
 
 import pytest
 
-from pointsman.redaction import MASK, redact
-from pointsman.services.chassis.errors import status_of
-from pointsman.services.chassis.refusals import state_forbids
+from pointsman._shared.redaction import MASK, redact
+from pointsman.services.chassis.core.errors import state_forbids
+from pointsman.services.chassis.rpc.status import status_of
 
 
 class Colour(StrEnum):

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.services.chassis.clock import DatabaseClock, from_us, ticks_us, to_us
-from pointsman.services.chassis.codec import chain, from_text, to_text
-from pointsman.services.chassis.crash import ARMED_BY, CrashPoint
-from pointsman.services.chassis.ids import jitter, new_id, new_nonce
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.chassis.telemetry import (
+from pointsman.services.chassis.core.clock import DatabaseClock, from_us, ticks_us, to_us
+from pointsman.services.chassis.core.codec import chained_digest, from_json, to_json
+from pointsman.services.chassis.core.crash import ARMED_BY, CrashPoint
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.core.ids import jitter, new_id, new_nonce
+from pointsman.services.chassis.telemetry.context import (
     new_traceparent,
-    step_traceparent,
     transition_span_id,
+    transition_traceparent,
     valid_traceparent,
 )
 
 ROOT = Path(__file__).resolve().parents[3]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 REACH_TWICE = """
-from pointsman.services.chassis.crash import CrashPoint, reach
+from pointsman.services.chassis.core.crash import CrashPoint, reach
 reach(CrashPoint.BATCH_LOADED)
 reach(CrashPoint.BATCH_DECIDED)
 print("once", flush=True)
@@ -69,24 +69,24 @@ def test_a_database_clock_follows_the_server_and_not_the_machine() -> None:
 
 def test_a_value_survives_as_text() -> None:
     note = Note('quote " and \0 and 長', NOON, (1, 2))
-    assert from_text(to_text(note), Note) == note
+    assert from_json(to_json(note), Note) == note
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"text":1,"at":"x"}', "[]", "null", "{"])
 def test_text_of_another_shape_is_of_an_unknown_version(text: str) -> None:
     with pytest.raises(Refusal) as refused:
-        from_text(text, Note)
+        from_json(text, Note)
     assert (refused.value.reason, refused.value.metadata["kind"]) == (Reason.UNKNOWN_VERSION, "Note")
 
 
 def test_a_digest_depends_on_every_field_and_on_where_it_ends() -> None:
     digests = {
-        chain("", ("a", "b")),
-        chain("", ("ab", "")),
-        chain("a", ("b",)),
-        chain("before", ("a", "b")),
-        chain("", ("a", "b", 1)),
-        chain("", ("a", "b", "1")),
+        chained_digest("", ("a", "b")),
+        chained_digest("", ("ab", "")),
+        chained_digest("a", ("b",)),
+        chained_digest("before", ("a", "b")),
+        chained_digest("", ("a", "b", 1)),
+        chained_digest("", ("a", "b", "1")),
     }
     assert len(digests) == 6
 
@@ -110,7 +110,7 @@ def test_what_is_no_trace_context_is_none(text: str) -> None:
 
 def test_the_span_of_a_transition_can_be_derived_again() -> None:
     outer = new_traceparent("run_1")
-    step = step_traceparent(outer, "run_1", 7)
+    step = transition_traceparent(outer, "run_1", 7)
     assert valid_traceparent(outer) == outer
     assert valid_traceparent(step) == step
     assert step[3:35] == outer[3:35]
@@ -119,7 +119,7 @@ def test_the_span_of_a_transition_can_be_derived_again() -> None:
 
 def test_ids_of_spans_stay_what_they_were_in_earlier_versions() -> None:
     outer = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
-    assert step_traceparent(outer, "run_1", 7) == "00-0af7651916cd43dd8448eb211c80319c-8f4527e6193f9031-00"
+    assert transition_traceparent(outer, "run_1", 7) == "00-0af7651916cd43dd8448eb211c80319c-8f4527e6193f9031-00"
     assert transition_span_id(outer[3:35], "run_1", 0) == "dce41e522c076509"
     assert new_traceparent("run_1", 5) == "00-c579974e2d98899fa3ddec8452ce11f6-016c91ae97a98713-01"
 
@@ -131,7 +131,7 @@ def test_an_armed_process_dies_at_its_point_and_an_unarmed_one_does_not() -> Non
 
 
 def test_an_unknown_point_cannot_be_armed() -> None:
-    assert "no_such_point" in _run("import pointsman.services.chassis.crash", "no_such_point").stderr
+    assert "no_such_point" in _run("import pointsman.services.chassis.core.crash", "no_such_point").stderr
 
 
 def test_every_point_is_reached_somewhere_in_the_code() -> None:

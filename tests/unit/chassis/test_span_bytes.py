@@ -4,13 +4,15 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
-from pointsman.otlp.noted import Kind, Noted, Sort
-from pointsman.otlp.span import request_of, resource_of, span_of
+from pointsman._shared.otlp.span import request_of, resource_of, span_of
+from pointsman._shared.otlp.span_record import Kind, SpanRecord, SpanTemplate
 
 TRACE, PARENT, OWN = bytes.fromhex("0af7651916cd43dd8448eb211c80319c"), bytes.fromhex("b7ad6b7169203331"), b"own span"
 WITHIN = f"00-{TRACE.hex()}-2222222222222222-01"
 OTHER = (b"\x11" * 16, b"\x22" * 8)
-SORT = Sort("", "run ENDED", Kind.SERVER, (("pointsman.event", "ENDED"), ("pointsman.state.from", "")), failed=True)
+SORT = SpanTemplate(
+    "", "run ENDED", Kind.SERVER, (("pointsman.event", "ENDED"), ("pointsman.state.from", "")), failed=True
+)
 LAST_NS = 2**63 - 1
 
 
@@ -18,7 +20,7 @@ def text(key: str, value: str) -> KeyValue:
     return KeyValue(key=key, value=AnyValue(string_value=value))
 
 
-def read(*noted: Noted) -> ExportTraceServiceRequest:
+def read(*noted: SpanRecord) -> ExportTraceServiceRequest:
     request = request_of([span_of(one) for one in noted], resource_of({"service.name": "x"}))
     assert request.spans == len(noted)
     return ExportTraceServiceRequest.FromString(request.data)
@@ -31,7 +33,7 @@ def test_every_field_of_a_span_is_read_as_it_was_noted() -> None:
         ("pointsman.content", "never"),
         ("pointsman.assignment.tokens", -1),
     )
-    failed = Noted(SORT, WITHIN, PARENT, OWN, 5, LAST_NS, own, (OTHER, (TRACE, PARENT)))
+    failed = SpanRecord(SORT, WITHIN, PARENT, OWN, 5, LAST_NS, own, (OTHER, (TRACE, PARENT)))
     wanted = Span(
         trace_id=TRACE,
         span_id=OWN,
@@ -61,14 +63,14 @@ def test_every_field_of_a_span_is_read_as_it_was_noted() -> None:
 
 
 def test_a_root_has_no_parent_and_no_span_ends_before_it_begins() -> None:
-    calm = Sort("", "run", Kind.INTERNAL, ())
-    (sent,) = read(Noted(calm, WITHIN, b"", OWN, 9, 8)).resource_spans[0].scope_spans[0].spans
+    calm = SpanTemplate("", "run", Kind.INTERNAL, ())
+    (sent,) = read(SpanRecord(calm, WITHIN, b"", OWN, 9, 8)).resource_spans[0].scope_spans[0].spans
     assert (sent.parent_span_id, sent.start_time_unix_nano, sent.end_time_unix_nano) == (b"", 9, 9)
     assert sent.status == Status()
 
 
 def test_requests_of_any_length_are_read_whole() -> None:
-    noted = [Noted(SORT, WITHIN, PARENT, number.to_bytes(8, "big"), 1, 2) for number in range(1, 3000)]
+    noted = [SpanRecord(SORT, WITHIN, PARENT, number.to_bytes(8, "big"), 1, 2) for number in range(1, 3000)]
     for count in (0, 1, 2, 40, 2999):
         spans = read(*noted[:count]).resource_spans[0].scope_spans[0].spans
         assert [span.span_id for span in spans] == [one.span_id for one in noted[:count]]

@@ -9,13 +9,13 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from pointsman.otlp.sending import is_sampled, new_sampler
-from pointsman.otlp.span import Request
-from pointsman.services.chassis.export_process import NoteSender
-from pointsman.services.chassis.export_wire import Notes, encode, question_in
-from pointsman.services.chassis.notes import Commit, Made
-from pointsman.services.chassis.telemetry import current_step, current_traceparent, transition_span_id
-from pointsman.services.chassis.tracing import MAX_LINKS, Tracing
+from pointsman._shared.otlp.sender import is_sampled, new_sampler
+from pointsman._shared.otlp.span import Request
+from pointsman.services.chassis.spans.export_process import RecordSender
+from pointsman.services.chassis.spans.export_protocol import Records, decode_request, encode
+from pointsman.services.chassis.telemetry.call_records import ClientCall, Commit
+from pointsman.services.chassis.telemetry.context import current_traceparent, current_transition, transition_span_id
+from pointsman.services.chassis.telemetry.recording import MAX_LINKS, CallRecorder
 from tests.helpers.collector import values_of
 
 NAMED = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -42,32 +42,32 @@ class Sent:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_done() -> Iterator[None]:
-    named, step = current_traceparent.set(""), current_step.set(None)
+    named, step = current_traceparent.set(""), current_transition.set(None)
     yield
     current_traceparent.reset(named)
-    current_step.reset(step)
+    current_transition.reset(step)
 
 
-def spans_of(service: str, note: Callable[[Tracing], Any]) -> list[Span]:
+def spans_of(service: str, note: Callable[[CallRecorder], Any]) -> list[Span]:
     """What arrives of that service, after the way to the process that sends."""
-    sent, tracing = Sent(), Tracing()
+    sent, tracing = Sent(), CallRecorder()
     noted = tracing.start()
     copy_context().run(note, tracing)
     notes, _ = noted.take(noted.limit)
-    asked = question_in(encode(Notes(notes)))
-    assert isinstance(asked, Notes)
-    answer = NoteSender(sent).send(asked)
+    asked = decode_request(encode(Records(notes)))
+    assert isinstance(asked, Records)
+    answer = RecordSender(sent).send(asked)
     assert (answer.spans, answer.lost) == (len(notes), 0)
     return sent.by_service.pop(f"pointsman-{service}", [])
 
 
-def served(tracing: Tracing, named: str = "", step: tuple[str, str, int] | None = None, code: str = "OK") -> None:
+def served(tracing: CallRecorder, named: str = "", step: tuple[str, str, int] | None = None, code: str = "OK") -> None:
     current_traceparent.set(named)
-    current_step.set(step)
+    current_transition.set(step)
     tracing.call_served(ADD, code, 0.5)
 
 
-def committed(tracing: Tracing, steps: list[tuple[str, str, int]]) -> None:
+def committed(tracing: CallRecorder, steps: list[tuple[str, str, int]]) -> None:
     tracing.committed(Commit("counter", "sqlite", 3, 4, 1_000, 2_000), steps)
 
 
@@ -116,7 +116,7 @@ def test_a_commit_stands_below_its_first_transition_and_is_linked_with_the_other
 
 
 def test_no_two_spans_have_the_same_id_in_a_process_or_in_two() -> None:
-    def many(tracing: Tracing) -> None:
+    def many(tracing: CallRecorder) -> None:
         for _ in range(300):
             served(tracing, NAMED)
             committed(tracing, [STEP])
@@ -128,19 +128,19 @@ def test_no_two_spans_have_the_same_id_in_a_process_or_in_two() -> None:
 
 def test_what_does_not_fit_is_dropped_and_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "2")
-    tracing = Tracing()
+    tracing = CallRecorder()
     noted = tracing.start()
     for number in range(5):
         tracing.call_made(NAMED, "router", f"/{number}", ("OK", 0.1))
     assert not tracing.has_room()
     notes, dropped = noted.take(noted.limit)
-    assert ([note.method for note in notes if isinstance(note, Made)], dropped) == (["/0", "/1"], 4)
+    assert ([note.method for note in notes if isinstance(note, ClientCall)], dropped) == (["/0", "/1"], 4)
     assert tracing.has_room()
     assert noted.take(noted.limit) == ([], 0)
 
 
 def test_all_services_of_a_process_note_into_one_queue_until_the_last_has_stopped() -> None:
-    tracing = Tracing()
+    tracing = CallRecorder()
     first, second = tracing.start(), tracing.start()
     tracing.stop()
     tracing.call_made(NAMED, "router", ADD, ("OK", 0.1))
@@ -156,11 +156,11 @@ def test_notes_that_the_collector_does_not_take_are_lost_and_counted() -> None:
         def send(self, request: Request) -> bool:
             return False
 
-    tracing = Tracing()
+    tracing = CallRecorder()
     noted = tracing.start()
     tracing.call_made(NAMED, "router", ADD, ("OK", 0.1))
     committed(tracing, [STEP])
-    answer = NoteSender(Refusing()).send(Notes(noted.take(10)[0]))
+    answer = RecordSender(Refusing()).send(Records(noted.take(10)[0]))
     assert (answer.spans, answer.lost) == (2, 2)
 
 

@@ -7,19 +7,19 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from pointsman.otlp.span import request_of, resource_of
-from pointsman.services.chassis.steps import spans_of
-from pointsman.services.chassis.telemetry import new_traceparent, transition_span_id
-from pointsman.services.chassis.traced import Kinds, Step
+from pointsman._shared.otlp.span import request_of, resource_of
+from pointsman.services.chassis.spans.transition_spans import spans_of
+from pointsman.services.chassis.spans.transitions import JournaledTransition, TerminalStates
+from pointsman.services.chassis.telemetry.context import new_traceparent, transition_span_id
 from tests.helpers.collector import values_of
 
-KINDS = Kinds({"plan": frozenset({"DONE", "FAILED"}), "choice": frozenset()})
+KINDS = TerminalStates({"plan": frozenset({"DONE", "FAILED"}), "choice": frozenset()})
 CREATED = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 GIVEN = "00-11111111111111111111111111111111-2222222222222222-01"
 CALLED = "00-33333333333333333333333333333333-4444444444444444-00"
 BORN_US, BEFORE_US, AT_US = 1_000, 2_000, 3_000
 OWN_TRACE = new_traceparent("plan_1", BORN_US)
-STEP = Step(
+STEP = JournaledTransition(
     entity_id="plan_1", seq=7, position=70, kind="plan", project="blue", run_id="", event="MOVED", source="OPEN",
     target="BUSY", actor="engine", at_us=AT_US, cause=CALLED, before_us=BEFORE_US, run_before="", created_at_us=BORN_US,
     outer=CREATED, owner=CREATED,

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pointsman.cli.audit_agreement import Agreement
+from pointsman.audit.agreement import Agreement
+from pointsman.services.orchestrator.domain.enums import State, TaskStatus
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.words import State, TaskStatus
-from pointsman.services.workflow.domain.states import WorkflowStatus
-from pointsman.services.workflow.domain.workflow import Header
+from pointsman.services.workflow.domain.enums import WorkflowStatus
+from pointsman.services.workflow.domain.model import Header
 from tests.unit.orchestrator.driver import Driver
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.fast_path import LOOPBACK, MAX_PINGS, argv_of, execute
+from pointsman.cli.session.fast_path import LOOPBACK, MAX_PINGS, argv_of, execute
 
 
 @pytest.mark.parametrize(

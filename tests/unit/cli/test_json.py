@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.orchestrator.v1 import run_pb2
 from pointsman.cli import COMMANDS
-from pointsman.cli.messages import as_dict
-from pointsman.cli.route import app as route_app
-from pointsman.cli.workflow import app as workflow_app
+from pointsman.cli.commands.route import app as route_app
+from pointsman.cli.commands.workflow import app as workflow_app
+from pointsman.cli.render.json_output import as_dict
 
 runner = CliRunner()
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from pointsman.api.common.v1.common_pb2 import Transition
-from pointsman.cli.waterfall import critical_path, drawn, shown, summary, tree_of, waits
+from pointsman.tracing.waterfall import critical_path, drawn, shown, summary, tree_of, waits
 
 DAY = 86_400
 

@@ -26,15 +26,15 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     TaskProgress,
     Usage,
 )
-from pointsman.cli.agents import agent_line
-from pointsman.cli.audit import findings
-from pointsman.cli.following import exit_code, program, question_lines
-from pointsman.cli.repository import chosen_repository
-from pointsman.cli.telling import told
-from pointsman.cli.terms import parse_budget
-from pointsman.cli.views import status, working_lines
-from pointsman.cli.workers import profile_for, words_of
-from pointsman.services.chassis.codec import DIGESTED, chain
+from pointsman.cli.commands.agents import agent_line
+from pointsman.cli.commands.audit import findings
+from pointsman.cli.options.run_options import parse_budget
+from pointsman.cli.render.run_progress import status, working_lines
+from pointsman.cli.render.transition_lines import told
+from pointsman.cli.session.follow import exit_code, program, question_lines
+from pointsman.cli.session.repository import chosen_repository
+from pointsman.cli.session.workers import profile_for, words_of
+from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
 from tests.unit.worker.repositories import repository
 
 MACHINE = GetMachineResponse(
@@ -57,8 +57,8 @@ def journal() -> list[Transition]:
     for one in rows:
         names = {"source": "from_state", "target": "to_state", "payload": "payload_json"}
         special: dict[str, str | int] = {"project": "local", "machine_version": 1, "at_us": one.seq * 1_000_000}
-        fields = [special.get(name, getattr(one, names.get(name, name), "")) for name in DIGESTED]
-        previous = one.digest = chain(previous, tuple(fields))
+        fields = [special.get(name, getattr(one, names.get(name, name), "")) for name in DIGEST_COLUMNS]
+        previous = one.digest = chained_digest(previous, tuple(fields))
     return rows
 
 

@@ -15,9 +15,9 @@ import pytest
 from sqlalchemy import Connection, MetaData, inspect, make_url, text
 
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE
-from pointsman.services.chassis.config import StoreSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.store import Store
+from pointsman.services.chassis.core.config import StoreSettings
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.store import Store
 from tests.helpers.databases import new_postgres_database
 from tests.helpers.eventually import eventually
 from tests.helpers.limits import scaled

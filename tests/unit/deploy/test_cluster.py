@@ -12,15 +12,15 @@ import pytest
 
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE
 from pointsman.client import Client, Order
-from pointsman.services.chassis.config import PeerSettings
-from pointsman.services.chassis.db import Database
+from pointsman.services.chassis.core.config import PeerSettings
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.mock_agents.agents import MockAgents
 from pointsman.services.orchestrator.__main__ import build_on as build_orchestrator
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from pointsman.services.pipeline.__main__ import build_on as build_pipeline
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.router.__main__ import build_on as build_router
 from pointsman.services.router.config import RouterSettings
-from pointsman.testing.mocks import MockAgents
 from tests.unit.deploy.edge import Certificates, free_port, running_edge
 from tests.unit.deploy.test_edges import port_of, served, workflow
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from pointsman.services.chassis.config import PeerSettings, ServerSettings
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.service import Running, Service, start
+from pointsman.services.chassis.core.config import PeerSettings, ServerSettings
+from pointsman.services.chassis.runtime.service import Running, Service, start
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.orchestrator.__main__ import build_on as build_orchestrator
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from pointsman.services.workflow.__main__ import build_on as build_workflow

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from pointsman.cli import COMMANDS
-from pointsman.services.chassis.db import Database
-from pointsman.services.chassis.migrate import migrate
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.gateway.config import DEFAULT_GATEWAY_PORT
 from pointsman.services.orchestrator.__main__ import MIGRATIONS
 from pointsman.services.orchestrator.store.children import LEASED, OPEN

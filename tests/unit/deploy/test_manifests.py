@@ -9,15 +9,15 @@ import pytest
 import yaml
 from pydantic_settings import BaseSettings
 
+from pointsman._shared.otlp import ENDPOINTS
 from pointsman.api.orchestrator.v1 import agent_pb2, orchestrator_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
 from pointsman.cli import COMMANDS
-from pointsman.otlp import ENDPOINTS
-from pointsman.services.chassis.access import read_access
-from pointsman.services.chassis.config import PeerSettings, ServerSettings, StoreSettings
-from pointsman.services.chassis.metrics import DECLARED, declared_names
+from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings
+from pointsman.services.chassis.rpc.authentication import read_access
+from pointsman.services.chassis.telemetry.metrics import DECLARED, declared_names
 from pointsman.services.gateway.config import GatewaySettings
 from tests.unit.deploy import foreign
 from tests.unit.deploy.cluster import (

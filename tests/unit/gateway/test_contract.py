@@ -9,7 +9,7 @@ import pytest
 from starlette.datastructures import Headers
 
 import pointsman.api
-from pointsman.services.chassis.refusals import CODE_OF, Code, Refusal
+from pointsman.services.chassis.core.errors import CODE_OF, Code, Refusal
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.contract import METHODS, services

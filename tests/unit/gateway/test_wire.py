@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pointsman.api.orchestrator.v1 import artifact_pb2, orchestrator_pb2, run_pb2
 from pointsman.api.router.v1 import decision_pb2
 from pointsman.api.workflow.v1 import plans_pb2, tasks_pb2
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.gateway.contract import METHODS
 from pointsman.services.gateway.wire import decode, encode, from_query, read_json
 from tests.unit.gateway.messages import drawn

@@ -5,12 +5,23 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pointsman.services.chassis.codec import from_text, to_text
-from pointsman.services.chassis.machine import Decision, Effect, Event
-from pointsman.services.orchestrator.domain import commands, requests
-from pointsman.services.orchestrator.domain.decide import MACHINE
-from pointsman.services.orchestrator.domain.run import Run, RunState
-from pointsman.services.orchestrator.domain.values import (
+from pointsman.services.chassis.core.codec import from_json, to_json
+from pointsman.services.chassis.core.machine import Decision, Effect, Event
+from pointsman.services.orchestrator.domain import commands, peer_requests
+from pointsman.services.orchestrator.domain.enums import (
+    Call,
+    Capability,
+    DebateVerdict,
+    EvidenceKind,
+    PipelineStatus,
+    Purpose,
+    Reply,
+    State,
+    Verdict,
+    WorkflowStatus,
+)
+from pointsman.services.orchestrator.domain.machine import MACHINE
+from pointsman.services.orchestrator.domain.model import (
     Assignment,
     Budget,
     Candidate,
@@ -25,18 +36,7 @@ from pointsman.services.orchestrator.domain.values import (
     TaskOutline,
     Work,
 )
-from pointsman.services.orchestrator.domain.words import (
-    Call,
-    Capability,
-    DebateVerdict,
-    EvidenceKind,
-    PipelineStatus,
-    Purpose,
-    Reply,
-    State,
-    Verdict,
-    WorkflowStatus,
-)
+from pointsman.services.orchestrator.domain.run import Run, RunState
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ALL = frozenset(Capability)
@@ -106,9 +106,9 @@ class Driver:
         """Decide a command, fold its events, and keep its effects for later."""
         if self.state is not None:
             self.state = RunState(copy(self.state.run), dict(self.leases), self.present)
-        before = to_text(self.state.run) if self.state else ""
+        before = to_json(self.state.run) if self.state else ""
         decision: Decision = MACHINE.decide(self.state, command, self.now)
-        assert before == (to_text(self.state.run) if self.state else ""), "decide must not change the state"
+        assert before == (to_json(self.state.run) if self.state else ""), "decide must not change the state"
         for event in decision.events:
             revived = Event(event.name, event.source, event.target, self._through_json(event))
             self.state = MACHINE.apply(self.state, revived, self.now)
@@ -122,11 +122,11 @@ class Driver:
         self.effects += decision.effects
         for timer in decision.timers:
             self.timers[timer.name] = getattr(timer, "due_at", START)
-        assert self.state is None or from_text(to_text(self.state.run), Run) == self.state.run
+        assert self.state is None or from_json(to_json(self.state.run), Run) == self.state.run
         return decision.answer
 
     def _through_json(self, event: Event) -> Any:
-        return from_text(to_text(event.data), MACHINE.events[event.name])
+        return from_json(to_json(event.data), MACHINE.events[event.name])
 
     def submit(self, intent: str = "add a flag") -> "Driver":
         """Start the run."""
@@ -153,53 +153,53 @@ class Driver:
         self.send(commands.CallRefused("run_1", effect.data.call_id, reason))
         return self
 
-    def _on_list_resumable(self, data: requests.Ask) -> Any:
+    def _on_list_resumable(self, data: peer_requests.Ask) -> Any:
         return commands.ResumablesListed("run_1", data.call_id, self.candidates)
 
-    def _on_store_epic(self, data: requests.KeepEpic) -> Any:
+    def _on_store_epic(self, data: peer_requests.KeepEpic) -> Any:
         return commands.EpicKept("run_1", data.call_id, data.epic_id or "epic_1")
 
-    def _on_queue_message(self, data: requests.KeepEpic) -> Any:
+    def _on_queue_message(self, data: peer_requests.KeepEpic) -> Any:
         return commands.EpicKept("run_1", data.call_id, "epic_queued")
 
-    def _on_load_epic(self, data: requests.Epic) -> Any:
+    def _on_load_epic(self, data: peer_requests.Epic) -> Any:
         self.pending = ["T2"]
         return commands.EpicLoaded("run_1", data.call_id, data.epic_id, "the old wish", plan("T1", "T2"), ("T1",))
 
-    def _on_store_plan(self, data: requests.KeepPlan) -> Any:
+    def _on_store_plan(self, data: peer_requests.KeepPlan) -> Any:
         self.pending = [key for key, task in self.run.tasks.items() if task.status != "accepted"]
         return commands.PlanKept("run_1", data.call_id, self.audit_errors)
 
     def _told_workflow(self, call_id: str) -> Any:
         return commands.WorkflowTold("run_1", call_id, self.workflow)
 
-    def _on_execute(self, data: requests.Epic) -> Any:
+    def _on_execute(self, data: peer_requests.Epic) -> Any:
         return self._told_workflow(data.call_id)
 
-    def _on_see_workflow(self, data: requests.Epic) -> Any:
+    def _on_see_workflow(self, data: peer_requests.Epic) -> Any:
         return self._told_workflow(data.call_id)
 
-    def _on_tell_workflow(self, data: requests.TellWorkflow) -> Any:
+    def _on_tell_workflow(self, data: peer_requests.TellWorkflow) -> Any:
         self.workflow = WorkflowStatus.RUNNING
         return self._told_workflow(data.call_id)
 
-    def _on_claim_wave(self, data: requests.ClaimWave) -> Any:
+    def _on_claim_wave(self, data: peer_requests.ClaimWave) -> Any:
         claimed, self.pending = self.pending[: data.limit], self.pending[data.limit :]
         return commands.TasksHandedOut("run_1", data.call_id, tuple(claimed), self.workflow)
 
-    def _on_settle_wave(self, data: requests.SettleWave) -> Any:
+    def _on_settle_wave(self, data: peer_requests.SettleWave) -> Any:
         self.pending = [item.task_id for item in data.rejected] + self.pending
         if not self.pending and self.workflow is WorkflowStatus.RUNNING:
             self.workflow = WorkflowStatus.COMPLETED
         return self._told_workflow(data.call_id)
 
-    def _on_start_pipeline(self, data: requests.StartPipeline) -> Any:
+    def _on_start_pipeline(self, data: peer_requests.StartPipeline) -> Any:
         if data.pipeline_id in self.pipelines:
             return commands.CallRefused("run_1", data.call_id, f"pipeline '{data.pipeline_id}' exists already")
         self.pipelines[data.pipeline_id] = {"DEV"} if data.template == "fix" else {"DEV", "REVIEW", "TEST"}
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, ("DEV",))
 
-    def _on_complete_stage(self, data: requests.CompleteStage) -> Any:
+    def _on_complete_stage(self, data: peer_requests.CompleteStage) -> Any:
         left = self.pipelines[data.pipeline_id]
         left.discard(data.stage)
         if data.route == "ABORT":
@@ -209,12 +209,12 @@ class Driver:
         stages = ("REVIEW", "TEST") if data.stage == "DEV" else ()
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, stages)
 
-    def _on_see_pipeline(self, data: requests.Pipeline) -> Any:
+    def _on_see_pipeline(self, data: peer_requests.Pipeline) -> Any:
         if not self.pipelines.get(data.pipeline_id, {"DEV"}):
             return commands.PipelineTold("run_1", data.call_id, data.task_id, PipelineStatus.COMPLETED)
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, ())
 
-    def _on_tell_pipeline(self, data: requests.TellPipeline) -> Any:
+    def _on_tell_pipeline(self, data: peer_requests.TellPipeline) -> Any:
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, (data.stage,))
 
     def _pipeline(self, call_id: str, pipeline_id: str, task_id: str, stages: tuple[str, ...]) -> Any:
@@ -224,10 +224,10 @@ class Driver:
     def _verdict(self, usual: DebateVerdict) -> DebateVerdict:
         return self.verdicts.pop(0) if self.verdicts else usual
 
-    def _on_report_outcome(self, data: requests.ReportOutcome) -> Any:
+    def _on_report_outcome(self, data: peer_requests.ReportOutcome) -> Any:
         return commands.DebateEnded("run_1", data.call_id, self._verdict(DebateVerdict.RETRY))
 
-    def _on_resolve_debate(self, data: requests.ResolveDebate) -> Any:
+    def _on_resolve_debate(self, data: peer_requests.ResolveDebate) -> Any:
         return commands.DebateEnded("run_1", data.call_id, self._verdict(DebateVerdict.PROCEED))
 
     def lease(self, assignment_id: str, agent_id: str = "agent") -> int:

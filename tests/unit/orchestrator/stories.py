@@ -7,15 +7,10 @@ from datetime import datetime
 
 import pytest
 
-from pointsman.services.chassis.machine import Event
+from pointsman.services.chassis.core.machine import Event
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.decide import ACTIONS, MACHINE
-from pointsman.services.orchestrator.domain.facts import Moved
-from pointsman.services.orchestrator.domain.run import RunState
-from pointsman.services.orchestrator.domain.table import CHANGEABLE, ROWS, Row
-from pointsman.services.orchestrator.domain.turn import Action, Turn
-from pointsman.services.orchestrator.domain.values import Candidate, Remark
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain.decision import Action, DecisionBuilder
+from pointsman.services.orchestrator.domain.enums import (
     TERMINAL,
     Call,
     Capability,
@@ -27,6 +22,11 @@ from pointsman.services.orchestrator.domain.words import (
     Verdict,
     WorkflowStatus,
 )
+from pointsman.services.orchestrator.domain.events import Moved
+from pointsman.services.orchestrator.domain.machine import ACTIONS, MACHINE
+from pointsman.services.orchestrator.domain.model import Candidate, Remark
+from pointsman.services.orchestrator.domain.run import RunState
+from pointsman.services.orchestrator.domain.table import CHANGEABLE, ROWS, Row
 from tests.unit.orchestrator.driver import ALL, MOCKS, Driver, plan
 
 OLD = (Candidate("epic_9", "old", planned=True),)
@@ -189,7 +189,7 @@ class Watch:
     def wrap(self, name: str, action: Action) -> Action:
         """The action, noted under the move that it was run for."""
 
-        def noted(turn: Turn) -> None:
+        def noted(turn: DecisionBuilder) -> None:
             move = next(event for event in reversed(turn.events) if isinstance(event.data, Moved))
             if not self.moves or self.moves[-1][0] is not move:
                 self.moves.append((move, []))

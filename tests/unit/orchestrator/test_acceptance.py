@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.commands import ReviewResult, StageResult, TaskFinding, VerifyResult
-from pointsman.services.orchestrator.domain.values import ClaimOutline, Plan, TaskOutline, Work
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
     DebateVerdict,
@@ -20,6 +19,7 @@ from pointsman.services.orchestrator.domain.words import (
     TaskStatus,
     Verdict,
 )
+from pointsman.services.orchestrator.domain.model import ClaimOutline, Plan, TaskOutline, Work
 from tests.unit.orchestrator.driver import ALL, Driver, outline, plan, work
 
 REPOSITORY: dict[str, Any] = {"repository_id": "r", "base_commit": "b" * 40}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.machine import machine
+from pointsman.cli.commands.machine import machine
+from pointsman.services.orchestrator.domain.enums import State
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
 from pointsman.services.orchestrator.domain.table import ROWS, mermaid
-from pointsman.services.orchestrator.domain.words import State
 from tests.scenarios import behaviours
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "orchestrator.md"

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.enums import Call, Purpose, Reply, State, Verdict, WorkflowStatus
 from pointsman.services.orchestrator.domain.table import CHANGEABLE
 from pointsman.services.orchestrator.domain.waiting import waiting_for
-from pointsman.services.orchestrator.domain.words import Call, Purpose, Reply, State, Verdict, WorkflowStatus
 from tests.unit.orchestrator.driver import ALL, Driver
 
 

@@ -4,12 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.orchestrator.domain import commands, facts
-from pointsman.services.orchestrator.domain.execution import capability_of
-from pointsman.services.orchestrator.domain.values import Budget, Delegation, Usage
-from pointsman.services.orchestrator.domain.waiting import waiting_for
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.orchestrator.domain import commands, events
+from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
     PipelineStatus,
@@ -21,6 +18,9 @@ from pointsman.services.orchestrator.domain.words import (
     Wait,
     WorkflowStatus,
 )
+from pointsman.services.orchestrator.domain.execution import capability_of
+from pointsman.services.orchestrator.domain.model import Budget, Delegation, Usage
+from pointsman.services.orchestrator.domain.waiting import waiting_for
 from tests.unit.orchestrator.driver import ALL, NOBODY, Driver, plan, work
 
 
@@ -192,7 +192,7 @@ def test_a_lost_lease_stands_in_the_journal_and_changes_nothing() -> None:
     driver.send(commands.LoseLease("run_1", assignment.assignment_id, "coder", 1))
     driver.send(commands.LoseLease("run_1", "run_1.a99", "coder", 1))
     assert [event.data for event in driver.journal if event.name == "lease_lost"] == [
-        facts.LeaseLost(assignment.assignment_id, "coder", 1)
+        events.LeaseLost(assignment.assignment_id, "coder", 1)
     ]
     assert driver.run.assignments == before.assignments
 

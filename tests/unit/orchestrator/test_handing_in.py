@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from pointsman.services.chassis.machine import Event
-from pointsman.services.chassis.refusals import Reason
-from pointsman.services.orchestrator.domain import commands, facts
-from pointsman.services.orchestrator.domain.decide import MACHINE
+from pointsman.services.chassis.core.errors import Reason
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.orchestrator.domain import commands, events
+from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Fact, Purpose, State
+from pointsman.services.orchestrator.domain.machine import MACHINE
+from pointsman.services.orchestrator.domain.model import Assignment, Usage
 from pointsman.services.orchestrator.domain.run import RunState
-from pointsman.services.orchestrator.domain.values import Assignment, Usage
-from pointsman.services.orchestrator.domain.words import AssignmentEnd, Fact, Purpose, State
 from tests.unit.orchestrator.driver import START, Driver
 
 GOOD = commands.ResearchResult(0.9, "{}")
@@ -56,7 +56,7 @@ def test_one_report_is_told_by_one_event_that_also_ends_its_assignment() -> None
     driver.hand_in(first, GOOD)
     assert [event.name for event in driver.journal] == ["researched", *ROUND, "need_more_results"]
     told = driver.journal[0].data
-    assert told.ended == facts.AssignmentEnded(first.assignment_id, AssignmentEnd.DONE, "agent")
+    assert told.ended == events.AssignmentEnded(first.assignment_id, AssignmentEnd.DONE, "agent")
     assert first.assignment_id not in driver.run.assignments
 
 
@@ -115,8 +115,8 @@ def test_a_journal_in_which_the_end_of_an_assignment_is_an_event_of_its_own_fold
     driver.hand_in(first, GOOD)
     state = before
     for name, data in (
-        (Fact.ASSIGNMENT_ENDED, facts.AssignmentEnded(first.assignment_id, AssignmentEnd.DONE, "agent")),
-        (Fact.RESEARCHED, facts.Researched(first.slot, "agent", True, 0.9, "{}")),
+        (Fact.ASSIGNMENT_ENDED, events.AssignmentEnded(first.assignment_id, AssignmentEnd.DONE, "agent")),
+        (Fact.RESEARCHED, events.Researched(first.slot, "agent", True, 0.9, "{}")),
     ):
         state = MACHINE.apply(state, Event(str(name), "RESEARCH_FANOUT", "RESEARCH_FANOUT", data), START)
     assert state.run.assignments == driver.run.assignments

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.values import Candidate
-from pointsman.services.orchestrator.domain.words import Call, Question, Reply, Resume, State
+from pointsman.services.orchestrator.domain.enums import Call, Question, Reply, Resume, State
+from pointsman.services.orchestrator.domain.model import Candidate
 from tests.unit.orchestrator.driver import Driver
 
 PLANNED = (Candidate("epic_9", "the old wish", planned=True),)

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.orchestrator.domain import commands, criteria
-from pointsman.services.orchestrator.domain.values import Candidate, GivenCriterion, Plan, Remark, TaskOutline
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain.enums import (
     Capability,
     DebateVerdict,
     Purpose,
@@ -18,6 +17,7 @@ from pointsman.services.orchestrator.domain.words import (
     Severity,
     State,
 )
+from pointsman.services.orchestrator.domain.model import Candidate, GivenCriterion, Plan, Remark, TaskOutline
 from tests.unit.orchestrator.driver import ALL, MOCKS, NOBODY, Driver, plan
 
 MODIFY = DebateVerdict.MODIFY

@@ -14,16 +14,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from pointsman.services.chassis.codec import to_text
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.codec import to_json
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.decide import MACHINE
-from pointsman.services.orchestrator.domain.facts import Moved, TaskJudged
-from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS, RunState
-from pointsman.services.orchestrator.domain.table import rows_for
-from pointsman.services.orchestrator.domain.values import Budget, Candidate, OpenQuestion, Remark
-from pointsman.services.orchestrator.domain.waiting import waiting_for
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain.enums import (
     TAKES,
     Capability,
     DebateVerdict,
@@ -38,6 +32,12 @@ from pointsman.services.orchestrator.domain.words import (
     Wait,
     WorkflowStatus,
 )
+from pointsman.services.orchestrator.domain.events import Moved, TaskJudged
+from pointsman.services.orchestrator.domain.machine import MACHINE
+from pointsman.services.orchestrator.domain.model import Budget, Candidate, OpenQuestion, Remark
+from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS, RunState
+from pointsman.services.orchestrator.domain.table import rows_for
+from pointsman.services.orchestrator.domain.waiting import waiting_for
 from tests.unit.orchestrator.driver import START, Driver, plan, work
 
 CAPABILITIES = st.frozensets(st.sampled_from(Capability))
@@ -222,7 +222,7 @@ class RandomWalk(RuleBasedStateMachine):
         assert state is not None
         assert state.run.status is self.driver.run.status
         assert set(state.run.assignments) == set(self.driver.run.assignments)
-        assert to_text(state.run.tasks) == to_text(self.driver.run.tasks)
+        assert to_json(state.run.tasks) == to_json(self.driver.run.tasks)
 
     @invariant()
     def each_move_stands_in_the_table_and_none_follows_the_end(self) -> None:

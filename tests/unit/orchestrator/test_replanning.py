@@ -1,10 +1,10 @@
 """Re-plans whose planner keeps a task's id: attempts go on counting, the allowance of retries starts anew."""
 
-from pointsman.services.chassis.machine import Event
-from pointsman.services.orchestrator.domain import commands, facts
-from pointsman.services.orchestrator.domain.decide import MACHINE
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.orchestrator.domain import commands, events
+from pointsman.services.orchestrator.domain.enums import Call, Purpose, Reply, State, TaskStatus, Verdict
+from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS, RunState
-from pointsman.services.orchestrator.domain.words import Call, Purpose, Reply, State, TaskStatus, Verdict
 from tests.unit.orchestrator.driver import ALL, START, Driver, plan
 
 
@@ -67,7 +67,7 @@ def test_no_pipeline_is_started_twice_however_often_a_run_is_planned() -> None:
     driver = coding("T1", "T2")
     for _ in range(3):
         to_code(change(driver), "T1", "T2")
-    calls = [event.data.call for event in driver.journal if isinstance(event.data, facts.Called)]
+    calls = [event.data.call for event in driver.journal if isinstance(event.data, events.Called)]
     assert calls.count(Call.START_PIPELINE) == len(driver.pipelines) == 8
     assert "dispatch_failed" not in driver.moves
 
@@ -76,7 +76,7 @@ def test_a_journal_of_before_attempts_went_on_counting_folds_as_it_did() -> None
     driver = to_code(change(coding("T1")), "T1")
     state: RunState | None = None
     for event in driver.journal:
-        data = facts.Planned(event.data.plan) if isinstance(event.data, facts.Planned) else event.data
+        data = events.Planned(event.data.plan) if isinstance(event.data, events.Planned) else event.data
         state = MACHINE.apply(state, Event(event.name, event.source, event.target, data), START)
     assert state is not None
     assert (state.run.tasks["T1"].attempt, state.run.attempts) == (1, {})

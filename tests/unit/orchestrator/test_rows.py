@@ -2,14 +2,14 @@
 
 import pytest
 
-from pointsman.services.chassis.codec import to_text
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.orchestrator.domain.decide import MACHINE
-from pointsman.services.orchestrator.domain.facts import Moved
+from pointsman.services.chassis.core.codec import to_json
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder
+from pointsman.services.orchestrator.domain.enums import TERMINAL, Move, State
+from pointsman.services.orchestrator.domain.events import Moved
+from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.table import GUARDS, ROWS, Row, rows_for
-from pointsman.services.orchestrator.domain.turn import Turn
-from pointsman.services.orchestrator.domain.words import TERMINAL, Move, State
 from tests.unit.orchestrator.stories import STORIES, Taken, interrupt, stopped_in_each_state, watching
 from tests.unit.orchestrator.vocabulary import IN_TIME, LIVE, SAYINGS, TOO_LATE, Saying, everything_said_in
 
@@ -69,9 +69,9 @@ def test_whatever_is_said_in_a_state_only_rows_are_taken_and_every_other_event_i
     status: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[tuple[State, Move]] = []
-    move = Turn.move
+    move = DecisionBuilder.move
 
-    def noted(turn: Turn, event: Move, reason: str = "", *, is_replan: bool = False) -> None:
+    def noted(turn: DecisionBuilder, event: Move, reason: str = "", *, is_replan: bool = False) -> None:
         tried.append((turn.run.status, event))
         held = [row for row in rows_for(turn.run.status, event) if GUARDS[row.guard](turn.run)]
         count = len(turn.events)
@@ -81,15 +81,15 @@ def test_whatever_is_said_in_a_state_only_rows_are_taken_and_every_other_event_i
             taken = turn.events[count].target if len(turn.events) > count else None
             assert taken == (held[0].target if held else None)
 
-    monkeypatch.setattr(Turn, "move", noted)
+    monkeypatch.setattr(DecisionBuilder, "move", noted)
     first: set[Move] = set()
     for saying, state in everything_said_in(status):
         tried.clear()
-        before = to_text(state.run)
+        before = to_json(state.run)
         try:
             MACHINE.decide(state, saying.command, IN_TIME)
         except Refusal:
-            assert to_text(state.run) == before
+            assert to_json(state.run) == before
         else:
             assert all(rows_for(*pair) for pair in tried)
         first.update(event for _, event in tried[:1])
@@ -103,10 +103,10 @@ def test_a_run_that_has_ended_changes_by_nothing_that_is_said(story: str) -> Non
     state = ended.state
     assert state is not None
     assert state.run.status in TERMINAL
-    before = to_text(state.run)
+    before = to_json(state.run)
     for saying in SAYINGS:
         assert _heard(state, saying) in (None, Reason.STATE_FORBIDS, Reason.LEASE_LOST, Reason.ALREADY_EXISTS)
-        assert to_text(state.run) == before
+        assert to_json(state.run) == before
 
 
 def _heard(state: RunState, saying: Saying) -> Reason | None:

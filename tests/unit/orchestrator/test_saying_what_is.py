@@ -3,9 +3,9 @@
 from typing import Any
 
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.values import Budget
+from pointsman.services.orchestrator.domain.enums import Purpose, Reply, State, WorkflowStatus
+from pointsman.services.orchestrator.domain.model import Budget
 from pointsman.services.orchestrator.domain.views import RunView
-from pointsman.services.orchestrator.domain.words import Purpose, Reply, State, WorkflowStatus
 from pointsman.services.orchestrator.wire import runs
 from tests.unit.orchestrator.driver import ALL, Driver, plan
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 import pytest
 
 from pointsman.api.orchestrator.v1 import run_pb2
-from pointsman.services.chassis.refusals import Reason, Refusal
-from pointsman.services.orchestrator.domain.decide import ACTIONS
-from pointsman.services.orchestrator.domain.facts import EVENTS
-from pointsman.services.orchestrator.domain.run import Run, RunState
-from pointsman.services.orchestrator.domain.table import GUARDS, INITIAL, ROWS, Row, mermaid, rows_for
-from pointsman.services.orchestrator.domain.turn import Action, Turn
-from pointsman.services.orchestrator.domain.values import (
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.orchestrator.domain.decision import Action, DecisionBuilder
+from pointsman.services.orchestrator.domain.enums import TERMINAL, Fact, Move, Resume, State
+from pointsman.services.orchestrator.domain.events import EVENTS
+from pointsman.services.orchestrator.domain.machine import ACTIONS
+from pointsman.services.orchestrator.domain.model import (
     Budget,
     Judgement,
     OpenRemark,
@@ -21,7 +20,8 @@ from pointsman.services.orchestrator.domain.values import (
     Routing,
     Task,
 )
-from pointsman.services.orchestrator.domain.words import TERMINAL, Fact, Move, Resume, State
+from pointsman.services.orchestrator.domain.run import Run, RunState
+from pointsman.services.orchestrator.domain.table import GUARDS, INITIAL, ROWS, Row, mermaid, rows_for
 from tests.unit.orchestrator.driver import START, outline
 
 NO_ACTIONS: dict[str, Action] = dict.fromkeys(ACTIONS, lambda turn: None)
@@ -64,8 +64,8 @@ def breaking(guard: str, run: Run) -> Run:
     return replace(run, **changes[guard])  # type: ignore[arg-type]
 
 
-def turn_on(run: Run, actions: dict[str, Action] = NO_ACTIONS) -> Turn:
-    return Turn(RunState(run), START, actions)
+def turn_on(run: Run, actions: dict[str, Action] = NO_ACTIONS) -> DecisionBuilder:
+    return DecisionBuilder(RunState(run), START, actions)
 
 
 def name_of(value: object) -> str:

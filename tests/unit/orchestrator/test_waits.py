@@ -6,15 +6,10 @@ from typing import Any
 
 import pytest
 
-from pointsman.services.chassis.machine import Decision, SetTimer
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.core.machine import Decision, SetTimer
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.decide import MACHINE
-from pointsman.services.orchestrator.domain.run import Run, RunState
-from pointsman.services.orchestrator.domain.table import ROWS
-from pointsman.services.orchestrator.domain.values import OpenQuestion
-from pointsman.services.orchestrator.domain.waiting import waiting_for
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain.enums import (
     TAKES,
     Call,
     Capability,
@@ -26,6 +21,11 @@ from pointsman.services.orchestrator.domain.words import (
     Verdict,
     Wait,
 )
+from pointsman.services.orchestrator.domain.machine import MACHINE
+from pointsman.services.orchestrator.domain.model import OpenQuestion
+from pointsman.services.orchestrator.domain.run import Run, RunState
+from pointsman.services.orchestrator.domain.table import ROWS
+from pointsman.services.orchestrator.domain.waiting import waiting_for
 from tests.unit.orchestrator.driver import MOCKS, START, Driver, plan
 from tests.unit.orchestrator.stories import STORIES
 from tests.unit.orchestrator.vocabulary import (

@@ -1,6 +1,6 @@
 """The straight way through the machine."""
 
-from pointsman.services.orchestrator.domain.words import Purpose, State
+from pointsman.services.orchestrator.domain.enums import Purpose, State
 from tests.unit.orchestrator.driver import ALL, Driver
 
 

@@ -7,23 +7,7 @@ from itertools import product
 from typing import Any
 
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Run, RunState
-from pointsman.services.orchestrator.domain.values import (
-    Assignment,
-    Budget,
-    Candidate,
-    Delegation,
-    Judgement,
-    Lease,
-    OpenQuestion,
-    OpenRemark,
-    Order,
-    Remark,
-    Routing,
-    Slot,
-    Task,
-)
-from pointsman.services.orchestrator.domain.words import (
+from pointsman.services.orchestrator.domain.enums import (
     TAKES,
     TERMINAL,
     Call,
@@ -40,6 +24,22 @@ from pointsman.services.orchestrator.domain.words import (
     Verdict,
     WorkflowStatus,
 )
+from pointsman.services.orchestrator.domain.model import (
+    Assignment,
+    Budget,
+    Candidate,
+    Delegation,
+    Judgement,
+    Lease,
+    OpenQuestion,
+    OpenRemark,
+    Order,
+    Remark,
+    Routing,
+    Slot,
+    Task,
+)
+from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Run, RunState
 from tests.unit.orchestrator.driver import ALL, NOBODY, START, outline, plan, work
 
 RUN_ID, CALL_ID, WORK_ID, AGENT = "run_1", "c9", "run_1.a9", "agent"

@@ -4,16 +4,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pointsman.services.chassis.machine import CancelTimer, Event, SetTimer
+from pointsman.services.chassis.core.machine import CancelTimer, Event, SetTimer
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.context import Delegation
 from pointsman.services.pipeline.domain.dag import Graph
-from pointsman.services.pipeline.domain.draft import BarrierDue
+from pointsman.services.pipeline.domain.decision import BarrierDue
+from pointsman.services.pipeline.domain.enums import EventName, Policy, RouteSource, StageStatus
 from pointsman.services.pipeline.domain.machine import MACHINE, TRANSITIONS, stages_seen_by
 from pointsman.services.pipeline.domain.marker import Reported
-from pointsman.services.pipeline.domain.state import Pipeline, Settings, Stage
+from pointsman.services.pipeline.domain.model import Pipeline, Settings, Stage
 from pointsman.services.pipeline.domain.templates import template_graph
-from pointsman.services.pipeline.domain.words import EventName, Policy, RouteSource, StageStatus
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

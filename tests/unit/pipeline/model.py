@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 from pointsman.services.pipeline.domain.dag import Graph, Node, build_graph
-from pointsman.services.pipeline.domain.words import StageKind, StageStatus
+from pointsman.services.pipeline.domain.enums import StageKind, StageStatus
 
 WORDS = {
     StageStatus.PENDING: "pending",

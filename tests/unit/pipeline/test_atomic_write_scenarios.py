@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pointsman.files import atomic_write
+from pointsman._shared.files import atomic_write
 
 INTERRUPTED = """
 import resource, signal, sys
 from pathlib import Path
-from pointsman.files import atomic_write
+from pointsman._shared.files import atomic_write
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL if sys.argv[2] == "killed" else signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 atomic_write(Path(sys.argv[1]), "new" * 100_000)

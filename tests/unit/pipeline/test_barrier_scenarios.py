@@ -2,10 +2,10 @@
 
 import pytest
 
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import Node, build_graph, kind_of
-from pointsman.services.pipeline.domain.words import (
+from pointsman.services.pipeline.domain.enums import (
     Correction,
     Disposition,
     EventName,

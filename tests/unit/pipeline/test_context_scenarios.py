@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from pointsman.services.chassis.refusals import Code, Reason, Refusal
+from pointsman.services.chassis.core.errors import Code, Reason, Refusal
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain import reflection
 from pointsman.services.pipeline.domain.context import READ_FIRST, addressed_reports, tokens, view
 from pointsman.services.pipeline.domain.dag import Node, build_graph, kind_of
-from pointsman.services.pipeline.domain.state import Report
-from pointsman.services.pipeline.domain.words import Disposition, EventName, PipelineStatus, Severity, StageStatus
+from pointsman.services.pipeline.domain.enums import Disposition, EventName, PipelineStatus, Severity, StageStatus
+from pointsman.services.pipeline.domain.model import Report
 from tests.unit.pipeline.driver import Drive, at_barrier, said, start
 
 REPORT_TEXT = ("C-1", "H-1", "CRITICAL", "SQL injection")

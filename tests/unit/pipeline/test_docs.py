@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pointsman.services.pipeline.domain import context, dag, marker, reflection, route
 from pointsman.services.pipeline.domain.classify import RULES
-from pointsman.services.pipeline.domain.draft import CLEAN_UP_SECONDS
+from pointsman.services.pipeline.domain.decision import CLEAN_UP_SECONDS
+from pointsman.services.pipeline.domain.enums import LIVE, Correction, PipelineStatus
 from pointsman.services.pipeline.domain.events import EVENTS
 from pointsman.services.pipeline.domain.machine import TRANSITIONS
+from pointsman.services.pipeline.domain.model import DEFAULT_BARRIER_TIMEOUT_SECONDS
 from pointsman.services.pipeline.domain.retries import StopReason
-from pointsman.services.pipeline.domain.state import DEFAULT_BARRIER_TIMEOUT_SECONDS
 from pointsman.services.pipeline.domain.templates import TEMPLATES, template_graph
-from pointsman.services.pipeline.domain.words import LIVE, Correction, PipelineStatus
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "pipeline.md"
 

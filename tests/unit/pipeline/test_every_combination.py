@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import Node, build_graph
-from pointsman.services.pipeline.domain.machine import TRANSITIONS
-from pointsman.services.pipeline.domain.words import (
+from pointsman.services.pipeline.domain.enums import (
     LIVE,
     QUALITY,
     Disposition,
@@ -22,6 +21,7 @@ from pointsman.services.pipeline.domain.words import (
     StageStatus,
     Verdict,
 )
+from pointsman.services.pipeline.domain.machine import TRANSITIONS
 from tests.unit.pipeline.driver import Drive, said, start
 
 ADVANCED, WAIT, RETURNED = Disposition.ADVANCED, Disposition.WAIT, Disposition.RETURNED

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pointsman.services.pipeline.domain.enums import RouteSource, StageKind
 from pointsman.services.pipeline.domain.marker import MAX_MARKER_CHARACTERS, candidates, parse_route
 from pointsman.services.pipeline.domain.route import repair
-from pointsman.services.pipeline.domain.words import RouteSource, StageKind
 from tests.bench.pipeline_fuzz import campaign
 
 PASS = '<!-- PIPELINE_ROUTE: {"verdict":"PASS","route":"NEXT"} -->'

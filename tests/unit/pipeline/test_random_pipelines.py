@@ -7,12 +7,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import Graph
+from pointsman.services.pipeline.domain.enums import Disposition, EventName, PipelineStatus, Policy, StageStatus
 from pointsman.services.pipeline.domain.machine import MACHINE
-from pointsman.services.pipeline.domain.state import ACTIVE, ESCALATED, READY
-from pointsman.services.pipeline.domain.words import Disposition, EventName, PipelineStatus, Policy, StageStatus
+from pointsman.services.pipeline.domain.model import ACTIVE, ESCALATED, READY
 from tests.unit.pipeline.driver import Drive, said, start
 from tests.unit.pipeline.model import WORDS, Model, graphs
 

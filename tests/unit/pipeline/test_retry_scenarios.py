@@ -2,11 +2,10 @@
 
 import pytest
 
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import Node, build_graph, kind_of
-from pointsman.services.pipeline.domain.retries import RetryRound, StopAction, StopReason, should_stop
-from pointsman.services.pipeline.domain.words import (
+from pointsman.services.pipeline.domain.enums import (
     Correction,
     Disposition,
     EventName,
@@ -15,6 +14,7 @@ from pointsman.services.pipeline.domain.words import (
     StageStatus,
     Verdict,
 )
+from pointsman.services.pipeline.domain.retries import RetryRound, StopAction, StopReason, should_stop
 from tests.unit.pipeline.driver import START, said, start
 
 SEVERITIES = list(Severity)

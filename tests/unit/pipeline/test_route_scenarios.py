@@ -5,9 +5,7 @@ import json
 import pytest
 
 from pointsman.services.pipeline.domain.context import directive
-from pointsman.services.pipeline.domain.marker import Reported, parse_route
-from pointsman.services.pipeline.domain.route import EffectiveRoute, repair
-from pointsman.services.pipeline.domain.words import (
+from pointsman.services.pipeline.domain.enums import (
     QUALITY,
     Correction,
     Disposition,
@@ -20,6 +18,8 @@ from pointsman.services.pipeline.domain.words import (
     StageStatus,
     Verdict,
 )
+from pointsman.services.pipeline.domain.marker import Reported, parse_route
+from pointsman.services.pipeline.domain.route import EffectiveRoute, repair
 from tests.unit.pipeline.driver import at_barrier, said, start
 
 

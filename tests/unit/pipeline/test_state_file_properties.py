@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pointsman.services.chassis.codec import from_text, to_text
-from pointsman.services.chassis.refusals import Code, Refusal
+from pointsman.services.chassis.core.codec import from_json, to_json
+from pointsman.services.chassis.core.errors import Code, Refusal
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.dag import Graph
+from pointsman.services.pipeline.domain.enums import Policy
 from pointsman.services.pipeline.domain.events import PipelineImported
-from pointsman.services.pipeline.domain.state import PENDING, READY, Pipeline
-from pointsman.services.pipeline.domain.statefile import StateFile, read_state_file
-from pointsman.services.pipeline.domain.statefile_writing import write_state_file
-from pointsman.services.pipeline.domain.words import Policy
+from pointsman.services.pipeline.domain.model import PENDING, READY, Pipeline
+from pointsman.services.pipeline.formats.state_file_reader import StateFile, read_state_file
+from pointsman.services.pipeline.formats.state_file_writer import write_state_file
 from tests.unit.pipeline.driver import START, Drive, said, start
 from tests.unit.pipeline.model import graphs
 
@@ -166,7 +166,7 @@ def test_json_of_any_shape_is_taken_or_refused_and_what_is_taken_runs(content: A
         assert read.code is Code.INVALID_ARGUMENT
         assert len(read.message) < 2000
         return
-    assert from_text(to_text(read.imported), PipelineImported) == read.imported
+    assert from_json(to_json(read.imported), PipelineImported) == read.imported
     drive = Drive(now=START + timedelta(seconds=1))
     drive.do(c.ImportPipeline("p", read.imported))
     assert write_state_file("p", again(drive.pipeline, drive).pipeline) == write_state_file("p", drive.pipeline)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from pointsman.services.chassis.refusals import Code, Refusal
+from pointsman.services.chassis.core.errors import Code, Refusal
 from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.state import Pipeline, Return, phase
-from pointsman.services.pipeline.domain.statefile import ensure_v4, read_state_file
-from pointsman.services.pipeline.domain.statefile_writing import write_state_file
-from pointsman.services.pipeline.domain.words import Disposition, Phase, PipelineStatus, Severity, StageStatus, Verdict
+from pointsman.services.pipeline.domain.enums import Disposition, Phase, PipelineStatus, Severity, StageStatus, Verdict
+from pointsman.services.pipeline.domain.model import Pipeline, Return, phase
+from pointsman.services.pipeline.formats.state_file_reader import ensure_v4, read_state_file
+from pointsman.services.pipeline.formats.state_file_writer import write_state_file
 from tests.unit.pipeline.driver import START, STRICT, Drive, at_barrier, said, start
 
 

@@ -2,18 +2,18 @@
 
 import pytest
 
-from pointsman.services.chassis.codec import from_text, to_text
+from pointsman.services.chassis.core.codec import from_json, to_json
 from pointsman.services.pipeline.domain import events as e
 from pointsman.services.pipeline.domain.dag import Graph, Node
+from pointsman.services.pipeline.domain.enums import EventName
 from pointsman.services.pipeline.domain.machine import MACHINE
 from pointsman.services.pipeline.domain.templates import TEMPLATES, template_graph
-from pointsman.services.pipeline.domain.words import EventName
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_the_shape_of_a_template_has_the_same_digest_after_it_was_stored(template: str) -> None:
     graph = template_graph(template)
-    read = Graph(from_text(to_text(graph.nodes), tuple[Node, ...]))
+    read = Graph(from_json(to_json(graph.nodes), tuple[Node, ...]))
     assert read.digest == graph.digest
 
 
@@ -27,4 +27,4 @@ def test_the_shape_of_a_template_has_the_same_digest_after_it_was_stored(templat
 def test_an_event_of_an_older_version_is_read_without_what_it_did_not_say(
     name: EventName, payload: str, expected: object
 ) -> None:
-    assert from_text(payload, MACHINE.events[name]) == expected
+    assert from_json(payload, MACHINE.events[name]) == expected

@@ -3,9 +3,9 @@
 import json
 
 from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.statefile import read_state_file
-from pointsman.services.pipeline.domain.statefile_writing import write_state_file
-from pointsman.services.pipeline.domain.words import EventName
+from pointsman.services.pipeline.domain.enums import EventName
+from pointsman.services.pipeline.formats.state_file_reader import read_state_file
+from pointsman.services.pipeline.formats.state_file_writer import write_state_file
 from tests.unit.pipeline.driver import START, STRICT, Drive, at_barrier, said, start
 
 

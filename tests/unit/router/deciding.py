@@ -4,7 +4,7 @@ import json
 import sys
 
 from pointsman.services.router.domain import classify as module
-from pointsman.services.router.domain.document import OwnRule, RuleEffect
+from pointsman.services.router.domain.language.rule_document import OwnRule, RuleEffect
 from pointsman.services.router.domain.rulebook import with_own_rules
 from pointsman.services.router.rules import standard_rule_book
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pointsman.cli.route import app as route_app
-from pointsman.cli.thinking import app as thinking_app
-from pointsman.services.chassis.clock import SystemClock
+from pointsman.cli.commands.route import app as route_app
+from pointsman.cli.commands.thinking import app as thinking_app
+from pointsman.services.chassis.core.clock import SystemClock
 
 runner = CliRunner()
 

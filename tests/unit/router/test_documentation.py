@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.decision import DecisionContext, RoutingDecision, make_record
 from pointsman.services.router.domain.log import log_entry
-from pointsman.services.router.domain.manual import (
+from pointsman.services.router.domain.model import Debate, Mode, Stakes
+from pointsman.services.router.domain.rule_docs import (
     MODE_ROWS,
     OWN_EXAMPLE,
     mode_prompt,
@@ -16,9 +18,7 @@ from pointsman.services.router.domain.manual import (
     tables,
     with_tables,
 )
-from pointsman.services.router.domain.record import Circumstances, Made, make_record
 from pointsman.services.router.domain.rulebook import with_own_rules
-from pointsman.services.router.domain.values import Debate, Mode, Stakes
 from pointsman.services.router.rules import standard_rule_book
 
 PAGES = Path(__file__).parents[3] / "docs" / "concepts"
@@ -52,7 +52,7 @@ def test_the_soft_router_prompt_has_the_rules_and_each_mode_has_a_prompt() -> No
 
 
 def entry(text: str) -> str:
-    around = Circumstances("d", "", "", hard_routing=True)
+    around = DecisionContext("d", "", "", hard_routing=True)
     return log_entry(make_record(text, classify(standard_rule_book(), text), around), AT)
 
 
@@ -63,8 +63,8 @@ def test_one_trigger_is_told_in_the_singular() -> None:
     )
 
 
-def overridden(text: str, mode: Mode) -> Made:
-    around = Circumstances("d", "", "", hard_routing=True, mode_override=mode)
+def overridden(text: str, mode: Mode) -> RoutingDecision:
+    around = DecisionContext("d", "", "", hard_routing=True, mode_override=mode)
     book = standard_rule_book()
     return make_record(text, classify(book, text), around, classify(book, text, as_action=True))
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pointsman.services.router.domain.debates import (
+from pointsman.services.router.domain.debate_verdict import (
     Arguments,
     DebateKind,
     Severity,
@@ -15,6 +15,7 @@ from pointsman.services.router.domain.debates import (
     planning_verdict,
 )
 from pointsman.services.router.domain.identity import canonical_text, fingerprint, task_id
+from pointsman.services.router.domain.model import Stakes
 from pointsman.services.router.domain.outcomes import (
     EVENTS,
     Cause,
@@ -29,7 +30,6 @@ from pointsman.services.router.domain.outcomes import (
     apply,
     decide,
 )
-from pointsman.services.router.domain.values import Stakes
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CALM = Arguments(confidence=0.9, has_difference=True, severity=Severity.NONE, has_objection=False, has_counter=False)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from pointsman.services.chassis.config import load
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.config import load
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.document import OwnRule, RuleEffect, RuleProblem
+from pointsman.services.router.domain.language.rule_document import OwnRule, RuleEffect, RuleProblem
+from pointsman.services.router.domain.model import Debate, Mode, Stakes
 from pointsman.services.router.domain.policy import Policy, SetPolicy, apply, decide
 from pointsman.services.router.domain.rulebook import with_own_rules
-from pointsman.services.router.domain.values import Debate, Mode, Stakes
 from pointsman.services.router.rules import (
     RULE_FILE,
     RuleFileRefused,

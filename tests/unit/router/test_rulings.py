@@ -3,7 +3,7 @@
 import pytest
 
 from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.values import Classification, Confidence, Mode
+from pointsman.services.router.domain.model import Classification, Confidence, Mode
 from pointsman.services.router.rules import standard_rule_book
 
 ANSWER, ACTION = Mode.ANSWER, Mode.ACTION

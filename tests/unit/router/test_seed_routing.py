@@ -3,7 +3,7 @@
 import pytest
 
 from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.values import (
+from pointsman.services.router.domain.model import (
     Bypass,
     Classification,
     Confidence,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pointsman.cli.thinking import app
-from pointsman.services.chassis.clock import SystemClock
+from pointsman.cli.commands.thinking import app
+from pointsman.services.chassis.core.clock import SystemClock
 from tests.unit.router.test_command_line import think, write
 
 NEEDS_RESEARCH = "needs: [RESEARCH]\nenvelope: {status: OK, timestamp: '2025-12-28T10:00:00Z'}\n"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
-from pointsman.worker import collection
+from pointsman.worker import output_reader
 from pointsman.worker.git import Captured
-from pointsman.worker.plain import Unreadable, from_plain, strict_json, to_plain
+from pointsman.worker.json_files import Unreadable, from_plain, strict_json, to_plain
 
 CLAIM = {"id": "C1", "statement": "it works", "criterion_ids": ["T1-C1"], "evidence_ids": ["E1"]}
 EVIDENCE = {"id": "E1", "kind": "COMMAND", "command": ["true"], "exit_code": 0}
@@ -29,7 +29,7 @@ def left(folder: Path, **files: Any) -> Path:
 
 
 def collected(folder: Path) -> handoff.CoderResult:
-    return collection.coder_result(folder, folder, CAPTURED, {"T1-C1"})
+    return output_reader.coder_result(folder, folder, CAPTURED, {"T1-C1"})
 
 
 def test_three_files_that_agree_are_taken(tmp_path: Path) -> None:
@@ -102,30 +102,30 @@ def test_a_message_survives_the_way_to_plain_json_and_back() -> None:
 def test_a_decision_that_passes_and_rejects_contradicts_itself(tmp_path: Path) -> None:
     (tmp_path / "decision.json").write_text(json.dumps({"decision": "pass", "rejected_claims": ["C1"]}))
     with pytest.raises(Unreadable, match="a pass cannot reject"):
-        collection.review_decision(tmp_path, handoff.REVIEW_LEVEL_EXECUTOR)
+        output_reader.review_decision(tmp_path, handoff.REVIEW_LEVEL_EXECUTOR)
 
 
 def test_a_decision_must_say_something(tmp_path: Path) -> None:
     (tmp_path / "decision.json").write_text("{}")
     with pytest.raises(Unreadable, match="pass, retry or replan"):
-        collection.review_decision(tmp_path, handoff.REVIEW_LEVEL_EXECUTOR)
+        output_reader.review_decision(tmp_path, handoff.REVIEW_LEVEL_EXECUTOR)
 
 
 def test_a_report_needs_its_summary_and_a_readable_memory(tmp_path: Path) -> None:
     (tmp_path / "memory.jsonl").write_text('{"a": 1}\n{"b": 2}\n')
     with pytest.raises(Unreadable, match=r"summary\.md: is missing"):
-        collection.research_report(tmp_path, "r", "s")
+        output_reader.research_report(tmp_path, "r", "s")
     (tmp_path / "summary.md").write_text("found\n")
-    assert collection.research_report(tmp_path, "r", "s").memory_jsonl.text.count("\n") == 2
+    assert output_reader.research_report(tmp_path, "r", "s").memory_jsonl.text.count("\n") == 2
     (tmp_path / "memory.jsonl").write_text('{"a": 1}\nnot json\n')
     with pytest.raises(Unreadable, match=r"memory\.jsonl:2"):
-        collection.research_report(tmp_path, "r", "s")
+        output_reader.research_report(tmp_path, "r", "s")
 
 
 def test_a_text_that_is_too_large_is_refused_by_name_and_never_cut(tmp_path: Path) -> None:
     (tmp_path / "memory.jsonl").write_text('{"a": 1}\n' * 10_000)
     with pytest.raises(Unreadable, match=r"memory\.jsonl: is larger than 60000 bytes"):
-        collection.document(tmp_path, "memory.jsonl")
+        output_reader.document(tmp_path, "memory.jsonl")
 
 
 def test_five_hundred_claims_are_taken_also_with_one_that_names_no_evidence(tmp_path: Path) -> None:

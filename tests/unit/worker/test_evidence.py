@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
-from pointsman.worker.collection import by_products, read_list
 from pointsman.worker.evidence import capture
 from pointsman.worker.git import text, tree_hash
+from pointsman.worker.output_reader import by_products, read_list
 from tests.unit.worker.repositories import clone_of, repository
 
 

@@ -13,7 +13,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import Repository, Usage
 from pointsman.worker.git import git, text
 from pointsman.worker.sdk import Job
 from pointsman.worker.survey import Surveyor, confidence
-from pointsman.worker.workshop import Workshop
+from pointsman.worker.workspace import Workshop
 from tests.unit.worker.repositories import repository
 
 LEXER = {"src/lexer.py": "def tokens(): ...\n", "tests/test_lexer.py": "import pytest\n", "README.md": "# a lexer\n"}

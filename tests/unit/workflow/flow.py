@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from pointsman.services.chassis.machine import Event
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.core.machine import Event
 from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.enums import ExecutionMode, TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.domain.machine import MACHINE
-from pointsman.services.workflow.domain.states import ExecutionMode, TaskStatus, WorkflowStatus
+from pointsman.services.workflow.domain.model import Settings, Workflow
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
-from pointsman.services.workflow.domain.workflow import Settings, Workflow
 
 NOON = datetime(2026, 1, 8, 12, tzinfo=UTC)
 ID = "w1"

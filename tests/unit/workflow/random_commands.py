@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from pointsman.services.workflow.domain import commands as asked
 from pointsman.services.workflow.domain.constraints import CheckResult, Constraint, ConstraintSet, ConstraintType
+from pointsman.services.workflow.domain.enums import ExecutionMode, TaskStatus, WorkflowMode, WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
-from pointsman.services.workflow.domain.states import ExecutionMode, TaskStatus, WorkflowMode, WorkflowStatus
+from pointsman.services.workflow.domain.model import Settings, Workflow
 from pointsman.services.workflow.domain.tasks import TaskSpec
-from pointsman.services.workflow.domain.workflow import Settings, Workflow
 from tests.unit.workflow.flow import ID, NOON
 
 IDS = [f"t{number}" for number in range(7)]

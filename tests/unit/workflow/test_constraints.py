@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pointsman.services.chassis.refusals import Reason
+from pointsman.services.chassis.core.errors import Reason
 from pointsman.services.workflow.domain import commands as asked
 from pointsman.services.workflow.domain.constraints import (
     CheckResult,
@@ -16,7 +16,7 @@ from pointsman.services.workflow.domain.constraints import (
     Verification,
     merge,
 )
-from pointsman.services.workflow.domain.states import PauseCause, WorkflowStatus
+from pointsman.services.workflow.domain.enums import PauseCause, WorkflowStatus
 from tests.unit.workflow.flow import ID, Flow, running, spec
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

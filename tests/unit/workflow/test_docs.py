@@ -8,13 +8,13 @@ import pytest
 
 from pointsman.services.workflow.domain.audit import NO_ACTIONS, NO_ANCHOR, RULES
 from pointsman.services.workflow.domain.constraints import BUILTIN_VERIFIERS
-from pointsman.services.workflow.domain.states import (
+from pointsman.services.workflow.domain.enums import (
     COMMANDS_ALLOWED,
     TASK_TRANSITIONS,
     TRANSITIONS,
     WorkflowStatus,
 )
-from pointsman.services.workflow.domain.tasks_markdown import VOCABULARY
+from pointsman.services.workflow.formats.tasks_markdown import VOCABULARY
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "workflow.md"
 BLOCK = re.compile(r"(<!-- printed: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

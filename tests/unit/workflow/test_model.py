@@ -7,15 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pointsman.services.chassis.codec import to_text
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.codec import to_json
+from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.enums import WorkflowStatus, allows
 from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.domain.machine import MACHINE
-from pointsman.services.workflow.domain.needs import Need, is_audited, needs
-from pointsman.services.workflow.domain.states import WorkflowStatus, allows
+from pointsman.services.workflow.domain.model import Details, Header, Settings, Workflow
+from pointsman.services.workflow.domain.row_selection import Need, is_audited, needs
 from pointsman.services.workflow.domain.tasks import Book, Task, TaskSpec
-from pointsman.services.workflow.domain.workflow import Details, Header, Settings, Workflow
 from tests.unit.workflow.flow import ID, NOON, Flow, refold
 from tests.unit.workflow.random_commands import COMMANDS, START, assert_sound
 
@@ -109,13 +109,13 @@ def test_whole_slice_and_fold_agree_after_any_commands(batches: list[list[Any]])
         expected = [whole.outcome(command) for command in batch]
         assert sliced.batch(batch) == expected
         state = whole.state
-        assert to_text(sliced.header) == to_text(state.header)
+        assert to_json(sliced.header) == to_json(state.header)
         assert sliced.tasks == state.book.tasks
         assert sliced.details == state.details
         assert_sound(state)
     again = refold(whole.journal)
     assert again is not None
-    assert to_text(again.header) == to_text(whole.state.header)
+    assert to_json(again.header) == to_json(whole.state.header)
     assert (again.book.tasks, again.details) == (whole.state.book.tasks, whole.state.details)
     _assert_journal_keeps_the_table(whole)
 

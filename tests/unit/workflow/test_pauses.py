@@ -3,10 +3,10 @@
 import pytest
 
 from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.enums import ExecutionMode, PauseCause, WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
+from pointsman.services.workflow.domain.model import Settings
 from pointsman.services.workflow.domain.pauses import consecutive_limit, tokens_of
-from pointsman.services.workflow.domain.states import ExecutionMode, PauseCause, WorkflowStatus
-from pointsman.services.workflow.domain.workflow import Settings
 from tests.unit.workflow.flow import ID, Flow, running, spec
 
 STEP, PHASE, GATE = ExecutionMode.STEP, ExecutionMode.PHASE, ExecutionMode.QUALITY_GATE

@@ -2,12 +2,12 @@
 
 import pytest
 
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.enums import ExecutionMode, TaskStatus, WorkflowMode, WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
+from pointsman.services.workflow.domain.model import Settings
 from pointsman.services.workflow.domain.plan import is_safe_path
-from pointsman.services.workflow.domain.states import ExecutionMode, TaskStatus, WorkflowMode, WorkflowStatus
-from pointsman.services.workflow.domain.workflow import Settings
 from tests.unit.workflow.flow import ID, Flow, in_status, planned, running, spec
 
 

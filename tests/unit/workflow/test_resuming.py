@@ -2,12 +2,12 @@
 
 import pytest
 
-from pointsman.services.chassis.refusals import Reason
+from pointsman.services.chassis.core.errors import Reason
 from pointsman.services.workflow.domain import commands as asked
 from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet, ConstraintType
+from pointsman.services.workflow.domain.enums import ExecutionMode, WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
-from pointsman.services.workflow.domain.states import ExecutionMode, WorkflowStatus
-from pointsman.services.workflow.domain.workflow import waits_for
+from pointsman.services.workflow.domain.model import waits_for
 from tests.unit.workflow.flow import ID, Flow, in_status, planned, running, spec
 
 W = WorkflowStatus

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pointsman.services.chassis.refusals import Reason
+from pointsman.services.chassis.core.errors import Reason
 from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.enums import ExecutionMode, WorkflowMode, WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
-from pointsman.services.workflow.domain.states import ExecutionMode, WorkflowMode, WorkflowStatus
-from pointsman.services.workflow.domain.workflow import Settings, waits_for
+from pointsman.services.workflow.domain.model import Settings, waits_for
 from tests.unit.workflow.flow import ID, Flow, in_status, planned, refold, running, spec
 
 W = WorkflowStatus

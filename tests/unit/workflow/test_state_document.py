@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.enums import TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
-from pointsman.services.workflow.domain.state_reading import read_state
-from pointsman.services.workflow.domain.state_writing import write_state
-from pointsman.services.workflow.domain.states import TaskStatus, WorkflowStatus
+from pointsman.services.workflow.formats.workflow_state_reader import read_state
+from pointsman.services.workflow.formats.workflow_state_writer import write_state
 from tests.unit.workflow.flow import ID, Flow, planned, spec
 
 NOW = datetime(2026, 2, 2, tzinfo=UTC)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pointsman.api.workflow.v1 import model_pb2
-from pointsman.services.chassis.refusals import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.workflow.domain import commands as asked
 from pointsman.services.workflow.domain.constraints import CheckResult, Constraint, ConstraintSet, ConstraintType
-from pointsman.services.workflow.domain.states import (
+from pointsman.services.workflow.domain.enums import (
     COMMANDS_ALLOWED,
     LEADS_TO,
     TASK_TRANSITIONS,

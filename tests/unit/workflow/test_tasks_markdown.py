@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pointsman.api.workflow.v1 import reading_pb2
-from pointsman.services.chassis.refusals import Refusal
+from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.workflow.domain import commands as asked
-from pointsman.services.workflow.domain.state_reading import read_state
-from pointsman.services.workflow.domain.states import TaskStatus
+from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
-from pointsman.services.workflow.domain.tasks_markdown import STATUS_WORDS, VOCABULARY, read_tasks, write_tasks
-from pointsman.services.workflow.wire.requests import import_state, import_tasks
+from pointsman.services.workflow.formats.tasks_markdown import STATUS_WORDS, VOCABULARY, read_tasks, write_tasks
+from pointsman.services.workflow.formats.workflow_state_reader import read_state
+from pointsman.services.workflow.wire.decode import import_state, import_tasks
 from tests.unit.workflow.flow import ID, NOON, Flow, planned, spec
 
 CHINESE = """# 任务清单

@@ -1,0 +1,1 @@
+"""Private helpers of the packages that users import; no stable interface."""

@@ -1,0 +1,122 @@
+"""Proves the promises of all four stores by reading them; it can run beside the services and never writes."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from sqlalchemy import Connection, func, select
+
+from pointsman.audit.agreement import Agreement, Traced
+from pointsman.audit.pipelines import PipelineProof
+from pointsman.audit.runs import RunProof
+from pointsman.audit.workflows import WorkflowProof
+from pointsman.cli import EXIT_FAILED
+from pointsman.cli.session.control_plane import CONTEXTS, build_one
+from pointsman.services.chassis.core.config import StoreSettings, load
+from pointsman.services.chassis.engine.audit import Auditor, Proof, Violation
+from pointsman.services.chassis.runtime.service import Service
+from pointsman.services.chassis.storage.store import Store
+
+TOGETHER = "together"
+
+
+@dataclass(slots=True)
+class Found:
+    """What the audit of one store has to say."""
+
+    transitions: int = 0
+    violations: list[Violation] = field(default_factory=list)
+
+
+def audit_stores(*, as_json: bool) -> int:
+    """Audit every store and print what was found; the exit code."""
+    stores = load(StoreSettings)
+    findings = asyncio.run(find(stores))
+    broken = [(name, violation) for name, found in findings.items() for violation in found.violations]
+    if as_json:
+        print(json.dumps({name: asdict(found) for name, found in findings.items()}, indent=2))
+        return EXIT_FAILED if broken else 0
+    if not findings:
+        print(f"there is no store in {stores.directory} yet: nothing to audit")
+    for name, violation in broken:
+        print(f"BROKEN  {name} {violation.invariant} {violation.entity_id} seq {violation.seq}: {violation.detail}")
+    for name, found in findings.items():
+        print(f"{name:<13} {found.transitions} transitions, {len(found.violations) or 'no'} violations")
+    return EXIT_FAILED if broken else 0
+
+
+async def find(stores: StoreSettings, settle_seconds: float = 1.0) -> dict[str, Found]:
+    """Every violation in every store that is there, and between them when all are.
+
+    The stores are read one after the other: what services at work had not told each other yet is gone at a second look.
+    """
+    services = {name: build_one(name, stores, "127.0.0.1:1") for name in CONTEXTS if _is_there(stores, name)}
+    try:
+        findings = _find(services)
+        if TOGETHER in findings and findings[TOGETHER].violations:
+            await asyncio.sleep(settle_seconds)
+            again = _find(services)[TOGETHER].violations
+            findings[TOGETHER].violations = [found for found in findings[TOGETHER].violations if found in again]
+        return findings
+    finally:
+        for service in services.values():
+            if service.close is not None:
+                await service.close()
+            if service.store is not None:
+                service.store.close()
+
+
+def _is_there(stores: StoreSettings, name: str) -> bool:
+    return bool(stores.database_url) or (stores.directory / f"{name}.db").exists()
+
+
+def _find(services: Mapping[str, Service]) -> dict[str, Found]:
+    proofs, agreement = _proofs(services)
+    findings: dict[str, Found] = {}
+    for name, service in services.items():
+        assert service.store is not None
+        findings[name] = _audit(service.store, proofs.get(name, {}))
+        if agreement is not None:
+            agreement.traced.extend(_traced(service.store))
+    if agreement is not None:
+        findings[TOGETHER] = Found(violations=list(agreement.violations()))
+    return findings
+
+
+def _proofs(services: Mapping[str, Service]) -> tuple[dict[str, dict[str, Proof]], Agreement | None]:
+    """What each context promises beside the chassis; and what all of them promise, if all are there."""
+    proofs: dict[str, dict[str, Proof]] = {}
+    stores = {name: service.store for name, service in services.items() if service.store is not None}
+    if "pipeline" in stores:
+        pipelines = PipelineProof(stores["pipeline"])
+        proofs["pipeline"] = {"pipeline": pipelines}
+    if "workflow" in stores:
+        workflows = WorkflowProof(stores["workflow"])
+        proofs["workflow"] = {"workflow": workflows}
+    if "orchestrator" in stores:
+        runs = RunProof(stores["orchestrator"])
+        proofs["orchestrator"] = {"run": runs}
+    if stores.keys() < set(CONTEXTS):
+        return proofs, None
+    return proofs, Agreement(runs, workflows, pipelines, [])
+
+
+def _audit(store: Store, proofs: Mapping[str, Proof]) -> Found:
+    auditor, journal = Auditor(store, proofs), store.tables.journal
+    return store.database.read_now(
+        lambda connection: Found(
+            connection.execute(select(func.count()).select_from(journal)).scalar_one(),
+            list(auditor.violations(connection)),
+        )
+    )
+
+
+def _traced(store: Store) -> list[Traced]:
+    table = store.tables.entities
+    wanted = select(table.c.entity_id, table.c.run_id, table.c.version, table.c.created_at_us, table.c.traceparent)
+
+    def query(connection: Connection) -> list[Traced]:
+        return [Traced(store.database.schema, *row) for row in connection.execute(wanted)]
+
+    return store.database.read_now(query)

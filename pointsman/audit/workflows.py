@@ -1,0 +1,116 @@
+"""What workflows promise: their table, each task handed out once and after its dependencies, completed only when it is."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from pointsman.services.chassis.engine.audit import History, Violation
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.workflow.domain import events as happened
+from pointsman.services.workflow.domain.enums import SETTLED_TASKS, TaskStatus, WorkflowStatus, allows
+from pointsman.services.workflow.domain.model import Workflow
+from pointsman.services.workflow.domain.tasks import Task
+
+
+class WorkflowProof:
+    """Proves workflows one by one, and remembers them for the comparison with the other stores."""
+
+    def __init__(self, store: Store) -> None:
+        self._tasks = store.metadata.tables["tasks"]
+        self.workflows: dict[str, Workflow] = {}
+
+    def __call__(self, connection: Connection, history: History) -> Iterator[Violation]:
+        """Everything that is wrong with one workflow."""
+        workflow: Workflow = history.state
+        self.workflows[str(history.row.entity_id)] = workflow
+        yield from _table(history)
+        yield from _Followed(history).violations()
+        table = self._tasks
+        rows = connection.execute(
+            select(table.c.task_id, table.c.status, table.c.attempt).where(table.c.entity_id == history.row.entity_id)
+        )
+        kept = {row.task_id: (row.status, row.attempt) for row in rows}
+        folded = {task.task_id: (str(task.status), task.attempt) for task in workflow.book.tasks.values()}
+        for task_id in sorted(kept.keys() | folded.keys()):
+            if kept.get(task_id) != folded.get(task_id):
+                detail = f"task {task_id} is {kept.get(task_id)}, its journal says {folded.get(task_id)}"
+                yield history.violation("fold", history.row.version, detail)
+
+
+def _table(history: History) -> Iterator[Violation]:
+    for step in history.steps:
+        if step.source in ("", step.target) or step.event == happened.EventName.IMPORTED:
+            continue
+        if not allows(WorkflowStatus(step.source), WorkflowStatus(step.target)):
+            yield history.violation("table", step.seq, f"{step.source} {step.event} {step.target} is not in the table")
+
+
+class _Followed:
+    """The tasks of one workflow, followed by their events alone, without the code that decided them."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._status: dict[str, TaskStatus] = {}
+        self._depends: dict[str, tuple[str, ...]] = {}
+
+    def violations(self) -> Iterator[Violation]:
+        """Whatever should not have happened, where it did."""
+        for step, event, workflow in self._history.walk():
+            for invariant, detail in self._judge(event.data, workflow):
+                yield self._history.violation(invariant, step.seq, detail)
+            self._follow(event.data, workflow)
+
+    def _judge(self, data: Any, workflow: Workflow) -> Iterator[tuple[str, str]]:
+        if isinstance(data, happened.Claimed):
+            yield from self._claimed(data)
+        elif isinstance(data, happened.TasksSettled):
+            for task_id in (*data.completed, *(result.task_id for result in (*data.failed, *data.retried))):
+                if self._status.get(task_id) is not TaskStatus.IN_PROGRESS:
+                    yield "hand-out", f"{task_id} was settled, but nobody was at work on it"
+        elif isinstance(data, happened.Completed):
+            yield from self._completed(workflow)
+
+    def _claimed(self, data: happened.Claimed) -> Iterator[tuple[str, str]]:
+        for task_id in data.task_ids:
+            if self._status.get(task_id) is not TaskStatus.PENDING:
+                yield "hand-out", f"{task_id} was handed out while it was {self._status.get(task_id)}"
+            early = [one for one in self._depends.get(task_id, ()) if self._status.get(one) not in SETTLED_TASKS]
+            if early:
+                yield "dependency", f"{task_id} was handed out before {', '.join(early)}"
+
+    def _completed(self, workflow: Workflow) -> Iterator[tuple[str, str]]:
+        left = sorted(task_id for task_id, status in self._status.items() if status not in SETTLED_TASKS)
+        if left:
+            yield "completion", f"completed with {', '.join(left)} not done"
+        if workflow.header.unmet:
+            yield "completion", f"completed with unverified constraints {', '.join(workflow.header.unmet)}"
+
+    def _follow(self, data: Any, workflow: Workflow) -> None:
+        if isinstance(data, happened.Imported | happened.PlanStored):
+            self._status.clear()
+            self._take(workflow.book.tasks.values())
+        elif isinstance(data, happened.Claimed):
+            self._put(data.task_ids, TaskStatus.IN_PROGRESS)
+        elif isinstance(data, happened.Released):
+            self._put(data.task_ids, TaskStatus.PENDING)
+        elif isinstance(data, happened.TasksSettled):
+            self._put(data.completed, TaskStatus.COMPLETED)
+            self._put((result.task_id for result in data.failed), TaskStatus.FAILED)
+            self._put((result.task_id for result in data.retried), TaskStatus.PENDING)
+        elif isinstance(data, happened.TaskRetried):
+            self._put((data.task_id,), TaskStatus.PENDING)
+        elif isinstance(data, happened.TaskSkipped):
+            self._put((data.task_id,), TaskStatus.SKIPPED)
+        elif isinstance(data, happened.Unblocked):
+            blocked = [key for key, status in self._status.items() if status is TaskStatus.BLOCKED]
+            self._take(workflow.book.tasks[key] for key in blocked)
+
+    def _take(self, tasks: Iterable[Task]) -> None:
+        """A new plan: what is in it, and what each task waits for."""
+        for task in tasks:
+            self._status[task.task_id] = task.status
+            self._depends[task.task_id] = task.spec.depends
+
+    def _put(self, task_ids: Iterable[str], status: TaskStatus) -> None:
+        self._status.update(dict.fromkeys(task_ids, status))

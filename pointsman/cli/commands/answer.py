@@ -1,0 +1,73 @@
+"""`pointsman answer RUN ANSWER`: a person's answer to the open question."""
+
+from typing import Annotated
+
+import typer
+
+from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST
+from pointsman.api.orchestrator.v1.run_pb2 import AnswerKind
+from pointsman.cli import EXIT_FAILED
+from pointsman.cli.options.run_options import parse_budget
+from pointsman.cli.render.run_progress import status
+from pointsman.cli.session.control_plane import Plane
+from pointsman.cli.session.follow import TERMINAL, program, question_lines
+from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask_plane, print_json
+from pointsman.cli.session.workers import fail_usage
+from pointsman.client import Client, Reply
+
+app = typer.Typer(add_completion=False)
+CONFIDENT = ("clarified", "switch", "keep", "merge")
+
+
+@app.command()
+def answer(  # noqa: PLR0913 - one parameter per option
+    *,
+    run_id: RunId,
+    reply: Annotated[
+        str, typer.Argument(metavar="ANSWER", help="For example accept, reject, clarified; empty asks.")
+    ] = "",
+    text: Annotated[str, typer.Option(help="The words that go with it.")] = "",
+    task: Annotated[str, typer.Option(help="The task it is about.")] = "",
+    stage: Annotated[str, typer.Option(help="The stage it is about.")] = "",
+    confidence: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="How sure you are, 0 to 1 (default 1); with clarified, switch, keep, merge."),
+    ] = None,
+    budget: Annotated[str, typer.Option(help="With raise: the new budget, as in `pointsman run --budget`.")] = "",
+    server: ServerAt = "",
+    project: InProject = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Answer the question that a run waits with; without an answer, show it."""
+    name = f"ANSWER_KIND_{reply.upper().replace('-', '_')}"
+    if reply and name not in AnswerKind.keys():  # noqa: SIM118 - an enum wrapper, not a dict
+        fail_usage(f"there is no answer '{reply}'; `pointsman answer {run_id}` shows those that the question takes")
+    if confidence is not None and reply.lower() not in CONFIDENT:
+        fail_usage(f"--confidence goes with the answers {', '.join(CONFIDENT)}")
+
+    async def question(client: Client, plane: Plane) -> int:
+        run = await client.runs.get(run_id)
+        if not run.HasField("question"):
+            print(f"{run_id} asks nothing")
+            return EXIT_FAILED
+        if not reply:
+            print("\n".join(question_lines(run)))
+            return 0
+        given = Reply(AnswerKind.Value(name), text, task, stage, confidence, parse_budget(budget))
+        run = await client.runs.answer(run_id, run.question.id, given)
+        if as_json:
+            print_json(run)
+        else:
+            print(status(run))
+            if run.state not in TERMINAL and not await _attended(client, plane):
+                print(f"nobody works on it now; go on: {program()} watch {run_id} --repo . --agent claude")
+        return 0
+
+    ask_plane(server, project, question)
+
+
+async def _attended(client: Client, plane: Plane) -> bool:
+    """Whether agents are there; a control plane that ends with this command has none."""
+    if plane.embedded:
+        return False
+    return any([one.state != AGENT_STATE_LOST async for one in client.agents.all()])

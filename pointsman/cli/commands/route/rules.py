@@ -1,0 +1,60 @@
+"""`pointsman route eval` and `pointsman route prompt`: measure the rules on labelled messages, and print them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pointsman.cli.commands.route.options import AsJson, Rules, book_with, usage
+
+
+def evaluate(
+    file: Annotated[Path, typer.Argument(help="JSON lines: text and any of mode, confidence, fast_path, debate, …")],
+    rules: Rules = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the rules on labelled messages: accuracy, errors each way, agreement, and every wrong item."""
+    from pointsman.services.router.domain import evaluation
+
+    items = list(_items(file))
+    if not items:
+        raise usage(f'{file}: there is no message to measure; a line is {{"text": …, "mode": …}}')
+    result = evaluation.evaluate(book_with(rules), items)
+    if as_json:
+        print(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(evaluation.summary(result)))
+
+
+def _items(file: Path) -> Iterator[dict[str, Any]]:
+    """The labelled messages of a file; a line that is none is named."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise usage(f"{file}: {error}") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except ValueError as error:
+            raise usage(f"{file}:{number}: {error}") from None
+        if not isinstance(item, dict) or not isinstance(item.get("text"), str):
+            raise usage(f"{file}:{number}: an object with a text is needed")
+        yield item
+
+
+def prompt(
+    mode: Annotated[str, typer.Option(help="ANSWER or ACTION: the prompt of that mode instead of the rules.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Print the rules as the soft router's prompt, or the prompt of one mode."""
+    from pointsman.services.router.domain.model import Mode
+    from pointsman.services.router.domain.rule_docs import mode_prompt, soft_router_prompt
+
+    if mode and mode.upper() not in Mode.__members__:
+        raise typer.BadParameter(f"mode must be one of {', '.join(Mode)}")
+    shown = mode_prompt(Mode[mode.upper()]) if mode else soft_router_prompt(book_with(None).document)
+    print(json.dumps({"prompt": shown}, ensure_ascii=False) + "\n" if as_json else shown, end="")

@@ -1,0 +1,177 @@
+"""`pointsman run "<task>"`: submit, follow live, print what was delivered."""
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
+from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST as LOST
+from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_PLAN
+from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO, RESUME_YES, SubmitResponse
+from pointsman.api.orchestrator.v1.run_pb2 import ExecutionMode
+from pointsman.cli.options.run_options import BUDGET_FIELDS, barrier_seconds, parse_budget, template_of
+from pointsman.cli.render.json_output import project_name
+from pointsman.cli.session.control_plane import Absent, control_plane
+from pointsman.cli.session.fast_path import TAKEN, argv_of, execute
+from pointsman.cli.session.questions import Left
+from pointsman.cli.session.repository import chosen_repository, order_on, require_repository
+from pointsman.cli.session.work_on_run import leave, patient, pursue
+from pointsman.cli.session.worker_specs import Coder, Crew, options_of
+from pointsman.cli.session.workers import fail_usage, words_of
+from pointsman.client import Client, Order
+
+app = typer.Typer(add_completion=False)
+
+
+class Resume(StrEnum):
+    """What to do about unfinished work."""
+
+    ASK = "ask"
+    YES = "yes"
+    NO = "no"
+
+
+class Mode(StrEnum):
+    """When the work pauses for a person."""
+
+    STEP = "step"
+    PHASE = "phase"
+    QUALITY_GATE = "quality_gate"
+
+
+_MODES = {mode: ExecutionMode.Value(f"EXECUTION_MODE_{mode.upper()}") for mode in Mode}
+_RESUMES = {Resume.ASK: RESUME_ASK, Resume.YES: RESUME_YES, Resume.NO: RESUME_NO}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the command line asks for."""
+
+    order: Order
+    repo: Path | None
+    coder: Coder
+    include_changes: bool
+    as_json: bool
+    follows: bool
+
+
+@app.command()
+def run(  # noqa: PLR0913 - one parameter per option
+    *,
+    task: Annotated[str, typer.Argument(help="What is wanted, in your words.")],
+    repo: Annotated[
+        Path | None, typer.Option(help="The git repository to work on; default: here, if here is one.")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="The coder: claude, codex, gemini, aider, opencode.")] = "",
+    command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
+    env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the coder, several times.")] = None,
+    pipeline: Annotated[str, typer.Option(help="The pipeline template for each task.")] = "",
+    barrier_timeout: Annotated[
+        float | None, typer.Option(help="Seconds that a barrier of it waits; default: the pipeline service's setting.")
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="When the work pauses for a person.")] = Mode.QUALITY_GATE,
+    strict: Annotated[bool, typer.Option("--strict", help="Errors of the zero-decision audit block the plan.")] = False,
+    verify: Annotated[
+        list[str] | None, typer.Option(help="A command that proves the work, several times; each is proven apart.")
+    ] = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(help="What must hold besides, in words, several times; each needs a claim that stands."),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(help=f"For example assignments=50,minutes=30; also {', '.join(BUDGET_FIELDS)}.")
+    ] = "",
+    include_changes: Annotated[
+        bool, typer.Option("--include-changes", help="Start from uncommitted changes too.")
+    ] = False,
+    session: Annotated[str, typer.Option(help="Runs of one session conflict with each other; default: its own.")] = "",
+    resume: Annotated[Resume | None, typer.Option(help="Unfinished work; default: ask on a terminal, else no.")] = None,
+    action: Annotated[bool, typer.Option("--action", help="Start a run even if the router would only answer.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Submit, print the run's id, and leave.")] = False,
+    server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
+    project: Annotated[str, typer.Option(help="The project to work in.", callback=project_name)] = "local",
+    as_json: Annotated[bool, typer.Option("--json", help="Events as JSON lines.")] = False,
+) -> None:
+    """Submit a task and follow it to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
+    if not task.strip():
+        fail_usage('the task is empty: say what is wanted, for example `pointsman run "fix the failing test"`')
+    order = Order(
+        task,
+        verify_commands=[words_of(command, "--verify") for command in verify or ()],
+        criteria=[
+            AcceptanceCriterion(id=f"A{number}", statement=statement, required=True)
+            for number, statement in enumerate(accept or (), 1)
+        ],
+        mode=_MODES[mode],
+        template=template_of(pipeline),
+        require_audit=strict,
+        budget=parse_budget(budget),
+        session_id=session,
+        resume=_RESUMES[resume or (Resume.ASK if sys.stdin.isatty() else Resume.NO)],
+        as_action=action,
+        barrier_timeout_seconds=barrier_seconds(barrier_timeout),
+    )
+    wish = Wish(order, repo, Coder(agent, command, tuple(env or ())), include_changes, as_json, not detach)
+    sys.exit(asyncio.run(_run(wish, server, project)))
+
+
+async def _run(wish: Wish, server: str, project: str) -> int:
+    hire, folder = wish.coder.hire(), await chosen_repository(wish.repo)
+    crew = Crew(folder, hire, options_of(folder, wish.coder, server, project), wish.as_json)
+    notes: list[str] = []
+    order = await order_on(wish.order, folder, notes.append, include_changes=wish.include_changes)
+    needed = hire.profile is not None
+    try:
+        async with control_plane(server, absent=Absent.HOST) as plane:
+            needed = needed or plane.embedded
+            if folder is None and needed:
+                require_repository(order)
+            client = Client(plane.channels["orchestrator"], patient(project))
+            await _note_single_step(client, order, crew)
+            answer = await client.runs.submit(order)
+            if not answer.HasField("run"):
+                return _without_run(order, answer, wish.as_json)
+            plane.say_so()
+            for note in notes:
+                crew.say(note)
+            crew.say(f"run {answer.run.id}  ({answer.routing.mode}, {answer.routing.confidence})")
+            if wish.follows:
+                return await pursue(client, answer.run.id, crew)
+        return await leave(Left(answer.run.id, detached=True), crew, needed=needed)
+    except Left as left:
+        return await leave(left, crew, needed=needed)
+
+
+async def _note_single_step(client: Client, order: Order, crew: Crew) -> None:
+    """Without a planner the plan is one task, after which there is nothing left to pause for."""
+    if order.mode not in (_MODES[Mode.STEP], _MODES[Mode.PHASE]):
+        return
+    if not any([CAPABILITY_PLAN in one.capabilities and one.state != LOST async for one in client.agents.all()]):
+        crew.say("no planner is there: the plan will be one task, and the work does not pause within it")
+
+
+def _without_run(order: Order, answer: SubmitResponse, as_json: bool) -> int:
+    """The router wants no run: execute a trivial command here, else say so."""
+    routing = answer.routing
+    argv = argv_of(order.message) if routing.fast_path else None
+    if as_json:
+        fields = ("mode", "confidence", "fast_path", "explanation")
+        shown = {"run": None, **{name: getattr(routing, name) for name in fields}}
+        done = execute(argv, capture=True) if argv is not None else None
+        if done is not None:
+            shown |= {"command": argv, "exit_code": done.exit_code, "output": done.output}
+        print(json.dumps(shown, ensure_ascii=False))
+        return done.exit_code if done is not None else 0
+    if argv is not None:
+        return execute(argv).exit_code
+    print(f"{routing.mode} ({routing.confidence}): nothing to run. {routing.explanation}")
+    if routing.fast_path:
+        print(f"Executed at once are only: {TAKEN}.")
+    print("`pointsman run --action …` starts a run all the same.")
+    return 0

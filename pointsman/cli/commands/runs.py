@@ -1,0 +1,46 @@
+"""`pointsman runs`: the runs of a project, newest first."""
+
+from typing import Annotated
+
+import typer
+
+from pointsman.api.orchestrator.v1.run_pb2 import RunState
+from pointsman.cli.render.run_progress import state_name
+from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, ask, print_json
+from pointsman.cli.session.workers import fail_usage
+from pointsman.client import Client
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def runs(
+    *,
+    state: Annotated[list[str] | None, typer.Option(help="Only runs in this state, several times.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many at the most.")] = 50,
+    server: ServerAt = "",
+    project: InProject = "local",
+    as_json: AsJson = False,
+) -> None:
+    """List runs."""
+    names = [f"RUN_STATE_{name.upper()}" for name in state or ()]
+    for name in names:
+        if name not in RunState.keys():  # noqa: SIM118 - an enum wrapper, not a dict
+            fail_usage(f"there is no state '{name.removeprefix('RUN_STATE_')}'; `pointsman machine` lists them")
+    states = [RunState.Value(name) for name in names]
+
+    async def question(client: Client) -> int:
+        found = []
+        async for run in client.runs.all(states):
+            found.append(run)
+            if len(found) >= limit:
+                break
+        if as_json:
+            print_json(found)
+            return 0
+        for run in found:
+            intent = " ".join(run.intent.split())[:60]
+            print(f"{run.id}  {run.created_at.ToDatetime():%Y-%m-%d %H:%M}  {state_name(run):<16} {intent}")
+        return 0
+
+    ask(server, project, question)

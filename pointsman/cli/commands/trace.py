@@ -1,0 +1,151 @@
+"""`pointsman trace RUN`: the run's trace from the stores: a waterfall for people, or OTLP JSON for any viewer."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+import grpc
+import typer
+
+from pointsman.api.common.v1.common_pb2 import Page, Transition
+from pointsman.api.pipeline.v1 import requests_pb2 as pipelines
+from pointsman.api.pipeline.v1.pipeline_pb2_grpc import PipelineServiceStub
+from pointsman.api.router.v1 import decision_pb2, log_pb2
+from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
+from pointsman.api.workflow.v1 import reading_pb2 as workflows
+from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
+from pointsman.cli import EXIT_FAILED
+from pointsman.cli.session.control_plane import Plane, control_plane
+from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt
+from pointsman.client import CallFailed, Client, Terms
+from pointsman.tracing.waterfall import drawn, summary, tree_of
+
+app = typer.Typer(add_completion=False)
+LOOK_BACK_NS = 60 * 10**9
+LAST_WORD_SECONDS = 0.5
+"""A journal that goes on is read to where nothing comes for so long."""
+
+
+@app.command()
+def trace(*, run_id: RunId, server: ServerAt = "", project: InProject = "local", as_json: AsJson = False) -> None:
+    """Draw where a run's time went; --json gives the spans, with the ids that a collector has them under."""
+
+    async def work() -> int:
+        async with control_plane(server) as plane:
+            journals = await read_journals(plane, run_id, project)
+        if as_json:
+            print(json.dumps(spans_as_json(journals), ensure_ascii=False))
+            return 0
+        run, *others = journals
+        whole = tree_of(run, {rows[0].entity_id: rows for rows in others})
+        print(f"trace {trace_of_run(run)}")
+        print("\n".join((*drawn(whole), "", *summary(whole))))
+        return 0
+
+    try:
+        sys.exit(asyncio.run(work()))
+    except CallFailed as failure:
+        print(f"pointsman: {failure.message or failure}", file=sys.stderr)
+        sys.exit(EXIT_FAILED)
+
+
+async def read_journals(plane: Plane, run_id: str, project: str) -> list[list[Transition]]:
+    """The run's own journal first, then those of its decision, its epic and its pipelines, as far as they are its own."""
+    client = Client(plane.channels["orchestrator"], Terms(project=project))
+    run = await client.runs.get(run_id)
+    journals = [[row async for row in client.runs.transitions(run_id)]]
+    metadata = client.terms.metadata
+    workflow: Any = WorkflowServiceStub(plane.channels["workflow"])
+    pipeline: Any = PipelineServiceStub(plane.channels["pipeline"])
+    journals.append(await _decision(plane, run, metadata))
+    if run.epic_id:
+        watched = workflow.WatchWorkflow(workflows.WatchWorkflowRequest(workflow_id=run.epic_id), metadata=metadata)
+        journals.append([row async for row in _so_far(watched) if row.run_id in ("", run_id)])
+    listed = pipelines.ListPipelinesRequest(run_id=run_id, page=Page(page_size=1000))
+    for summary_of in (await pipeline.ListPipelines(listed, metadata=metadata)).pipelines:
+        pipeline_id = summary_of.pipeline_id
+        watched = pipeline.WatchPipeline(pipelines.WatchPipelineRequest(pipeline_id=pipeline_id), metadata=metadata)
+        journals.append([row async for row in _so_far(watched)])
+    return [journals[0], *(rows for rows in journals[1:] if rows)]
+
+
+async def _so_far(watched: Any) -> AsyncIterator[Transition]:
+    """What a journal holds by now; one that was removed meanwhile holds nothing."""
+    try:
+        while True:
+            async with asyncio.timeout(LAST_WORD_SECONDS):
+                answer = await watched.read()
+            if answer is grpc.aio.EOF:
+                return
+            yield answer.transition
+    except (TimeoutError, grpc.aio.AioRpcError):
+        return
+    finally:
+        watched.cancel()
+
+
+async def _decision(plane: Plane, run: Any, metadata: Any) -> list[Transition]:
+    """The router's decision that began the run."""
+    stub: Any = RouterServiceStub(plane.channels["router"])
+    request = log_pb2.ListDecisionsRequest()
+    request.page.page_size = 1000
+    request.window.start.FromNanoseconds(run.created_at.ToNanoseconds() - LOOK_BACK_NS)
+    request.window.end.FromNanoseconds(run.created_at.ToNanoseconds() + LOOK_BACK_NS)
+    try:
+        found = (await stub.ListDecisions(request, metadata=metadata)).decisions
+    except grpc.aio.AioRpcError:
+        return []
+    return [_made(one, run) for one in found if one.decision_id == run.decision_id]
+
+
+def _made(decided: decision_pb2.RoutingDecision, run: Any) -> Transition:
+    """A decision as the transition that stored it."""
+    return Transition(
+        entity_id=decided.decision_id, kind="decision", seq=1, at=decided.decided_at, event="DECISION_MADE",
+        to_state="STORED", traceparent=run.traceparent,
+    )  # fmt: skip
+
+
+def trace_of_run(run: Sequence[Transition]) -> str:
+    """The id of the trace that the run's spans are in."""
+    from pointsman.services.chassis.telemetry.context import new_traceparent
+
+    return (run[0].traceparent or new_traceparent(run[0].entity_id, run[0].at.ToMicroseconds()))[3:35]
+
+
+def spans_as_json(journals: Sequence[Sequence[Transition]]) -> dict[str, Any]:
+    """The spans as one OTLP request in JSON, each service's under its own name."""
+    from pointsman._shared.otlp.span import otlp_json, request_of, resource_of
+    from pointsman.services.chassis.spans.transition_spans import spans_of
+    from pointsman.services.chassis.spans.transitions import TerminalStates
+    from pointsman.services.orchestrator.domain.machine import MACHINE as RUNS
+    from pointsman.services.pipeline.domain.machine import MACHINE as PIPELINES
+    from pointsman.services.workflow.domain.machine import MACHINE as WORKFLOWS
+
+    kinds = TerminalStates.of([RUNS, PIPELINES, WORKFLOWS])
+    resources = []
+    for rows in journals:
+        spans = [span for step in _steps(rows) for _, span in spans_of(step, kinds)]
+        service = {"run": "orchestrator", "decision": "router"}.get(rows[0].kind, rows[0].kind)
+        resources += otlp_json(request_of(spans, resource_of({"service.name": f"pointsman-{service}"})))[
+            "resourceSpans"
+        ]
+    return {"resourceSpans": resources}
+
+
+def _steps(rows: Sequence[Transition]) -> Iterator[Any]:
+    """A journal from its first row on, as the exporter reads it."""
+    from pointsman.services.chassis.spans.transitions import JournaledTransition
+
+    before: Transition | None = None
+    owners: dict[str, str] = {}
+    for row in rows:
+        owner = owners.setdefault(row.run_id, row.traceparent)
+        yield JournaledTransition(
+            row.entity_id, row.seq, row.position, row.kind, "", row.run_id, row.event, row.from_state, row.to_state,
+            row.actor, row.at.ToMicroseconds(), row.traceparent, before.at.ToMicroseconds() if before else None,
+            before.run_id if before else None, rows[0].at.ToMicroseconds(), rows[0].traceparent, owner,
+        )  # fmt: skip
+        before = row

@@ -1,0 +1,85 @@
+"""`pointsman watch RUN`: follow a run, from its beginning or from a seq; with a repository, work on it too."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pointsman.api.orchestrator.v1.run_pb2 import Run
+from pointsman.cli import EXIT_INTERRUPTED
+from pointsman.cli.render.run_progress import view_for
+from pointsman.cli.session.control_plane import Absent, control_plane, refuse_without_plane
+from pointsman.cli.session.follow import TERMINAL, exit_code, follow, program
+from pointsman.cli.session.questions import Left, cancelled_by_signals
+from pointsman.cli.session.repository import chosen_repository
+from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt
+from pointsman.cli.session.work_on_run import leave, patient, pursue, report
+from pointsman.cli.session.worker_specs import Coder, Crew, options_of
+from pointsman.client import Client
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def watch(  # noqa: PLR0913 - one parameter per option
+    *,
+    run_id: RunId,
+    after: Annotated[int, typer.Option(help="Only transitions after this seq; without workers.")] = 0,
+    repo: Annotated[
+        Path | None, typer.Option(help="Work on it too, in this git repository: verifier, surveyor and the coder.")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="The coder to work with, as for `pointsman run`.")] = "",
+    command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
+    env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the coder, several times.")] = None,
+    server: ServerAt = "",
+    project: InProject = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Follow a run to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
+    coder = Coder(agent, command, tuple(env or ()))
+
+    async def work() -> int:
+        if repo is None and not coder.options():
+            return await _look(run_id, after, (server, project), as_json)
+        folder = await chosen_repository(repo)
+        crew = Crew(folder, coder.hire(), options_of(folder, coder, server, project), as_json)
+        return await _work(run_id, crew, (server, project))
+
+    sys.exit(asyncio.run(work()))
+
+
+async def _look(run_id: str, after: int, plane_of: tuple[str, str], as_json: bool) -> int:
+    server, project = plane_of
+    try:
+        async with control_plane(server) as plane:
+            client = Client(plane.channels["orchestrator"], patient(project))
+            if plane.embedded:
+                _require_rest(await client.runs.get(run_id))
+            with cancelled_by_signals():
+                run = await follow(client, run_id, view_for(as_json=as_json), after)
+            await report(client, run, as_json)
+            return exit_code(run)
+    except asyncio.CancelledError:
+        return EXIT_INTERRUPTED
+
+
+def _require_rest(run: Run) -> None:
+    """A run that could go on goes on only where a control plane runs; one that has ended, or asks, can be shown."""
+    if run.state not in TERMINAL and not run.HasField("question"):
+        refuse_without_plane(f"; or work on the run here: {program()} watch {run.id} --repo .")
+
+
+async def _work(run_id: str, crew: Crew, plane_of: tuple[str, str]) -> int:
+    """Follow a run as those do who started it, with workers of its own."""
+    server, project = plane_of
+    try:
+        async with control_plane(server, absent=Absent.HOST) as plane:
+            client = Client(plane.channels["orchestrator"], patient(project))
+            await client.runs.get(run_id)
+            plane.say_so()
+            crew.say(f"works on {run_id} as {', '.join(crew.hire.roles)}")
+            return await pursue(client, run_id, crew)
+    except Left as left:
+        return await leave(left, crew, needed=True)

@@ -1,0 +1,1 @@
+"""What people type: values of options and files, read with clear errors."""

@@ -1,0 +1,48 @@
+"""The terms of a run as they are typed: budgets, proofs, the pipeline's template."""
+
+from pointsman.api.orchestrator.v1.run_pb2 import Budget
+from pointsman.cli.session.workers import fail_usage
+
+BUDGET_FIELDS = ("assignments", "transitions", "fan_out", "tokens", "cost_micros")
+MAX_BARRIER_SECONDS = 604_800
+
+
+def read_budget(given: str) -> Budget:
+    """`assignments=50,minutes=30` as a budget; a ValueError says what cannot be read."""
+    budget = Budget()
+    for part in given.split(","):
+        name, _, value = part.strip().partition("=")
+        if not value.isdigit() or name.strip() not in (*BUDGET_FIELDS, "minutes"):
+            raise ValueError(f"takes {', '.join(BUDGET_FIELDS)} and minutes, each with a number; not '{part}'")
+        if name.strip() == "minutes":
+            budget.wall_clock.FromSeconds(int(value) * 60)
+        else:
+            setattr(budget, name.strip(), int(value))
+    return budget
+
+
+def parse_budget(given: str) -> Budget | None:
+    """A budget as an option gives it; none where none is given."""
+    if not given:
+        return None
+    try:
+        return read_budget(given)
+    except ValueError as error:
+        fail_usage(f"--budget {error}")
+
+
+def barrier_seconds(given: float | None) -> float:
+    """How long a barrier waits, as an option gives it; 0 where it is left to the service."""
+    if given is not None and not 1 <= given <= MAX_BARRIER_SECONDS:
+        fail_usage(f"--barrier-timeout takes seconds from 1 to {MAX_BARRIER_SECONDS}")
+    return given or 0.0
+
+
+def template_of(name: str) -> str:
+    """The pipeline template of that name, as the pipeline service calls it."""
+    from pointsman.services.pipeline.domain.templates import TEMPLATES
+
+    known = {one.lower(): one for one in TEMPLATES}
+    if name and name.lower() not in known:
+        fail_usage(f"there is no pipeline '{name}'; known are {', '.join(TEMPLATES)}")
+    return known.get(name.lower(), "")

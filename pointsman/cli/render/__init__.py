@@ -1,0 +1,1 @@
+"""How answers, runs and transitions are printed: for people, or as JSON."""

@@ -1,0 +1,34 @@
+"""What became of each attempt at a task, in a person's words."""
+
+from collections.abc import Iterator
+
+from pointsman.api.handoff.v1.work_pb2 import ClaimStatus
+from pointsman.api.orchestrator.v1.evidence_pb2 import Attempt
+from pointsman.cli.render.transition_lines import shortened
+
+
+def attempt_lines(attempt: Attempt) -> Iterator[str]:
+    """An attempt: what went wrong, what was claimed and found, and who decided what and why."""
+    author = f", by {attempt.author}" if attempt.author else ""
+    yield f"{attempt.task_id} attempt {attempt.attempt}: {attempt.status}{author}"
+    for setback in attempt.setbacks:
+        who = f" by {setback.agent_id}" if setback.agent_id else ""
+        yield f"  {setback.stage} failed{who}: {shortened(setback.reason)}"
+    yield from _claims(attempt)
+    for criterion in attempt.finding.criteria:
+        detail = "" if criterion.passed else f": {shortened(criterion.detail)}"
+        command = f" `{' '.join(criterion.evidence.command)}`" if criterion.evidence.command else ""
+        yield f"  criterion {criterion.criterion_id}{command} {'passed' if criterion.passed else 'failed'}{detail}"
+    for judgement in attempt.judgements:
+        reason = f": {shortened(judgement.reason)}" if judgement.reason else ""
+        yield f"  {judgement.verdict} by the {judgement.judge}{reason}"
+
+
+def _claims(attempt: Attempt) -> Iterator[str]:
+    found = {finding.claim_id: finding for finding in attempt.finding.claims}
+    for claim in attempt.work.claims:
+        proof = f" ({', '.join(claim.evidence_ids) or 'no evidence'})"
+        word = ""
+        if claim.id in found:
+            word = f" {ClaimStatus.Name(found[claim.id].status).removeprefix('CLAIM_STATUS_').lower()}"
+        yield f"  claim {claim.id}{word}: {claim.statement}{proof}"

@@ -1,0 +1,144 @@
+"""Following a run to its end, or to a question that only a person can answer; and what is said then."""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from pointsman.api.handoff.v1.delivery_pb2 import Delivery
+from pointsman.api.orchestrator.v1.assignment_pb2 import (
+    ASSIGNMENT_STATE_LEASED,
+    ASSIGNMENT_STATE_OPEN,
+    Assignment,
+)
+from pointsman.api.orchestrator.v1.run_pb2 import (
+    ANSWER_KIND_CLARIFIED,
+    ANSWER_KIND_MODIFY,
+    ANSWER_KIND_RAISE,
+    ANSWER_KIND_RESTART_STAGE,
+    ANSWER_KIND_RETRY,
+    ANSWER_KIND_SKIP,
+    ANSWER_KIND_SKIP_STAGE,
+    ANSWER_KIND_WAIVE,
+    RUN_STATE_CANCELLED,
+    RUN_STATE_COMPLETE,
+    RUN_STATE_FAILED,
+    AnswerKind,
+    Run,
+    WaitKind,
+)
+from pointsman.cli import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
+from pointsman.cli.options.run_options import BUDGET_FIELDS
+from pointsman.cli.render.run_progress import View, state_name
+from pointsman.cli.session.missing_agents import Unattended
+from pointsman.client import Client
+
+TICK_SECONDS = 0.5
+_BESIDES = {
+    ANSWER_KIND_CLARIFIED: ' --text "…"',
+    ANSWER_KIND_MODIFY: ' --text "…"',
+    ANSWER_KIND_WAIVE: ' --text "…"',
+    ANSWER_KIND_RETRY: " --task TASK",
+    ANSWER_KIND_SKIP: " --task TASK",
+    ANSWER_KIND_RESTART_STAGE: " --stage STAGE",
+    ANSWER_KIND_SKIP_STAGE: " --stage STAGE",
+}
+"""What has to be said with an answer, besides."""
+LIVE = (ASSIGNMENT_STATE_OPEN, ASSIGNMENT_STATE_LEASED)
+TERMINAL = frozenset({RUN_STATE_COMPLETE, RUN_STATE_CANCELLED, RUN_STATE_FAILED})
+
+
+async def follow(client: Client, run_id: str, view: View, after_seq: int = 0) -> Run:
+    """Show a run until it ends or asks a person."""
+    with view:
+        watching = asyncio.create_task(_watch(client, run_id, view, after_seq))
+        asked = asyncio.create_task(_until_asked(client, run_id, view))
+        try:
+            await asyncio.wait((watching, asked), return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                await watching
+            else:
+                await asked
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(watching), TICK_SECONDS)
+        finally:
+            watching.cancel()
+            asked.cancel()
+        return await client.runs.get(run_id)
+
+
+async def _watch(client: Client, run_id: str, view: View, after_seq: int) -> None:
+    async for transition in client.runs.watch(run_id, after_seq):
+        view.transition(transition)
+
+
+async def _until_asked(client: Client, run_id: str, view: View) -> None:
+    unattended = Unattended(client, run_id)
+    while True:
+        run = await client.runs.get(run_id)
+        view.run(run, await _live(client, run_id) if view.shows_work else ())
+        if run.HasField("question"):
+            return
+        if run.waiting_for.kind == WaitKind.WAIT_KIND_AGENT:
+            await unattended.look()
+        await asyncio.sleep(TICK_SECONDS)
+
+
+async def _live(client: Client, run_id: str) -> list[Assignment]:
+    return [item async for item in client.agents.assignments(run_id, LIVE)]
+
+
+def exit_code(run: Run) -> int:
+    """0 done, 4 waits for a person, 1 ended otherwise."""
+    if run.state == RUN_STATE_COMPLETE:
+        return 0
+    return EXIT_FAILED if run.state in TERMINAL else EXIT_WAITS_FOR_PERSON
+
+
+def question_lines(run: Run) -> Iterator[str]:
+    """The open question and how to answer it."""
+    question = run.question
+    yield f"{run.id} waits for a person: {question.text}"
+    for subject in question.subjects:
+        yield f"  {subject}"
+    for kind in question.takes:
+        name = AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower()
+        given = f" --budget {raised_budget(run)}" if kind == ANSWER_KIND_RAISE else _BESIDES.get(kind, "")
+        yield f"  {program()} answer {run.id} {name}{given}"
+    yield f"  {program()} cancel {run.id}"
+
+
+def raised_budget(run: Run) -> str:
+    """Twice of what ran out, as `--budget` takes it."""
+    short = run.question.subjects[0] if run.question.subjects else ""
+    if short == "wall_clock":
+        return f"minutes={max(1, 2 * run.budget.wall_clock.seconds // 60)}"
+    name = "cost_micros" if short == "cost" else short
+    name = name if name in BUDGET_FIELDS else "assignments"
+    return f"{name}={max(1, 2 * getattr(run.budget, name))}"
+
+
+def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
+    """What was delivered, what is open, where to look next."""
+    yield f"{state_name(run)}  {run.id}{f'  ({run.end_reason})' if run.end_reason else ''}"
+    for item in delivery.deliverables:
+        yield f"  delivered  {item.task_id}: {item.statement}"
+        yield from (f"    claim  {claim.statement}" for claim in item.claims)
+        yield from (f"    file   {file.path}" for file in item.changed_files)
+    yield from (f"  open risk  {risk.statement}" for risk in delivery.open_risks)
+    if delivery.accepted_commit:
+        yield f"  commit  {delivery.accepted_commit}"
+    if run.traceparent:
+        yield f"  trace   {run.traceparent.split('-')[1]}"
+    yield f"next: {program()} show {run.id} · trace {run.id} · audit {run.id} · deliver {run.id}"
+
+
+def program() -> str:
+    """How this program is called from here: by its name or, where that is not on the path, by its place."""
+    beside = Path(sys.executable).with_name("pointsman")
+    if shutil.which("pointsman") is not None or not beside.exists():
+        return "pointsman"
+    here = Path.cwd()
+    return str(beside.relative_to(here) if beside.is_relative_to(here) else beside)

@@ -1,0 +1,48 @@
+"""What the small commands about runs share: a client of the control plane, and how a refusal ends a command."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Annotated
+
+import typer
+from google.protobuf.message import Message
+
+from pointsman.cli import EXIT_FAILED
+from pointsman.cli.render.json_output import as_dict, project_name
+from pointsman.cli.session.control_plane import Plane, control_plane
+from pointsman.client import CallFailed, Client, Terms
+
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
+ServerAt = Annotated[str, typer.Option("--server", help="Address of the control plane.")]
+InProject = Annotated[str, typer.Option("--project", help="The project of the run.", callback=project_name)]
+AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
+
+
+def ask(server: str, project: str, question: Callable[[Client], Awaitable[int]]) -> None:
+    """Ask the control plane something and end with the exit code that comes back."""
+    ask_plane(server, project, lambda client, _: question(client))
+
+
+def ask_plane(server: str, project: str, question: Callable[[Client, Plane], Awaitable[int]]) -> None:
+    """The same for a question that depends on the control plane that is asked."""
+
+    async def work() -> int:
+        async with control_plane(server) as plane:
+            return await question(Client(plane.channels["orchestrator"], Terms(project=project)), plane)
+
+    try:
+        sys.exit(asyncio.run(work()))
+    except CallFailed as failure:
+        print(f"pointsman: {failure.message or failure}", file=sys.stderr)
+        sys.exit(EXIT_FAILED)
+
+
+def print_json(value: Message | Iterable[Message]) -> None:
+    """Messages as JSON, by the proto's own names."""
+    if isinstance(value, Message):
+        shown: object = as_dict(value)
+    else:
+        shown = [as_dict(one) for one in value]
+    print(json.dumps(shown, indent=2, ensure_ascii=False))

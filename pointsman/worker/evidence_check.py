@@ -1,0 +1,146 @@
+"""What evidence proves on one tree: taken again where it can be, refused where it proves nothing."""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.worker.containment import Ended
+from pointsman.worker.output_reader import file_digest
+
+ALLOWED: tuple[tuple[str, ...], ...] = (
+    ("pytest",), ("python", "-m", "pytest"), ("python3", "-m", "pytest"), ("python", "-m", "unittest"),
+    ("python3", "-m", "unittest"), ("python", "-m", "compileall"), ("python3", "-m", "compileall"), ("tox",), ("nox",),
+    ("ruff", "check"), ("mypy",), ("make", "test"), ("make", "check"), ("npm", "test"), ("npm", "run", "test"),
+    ("yarn", "test"), ("pnpm", "test"), ("cargo", "test"), ("cargo", "check"), ("go", "test"), ("go", "vet"),
+)  # fmt: skip
+MAX_REPORT_BYTES = 4 * 1024 * 1024
+DETAIL_LENGTH = 1000
+
+SUPPORTED, UNSUPPORTED, STALE, MISSING = (
+    work.CLAIM_STATUS_SUPPORTED, work.CLAIM_STATUS_UNSUPPORTED, work.CLAIM_STATUS_STALE, work.CLAIM_STATUS_MISSING,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The tree on which evidence is judged."""
+
+    tree: Path
+    tree_hash: str
+    diff_digest: str
+    commands: frozenset[tuple[str, ...]]
+    """Commands of criteria and constraints, which may run whoever wrote them down."""
+    run: Callable[[Sequence[str]], Awaitable[Ended]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one piece of evidence is worth here."""
+
+    status: work.ClaimStatus.ValueType
+    detail: str = ""
+
+
+def is_allowed(command: Sequence[str], ground: Ground) -> bool:
+    """Whether the verifier runs a command that the author chose."""
+    given = tuple(command)
+    return given in ground.commands or any(given[: len(prefix)] == prefix for prefix in ALLOWED)
+
+
+RUN_AGAIN = frozenset({handoff.EVIDENCE_KIND_COMMAND, handoff.EVIDENCE_KIND_TEST_REPORT})
+"""Kinds of evidence that are taken again by running something."""
+
+
+async def judge(item: handoff.Evidence, ground: Ground) -> Finding:
+    """One piece of evidence on the accepted tree."""
+    if item.kind == handoff.EVIDENCE_KIND_COMMAND:
+        return await _command(item, ground)
+    if item.kind == handoff.EVIDENCE_KIND_TEST_REPORT:
+        return await _report(item, ground)
+    return _file(item, ground) if item.kind == handoff.EVIDENCE_KIND_FILE else _remark(item, ground)
+
+
+def _remark(item: handoff.Evidence, ground: Ground) -> Finding:
+    """What cannot be taken again counts only on the tree that it was taken on, and a note never."""
+    if item.kind == handoff.EVIDENCE_KIND_NOTE:
+        return Finding(STALE, f"{item.id} is a note, which proves nothing")
+    if item.tree_hash != ground.tree_hash:
+        return Finding(STALE, f"{item.id} was taken on another tree")
+    if item.kind == handoff.EVIDENCE_KIND_DIFF and item.digest != ground.diff_digest:
+        return Finding(UNSUPPORTED, f"{item.id} is not the diff of this work")
+    return Finding(SUPPORTED)
+
+
+async def _command(item: handoff.Evidence, ground: Ground) -> Finding:
+    shown = " ".join(item.command)
+    if not is_allowed(item.command, ground):
+        return Finding(UNSUPPORTED, f"{item.id}: `{shown}` is no command that the verifier runs")
+    ended = await ground.run(item.command)
+    if ended.ok and item.exit_code == 0:
+        return Finding(SUPPORTED)
+    if item.exit_code == 0:
+        return Finding(UNSUPPORTED, f"{item.id} says that `{shown}` ended with 0, but here {ended.reason}")
+    return Finding(UNSUPPORTED, f"{item.id}: `{shown}` failed, as its own exit code {item.exit_code} says")
+
+
+def _file(item: handoff.Evidence, ground: Ground) -> Finding:
+    actual = file_digest(ground.tree, item.path)
+    if actual is None:
+        return Finding(UNSUPPORTED, f"{item.id}: there is no file {item.path!r}")
+    if item.digest != actual:
+        return Finding(UNSUPPORTED, f"{item.id}: the file {item.path!r} has another content than was said")
+    return Finding(SUPPORTED)
+
+
+async def _report(item: handoff.Evidence, ground: Ground) -> Finding:
+    if item.command:
+        if not is_allowed(item.command, ground):
+            return Finding(UNSUPPORTED, f"{item.id}: `{' '.join(item.command)}` is no command that the verifier runs")
+        await ground.run(item.command)
+    elif item.tree_hash != ground.tree_hash:
+        return Finding(STALE, f"{item.id} is a report from another tree and names no command to make it again")
+    problem = junit_problem(ground.tree, item.path)
+    return Finding(UNSUPPORTED, f"{item.id}: {problem}") if problem else Finding(SUPPORTED)
+
+
+def junit_problem(tree: Path, path: str) -> str:
+    """Why a JUnit report does not prove success; empty when it does."""
+    if file_digest(tree, path) is None:
+        return f"there is no report {path!r}"
+    data = (tree / path).read_bytes()
+    if len(data) > MAX_REPORT_BYTES or b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        return f"the report {path!r} is too large or declares entities"
+    try:
+        root = ElementTree.fromstring(data)  # noqa: S314 - without a document type there is nothing to expand
+    except ElementTree.ParseError as error:
+        return f"the report {path!r} is no XML: {error}"
+    cases = list(root.iter("testcase"))
+    failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    if failed:
+        return f"{len(failed)} of {len(cases)} tests failed, first {failed[0].get('name', '?')}"
+    return "" if cases else f"the report {path!r} has no test in it"
+
+
+def judge_claim(
+    claim: handoff.Claim, findings: Mapping[str, Finding], failed_criteria: Collection[str]
+) -> work.ClaimFinding:
+    """A claim: contradicted by one piece is unsupported; nothing that counts is stale; nothing at all is missing."""
+    if not claim.evidence_ids:
+        return work.ClaimFinding(claim_id=claim.id, status=MISSING, detail="no evidence")
+    found = [findings[key] for key in claim.evidence_ids if key in findings]
+    found += [Finding(UNSUPPORTED, f"{key} does not hold") for key in claim.criterion_ids if key in failed_criteria]
+    for status in (UNSUPPORTED, SUPPORTED):
+        these = [finding.detail for finding in found if finding.status == status]
+        if these:
+            return work.ClaimFinding(claim_id=claim.id, status=status, detail="; ".join(these)[:DETAIL_LENGTH])
+    detail = "; ".join(finding.detail for finding in found)[:DETAIL_LENGTH]
+    return work.ClaimFinding(claim_id=claim.id, status=STALE, detail=detail or "its evidence is not there")
+
+
+def digest_of(diff: bytes) -> str:
+    """How a diff is named."""
+    return hashlib.sha256(diff).hexdigest()

@@ -1,0 +1,120 @@
+"""Clients of other services: deadline, retry of safe outages, trace and project passed on, errors as refusals."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import grpc
+
+from pointsman.services.chassis.core.config import ClientSettings, load
+from pointsman.services.chassis.rpc.file_watcher import WatchedFiles, check_pair, read_authority
+from pointsman.services.chassis.rpc.reloading_channel import ReloadingChannel
+from pointsman.services.chassis.rpc.status import refusal_from
+from pointsman.services.chassis.telemetry.recording import call_recorder
+
+Stub = TypeVar("Stub")
+
+DEADLINE_SECONDS = 15.0
+RECONNECT_MS = 1000
+"""How long a channel may wait before it connects again: less than the tries of one call take, so that a peer that is back is reached."""
+SERVICE_CONFIG = {
+    "loadBalancingConfig": [{"round_robin": {}}],
+    "methodConfig": [
+        {
+            "name": [{}],
+            "retryPolicy": {
+                "maxAttempts": 5,
+                "initialBackoff": "0.05s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 3,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ],
+}
+
+
+def open_channel(
+    address: str, max_message_bytes: int = 8 * 1024 * 1024, *, shown_as: ClientSettings | None = None
+) -> grpc.aio.Channel:
+    """A channel that spreads calls over all replicas behind the name, and tries again when one is away."""
+    options: list[tuple[str, str | int]] = [
+        ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
+        ("grpc.max_receive_message_length", max_message_bytes),
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", RECONNECT_MS),
+        ("grpc.keepalive_time_ms", 60_000),
+    ]
+    shown = shown_as or load(ClientSettings)
+    if shown.authority is None:
+        return grpc.aio.insecure_channel(address, options=options)
+    files = (shown.authority, shown.certificate, shown.key)
+    credentials = WatchedFiles(files, lambda: channel_credentials(shown))
+    return ReloadingChannel(credentials, lambda known: grpc.aio.secure_channel(address, known, options=options))
+
+
+def channel_credentials(settings: ClientSettings) -> grpc.ChannelCredentials:
+    """TLS towards servers, with a certificate or a token of our own, as the settings say."""
+    assert settings.authority is not None
+    if settings.certificate and settings.key:
+        check_pair(settings.certificate, settings.key)
+    key = settings.key.read_bytes() if settings.key else None
+    certificate = settings.certificate.read_bytes() if settings.certificate else None
+    encrypted = grpc.ssl_channel_credentials(read_authority(settings.authority), key, certificate)
+    if settings.token is None:
+        return encrypted
+    return grpc.composite_channel_credentials(encrypted, grpc.metadata_call_credentials(_TokenFile(settings.token)))
+
+
+class _TokenFile(grpc.AuthMetadataPlugin):
+    """Sends the token that is in the file at the time of the call, so that it can be renewed."""
+
+    def __init__(self, path: Path) -> None:
+        self._token = WatchedFiles([path], lambda: _token(path))
+
+    def __call__(self, context: Any, callback: Any) -> None:  # noqa: ARG002
+        """Add the header."""
+        callback((("authorization", f"Bearer {self._token.value}"),), None)
+
+
+def _token(path: Path) -> str:
+    token = path.read_text().strip()
+    if not token:
+        raise ValueError(f"{path} is empty")
+    return token
+
+
+class Peer(Generic[Stub]):
+    """One service seen from another: every call has a deadline, a project and a trace."""
+
+    def __init__(self, channel: grpc.aio.Channel, stub: Callable[[grpc.aio.Channel], Stub], service: str = "") -> None:
+        self.stub = stub(channel)
+        self._service = service
+        """Who calls, for the spans of its calls."""
+
+    async def call(self, method: Callable[..., Any], request: Any, project: str, traceparent: str) -> Any:
+        """Call a method of the stub; what the peer refuses is raised as its refusal.
+
+        The peer gets the transition's own context, not this call's: its spans hang below something that is never lost.
+        """
+        code, begun = "CANCELLED", time.monotonic()
+        try:
+            answer = await method(request, timeout=DEADLINE_SECONDS, metadata=metadata_for(project, traceparent))
+            code = "OK"
+        except grpc.aio.AioRpcError as error:
+            code = error.code().name
+            raise refusal_from(error) from None
+        else:
+            return answer
+        finally:
+            if call_recorder.is_on:
+                name = getattr(method, "_method", b"").decode()
+                call_recorder.call_made(traceparent, self._service, name, (code, time.monotonic() - begun))
+
+
+def metadata_for(project: str, traceparent: str) -> tuple[tuple[str, str], ...]:
+    """The metadata that common.proto documents."""
+    base = (("pointsman-project", project),)
+    return (*base, ("traceparent", traceparent)) if traceparent else base

@@ -1,0 +1,393 @@
+"""The gRPC server of every service: limits, validation, caller, errors and drain, in one place for all RPCs."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from pointsman.services.chassis.core.caller import ENGINE_REQUESTS, Caller
+from pointsman.services.chassis.core.config import ServerSettings
+from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
+from pointsman.services.chassis.core.ids import new_nonce
+from pointsman.services.chassis.rpc.admission import URGENT, AdmissionHandler, MethodLimit, overloaded
+from pointsman.services.chassis.rpc.authentication import Access, MethodAccess, method_access, server_credentials
+from pointsman.services.chassis.rpc.health import Health
+from pointsman.services.chassis.rpc.session import STALL_SECONDS, Answer, Session, calls_of, shape_of
+from pointsman.services.chassis.rpc.status import abort, internal_error
+from pointsman.services.chassis.rpc.stream_rights import Right, Rights
+from pointsman.services.chassis.rpc.validation import Malformed, check_message, deserializer, read_metadata, validate
+from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.chassis.telemetry.context import current_request, current_traceparent, valid_traceparent
+
+MAX_PENDING = 4_000
+"""Calls that wait to be looked at: gRPC itself turns away more than these as CANCELLED, without a time; a thousand by default."""
+AGENT = "ROLE_AGENT"
+AGENTS_SHARE = 2
+"""So many times as many calls of agents as of others are taken before they are turned away."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Method:
+    """One RPC: its full name, its servicer's function, and what its messages are made of."""
+
+    name: str
+    behaviour: Callable[..., Any]
+    write: Callable[[Any], bytes]
+    has_request_id: bool
+    resumes_after: str
+    """`seq` or `position`: what a stream of it is resumed after."""
+    waits: bool
+    """Whether it may wait for something to happen (its request has a field `wait`): a drain does not wait for it."""
+    needs: MethodAccess
+    beside: Collection[Any]
+    """The calls that it is counted with: those at work, those that wait, or the streams."""
+    limit: int
+    """How many of these there may be before it is turned away."""
+    took: metrics.CallTimes
+
+
+class Server:
+    """Listens, and passes valid calls to servicers as `method(request, caller)`."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._access = Access(settings)
+        self.rights = Rights(self._access)
+        self._server = grpc.aio.server(options=_options(settings))
+        self._health = Health(settings.max_health_watchers)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        self._names: list[str] = []
+        self._calls: dict[asyncio.Task[Any] | None, float] = {}
+        self._waiting: dict[asyncio.Task[Any] | None, float] = {}
+        self._overdue: set[asyncio.Task[Any] | None] = set()
+        self._streams: dict[asyncio.Task[Any] | None, Session | None] = {}
+        self._lost: dict[asyncio.Task[Any] | None, Refusal] = {}
+        """Streams that end because their caller's right has."""
+        self._asked_with: dict[str, _Method] = {}
+        """The calls that can be made over a session, by the message that they are asked with."""
+        self._uploads: set[asyncio.Task[Any] | None] = set()
+        self._draining = False
+
+    def add(self, descriptor: ServiceDescriptor, servicer: object) -> None:
+        """Serve every RPC of a service; those that the servicer lacks answer UNIMPLEMENTED."""
+        methods = {method.name: method for method in descriptor.methods}
+        handlers = {name: self._handler(descriptor, method, servicer) for name, method in methods.items()}
+        rooms = {name: MethodLimit(handlers[name], *self._limit_of(method)) for name, method in methods.items()}
+        front = AdmissionHandler({f"/{descriptor.full_name}/{name}": place for name, place in rooms.items()})
+        self._server.add_generic_rpc_handlers((front,))
+        self._server.add_registered_method_handlers(
+            descriptor.full_name, {name: handler for name, handler in handlers.items() if name in URGENT}
+        )
+        self._names.append(descriptor.full_name)
+
+    def listen(self) -> int:
+        """Bind the address; the port, also when it was left to the system."""
+        self._settings.check_exposure()
+        credentials = server_credentials(self._settings)
+        try:
+            if credentials is not None:
+                return self._server.add_secure_port(self._settings.address, credentials)
+            return self._server.add_insecure_port(self._settings.address)
+        except RuntimeError:
+            raise OSError(f"cannot listen on {self._settings.address}; is another process there?") from None
+
+    async def start(self) -> None:
+        """Take calls from now on."""
+        if self._settings.reflection:
+            names = (*self._names, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(names, self._server)
+        await self._server.start()
+        for name in ("", *self._names):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def end_overdue_calls(self) -> None:
+        """A loop: end calls that run longer than any may; cheaper than a timer for each."""
+        while True:
+            await asyncio.sleep(min(1.0, self._settings.deadline_cap_seconds / 4))
+            latest = time.monotonic() - self._settings.deadline_cap_seconds
+            for task, begun in (*self._calls.items(), *self._waiting.items()):
+                if begun < latest and task is not None and task not in self._overdue:
+                    self._overdue.add(task)
+                    task.cancel()
+
+    async def drain(self) -> None:
+        """Refuse new calls, let those in flight finish, end the streams with a hint to come back."""
+        self._draining = True
+        await self._health.enter_graceful_shutdown()
+        for session in self._streams.values():
+            if session is not None:
+                session.stop()
+        streams = [task for task, session in self._streams.items() if session is None]
+        for task in (*streams, *self._waiting):
+            if task is not None:
+                task.cancel()
+        await self._server.stop(self._settings.drain_seconds)
+
+    def _handler(self, service: ServiceDescriptor, method: MethodDescriptor, servicer: object) -> Any:
+        name = f"/{service.full_name}/{method.name}"
+        missing = _unimplemented_stream if method.server_streaming else _unimplemented
+        fields = method.input_type.fields_by_name
+        bound = _Method(
+            name,
+            getattr(servicer, method.name, None) or missing(name),
+            GetMessageClass(method.output_type).SerializeToString,
+            "request_id" in fields,
+            "position" if "after_position" in fields else "seq",
+            "wait" in fields,
+            method_access(name, method),
+            *self._limit_of(method),
+            metrics.CallTimes(name),
+        )
+        if method.client_streaming and method.server_streaming:
+            return grpc.stream_stream_rpc_method_handler(self._stream(bound, self._conversing(bound, method)))
+        read = deserializer(GetMessageClass(method.input_type))
+        if method.client_streaming:
+            return grpc.stream_unary_rpc_method_handler(self._upload(bound), read)
+        if method.server_streaming:
+            return grpc.unary_stream_rpc_method_handler(self._stream(bound, self._sending(bound)), read)
+        self._asked_with[method.input_type.full_name] = bound
+        return grpc.unary_unary_rpc_method_handler(self._unary(bound), read)
+
+    def _limit_of(self, method: MethodDescriptor) -> tuple[Collection[Any], int]:
+        """What a call is counted with, and how many there may be: agents, who hold leases, pass before new work."""
+        if method.server_streaming:
+            return self._streams, self._settings.max_streams
+        if method.client_streaming:
+            return self._uploads, self._settings.max_uploads
+        if "wait" in method.input_type.fields_by_name:
+            return self._waiting, self._settings.max_streams
+        for_agents = method_access(method.name, method).role == AGENT
+        return self._calls, self._settings.max_in_flight * (AGENTS_SHARE if for_agents else 1)
+
+    def _unary(self, method: _Method) -> Callable[..., Any]:
+        async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            try:
+                return await self._answer(method, request, context)
+            except Refusal as refusal:
+                await abort(context, refusal)
+
+        return handle
+
+    async def _answer(self, method: _Method, request: Any, context: Any, traceparent: str = "") -> bytes:
+        """Do one call: the bytes of its answer, or a Refusal, whatever went wrong."""
+        calls = self._waiting if method.waits else self._calls
+        task = asyncio.current_task()
+        begun = calls[task] = time.monotonic()
+        code = "CANCELLED"
+        try:
+            caller = self._admit(method, request, context, traceparent)
+            answer = method.write(await method.behaviour(request, caller))
+            code = "OK"
+        except asyncio.CancelledError:
+            ended = self._cancellation_refusal(task)
+            if ended is None:
+                raise
+            code = ended.code
+            raise ended from None
+        except Exception as error:  # noqa: BLE001 - the one place where every failure becomes a status
+            refusal = _refusal_for(error)
+            code = refusal.code
+            raise refusal from None
+        else:
+            return answer
+        finally:
+            del calls[task]
+            self._overdue.discard(task)
+            method.took.observe(code, time.monotonic() - begun)
+
+    def _cancellation_refusal(self, task: "asyncio.Task[Any] | None") -> Refusal | None:
+        """What to tell a caller whose call this server has ended; nothing when the caller has."""
+        if task in self._overdue:
+            return _overdue()
+        return _stopping() if self._draining else None
+
+    def _stream(self, method: _Method, serve: Callable[[Any, Any], Awaitable[None]]) -> Callable[..., Any]:
+        async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+            task = asyncio.current_task()
+            self._streams[task] = None
+            begun, code = time.monotonic(), "CANCELLED"
+            try:
+                await serve(request, context)
+                code = "OK"
+            except asyncio.CancelledError:
+                ended = self._lost.get(task) or self._cancellation_refusal(task)
+                if ended is None:
+                    raise
+                code = ended.code
+                await abort(context, ended)
+            except Exception as error:  # noqa: BLE001 - as for unary calls
+                refusal = _refusal_for(error)
+                code = refusal.code
+                await abort(context, refusal)
+            finally:
+                del self._streams[task]
+                self._lost.pop(task, None)
+                method.took.observe(code, time.monotonic() - begun)
+
+        return handle
+
+    def _sending(self, method: _Method) -> Callable[[Any, Any], Awaitable[None]]:
+        async def serve(request: Any, context: Any) -> None:
+            caller = self._admit(method, request, context)
+            with self._held(method, caller, context):
+                await _send_all(method, request, caller, context)
+
+        return serve
+
+    def _conversing(self, method: _Method, descriptor: MethodDescriptor) -> Callable[[Any, Any], Awaitable[None]]:
+        shape, kinds = shape_of(descriptor), calls_of(descriptor)
+
+        async def serve(_requests: Any, context: Any) -> None:
+            caller = self._admit(method, None, context)
+
+            def answering(called: _Method) -> Answer:
+                return lambda request, traceparent, may_hold_nul: self._answer(
+                    called, check_message(request, may_hold_nul=may_hold_nul), context, traceparent
+                )
+
+            calls = {kind: answering(self._asked_with[asked_with]) for kind, asked_with in kinds.items()}
+            session = Session(shape, calls, context, self._settings.max_streams)
+            self._streams[asyncio.current_task()] = session
+            with self._held(method, caller, context):
+                await session.converse()
+            if self._draining:
+                raise _stopping()
+
+        return serve
+
+    def _held(self, method: _Method, caller: Caller, context: Any) -> AbstractContextManager[None]:
+        """While the stream of the running task is open: it ends when its caller's right does."""
+        task = asyncio.current_task()
+        assert task is not None
+
+        def end(refusal: Refusal) -> None:
+            self._lost[task] = refusal
+            task.cancel()
+
+        return self.rights.held(Right(context, context.invocation_metadata(), caller.project, method.needs), end)
+
+    def _upload(self, method: _Method) -> Callable[..., Any]:
+        async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            task = asyncio.current_task()
+            self._uploads.add(task)
+            begun, code = time.monotonic(), "CANCELLED"
+            try:
+                caller = self._admit(method, None, context)
+                async with asyncio.timeout(self._settings.deadline_cap_seconds):
+                    answer = method.write(await method.behaviour(_valid(requests), caller))
+                code = "OK"
+            except Exception as error:  # noqa: BLE001 - as for unary calls
+                refusal = _refusal_for(error)
+                code = refusal.code
+                await abort(context, refusal)
+            else:
+                return answer
+            finally:
+                self._uploads.discard(task)
+                method.took.observe(code, time.monotonic() - begun)
+
+        return handle
+
+    def _admit(self, method: _Method, request: Message | Malformed | None, context: Any, asked_in: str = "") -> Caller:
+        """Whether the call may go on to its servicer, and as whom."""
+        if self._draining:
+            raise _stopping()
+        if len(method.beside) > method.limit:
+            raise overloaded(method.limit)
+        metadata = context.invocation_metadata()
+        project, traceparent = read_metadata(metadata)
+        if asked_in:
+            traceparent = valid_traceparent(asked_in)
+        current_traceparent.set(traceparent)
+        current_request.set(request)
+        grant = self._access.authenticate(context, metadata)
+        self._access.authorize(grant, project, method.needs)
+        caller = Caller(grant.name, project, grant.roles, traceparent)
+        if request is None:
+            return caller
+        valid = validate(request, method.name)
+        if not method.has_request_id:
+            return caller
+        if valid.request_id.startswith(ENGINE_REQUESTS):
+            raise invalid_field("request_id", f"must not begin with '{ENGINE_REQUESTS}'")
+        body = method.name.encode() + valid.SerializeToString(deterministic=True)
+        fingerprint = hashlib.blake2b(body, digest_size=16).hexdigest()
+        return Caller(caller.principal, caller.project, caller.roles, caller.traceparent, valid.request_id, fingerprint)
+
+
+async def _send_all(method: _Method, request: Any, caller: Caller, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    """Send a stream at the reader's pace; a reader who stands still is told where to come back."""
+    after = getattr(request, f"after_{method.resumes_after}", 0)
+    async for response in method.behaviour(request, caller):
+        try:
+            async with asyncio.timeout(STALL_SECONDS):
+                await context.write(method.write(response))
+        except TimeoutError:
+            raise _too_slow(after) from None
+        after = getattr(getattr(response, "transition", response), method.resumes_after, after)
+
+
+async def _valid(requests: AsyncIterator[Any]) -> AsyncIterator[Message]:
+    async for request in requests:
+        yield validate(request, "stream")
+
+
+def _refusal_for(error: Exception) -> Refusal:
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, TimeoutError):
+        return _overdue()
+    return internal_error(error, new_nonce())
+
+
+def _unimplemented(name: str) -> Callable[..., Any]:
+    async def behaviour(_request: Any, _caller: Caller) -> Any:
+        raise Refusal(Reason.UNIMPLEMENTED, f"{name} is not offered here", metadata={"method": name})
+
+    return behaviour
+
+
+def _unimplemented_stream(name: str) -> Callable[..., Any]:
+    async def behaviour(request: Any, caller: Caller) -> AsyncIterator[Any]:
+        yield await _unimplemented(name)(request, caller)
+
+    return behaviour
+
+
+def _overdue() -> Refusal:
+    return Refusal(Reason.DEADLINE_EXCEEDED, "the call took too long; ask again with the same request_id")
+
+
+def _stopping() -> Refusal:
+    return Refusal(Reason.UNAVAILABLE, "the service is stopping; try again", retry_after_seconds=0.5)
+
+
+def _too_slow(after: int) -> Refusal:
+    return Refusal(
+        Reason.WATCHER_TOO_SLOW, "read faster, or resume after the last one you have", metadata={"after": str(after)}
+    )
+
+
+def _options(settings: ServerSettings) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", settings.max_message_bytes),
+        ("grpc.max_send_message_length", settings.max_message_bytes * 4),
+        ("grpc.max_metadata_size", settings.max_metadata_bytes),
+        ("grpc.absolute_max_metadata_size", settings.max_metadata_bytes),
+        ("grpc.so_reuseport", 0),
+        ("grpc.server.max_pending_requests", MAX_PENDING),
+        ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING),
+        ("grpc.keepalive_time_ms", 60_000),
+        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+    ]

@@ -1,0 +1,169 @@
+"""What comes in from outside: bytes into a valid request, metadata into a caller, or a refusal."""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import protovalidate
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from pointsman.services.chassis.core.caller import LOCAL
+from pointsman.services.chassis.core.errors import Reason, Refusal, Violation, invalid_field, invalid_fields
+from pointsman.services.chassis.telemetry.context import valid_traceparent
+
+PROJECT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799
+LONGEST_SECONDS = 315_576_000_000
+NANOS = 1_000_000_000
+
+
+class Malformed:
+    """Stands for bytes that are no message, so that they are refused like any other bad request."""
+
+
+MALFORMED = Malformed()
+
+
+class ContainsNul(Malformed):
+    """Stands for a message with a NUL in one of its strings, which no database here would keep alike."""
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+
+
+class InvalidTime(Malformed):
+    """Stands for a message with a time that no calendar has: protobuf's own range is not checked when it is read."""
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+
+
+def deserializer(message_class: Any) -> Callable[[bytes], Message | Malformed]:
+    """A function that reads a request and never raises."""
+
+    def read(data: bytes) -> Message | Malformed:
+        try:
+            message: Message = message_class.FromString(data)
+        except (DecodeError, RecursionError):
+            return MALFORMED
+        return check_message(message, may_hold_nul=b"\0" in data)
+
+    return read
+
+
+def check_message(message: Message, *, may_hold_nul: bool) -> Message | Malformed:
+    """What was read, or what stands for it where there is a NUL or an impossible time in it."""
+    if may_hold_nul and (field := nul_field(message)):
+        return ContainsNul(field)
+    if _timed_fields(message.DESCRIPTOR) and (field := invalid_time_field(message)):
+        return InvalidTime(field)
+    return message
+
+
+def validate(request: Message | Malformed, method: str) -> Any:
+    """The request, if it keeps every constraint that its proto declares."""
+    if isinstance(request, ContainsNul):
+        raise invalid_field(request.field, "must not contain NUL characters")
+    if isinstance(request, InvalidTime):
+        raise invalid_field(request.field, "must lie between the years 1 and 9999, with nanos below a second")
+    if isinstance(request, Malformed):
+        raise Refusal(Reason.MALFORMED_MESSAGE, "the bytes are not a valid request", metadata={"method": method})
+    violations = protovalidate.collect_violations(request)
+    if violations:
+        raise invalid_fields(tuple(Violation(_path(v.proto.field), v.proto.message) for v in violations))
+    return request
+
+
+def read_metadata(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[str, str]:
+    """The project that a call acts in and the trace that it belongs to, from its metadata."""
+    project, traceparent = LOCAL, ""
+    for key, value in metadata:
+        if key == "pointsman-project":
+            project = str(value)
+        elif key == "traceparent":
+            traceparent = valid_traceparent(str(value))
+    if project != LOCAL and not PROJECT.fullmatch(project):
+        raise invalid_field("pointsman-project", "must be 1 to 64 letters, digits, '_', '.' or '-'")
+    return project, traceparent
+
+
+def nul_field(message: Message) -> str:
+    """The path of the first string with a NUL in it; empty if there is none."""
+    for field, value in message.ListFields():
+        for path, item in _items(field, value):
+            if isinstance(item, str) and "\0" in item:
+                return path
+            if isinstance(item, Message) and (inner := nul_field(item)):
+                return f"{path}.{inner}"
+    return ""
+
+
+def invalid_time_field(message: Message) -> str:
+    """The path of the first Timestamp or Duration that is out of its range; empty if there is none."""
+    for field in _timed_fields(message.DESCRIPTOR):
+        if field.is_repeated:
+            items = _items(field, getattr(message, field.name))
+        elif message.HasField(field.name):
+            items = ((field.name, getattr(message, field.name)),)
+        else:
+            continue
+        for path, item in items:
+            if isinstance(item, Timestamp | Duration):
+                if not _is_valid_time(item):
+                    return path
+            elif isinstance(item, Message) and (inner := invalid_time_field(item)):
+                return f"{path}.{inner}"
+    return ""
+
+
+def _is_valid_time(time: Timestamp | Duration) -> bool:
+    if isinstance(time, Timestamp):
+        return FIRST_SECOND <= time.seconds <= LAST_SECOND and 0 <= time.nanos < NANOS
+    same_sign = time.seconds == 0 or time.nanos == 0 or (time.seconds > 0) == (time.nanos > 0)
+    return abs(time.seconds) <= LONGEST_SECONDS and abs(time.nanos) < NANOS and same_sign
+
+
+def _holds_times(descriptor: Descriptor, above: tuple[Descriptor, ...] = ()) -> bool:
+    """Whether there can be a time anywhere in such a message."""
+    inner = [field.message_type for field in descriptor.fields if field.message_type is not None]
+    return any(
+        one in (Timestamp.DESCRIPTOR, Duration.DESCRIPTOR)
+        or (one not in above and _holds_times(one, (*above, descriptor)))
+        for one in inner
+    )
+
+
+@cache
+def _timed_fields(descriptor: Descriptor) -> tuple[FieldDescriptor, ...]:
+    """The fields of such a message in which there can be a time: no other has to be looked into."""
+    times = (Timestamp.DESCRIPTOR, Duration.DESCRIPTOR)
+    return tuple(
+        field
+        for field in descriptor.fields
+        if field.message_type is not None and (field.message_type in times or _holds_times(field.message_type))
+    )
+
+
+def _items(field: FieldDescriptor, value: Any) -> Iterable[tuple[str, Any]]:
+    """What a field holds, each with its path."""
+    entry = field.message_type if field.message_type is not None else None
+    if entry is not None and entry.GetOptions().map_entry:
+        return [(field.name, item) for item in (*value.keys(), *value.values())]
+    if isinstance(value, str | bytes | int | float | Message):
+        return ((field.name, value),)
+    return [(f"{field.name}[{place}]", item) for place, item in enumerate(value)]
+
+
+def _path(field: Any) -> str:
+    """A violation's place as `plan.tasks[3].name`."""
+    text = ""
+    for element in field.elements if field is not None else ():
+        text += f".{element.field_name}" if text else element.field_name
+        subscript = getattr(element, "subscript", None)
+        if subscript is not None:
+            text += f"[{getattr(subscript, 'value', subscript)}]"
+    return text

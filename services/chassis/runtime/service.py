@@ -1,0 +1,150 @@
+"""One service as a process runs it: its store, its servicers, its loops; and the process that runs several."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+from google.protobuf.descriptor import ServiceDescriptor
+
+from pointsman._shared.otlp import exports_spans
+from pointsman.services.chassis.core.config import ServerSettings, exit_with, load
+from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
+from pointsman.services.chassis.core.supervision import Loops
+from pointsman.services.chassis.rpc.server import Server
+from pointsman.services.chassis.runtime.housekeeping import housekeeping
+from pointsman.services.chassis.storage.file_lock import StoreLock, lock_store
+from pointsman.services.chassis.storage.migrate import migrate
+from pointsman.services.chassis.storage.store import Store
+from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.chassis.telemetry.logs import configure_logs
+from pointsman.services.chassis.telemetry.recording import call_recorder
+
+if TYPE_CHECKING:
+    from pointsman.services.chassis.spans.exporter import Exporter
+
+SWITCH_INTERVAL_SECONDS = 0.0005
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a context's `build` returns."""
+
+    name: str
+    store: Store | None
+    """Where it keeps its state; the gateway has none."""
+    migrations: Path | None
+    servicers: Sequence[tuple[ServiceDescriptor, object]]
+    loops: Sequence[tuple[str, Callable[[], Awaitable[None]]]] = ()
+    close: Callable[[], Awaitable[None]] | None = None
+
+
+@dataclass(slots=True)
+class Running:
+    """Services that are up in this process."""
+
+    services: Sequence[Service]
+    server: Server
+    address: str
+    loops: Loops = field(default_factory=Loops)
+    claims: Sequence[StoreLock] = ()
+    """The stores' files that nobody else may write meanwhile."""
+    exporter: "Exporter | None" = None
+
+    async def stop(self) -> None:
+        """Drain: calls in flight finish, loops stop, stores close."""
+        await self.server.drain()
+        await self.loops.stop()
+        for service in self.services:
+            if service.close is not None:
+                await service.close()
+            if service.store is not None:
+                service.store.close()
+        for claim in self.claims:
+            claim.release()
+        if self.exporter is not None:
+            call_recorder.stop()
+            await self.exporter.close()
+
+
+async def start(build: Callable[[str], Sequence[Service]], settings: ServerSettings) -> Running:
+    """Bind, migrate, start loops, then serve; `build` gets the address where this process listens."""
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    server = Server(settings)
+    port = server.listen()
+    address = settings.model_copy(update={"port": port}).address
+    services = build(address)
+    running = Running(services, server, address, claims=_claimed(services, address))
+    for service in services:
+        if service.store is not None:
+            await asyncio.to_thread(migrate, service.store.database, service.migrations)
+            await service.store.release_stale_leases()
+            service.store.start()
+        for descriptor, servicer in service.servicers:
+            server.add(descriptor, servicer)
+    running.exporter = _new_exporter()
+    if settings.metrics_port:
+        metrics.serve_metrics(settings.metrics_port, settings.host)
+    await server.start()
+    if running.exporter is not None:
+        running.exporter.start()
+    running.loops.start("server.end_overdue_calls", server.end_overdue_calls)
+    running.loops.start("server.end_lost_streams", server.rights.end_lost)
+    for service in services:
+        kept = housekeeping(service.name, service.store, running.exporter) if service.store is not None else ()
+        for name, work in (*service.loops, *kept):
+            running.loops.start(f"{service.name}.{name}", work)
+    return running
+
+
+def _new_exporter() -> "Exporter | None":
+    """Where the standard variables name a collector, the process's spans are exported by another process."""
+    if not exports_spans():
+        return None
+    from pointsman.services.chassis.spans.exporter import Exporter  # noqa: PLC0415 - off is free
+
+    return Exporter(call_recorder.start())
+
+
+def _claimed(services: Sequence[Service], address: str) -> Sequence[StoreLock]:
+    """Every file that these services write, with a note where they serve; refused while somebody else writes one."""
+    stores = [service.store for service in services if service.store is not None]
+    claims = [claim for store in stores if (claim := lock_store(store.database)) is not None]
+    for claim in claims:
+        claim.announce(address)
+    return claims
+
+
+def serve_alone(build: Callable[[str], Sequence[Service]]) -> None:
+    """Serve in a process of its own, as `python -m` starts it; a refusal is its last words."""
+    try:
+        asyncio.run(serve_until_stopped(build, load(ServerSettings), partial(print, flush=True)))
+    except Refusal as refusal:
+        raise exit_with(refusal) from None
+
+
+async def serve_until_stopped(
+    build: Callable[[str], Sequence[Service]], settings: ServerSettings, greet: Callable[[str], None]
+) -> None:
+    """Run until SIGTERM or SIGINT, then drain; `greet` learns the address once calls are taken."""
+    if not structlog.is_configured():
+        configure_logs(as_json=not sys.stderr.isatty())
+    running = await start(build, settings)
+    freeze_startup_objects()
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    greet(running.address)
+    log.info("serving", address=running.address, services=[service.name for service in running.services])
+    await stopped.wait()
+    log.info("draining")
+    await running.stop()
+    log.info("stopped")

@@ -1,0 +1,204 @@
+"""Where a store lives: a SQLite file or a PostgreSQL schema, reached by the same code."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import NullPool, QueuePool
+
+from pointsman._shared.redaction import redact
+from pointsman.services.chassis.core.clock import Clock, DatabaseClock, SystemClock, ticks_us
+from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
+
+Result = TypeVar("Result")
+READERS = 4
+KEYED_PLANS = " -cenable_seqscan=off -cenable_hashjoin=off -cenable_mergejoin=off"
+"""Writers reach rows by their keys; a plan made while a table was small must not scan it when it is large."""
+WRITE_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "wal_autocheckpoint=4000")
+READ_PRAGMAS = ("query_only=ON", "busy_timeout=10000", "wal_autocheckpoint=0")
+
+
+class Database:
+    """One store's database: an engine that writes (one connection) and one that reads (a few)."""
+
+    def __init__(self, url: str, schema: str, clock: Clock | None = None) -> None:
+        self.url = read_url(url)
+        self.schema = schema
+        self.is_postgresql = self.url.get_backend_name() == "postgresql"
+        self._given_clock = clock
+        self.clock: Clock = clock or (DatabaseClock() if self.is_postgresql else SystemClock())
+        self.writing = (
+            self._postgresql(1, KEYED_PLANS) if self.is_postgresql else self._sqlite(WRITE_PRAGMAS, writes=True)
+        )
+        self.reading = (
+            self._postgresql(READERS, isolation_level="REPEATABLE READ")
+            if self.is_postgresql
+            else self._sqlite(READ_PRAGMAS, writes=False)
+        )
+        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix=f"{schema}-read")
+
+    @property
+    def file(self) -> Path | None:
+        """The file of the store; none for PostgreSQL and in memory."""
+        name = self.url.database
+        return None if self.is_postgresql or name in (None, "", ":memory:") else Path(str(name))
+
+    async def read(self, query: Callable[[Connection], Result]) -> Result:
+        """Run a query on a reading connection, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, query)
+
+    def read_now(self, query: Callable[[Connection], Result]) -> Result:
+        """Run a query on a reading connection, in this thread."""
+        return self._read(query)
+
+    def _read(self, query: Callable[[Connection], Result]) -> Result:
+        try:
+            with self.reading.connect() as connection:
+                return query(connection)
+        except DBAPIError as error:
+            if is_outage(error):
+                raise database_unavailable() from error
+            raise
+
+    @contextmanager
+    def transaction(self, connection: Connection) -> Iterator[None]:
+        """A transaction of the driver's own, which costs less than SQLAlchemy's; when it fails, drop the connection."""
+        self.begin(connection)
+        yield
+        if connection.in_transaction():  # a statement of SQLAlchemy's has put a transaction of its own around ours
+            connection.commit()
+        else:
+            driver_of(connection).commit()
+
+    def begin(self, connection: Connection) -> None:
+        """Begin, with the file locked for writing; PostgreSQL's driver begins by itself."""
+        if not self.is_postgresql:
+            driver_of(connection).execute("BEGIN IMMEDIATE")
+
+    def synchronise_clock(self) -> None:
+        """Read the database server's clock again; a file's clock is the machine's and needs no reading."""
+        if isinstance(self.clock, DatabaseClock):
+            with self.reading.connect() as connection:
+                before_us = ticks_us()
+                self.clock.observe(connection.execute(text("SELECT clock_timestamp()")).scalar_one(), before_us)
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
+        self._threads.shutdown(wait=True)
+        self.reading.dispose()
+        self.writing.dispose()
+
+    def _sqlite(self, pragmas: tuple[str, ...], *, writes: bool) -> Engine:
+        if writes and self.file is not None:
+            try:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise unusable(self.file.parent, error) from None
+        pool: dict[str, Any] = {"poolclass": NullPool} if writes else {"poolclass": QueuePool, "pool_size": READERS}
+        engine = create_engine(
+            self.url,
+            hide_parameters=True,
+            connect_args={"check_same_thread": False, "timeout": 10, "cached_statements": 512},
+            **pool,
+        )
+
+        @event.listens_for(engine, "connect")
+        def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+            connection.isolation_level = None
+            for pragma in pragmas:
+                connection.execute(f"PRAGMA {pragma}")
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            driver = driver_of(connection)
+            if not driver.in_transaction:
+                driver.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+        return engine
+
+    def _postgresql(self, size: int, plans: str = "", **terms: Any) -> Engine:
+        options = f"-csearch_path={self.schema} -cstatement_timeout=30000 -clock_timeout=10000{plans}"
+        return create_engine(
+            driver_url(self.url),
+            pool_size=size,
+            max_overflow=0,
+            pool_pre_ping=True,
+            hide_parameters=True,
+            **terms,
+            connect_args={"options": options, "application_name": f"pointsman-{self.schema}", "connect_timeout": 5},
+        )
+
+
+def read_url(url: str) -> URL:
+    """The address of a database; what it says is not repeated: it may hold a password."""
+    try:
+        read = make_url(url)
+    except (ArgumentError, ValueError):
+        read = None
+    if read is None or read.get_backend_name() not in ("postgresql", "sqlite"):
+        raise invalid_field(
+            "POINTSMAN_DATABASE_URL",
+            "is no address of a database; write postgresql://user@host/name, or unset it for SQLite",
+        )
+    return read
+
+
+def unusable(folder: Path, error: OSError) -> Refusal:
+    """The data directory cannot be written."""
+    reason = (error.strerror or str(error)).lower()
+    return invalid_field(
+        "POINTSMAN_DATA",
+        f"{folder} cannot be used ({reason}); make it a directory that you can write, or choose another",
+    )
+
+
+def cannot_open(database: Database, error: DBAPIError) -> Refusal:
+    """A database that a process needs before it can serve, and why it cannot be had; for whoever runs the process."""
+    lines = str(error.orig).strip().splitlines()
+    where = (
+        str(database.file) if database.file is not None else f"the {database.schema} schema in POINTSMAN_DATABASE_URL"
+    )
+    way_out = (
+        "check that the file is a store and that you can write it"
+        if database.file
+        else "check it and that its server runs"
+    )
+    reason = redact(lines[0]) if lines else "no reason given"
+    return Refusal(Reason.UNAVAILABLE, f"{where} cannot be opened ({reason}); {way_out}")
+
+
+def driver_of(connection: Connection) -> Any:
+    """The driver's own connection."""
+    return connection.connection.driver_connection
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether the database was away or too busy; a statement that SQLite cannot compile is neither."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(cause, sqlite3.OperationalError):
+        return getattr(cause, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR
+    return isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def is_missing_store(error: DBAPIError) -> bool:
+    """Whether what is found at the address is something else than a database."""
+    damaged = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+    return getattr(error.orig, "sqlite_errorcode", 0) in damaged or isinstance(error.orig, psycopg.ProgrammingError)
+
+
+def database_unavailable() -> Refusal:
+    """The one answer while the database is away."""
+    return Refusal(Reason.UNAVAILABLE, "the database is out of reach; try again", retry_after_seconds=1.0)
+
+
+def driver_url(url: URL) -> URL:
+    """The same address, spoken to with the one PostgreSQL driver that is installed."""
+    return url.set(drivername="postgresql+psycopg")

@@ -1,0 +1,89 @@
+"""Who owns a file store: a lock that ends with its process, and beside it the address where the owner serves."""
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.storage.database import Database, unusable
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """The process that holds a lock, and where it serves."""
+
+    pid: int
+    address: str = ""
+    yields: bool = False
+    """Whether it gives the lock up soon: by itself, or when a process that serves for good asks for it."""
+
+
+class StoreLock:
+    """A held lock; everybody else is told who holds it."""
+
+    def __init__(self, path: Path, guarded: Path | None = None, *, yields: bool = False) -> None:
+        """Take the lock; what it guards is the directory around it, unless somebody says otherwise."""
+        self._yields = yields
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a+b")
+        except OSError as error:
+            raise unusable(path.parent, error) from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise _locked_by_another(path, guarded or path.parent) from None
+        self.announce("")
+
+    def announce(self, address: str) -> None:
+        """Write down who holds the lock and where it serves."""
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(msgspec.json.encode(Owner(os.getpid(), address, self._yields)))
+        self._file.flush()
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._file.truncate(0)
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def lock_store(database: Database) -> StoreLock | None:
+    """The right to write a store: one process at a time has it for a file, everybody for PostgreSQL."""
+    file = database.file
+    return StoreLock(file.with_name(f"{file.name.removesuffix('.db')}.lock"), file) if file is not None else None
+
+
+def owner_of(path: Path) -> Owner | None:
+    """Who says to hold the lock; nobody, when it is free, half written or out of reach."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Owner)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _locked_by_another(path: Path, guarded: Path) -> Refusal:
+    owner = owner_of(path)
+    who = (
+        f"process {owner.pid}" + (f", serving at {owner.address}" if owner.address else "")
+        if owner
+        else "another process"
+    )
+    return Refusal(
+        Reason.UNAVAILABLE,
+        f"{guarded} is in use by {who}; stop it, connect to it (POINTSMAN_SERVER; POINTSMAN_PEERS_* for single services), "
+        "or choose another directory with POINTSMAN_DATA",
+        metadata={"address": owner.address if owner else ""},
+    )

@@ -1,0 +1,117 @@
+"""Brings a store's tables up to date: forward only, and safe when several replicas start at once."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, column, inspect, select, table, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.schema import CreateSchema
+
+from pointsman.services.chassis.storage.database import Database, cannot_open, is_missing_store, is_outage
+
+CHASSIS_MIGRATIONS = Path(__file__).parent / "migrations"
+ADVISORY_LOCK = 0x706F696E74
+REVISION = re.compile(r"^(down_)?revision\b[^=\n]*= *[\"'](\w+)[\"']", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationState:
+    """How far one line of migrations has come."""
+
+    line: str
+    current: str | None
+    newest: str
+    is_ahead: bool = False
+    """Whether a newer version of the software has migrated it already."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.is_ahead or self.current == self.newest
+
+
+def migrate(database: Database, context_migrations: Path | None) -> None:
+    """Run what is missing of the chassis' migrations, then of the context's, in one locked transaction."""
+    try:
+        if database.is_postgresql:
+            _create_schema(database)
+        with database.writing.begin() as connection:
+            if database.is_postgresql:
+                _lock(connection)
+            for line, folder in _lines(context_migrations):
+                _upgrade(connection, line, folder)
+    except DBAPIError as error:
+        if is_outage(error) or is_missing_store(error):
+            raise cannot_open(database, error) from error
+        raise
+
+
+def migration_states(database: Database, context_migrations: Path | None) -> list[MigrationState]:
+    """How far each line of a store's migrations has come."""
+
+    def query(connection: Connection) -> list[MigrationState]:
+        return [_state(connection, line, folder) for line, folder in _lines(context_migrations)]
+
+    return database.read_now(query)
+
+
+def _state(connection: Connection, line: str, folder: Path) -> MigrationState:
+    current, known = _current(connection, line), _revisions(folder)
+    return MigrationState(line, current, known[-1], current is not None and current not in known)
+
+
+def _lines(context_migrations: Path | None) -> list[tuple[str, Path]]:
+    lines = [("chassis", CHASSIS_MIGRATIONS)]
+    return [*lines, ("context", context_migrations)] if context_migrations is not None else lines
+
+
+def _create_schema(database: Database) -> None:
+    with database.writing.begin() as connection:
+        _lock(connection)
+        connection.execute(CreateSchema(database.schema, if_not_exists=True))
+
+
+def _lock(connection: Connection) -> None:
+    """One replica at a time, and for as long as it takes: the limits of commands are not for migrations."""
+    for setting in ("statement_timeout", "lock_timeout"):
+        connection.execute(text(f"SET LOCAL {setting} = 0"))
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+
+
+def _upgrade(connection: Connection, line: str, folder: Path) -> None:
+    """Whoever is ahead has only added something: this version serves on beside it."""
+    if not _state(connection, line, folder).is_current:
+        from pointsman.services.chassis.storage.alembic_upgrade import upgrade  # noqa: PLC0415 - slow to import
+
+        upgrade(connection, folder, _version_table(line))
+
+
+def _current(connection: Connection, line: str) -> str | None:
+    name = _version_table(line)
+    if not inspect(connection).has_table(name):
+        return None
+    found: str | None = connection.execute(select(table(name, column("version_num")).c.version_num)).scalar()
+    return found
+
+
+def _revisions(folder: Path) -> list[str]:
+    """The revisions of a line, oldest first: each names the one it comes after."""
+    texts = [path.read_text() for path in (folder / "versions").glob("*.py")]
+    after = {before: revision for revision, before in map(_named, texts)}
+    found: list[str] = []
+    while (following := after.get(found[-1] if found else "")) is not None:
+        found.append(following)
+    if not found or len(found) != len(texts):
+        raise RuntimeError(f"no single line of migrations below {folder}")
+    return found
+
+
+def _named(script: str) -> tuple[str, str]:
+    """A migration's revision, and the one before it, if any."""
+    names = dict(REVISION.findall(script))
+    return names[""], names.get("down_", "")
+
+
+def _version_table(line: str) -> str:
+    return f"{line}_version"

@@ -1,0 +1,139 @@
+"""What a context's store is made of: its database, the chassis tables, one writer, and the news of its commits."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, MetaData, String, and_, column, or_, select, text
+
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.ids import new_id
+from pointsman.services.chassis.core.machine import Machine
+from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.notifications import Hub, Listener
+from pointsman.services.chassis.storage.notify_batcher import BATCH_DELAY_SECONDS, NotifyBatcher
+from pointsman.services.chassis.storage.tables import chassis_tables
+from pointsman.services.chassis.storage.writer import Writer
+
+Result = TypeVar("Result")
+TIMERS = "#timers"
+EFFECTS = "#effects"
+FAR_SECONDS = 600
+"""Longer than an effect is ever held or put off."""
+
+
+class Store:
+    """One context's durable rows; all that is written goes through its writer."""
+
+    def __init__(self, database: Database, metadata: MetaData) -> None:
+        self.database = database
+        self.metadata = metadata
+        self.tables = chassis_tables(metadata)
+        self.owner = new_id("proc", database.clock.now())
+        self.writer = Writer(database)
+        self.hub = Hub(self.writer.post)
+        self.notify_batcher = NotifyBatcher(database) if database.is_postgresql else None
+        """Tells other replicas; a file has none."""
+        self._notify_pending = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._deliver: Callable[[Sequence[Any]], None] | None = None
+        self.ledgers: list[Any] = []
+        """Each kind of entity that is kept here; a ledger adds itself."""
+        self.gauges: list[Callable[[Connection], None]] = []
+        """What else is measured now and then, by reading; a context adds its own."""
+        self.next_look_us: float = 0
+        """When this process looks for due timers anyway: only one that is due earlier is news."""
+        self._jobs = _Jobs()
+        self._listener: Listener | None = None
+
+    @property
+    def delivers_effects(self) -> bool:
+        """Whether this process delivers the effects that it commits."""
+        return self._deliver is not None
+
+    def deliver_with(self, deliver: Callable[[Sequence[Any]], None]) -> None:
+        """From now on, hand each committed effect to this function, on the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._deliver = deliver
+
+    def dispatch_first_attempts(self, effects: Sequence[Any]) -> None:
+        """Start the first delivery of effects that were just committed; from the writing thread."""
+        if self._loop is not None and self._deliver is not None:
+            self.writer.post(self._loop, partial(self._deliver, effects))
+
+    async def release_stale_leases(self) -> None:
+        """A file has one owner: what a process before this one held when it died is free again at once."""
+        if not self.database.is_postgresql:
+            await self.write(self._free_leases)
+
+    def _free_leases(self, connection: Connection) -> None:
+        for table in (self.tables.outbox, self.tables.timers):
+            connection.execute(table.update().where(table.c.lease_until_us > 0).values(lease_until_us=0))
+        connection.execute(self.tables.leases.update().values(until_us=0))
+
+    def requeue_stranded(self, connection: Connection) -> int:
+        """Make due at once what would wait in vain; how much it was.
+
+        Put off by a clock that was ahead and has been set right since; or held by a replica that is dead: each shows itself
+        to the database by the name of its listening connection.
+        """
+        outbox, now_us = self.tables.outbox, to_us(self.database.clock.now())
+        far_us = now_us + FAR_SECONDS * 1_000_000
+        astray = or_(outbox.c.due_at_us > far_us, outbox.c.lease_until_us > far_us)
+        if self.database.is_postgresql:
+            name = column("application_name", String)
+            alive = select(name).select_from(text("pg_stat_activity")).where(name.is_not(None))
+            owner = outbox.c.lease_owner
+            dead = and_(owner != self.owner, owner.not_in(alive))
+            astray = or_(astray, and_(outbox.c.lease_until_us > now_us, dead))
+        return connection.execute(outbox.update().where(astray).values(due_at_us=now_us, lease_until_us=0)).rowcount
+
+    def start(self) -> None:
+        """Hear of commits from now on; call it on the event loop that serves."""
+        self.hub.bind()
+        self.database.synchronise_clock()
+        if self.notify_batcher is not None:
+            self._listener = Listener(self.database, self.hub, self.owner, self.notify_batcher.backend)
+
+    @property
+    def machines(self) -> list[Machine[Any]]:
+        """How each kind of entity decides."""
+        return [ledger.machine for ledger in self.ledgers]
+
+    def close(self) -> None:
+        """Finish the writes in hand and let go of the database."""
+        self.writer.close()
+        if self._listener is not None:
+            self._listener.close()
+        self.database.close()
+
+    async def write(self, job: Callable[[Connection], Result]) -> Result:
+        """Write rows that are no transitions (leases, bodies, clean-up), joined with whatever else waits."""
+        result: Result = await self.writer.write(self._jobs, job)
+        return result
+
+    def notify(self, names: set[str]) -> None:
+        """Tell this process's watchers and loops that something was committed."""
+        self.hub.notify(names)
+        if self.notify_batcher is not None and self.notify_batcher.has_pending:
+            self.hub.call(self._notify_pending.set)
+
+    async def flush_notifications(self) -> None:
+        """A loop: send other replicas what was held back, unless a commit has taken it along."""
+        while self.notify_batcher is not None:
+            await self._notify_pending.wait()
+            self._notify_pending.clear()
+            await asyncio.sleep(BATCH_DELAY_SECONDS)
+            await self.write(self.notify_batcher.flush)
+
+
+class _Jobs:
+    """Joined writes that are plain functions of the connection."""
+
+    def execute(self, connection: Connection, items: Sequence[Callable[[Connection], Any]]) -> Sequence[Any]:
+        """Do each job in turn."""
+        return [job(connection) for job in items]
+
+    def committed(self, items: Sequence[Any], outcomes: Sequence[Any]) -> None:
+        """Nobody waits for these."""

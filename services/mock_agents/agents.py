@@ -1,0 +1,111 @@
+"""Mock agents: ordinary agents behind the same interface, whose behaviour is set from outside."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.protobuf.duration_pb2 import Duration
+
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
+from pointsman.services.chassis.core.ids import new_nonce
+from pointsman.services.mock_agents.results import answer
+from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockPolicy, MockRole
+
+POLL_WAIT = Duration(seconds=20)
+CALL_SECONDS = 40.0
+RETRY_SECONDS = 0.2
+MAX_LEASES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The agent that plays a role, and what it can do."""
+
+    agent_id: str
+    capabilities: tuple[assignments.Capability.ValueType, ...]
+
+
+PARTS = {
+    MockRole.EXECUTOR: Part("finger-executor", (assignments.CAPABILITY_CODE,)),
+    MockRole.REVIEWER: Part(
+        "finger-reviewer",
+        (assignments.CAPABILITY_REVIEW, assignments.CAPABILITY_DEBATE, assignments.CAPABILITY_VERIFY),
+    ),
+    MockRole.SEARCHER: Part("finger-researcher", (assignments.CAPABILITY_RESEARCH,)),
+}
+
+
+class MockAgents:
+    """One mock for each role that the policy has mocked; real gRPC, real leases."""
+
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        policy: MockPolicy,
+        *,
+        slow_seconds: float = 1.0,
+        project: str = "local",
+        repository_ids: Sequence[str] = (),
+    ) -> None:
+        self._stub: Any = AgentServiceStub(channel)
+        self._policy = policy
+        self._slow_seconds = slow_seconds
+        self._metadata = (("pointsman-project", project),)
+        self._repository_ids = tuple(repository_ids)
+
+    @property
+    def loops(self) -> Sequence[tuple[str, Callable[[], Awaitable[None]]]]:
+        """One loop per mocked role."""
+        return [(f"mock_{role}", self._loop(role)) for role in sorted(self._policy.mocked)]
+
+    def _loop(self, role: MockRole) -> Callable[[], Awaitable[None]]:
+        async def play() -> None:
+            leases: Sequence[agent.Lease] = ()
+            while True:
+                try:
+                    leases = await self._step(role, leases)
+                except grpc.aio.AioRpcError:
+                    leases = ()
+                    await asyncio.sleep(RETRY_SECONDS)
+
+        return play
+
+    def _wanted(self, part: Part) -> agent.Wanted:
+        return agent.Wanted(capabilities=part.capabilities, max_leases=MAX_LEASES, repository_ids=self._repository_ids)
+
+    async def _step(self, role: MockRole, leases: Sequence[agent.Lease]) -> Sequence[agent.Lease]:
+        """Do what is leased and take what comes next, in one call where there is something to hand in."""
+        part = PARTS[role]
+        outcome = self._policy.outcomes[role]
+        if not leases or outcome is MockOutcome.SILENT:
+            request = agent.PollRequest(
+                request_id=new_nonce(), agent_id=part.agent_id, wanted=self._wanted(part), wait=POLL_WAIT
+            )
+            polled = await self._stub.Poll(request, timeout=CALL_SECONDS, metadata=self._metadata)
+            return list(polled.leases)
+        if outcome is MockOutcome.SLOW:
+            await asyncio.sleep(self._slow_seconds)
+        return await self._hand_in(part, outcome, leases)
+
+    async def _hand_in(self, part: Part, outcome: MockOutcome, leases: Sequence[agent.Lease]) -> Sequence[agent.Lease]:
+        answers = [answer(lease, outcome) for lease in leases]
+        failures = [item for item in answers if isinstance(item, agent.Failure)]
+        completions = [item for item in answers if isinstance(item, agent.Completion)]
+        if failures:
+            failing = agent.FailRequest(request_id=new_nonce(), agent_id=part.agent_id, failures=failures)
+            await self._stub.Fail(failing, timeout=CALL_SECONDS, metadata=self._metadata)
+        if not completions:
+            return ()
+        request = agent.CompleteRequest(
+            request_id=new_nonce(),
+            agent_id=part.agent_id,
+            completions=completions,
+            next=self._wanted(part),
+            wait=POLL_WAIT,
+        )
+        done = await self._stub.Complete(request, timeout=CALL_SECONDS, metadata=self._metadata)
+        return list(done.leases)

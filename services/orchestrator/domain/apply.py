@@ -1,0 +1,317 @@
+"""How each event of the journal changes the run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain.enums import Call, Fact, Move, State, TaskStatus, WorkflowStatus
+from pointsman.services.orchestrator.domain.model import Judgement, OpenRemark, Remark, Slot, Task, Usage
+from pointsman.services.orchestrator.domain.run import Run, RunState
+
+KEPT_SETBACKS = 8
+_MOVES = {str(move): move for move in Move}
+_STATES = {str(state): state for state in State}
+
+
+def apply(state: RunState | None, event: Event, at: datetime) -> RunState:
+    """Fold one event into the run."""
+    if state is None:
+        return RunState(_submitted(event.data, at))
+    run = _forget_call(state.run, event.data)
+    is_fact = event.name in _FACT_NAMES
+    run = _FOLDS[type(event.data)](run, event.data) if is_fact else _moved(run, event, at)
+    spent = run.spent
+    run.spent = Usage(spent.assignments, spent.transitions + 1, spent.tokens, spent.cost_micros)
+    return RunState(run, state.leases, state.present)
+
+
+def _submitted(data: events.Submitted, at: datetime) -> Run:
+    return Run(
+        data.run_id, State.BOOT, data.intent, data.order, data.budget, at, at,
+        confidence=data.order.routing.confidence, epic_id=data.order.epic_id, spent=Usage(transitions=1),
+    )  # fmt: skip
+
+
+def _forget_call(run: Run, data: Any) -> Run:
+    call_id = getattr(data, "call_id", "")
+    if call_id not in run.calls:
+        return run
+    return run.change(calls={key: call for key, call in run.calls.items() if key != call_id})
+
+
+def _moved(run: Run, event: Event, at: datetime) -> Run:
+    move, data = _MOVES[event.name], event.data
+    run.status, run.since = _STATES[event.target], at
+    if move not in _WORK_GOES_ON:
+        run.question, run.held = None, ()
+    if data.is_replan:
+        run = run.change(replans=run.replans + 1)
+    fold = _MOVE_FOLDS.get(move)
+    return fold(run, data) if fold else run
+
+
+_WORK_GOES_ON = frozenset({Move.DISPATCH_SUCCESS, Move.RESULT_ARRIVED, Move.ARTIFACTS_LOADED, Move.NEED_MORE_RESULTS})
+"""Moves after which work that was held back, and the question about it, still stand."""
+
+
+def _replanning(run: Run, data: events.Moved) -> Run:
+    return run.change(asserted=None, plan_is_fresh=False, reasons=(*run.reasons, data.reason), calls={})
+
+
+def _judged_plan(run: Run, data: events.Moved) -> Run:  # noqa: ARG001
+    return run.change(plan_is_fresh=False)
+
+
+def _blocked_plan(run: Run, data: events.Moved) -> Run:
+    return run.change(blocking_rounds=run.blocking_rounds + 1, reasons=(*run.reasons, data.reason))
+
+
+def _passed_plan(run: Run, data: events.Moved) -> Run:  # noqa: ARG001
+    return run.change(debated=True, remarks={}, blocking_rounds=0)
+
+
+def _directed(run: Run, data: events.Moved) -> Run:
+    return run.change(disposition=data.reason, replans=0, blocking_rounds=0, plan_is_fresh=False)
+
+
+def _ended(run: Run, data: events.Moved) -> Run:
+    return run.change(end_reason=data.reason, calls={}, assignments={})
+
+
+_MOVE_FOLDS: Mapping[Move, Callable[[Run, events.Moved], Run]] = {
+    Move.NEED_REPLAN: _replanning,
+    Move.DISPATCH_FAILED: _replanning,
+    Move.REQUIREMENT_CHANGED: _replanning,
+    Move.REQUIREMENT_CHANGED_OR_BLOCKED: _replanning,
+    Move.NEED_PLAN_REVIEW: _judged_plan,
+    Move.SKIP_PLAN_REVIEW: _judged_plan,
+    Move.BLOCKING_FEEDBACK: _blocked_plan,
+    Move.PASS_OR_FEEDBACK_LIMIT_REACHED: _passed_plan,
+    Move.SWITCH: _directed,
+    Move.KEEP: _directed,
+    Move.MERGE: _directed,
+    Move.CLARIFIED: _directed,
+    Move.CANCEL: _ended,
+    Move.FATAL_ERROR: _ended,
+}
+
+
+def _called(run: Run, data: events.Called) -> Run:
+    calls = {**run.calls, data.call_id: data.call}
+    checks = run.queue_checks + (data.call is Call.SEE_WORKFLOW)
+    return run.change(calls=calls, call_count=run.call_count + 1, queue_checks=checks)
+
+
+def _resumables_found(run: Run, data: events.ResumablesFound) -> Run:
+    return run.change(candidates=data.candidates)
+
+
+def _epic_stored(run: Run, data: events.EpicStored) -> Run:
+    return run.change(queued_epic_id=data.epic_id) if data.queued else run.change(epic_id=data.epic_id)
+
+
+def _resumed(run: Run, data: events.Resumed) -> Run:
+    run = _planned(run.change(epic_id=data.epic_id, intent=data.intent), events.Planned(data.plan))
+    tasks = dict(run.tasks)
+    for task_id in data.accepted:
+        tasks[task_id] = replace(tasks[task_id], status=TaskStatus.ACCEPTED)
+    return run.change(tasks=tasks, plan_is_fresh=False)
+
+
+def _planned(run: Run, data: events.Planned) -> Run:
+    plan = data.plan
+    kept = {task_id: task for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED}
+    new = {outline.task_id: Task(outline, attempt=data.attempts.get(outline.task_id, 0)) for outline in plan.tasks}
+    tasks = {**kept, **{task_id: kept.get(task_id, task) for task_id, task in new.items()}}
+    slots = {slot.slot_id: Slot(slot.question) for slot in plan.slots}
+    return run.change(tasks=tasks, slots=slots, confidence=plan.confidence, plan_count=run.plan_count + 1, audit_errors=(),
+        plan_built_in=plan.built_in, plan_is_fresh=True, reasons=(), risks=(*run.risks, *plan.risks), wave=(), attempts=data.attempts,
+    )  # fmt: skip
+
+
+def _plan_stored(run: Run, data: events.PlanStored) -> Run:
+    return run.change(audit_errors=data.audit_errors)
+
+
+def _feedback_given(run: Run, data: events.FeedbackGiven) -> Run:
+    def rounds(remark: Remark) -> int:
+        earlier = run.remarks.get(remark.key)
+        return earlier.rounds + 1 if earlier else 1
+
+    return run.change(remarks={remark.key: OpenRemark(remark, rounds(remark)) for remark in data.remarks})
+
+
+def _feedback_settled(run: Run, data: events.FeedbackSettled) -> Run:
+    return run.change(remarks={key: item for key, item in run.remarks.items() if key not in data.keys})
+
+
+def _researched(run: Run, data: events.Researched) -> Run:
+    if data.assignment_id:
+        run = _end(run, data)
+    slot = Slot(run.slots[data.slot].question, settled=True, usable=data.usable, confidence=data.confidence)
+    return run.change(slots={**run.slots, data.slot: slot})
+
+
+def _unchanged(run: Run, data: Any) -> Run:  # noqa: ARG001
+    return run
+
+
+def _workflow_seen(run: Run, data: events.WorkflowSeen) -> Run:
+    executing = data.status not in (WorkflowStatus.UNKNOWN, WorkflowStatus.IDLE, WorkflowStatus.PLANNED)
+    return run.change(workflow_status=data.status, workflow_detail=data.detail, executing=executing)
+
+
+def _wave_claimed(run: Run, data: events.WaveClaimed) -> Run:
+    tasks = dict(run.tasks)
+    for task_id in data.task_ids:
+        task = tasks[task_id]
+        attempt = task.attempt + 1
+        tasks[task_id] = Task(
+            task.outline, TaskStatus.RUNNING, attempt, task.rejections, f"{run.run_id}/{task_id}/{attempt}",
+            spent=task.spent,
+        )  # fmt: skip
+    return run.change(tasks=tasks, wave=data.task_ids, wave_verdict="", queue_checks=0)
+
+
+def _pipeline_advanced(run: Run, data: events.PipelineAdvanced) -> Run:
+    reflections = data.reflections or run.tasks[data.task_id].reflections
+    return run.change_task(data.task_id, pipeline_status=data.status, reflections=reflections)
+
+
+def _stage_failed(run: Run, data: events.StageFailed) -> Run:
+    said = (*run.tasks[data.task_id].setbacks, f"{data.stage}: {data.reason}")
+    return run.change_task(data.task_id, setbacks=said[-KEPT_SETBACKS:])
+
+
+def _work_handed_in(run: Run, data: events.WorkHandedIn) -> Run:
+    return run.change_task(data.task_id, work=data.work)
+
+
+def _task_judged(run: Run, data: events.TaskJudged) -> Run:
+    said = run.tasks[data.task_id].judgement
+    judgement = Judgement(
+        said.reviewed or data.judge == "reviewer", data.accepted, data.reason or said.reason, data.replan or said.replan
+    )
+    return run.change_task(data.task_id, judgement=judgement, status=TaskStatus.REVIEWING)
+
+
+def _wave_verified(run: Run, data: events.WaveVerified) -> Run:
+    return run.change(accepted_commit=data.accepted_commit or run.accepted_commit, accepted_bundle=data.bundle)
+
+
+def _wave_concluded(run: Run, data: events.WaveConcluded) -> Run:
+    tasks = dict(run.tasks)
+    for task_id, task in run.wave_tasks.items():
+        accepted = bool(task.judgement.accepted)
+        rejections = task.rejections if accepted else (*task.rejections, task.judgement.reason)
+        status = TaskStatus.ACCEPTED if accepted else TaskStatus.REJECTED
+        tasks[task_id] = replace(task, status=status, rejections=rejections)
+    return run.change(tasks=tasks, wave_verdict=data.verdict)
+
+
+def _assigned(run: Run, data: events.Assigned) -> Run:
+    spent = replace(run.spent, assignments=run.spent.assignments + 1)
+    key = data.assignment.assignment_id
+    held = tuple(held for held in run.held if held.assignment_id != key)
+    return run.change(assignments={**run.assignments, key: data.assignment}, spent=spent, held=held)
+
+
+_Spending = events.AssignmentRetried | events.AssignmentEnded | events.Researched
+
+
+def _spend(run: Run, data: _Spending) -> Run:
+    """Charge the run, and the task that the assignment was for."""
+    assignment = run.assignments.get(data.assignment_id)
+    task = run.tasks.get(assignment.task_id) if assignment else None
+    if assignment is not None and task is not None:
+        run.change_task(assignment.task_id, spent=_sum(task.spent, data.usage))
+    return run.change(spent=_sum(run.spent, data.usage, data.restarts))
+
+
+def _sum(spent: Usage, usage: Usage, starts: int = 0) -> Usage:
+    tokens, cost_micros = spent.tokens + usage.tokens, spent.cost_micros + usage.cost_micros
+    return Usage(spent.assignments + starts, spent.transitions, tokens, cost_micros)
+
+
+def _assignment_retried(run: Run, data: events.AssignmentRetried) -> Run:
+    run = _spend(run, data)
+    tried = run.assignments[data.assignment_id]
+    tried = replace(tried, setbacks=(*tried.setbacks, data.error), restarts=tried.restarts + data.restarts)
+    return run.change(assignments={**run.assignments, data.assignment_id: tried})
+
+
+def _assignment_ended(run: Run, data: events.AssignmentEnded) -> Run:
+    return _end(run, data)
+
+
+def _end(run: Run, data: events.AssignmentEnded | events.Researched) -> Run:
+    run = _spend(run, data)
+    left = dict(run.assignments)
+    left.pop(data.assignment_id, None)
+    held = tuple(item for item in run.held if item.assignment_id != data.assignment_id) if run.held else ()
+    return run.change(assignments=left, held=held)
+
+
+def _asked(run: Run, data: events.Asked) -> Run:
+    return run.change(question=data.question, question_count=run.question_count + 1)
+
+
+def _answered(run: Run, data: events.Answered) -> Run:
+    return run.change(question=None, budget=data.budget or run.budget)
+
+
+def _budget_held(run: Run, data: events.BudgetHeld) -> Run:
+    others = (held for held in run.held if held.assignment_id != data.assignment.assignment_id)
+    return run.change(held=(*others, data.assignment))
+
+
+def _intent_changed(run: Run, data: events.IntentChanged) -> Run:
+    return run.change(intent=data.intent)
+
+
+def _confidence_set(run: Run, data: events.ConfidenceSet) -> Run:
+    if data.asserted:
+        return run.change(asserted=data.confidence)
+    return run.change(confidence=data.confidence, asserted=None)
+
+
+def _risks_noted(run: Run, data: events.RisksNoted) -> Run:
+    known = {risk.key for risk in run.risks}
+    return run.change(risks=(*run.risks, *(risk for risk in data.risks if risk.key not in known)))
+
+
+_FACT_NAMES = frozenset(str(fact) for fact in Fact)
+_FOLDS: Mapping[type, Callable[[Run, Any], Run]] = {
+    events.Called: _called,
+    events.CallEnded: _unchanged,
+    events.ResumablesFound: _resumables_found,
+    events.EpicStored: _epic_stored,
+    events.Resumed: _resumed,
+    events.Planned: _planned,
+    events.PlanStored: _plan_stored,
+    events.FeedbackGiven: _feedback_given,
+    events.FeedbackSettled: _feedback_settled,
+    events.Researched: _researched,
+    events.Designed: _unchanged,
+    events.WorkflowSeen: _workflow_seen,
+    events.WaveClaimed: _wave_claimed,
+    events.PipelineAdvanced: _pipeline_advanced,
+    events.StageFailed: _stage_failed,
+    events.WorkHandedIn: _work_handed_in,
+    events.TaskJudged: _task_judged,
+    events.WaveVerified: _wave_verified,
+    events.WaveConcluded: _wave_concluded,
+    events.Assigned: _assigned,
+    events.AssignmentRetried: _assignment_retried,
+    events.AssignmentEnded: _assignment_ended,
+    events.LeaseLost: lambda run, _: run,
+    events.Asked: _asked,
+    events.Answered: _answered,
+    events.BudgetHeld: _budget_held,
+    events.IntentChanged: _intent_changed,
+    events.ConfidenceSet: _confidence_set,
+    events.RisksNoted: _risks_noted,
+}

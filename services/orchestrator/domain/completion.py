@@ -1,0 +1,246 @@
+"""What agents hand in: whose lease it is, whether it fits, and what follows from it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.core.machine import Joint
+from pointsman.services.orchestrator.domain import acceptance, events, execution, planning, research
+from pointsman.services.orchestrator.domain.commands import (
+    AnswersResult,
+    CompleteAssignment,
+    CompleteAssignments,
+    DebateResult,
+    DesignResult,
+    ExpireAssignment,
+    FailAssignment,
+    HandIn,
+    HandIns,
+    MalformedResult,
+    PlanResult,
+    ResearchResult,
+    Result,
+    ReviewResult,
+    StageResult,
+    VerifyResult,
+)
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, last_word
+from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Capability, Purpose, Verdict
+from pointsman.services.orchestrator.domain.model import Assignment, Lease, Usage
+from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
+
+TAKEN = HandIn(accepted=True)
+EXPECTED: Mapping[Purpose, tuple[type, str]] = {
+    Purpose.PLAN: (PlanResult, "plan"),
+    Purpose.PATCH: (PlanResult, "plan"),
+    Purpose.DEBATE: (DebateResult, "review"),
+    Purpose.PLAN_ANSWER: (AnswersResult, "answers"),
+    Purpose.RESEARCH: (ResearchResult, "research"),
+    Purpose.DESIGN: (DesignResult, "design"),
+    Purpose.STAGE: (StageResult, "stage"),
+    Purpose.REVIEW: (ReviewResult, "review"),
+    Purpose.VERIFY: (VerifyResult, "verification"),
+}
+
+
+def complete(turn: DecisionBuilder, command: CompleteAssignment | FailAssignment) -> HandIn:
+    """Take one result, or that an agent gives up."""
+    assignment, lease = _leased(turn, command)
+    if turn.stops_at_limit():
+        return TAKEN
+    if isinstance(command, FailAssignment):
+        return _fail(turn, assignment, lease, command)
+    outcome = _complete(turn, assignment, lease, command)
+    if outcome.accepted and assignment.purpose is Purpose.RESEARCH:
+        research.reported(turn, (assignment.slot,))
+    return outcome
+
+
+def complete_all(turn: DecisionBuilder, command: CompleteAssignments) -> HandIns:
+    """Take several results, each with an outcome of its own.
+
+    Reports that come together pass through the machine together, behind whatever else comes with them: what that
+    leads to, such as a slot that is lost, is no news to them then.
+    """
+    outcomes: dict[str, HandIn] = {}
+    for turn.part, item in enumerate(command.items):
+        if not _is_report(turn, item):
+            outcomes[item.assignment_id] = _unless_refused(complete, turn, item)
+    slots: list[str] = []
+    for turn.part, item in enumerate(command.items):
+        if item.assignment_id not in outcomes:
+            outcomes[item.assignment_id] = _unless_refused(partial(_take_report, slots), turn, item)
+    if slots and not turn.run.ended:
+        research.reported(turn, slots)
+    return HandIns(tuple(outcomes[item.assignment_id] for item in command.items))
+
+
+def _reports_on(command: Any) -> str:
+    """The assignment whose report is handed in alone."""
+    is_report = isinstance(command, CompleteAssignment) and isinstance(command.result, ResearchResult)
+    return command.assignment_id if is_report else ""
+
+
+def _together(reports: Sequence[CompleteAssignment]) -> CompleteAssignments:
+    return CompleteAssignments(reports[0].entity_id, tuple(reports))
+
+
+REPORTS = Joint(_reports_on, _together, lambda answer: answer.outcomes)
+"""Reports of several agents that come in the same commit are looked at together, like those of one agent in one call."""
+
+
+def _unless_refused(
+    take: Callable[[DecisionBuilder, CompleteAssignment], HandIn], turn: DecisionBuilder, item: CompleteAssignment
+) -> HandIn:
+    try:
+        return take(turn, item)
+    except Refusal as refusal:
+        return HandIn(accepted=False, problem=refusal.message, refusal=str(refusal.reason))
+
+
+def _is_report(turn: DecisionBuilder, item: CompleteAssignment) -> bool:
+    """Whether it is a report that is waited for; one that does not fit is a failed attempt like any other."""
+    assignment = turn.run.assignments.get(item.assignment_id)
+    return assignment is not None and _problem(turn, assignment, item.result) is None and _asks_report(assignment)
+
+
+def _asks_report(assignment: Assignment) -> bool:
+    return assignment.purpose is Purpose.RESEARCH
+
+
+def _take_report(slots: list[str], turn: DecisionBuilder, item: CompleteAssignment) -> HandIn:
+    assignment, lease = _leased(turn, item)
+    if turn.stops_at_limit():
+        return TAKEN
+    slots.append(assignment.slot)
+    return _complete(turn, assignment, lease, item)
+
+
+def _complete(turn: DecisionBuilder, assignment: Assignment, lease: Lease, command: CompleteAssignment) -> HandIn:
+    """Take a result; one that does not fit counts as a failed attempt, and says which field."""
+    problem = _problem(turn, assignment, command.result)
+    if problem is not None:
+        error = f"{problem.field}: {problem.problem}"
+        _fail_attempt(turn, assignment, lease, error, command.usage)
+        return HandIn(accepted=False, field=problem.field, problem=problem.problem)
+    if _asks_report(assignment):
+        research.report(turn, assignment, command)
+        return TAKEN
+    turn.end_assignment(assignment.assignment_id, AssignmentEnd.DONE, agent_id=command.agent_id, usage=command.usage)
+    _TAKEN[assignment.purpose](turn, assignment, command.agent_id, command.result)
+    return TAKEN
+
+
+def _fail(turn: DecisionBuilder, assignment: Assignment, lease: Lease, command: FailAssignment) -> HandIn:
+    """An agent gives up: another attempt, or the end of it."""
+    if command.permanent:
+        lease = Lease(lease.agent_id, lease.epoch, MAX_ATTEMPTS, leased=True)
+    _fail_attempt(turn, assignment, lease, command.error, command.usage)
+    return TAKEN
+
+
+def expire(turn: DecisionBuilder, command: ExpireAssignment) -> None:
+    """The last lease ran out: nobody could do it."""
+    assignment, lease = turn.run.assignments.get(command.assignment_id), turn.leases.get(command.assignment_id)
+    if assignment is not None and lease is not None and lease.epoch == command.epoch:
+        exhausted = Lease(lease.agent_id, lease.epoch, MAX_ATTEMPTS, leased=True)
+        _fail_attempt(turn, assignment, exhausted, "the lease ran out", Usage())
+
+
+def _leased(turn: DecisionBuilder, command: CompleteAssignment | FailAssignment) -> tuple[Assignment, Lease]:
+    """The assignment and its lease, if it is the one who hands in that holds it."""
+    if turn.run.ended:
+        raise lease_lost(command.assignment_id, "the run has ended")
+    assignment = turn.run.assignments.get(command.assignment_id)
+    lease: Lease | None = turn.leases.get(command.assignment_id)
+    if assignment is None or lease is None or not lease.leased:
+        raise lease_lost(command.assignment_id, "nobody has to work on it any more")
+    if not lease.is_held_by(command.agent_id, command.principal, command.epoch):
+        raise lease_lost(command.assignment_id, "another agent holds it")
+    return assignment, lease
+
+
+def lease_lost(assignment_id: str, why: str) -> Refusal:
+    """The one answer to whoever does not hold the lease."""
+    return Refusal(
+        Reason.LEASE_LOST,
+        f"the lease of '{assignment_id}' is lost: {why}",
+        metadata={"id": assignment_id, "state": why},
+    )
+
+
+def _problem(turn: DecisionBuilder, assignment: Assignment, result: Result) -> MalformedResult | None:
+    if isinstance(result, MalformedResult):
+        return result
+    expected, field = EXPECTED[assignment.purpose]
+    if not isinstance(result, expected):
+        return MalformedResult(field, f"an assignment for {assignment.purpose} takes a {field}")
+    if isinstance(result, StageResult):
+        return _stage_problem(assignment, result)
+    if isinstance(result, ReviewResult):
+        return _review_problem(turn, assignment, result)
+    if isinstance(result, VerifyResult):
+        return _verify_problem(turn, result)
+    return None
+
+
+def _stage_problem(assignment: Assignment, result: StageResult) -> MalformedResult | None:
+    writes = assignment.capability is Capability.CODE
+    if writes and result.work is None and result.verdict != "FAIL":
+        return MalformedResult("stage.coder_result", "a writing stage hands in claims, evidence and changed files")
+    return None
+
+
+def _review_problem(turn: DecisionBuilder, assignment: Assignment, result: ReviewResult) -> MalformedResult | None:
+    task = turn.run.tasks[assignment.task_id]
+    known = {claim.claim_id for claim in task.work.claims} if task.work else set()
+    unknown = [claim for claim in result.rejected_claims if claim not in known]
+    if unknown:
+        return MalformedResult("review.rejected_claims", f"the work has no claim {unknown[0]}")
+    if result.verdict is Verdict.PASS and result.rejected_claims:
+        return MalformedResult("review.rejected_claims", "a pass cannot reject claims")
+    return None
+
+
+def _verify_problem(turn: DecisionBuilder, result: VerifyResult) -> MalformedResult | None:
+    unknown = [finding.task_id for finding in result.findings if finding.task_id not in turn.run.wave]
+    if unknown:
+        return MalformedResult("verification.tasks", f"the wave has no task {unknown[0]}")
+    return None
+
+
+def _fail_attempt(turn: DecisionBuilder, assignment: Assignment, lease: Lease, error: str, usage: Usage) -> None:
+    assignment_id = assignment.assignment_id
+    if lease.attempt < MAX_ATTEMPTS:
+        restarts = turn.restarts(assignment_id)
+        turn.emit(events.AssignmentRetried(assignment_id, lease.agent_id, lease.attempt, error[:2000], usage, restarts))
+        return
+    turn.end_assignment(
+        assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error[:2000], usage=usage
+    )
+    _LOST[assignment.purpose](turn, replace(assignment, setbacks=(*assignment.setbacks, error[:2000])))
+
+
+_TAKEN: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, str, Any], None]] = {
+    Purpose.PLAN: lambda turn, _assignment, _agent, result: planning.planned(turn, result),
+    Purpose.PATCH: lambda turn, _assignment, _agent, result: planning.planned(turn, result),
+    Purpose.DEBATE: lambda turn, _assignment, _agent, result: planning.remarked(turn, result),
+    Purpose.PLAN_ANSWER: lambda turn, _assignment, _agent, result: planning.answered_remarks(turn, result),
+    Purpose.DESIGN: lambda turn, _assignment, _agent, result: research.designed(turn, result),
+    Purpose.STAGE: execution.stage_done,
+    Purpose.REVIEW: lambda turn, assignment, _agent, result: acceptance.reviewed(turn, assignment, result),
+    Purpose.VERIFY: lambda turn, _assignment, _agent, result: acceptance.verified(turn, result),
+}
+_LOST: Mapping[Purpose, Callable[[DecisionBuilder, Assignment], None]] = {
+    Purpose.PLAN: lambda turn, assignment: planning.planner_lost(turn, last_word(assignment)),
+    Purpose.PATCH: lambda turn, assignment: planning.planner_lost(turn, last_word(assignment)),
+    Purpose.DEBATE: lambda turn, assignment: planning.ask_person_to_debate(turn, last_word(assignment)),
+    Purpose.PLAN_ANSWER: lambda turn, _: planning.resolve_debate(turn, ""),
+    Purpose.RESEARCH: research.slot_lost,
+    Purpose.DESIGN: research.designer_lost,
+    Purpose.STAGE: execution.stage_lost,
+    Purpose.REVIEW: acceptance.reviewer_lost,
+    Purpose.VERIFY: acceptance.verifier_lost,
+}

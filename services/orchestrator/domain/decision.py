@@ -1,0 +1,200 @@
+"""One command's way through the machine: it records events, and collects what has to be done outside."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import chain, count
+from typing import Any
+
+from pointsman.services.chassis.core.errors import state_forbids
+from pointsman.services.chassis.core.machine import CancelTimer, Decision, Effect, Event, SetTimer
+from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain.apply import apply
+from pointsman.services.orchestrator.domain.enums import (
+    AssignmentEnd,
+    Call,
+    Capability,
+    Fact,
+    Move,
+    Question,
+    State,
+)
+from pointsman.services.orchestrator.domain.model import Assignment, OpenQuestion, Risk
+from pointsman.services.orchestrator.domain.run import Run, RunState
+from pointsman.services.orchestrator.domain.table import GUARDS, events_from, rows_for
+
+WALL_CLOCK = "wall_clock"
+REASON_LENGTH = 600
+Action = Callable[["DecisionBuilder"], None]
+
+
+def because(why: str) -> str:
+    """A reason as the end of a sentence; nothing where none was given."""
+    said = why.strip()
+    return f" ({said[:REASON_LENGTH]})" if said else ""
+
+
+def last_word(assignment: Assignment) -> str:
+    """What the last agent said that could not do it."""
+    return assignment.setbacks[-1] if assignment.setbacks else ""
+
+
+class DecisionBuilder:
+    """The run as it changes under one command; nothing of it happens unless all of it is committed."""
+
+    def __init__(self, state: RunState, now: datetime, actions: dict[str, Action]) -> None:
+        self._state = RunState(state.run.copy(), state.leases, state.present)
+        self._actions = actions
+        self._was_asked = state.run.question is not None
+        self.now = now
+        self.events: list[Event] = []
+        self.effects: list[Effect] = []
+        self.timers: list[SetTimer | CancelTimer] = []
+        self.drop_effects = False
+        self.part = 0
+        """Which of several commands that were decided as one is being looked at."""
+
+    @property
+    def run(self) -> Run:
+        """The run as it is now."""
+        return self._state.run
+
+    @property
+    def leases(self) -> Any:
+        """The leases of the assignments that the batch's commands name."""
+        return self._state.leases
+
+    def decision(self, answer: Any) -> Decision:
+        """What the command leads to."""
+        self._wind_up_clock()
+        return Decision(self.events, answer, self.effects, self.timers, self.drop_effects, self._state)
+
+    def _wind_up_clock(self) -> None:
+        """The clock asks nothing while a question is open, so it strikes anew once that one is gone."""
+        run = self.run
+        if self._was_asked and run.question is None and not run.ended and self.now >= self.deadline:
+            self.set_timer(WALL_CLOCK, 0.0)
+
+    def is_present(self, capability: Capability) -> bool:
+        """Whether an agent with the capability is there."""
+        return capability in self._state.present
+
+    def emit(self, data: Any) -> None:
+        """Record a fact; the state stays."""
+        status = str(self.run.status)
+        self._record(Event(str(events.FACT_OF[type(data)]), status, status, data, self.part))
+
+    def move(self, move: Move, reason: str = "", *, is_replan: bool = False) -> None:
+        """Take the first row of the table whose guard holds, and do its actions."""
+        run = self.run
+        row = next((row for row in rows_for(run.status, move) if GUARDS[row.guard](run)), None)
+        if row is None:
+            raise self.refusal(f"the event '{move}' is not for a run in {run.status}")
+        data = events.Moved(reason[:2000], is_replan)
+        self._record(Event(str(move), str(row.source), str(row.target), data, self.part))
+        for action in row.actions:
+            self._actions[action](self)
+
+    def refusal(self, message: str) -> Exception:
+        """The state forbids it; the caller learns the state and what it knows."""
+        allowed = tuple(str(event) for event in events_from(self.run.status))
+        return state_forbids("run", self.run.run_id, str(self.run.status), allowed, message)
+
+    def call(self, call: Call, request: Callable[[str], Any], subject: str = "") -> None:
+        """Ask another service; its answer comes back as a command that names the call."""
+        call_id = f"c{self.run.call_count + 1}"
+        self.emit(events.Called(call_id, call, subject))
+        self.effects.append(Effect(str(call), request(call_id)))
+
+    def send(self, call: Call, data: Any) -> None:
+        """Have something done elsewhere whose answer does not matter any more."""
+        self.effects.append(Effect(str(call), data))
+
+    def assign(self, assignment: Assignment) -> None:
+        """Offer a piece of work to the agents, if the budget allows it."""
+        number = self.run.spent.assignments + len(self.run.held) + 1
+        assignment_id = assignment.assignment_id or f"{self.run.run_id}.a{number}"
+        assignment = replace(assignment, assignment_id=assignment_id, created_at=self.now)
+        exhausted = self._exhausted()
+        if not exhausted:
+            self.emit(events.Assigned(assignment))
+            return
+        if all(held.assignment_id != assignment_id for held in self.run.held):
+            self.emit(events.BudgetHeld(assignment, exhausted))
+        if self.run.question is None:
+            text = f"The budget is exhausted: {exhausted}. Raise it to go on, or cancel the run."
+            self.ask(Question.BUDGET, text, (exhausted,))
+
+    def _exhausted(self) -> str:
+        budget, spent = self.run.budget, self.run.spent
+        limits = {
+            "assignments": spent.assignments >= budget.assignments,
+            "tokens": 0 < budget.tokens <= spent.tokens,
+            "cost": 0 < budget.cost_micros <= spent.cost_micros,
+            "wall_clock": self.now >= self.deadline,
+        }
+        return ", ".join(name for name, reached in limits.items() if reached)
+
+    def stops_at_limit(self) -> bool:
+        """The transition limit ends a run that goes in circles; whether it has."""
+        if self.run.spent.transitions < self.run.budget.transitions:
+            return False
+        self.move(Move.FATAL_ERROR, f"the limit of {self.run.budget.transitions} transitions is reached")
+        return True
+
+    @property
+    def deadline(self) -> datetime:
+        """When the run's time is over."""
+        return self.run.created_at + timedelta(seconds=self.run.budget.wall_clock_seconds)
+
+    @property
+    def free_slots(self) -> int:
+        """How many more assignments may be live at the same time."""
+        return max(0, self.run.budget.fan_out - len(self.run.assignments))
+
+    def end_assignment(self, assignment_id: str, end: AssignmentEnd, **details: Any) -> None:
+        """Nobody has to work on it any more."""
+        self.emit(events.AssignmentEnded(assignment_id, end, restarts=self.restarts(assignment_id), **details))
+
+    def restarts(self, assignment_id: str) -> int:
+        """Starts of an agent on it, beyond the first, that the run has not counted yet; its lease has to be loaded."""
+        lease, assignment = self.leases.get(assignment_id), self.run.assignments.get(assignment_id)
+        return max(0, lease.attempt - 1 - assignment.restarts) if lease and assignment else 0
+
+    def ask(self, kind: Question, text: str, subjects: tuple[str, ...] = ()) -> None:
+        """Ask a person."""
+        question_id = f"q{self.run.question_count + 1}"
+        self.emit(events.Asked(OpenQuestion(question_id, kind, text, subjects, self.now)))
+
+    def risk(self, key: str, statement: str, **details: Any) -> None:
+        """Note a risk that stays."""
+        self.emit(events.RisksNoted((Risk(key, statement, **details),)))
+
+    def named_risks(self, risks: Iterable[Risk], task_id: str = "") -> None:
+        """Note risks that an agent named; a key that stands for another risk already gets a number."""
+        known = {risk.key: risk.statement for risk in self.run.risks}
+        noted = []
+        for risk in risks:
+            keys = chain((risk.key,), (f"{risk.key}-{number}" for number in count(2)))
+            key = next(key for key in keys if known.get(key, risk.statement) == risk.statement)
+            known[key] = risk.statement
+            noted.append(replace(risk, key=key, task_id=risk.task_id or task_id))
+        if noted:
+            self.emit(events.RisksNoted(tuple(noted)))
+
+    def set_timer(self, name: str, seconds: float) -> None:
+        """Set a durable timer."""
+        self.timers.append(SetTimer(name, self.now + timedelta(seconds=seconds)))
+
+    def in_state(self, *states: State) -> bool:
+        """Whether the run is in one of the states."""
+        return self.run.status in states
+
+    def _record(self, event: Event) -> None:
+        self._state = apply(self._state, event, self.now)
+        self.events.append(event)
+
+    @staticmethod
+    def first_event(data: events.Submitted) -> Event:
+        """The run's first event."""
+        return Event(str(Fact.SUBMITTED), "", str(State.BOOT), data)

@@ -1,0 +1,355 @@
+"""What the journal of a run holds: the payload of each event."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pointsman.services.orchestrator.domain.enums import (
+    AssignmentEnd,
+    Call,
+    Fact,
+    Move,
+    PipelineStatus,
+    Reply,
+    WorkflowStatus,
+)
+from pointsman.services.orchestrator.domain.model import (
+    NOTHING_SPENT,
+    Assignment,
+    Budget,
+    Candidate,
+    OpenQuestion,
+    Order,
+    Plan,
+    Remark,
+    Risk,
+    Usage,
+    Work,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The payload of every move: why, and whether it counts as a re-plan."""
+
+    reason: str = ""
+    is_replan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A message became a run."""
+
+    run_id: str
+    intent: str
+    order: Order
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """Another service is asked; the answer names the call."""
+
+    call_id: str
+    call: Call
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """Another service answered, or refused for good, and there is nothing else to keep of it."""
+
+    call_id: str
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumablesFound:
+    """The unfinished work there is, best first."""
+
+    call_id: str
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpicStored:
+    """The workflow service keeps the epic; `queued` when it is the message that waits for its turn."""
+
+    call_id: str
+    epic_id: str
+    queued: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The run took over a stored epic with its plan."""
+
+    call_id: str
+    epic_id: str
+    intent: str
+    plan: Plan
+    accepted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """There is a plan."""
+
+    plan: Plan
+    attempts: dict[str, int] = field(default_factory=dict)
+    """The last attempt at each task so far, of earlier plans too: numbers go on from there, never from 1 again."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStored:
+    """The workflow service keeps the plan, and audited it."""
+
+    call_id: str
+    audit_errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackGiven:
+    """The critic's remarks of one round; they replace those of the round before."""
+
+    remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackSettled:
+    """Remarks that are open no longer."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Researched:
+    """A slot is settled: by a report, or by the loss of everyone who could have written it."""
+
+    slot: str
+    agent_id: str
+    usable: bool
+    confidence: float
+    document: str
+    assignment_id: str = ""
+    """The assignment that the report ends; journals of before this field end it by an event of its own."""
+    usage: Usage = NOTHING_SPENT
+    restarts: int = 0
+
+    @property
+    def ended(self) -> "AssignmentEnded | None":
+        """The end of the assignment that the report was for."""
+        if not self.assignment_id:
+            return None
+        return AssignmentEnded(
+            self.assignment_id, AssignmentEnd.DONE, self.agent_id, usage=self.usage, restarts=self.restarts
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Designed:
+    """There is a design."""
+
+    document: str
+    built_in: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowSeen:
+    """What the workflow service said about the epic."""
+
+    call_id: str
+    status: WorkflowStatus
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaveClaimed:
+    """These tasks are the run's to do now."""
+
+    call_id: str
+    task_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineAdvanced:
+    """What the pipeline service said about a task's pipeline."""
+
+    call_id: str
+    task_id: str
+    pipeline_id: str
+    status: PipelineStatus
+    reflections: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StageFailed:
+    """A stage of a task's pipeline failed, in the words of whoever did it; nobody's when no agent finished."""
+
+    task_id: str
+    stage: str
+    agent_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkHandedIn:
+    """A coder handed in its work."""
+
+    task_id: str
+    work: Work
+
+
+@dataclass(frozen=True, slots=True)
+class TaskJudged:
+    """Something was said about a task's work: by rule, reviewer, verifier or person."""
+
+    task_id: str
+    judge: str
+    accepted: bool | None
+    reason: str = ""
+    replan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WaveVerified:
+    """The verifier merged what passed."""
+
+    accepted_commit: str
+    bundle: str
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaveConcluded:
+    """What is to become of the wave, once the workflow service has recorded it."""
+
+    call_id: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A piece of work waits for an agent."""
+
+    assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentRetried:
+    """An attempt failed; the assignment is offered again."""
+
+    assignment_id: str
+    agent_id: str
+    attempt: int
+    error: str
+    usage: Usage
+    restarts: int = 0
+    """Starts of an agent on it, beyond the first, that were not counted before."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLost:
+    """An agent's lease ran out without a heartbeat; the assignment is offered again."""
+
+    assignment_id: str
+    agent_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentEnded:
+    """Nobody has to work on the assignment any more."""
+
+    assignment_id: str
+    end: AssignmentEnd
+    agent_id: str = ""
+    error: str = ""
+    usage: Usage = NOTHING_SPENT
+    restarts: int = 0
+    """Starts of an agent on it, beyond the first, that were not counted before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A person is asked."""
+
+    question: OpenQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A person answered."""
+
+    question_id: str
+    reply: Reply
+    text: str = ""
+    confidence: float | None = None
+    budget: Budget | None = None
+    task_id: str = ""
+    stage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetHeld:
+    """A piece of work is not given out, because the budget is exhausted."""
+
+    assignment: Assignment
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class IntentChanged:
+    """What is wanted is something else now."""
+
+    intent: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceSet:
+    """How sure the run is from now on."""
+
+    confidence: float
+    asserted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RisksNoted:
+    """Risks that stay with the run."""
+
+    risks: tuple[Risk, ...]
+
+
+EVENTS: Mapping[str, type] = {
+    **{str(move): Moved for move in Move},
+    str(Fact.SUBMITTED): Submitted,
+    str(Fact.CALLED): Called,
+    str(Fact.CALL_ENDED): CallEnded,
+    str(Fact.RESUMABLES_FOUND): ResumablesFound,
+    str(Fact.EPIC_STORED): EpicStored,
+    str(Fact.RESUMED): Resumed,
+    str(Fact.PLANNED): Planned,
+    str(Fact.PLAN_STORED): PlanStored,
+    str(Fact.FEEDBACK_GIVEN): FeedbackGiven,
+    str(Fact.FEEDBACK_SETTLED): FeedbackSettled,
+    str(Fact.RESEARCHED): Researched,
+    str(Fact.DESIGNED): Designed,
+    str(Fact.WORKFLOW_SEEN): WorkflowSeen,
+    str(Fact.WAVE_CLAIMED): WaveClaimed,
+    str(Fact.PIPELINE_ADVANCED): PipelineAdvanced,
+    str(Fact.STAGE_FAILED): StageFailed,
+    str(Fact.WORK_HANDED_IN): WorkHandedIn,
+    str(Fact.TASK_JUDGED): TaskJudged,
+    str(Fact.WAVE_VERIFIED): WaveVerified,
+    str(Fact.WAVE_CONCLUDED): WaveConcluded,
+    str(Fact.ASSIGNED): Assigned,
+    str(Fact.ASSIGNMENT_RETRIED): AssignmentRetried,
+    str(Fact.LEASE_LOST): LeaseLost,
+    str(Fact.ASSIGNMENT_ENDED): AssignmentEnded,
+    str(Fact.ASKED): Asked,
+    str(Fact.ANSWERED): Answered,
+    str(Fact.BUDGET_HELD): BudgetHeld,
+    str(Fact.INTENT_CHANGED): IntentChanged,
+    str(Fact.CONFIDENCE_SET): ConfidenceSet,
+    str(Fact.RISKS_NOTED): RisksNoted,
+}
+FACT_OF: Mapping[type, Fact] = {EVENTS[str(fact)]: fact for fact in Fact}

@@ -1,0 +1,286 @@
+"""Values that runs are made of; each can be written into a journal row."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pointsman.services.orchestrator.domain.enums import (
+    Capability,
+    EvidenceKind,
+    ExecutionMode,
+    PipelineStatus,
+    Purpose,
+    Question,
+    Resume,
+    Severity,
+    TaskStatus,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """What the router decided about the message."""
+
+    decision_id: str
+    confidence: float
+    debate: bool = False
+    high_stakes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run may spend; 0 tokens or cost means no limit."""
+
+    assignments: int = 500
+    transitions: int = 10_000
+    fan_out: int = 64
+    tokens: int = 0
+    cost_micros: int = 0
+    wall_clock_seconds: float = 7 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was spent."""
+
+    assignments: int = 0
+    transitions: int = 0
+    tokens: int = 0
+    cost_micros: int = 0
+
+
+NOTHING_SPENT = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class GivenCriterion:
+    """What the user said must hold; with a command, that command proves it."""
+
+    criterion_id: str
+    statement: str
+    command: tuple[str, ...] = ()
+    required: bool = True
+    test_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What was submitted, and on which terms."""
+
+    routing: Routing
+    project: str = ""
+    session_id: str = ""
+    resume: Resume = Resume.NO
+    auto_resume: bool = False
+    repository_id: str = ""
+    base_commit: str = ""
+    criteria: tuple[GivenCriterion, ...] = ()
+    execution_mode: ExecutionMode = ExecutionMode.QUALITY_GATE
+    template: str = ""
+    require_audit: bool = False
+    research_expected: int = 1
+    priority: int = 0
+    labels: dict[str, str] = field(default_factory=dict)
+    rival_run_id: str = ""
+    """Another live run of the session, when this one was submitted."""
+    epic_id: str = ""
+    """The stored epic that this run was started for; empty for a fresh message."""
+    traceparent: str = ""
+    barrier_timeout_seconds: float = 0.0
+    """How long barriers of its pipelines wait; 0 leaves it to the pipeline service."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Unfinished work that could be resumed."""
+
+    epic_id: str
+    title: str
+    planned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question to a person."""
+
+    question_id: str
+    kind: Question
+    text: str
+    subjects: tuple[str, ...]
+    asked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What acceptance needs to know of a criterion."""
+
+    criterion_id: str
+    required: bool
+    has_command: bool
+    test_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutline:
+    """What the run keeps of a planned task; the whole of it is in the plan's document."""
+
+    task_id: str
+    name: str
+    criteria: tuple[Criterion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotOutline:
+    """A question that research is to answer."""
+
+    slot_id: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """Something known not to be right, passed on openly."""
+
+    key: str
+    statement: str
+    severity: Severity = Severity.MEDIUM
+    task_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan's outline and its document."""
+
+    tasks: tuple[TaskOutline, ...]
+    slots: tuple[SlotOutline, ...]
+    confidence: float
+    document: str
+    built_in: bool = False
+    risks: tuple[Risk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimOutline:
+    """What acceptance needs to know of a claim."""
+
+    claim_id: str
+    criterion_ids: tuple[str, ...]
+    evidence: tuple[EvidenceKind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a coder handed in: the outline of its claims, and the document."""
+
+    author: str
+    claims: tuple[ClaimOutline, ...]
+    changed_files: tuple[str, ...]
+    document: str
+    result_commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One remark of a critic on the plan."""
+
+    key: str
+    statement: str
+    counter: str = ""
+    severity: Severity = Severity.MEDIUM
+    blocking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRemark:
+    """A remark with the number of rounds in which it was made."""
+
+    remark: Remark
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    """A stage that the pipeline wants done now."""
+
+    delegation_id: str
+    stage: str
+    node_context: str
+    directive: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A piece of work that the run waits for; its lease is the store's business."""
+
+    assignment_id: str
+    purpose: Purpose
+    capability: Capability
+    task_id: str = ""
+    stage: str = ""
+    slot: str = ""
+    delegation_id: str = ""
+    node_context: str = ""
+    directive: str = ""
+    excluded_agent: str = ""
+    needs_repository: bool = False
+    created_at: datetime | None = None
+    setbacks: tuple[str, ...] = ()
+    """Why earlier attempts at it failed."""
+    restarts: int = 0
+    """Starts of an agent on it, beyond the first, that the run has counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A research slot and what came of it."""
+
+    question: str
+    settled: bool = False
+    usable: bool = False
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What has been said about a task's work so far."""
+
+    reviewed: bool = False
+    accepted: bool | None = None
+    reason: str = ""
+    replan: bool = False
+
+
+UNJUDGED = Judgement()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of the plan, as the run sees it."""
+
+    outline: TaskOutline
+    status: TaskStatus = TaskStatus.PENDING
+    attempt: int = 0
+    rejections: tuple[str, ...] = ()
+    pipeline_id: str = ""
+    pipeline_status: PipelineStatus | None = None
+    work: Work | None = None
+    judgement: Judgement = UNJUDGED
+    reflections: tuple[str, ...] = ()
+    spent: Usage = NOTHING_SPENT
+    setbacks: tuple[str, ...] = ()
+    """What went wrong in this attempt, in the agents' words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """An assignment's row in the store: who holds it, under which epoch, for the how-manieth time."""
+
+    agent_id: str
+    epoch: int
+    attempt: int
+    leased: bool
+    principal: str = ""
+    """Who polled for it; empty where a version gave it out that did not keep this."""
+
+    def is_held_by(self, agent_id: str, principal: str, epoch: int) -> bool:
+        """Whether it is this agent of this principal that holds it, under this epoch."""
+        return (self.agent_id, self.epoch) == (agent_id, epoch) and self.principal in ("", principal)

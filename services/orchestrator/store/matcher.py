@@ -1,0 +1,396 @@
+"""Where agents and assignments meet: one matching for all who wait, leases with a fencing epoch."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection
+
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.storage.store import FAR_SECONDS, Store
+from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.orchestrator.domain.enums import Capability, Purpose
+from pointsman.services.orchestrator.domain.views import Held, PollResult
+from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
+from pointsman.services.orchestrator.store.others import NO_RESEARCHERS, NOBODY, Others, Researchers, sought
+from pointsman.services.orchestrator.store.queue import Kind, Queue
+
+LEAST_SECONDS, ASKED_SECONDS = 0.005, 0.1
+SAFETY_SECONDS = 1.0
+SCANS = (1, 8, 64, 512)
+"""How many times as much as is wanted is looked at: just that, and more only where some of it fits nobody."""
+LOOK_BACK_US = 200_000
+NOTHING_GIVEN = PollResult()
+NO_REPOSITORY = frozenset({""})
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lease: an agent, and the principal that it acts for."""
+
+    project: str
+    principal: str
+    agent_id: str
+    speaks_for_many: bool = True
+    """Whether the principal says nothing about who it is, as on loopback, and only the agent's id tells it apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class PollRequest:
+    """What an agent wants to be given, and under which idempotency key it asked."""
+
+    holder: Holder
+    poll_id: str
+    capabilities: frozenset[Capability]
+    repository_ids: frozenset[str]
+    limit: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many leases may be live at the same time; 0 means as many as there are agents."""
+
+    per_project: int = 0
+    overall: int = 0
+
+
+UNLIMITED = Limits()
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """An agent that waits, and what it has been given."""
+
+    wanted: PollRequest
+    future: "asyncio.Future[PollResult]"
+    deadline: float
+    given: list[Held] = field(default_factory=list)
+    bundle: PollResult = NOTHING_GIVEN
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it has as much as it wanted."""
+        return len(self.given) >= self.wanted.limit
+
+    def fits(self, row: Any, others: Others) -> bool:
+        """Whether the assignment is for this agent: it never judges what it, or its principal, has made."""
+        wanted, holder = self.wanted, self.wanted.holder
+        return (
+            row.project == holder.project
+            and (row.capability in wanted.capabilities or others.researchers.may_survey(wanted.capabilities, row))
+            and row.excluded_agent != holder.agent_id
+            and (not row.repository_id or row.repository_id in wanted.repository_ids)
+            and (holder.speaks_for_many or (row.entity_id, row.excluded_agent, holder.principal) not in others.authors)
+        )
+
+
+class AssignmentMatcher:
+    """Hands each open assignment to exactly one of the agents that wait for such."""
+
+    def __init__(self, store: Store, children: RunChildren, lease_seconds: float, limits: Limits) -> None:
+        self._store = store
+        self._lease_us = int(lease_seconds * 1_000_000)
+        self._limits = limits
+        self._looked_back_us = 0
+        self._waiting: list[Waiter] = []
+        self._changing = threading.Lock()
+        self._matching: _Match | None = None
+        """The pass that was asked for and has not begun."""
+        self._passes: set[asyncio.Task[None]] = set()
+        self._lost: deque[Any] = deque()
+        """Leases that ran out and were given to another agent."""
+        self._bodies, self._present = children.bodies, children.present
+        self._sql = Queue(store, children)
+
+    async def take(self, wanted: PollRequest, wait_seconds: float) -> PollResult:
+        """Leases for an agent: at once if there is work, else as soon as some comes, at most after the wait."""
+        return await self.enter(wanted, wait_seconds).future
+
+    def enter(self, wanted: PollRequest, wait_seconds: float) -> Waiter:
+        """Begin to wait; whoever goes away before the end cancels the future."""
+        loop = asyncio.get_running_loop()
+        waiter = Waiter(wanted, loop.create_future(), loop.time() + wait_seconds)
+        with self._changing:
+            self._waiting.append(waiter)
+        self._match_soon()
+        return waiter
+
+    def hurry(self, waiter: Waiter) -> None:
+        """Let it wait no longer: it is answered with what there is."""
+        if not waiter.future.done():
+            waiter.deadline = asyncio.get_running_loop().time()
+            self._match_soon()
+
+    async def run(self) -> None:
+        """The loop: match whenever there is news and every now and then, and send away whose wait is over."""
+        with self._store.hub.subscribed(ASSIGNMENTS) as news:
+            while True:
+                await _news_or(news, self._patience())
+                news.clear()
+                if self._waiting:
+                    self._match_soon()
+
+    def _match_soon(self) -> None:
+        """Match in the next turn of the event loop, so that it joins the commit of whatever was handed in just now.
+
+        Those who come before the pass begins take part in it: the writing thread looks who waits only then.
+        """
+        if self._matching is None:
+            self._matching = _Match(self)
+            task = asyncio.get_running_loop().create_task(self._match(self._matching))
+            self._passes.add(task)
+            task.add_done_callback(self._passes.discard)
+
+    def _patience(self) -> float:
+        """How long until somebody's wait is over, or it is time to look anyway; no hurry while a pass is asked for."""
+        now = asyncio.get_running_loop().time()
+        least = LEAST_SECONDS if self._matching is None else ASKED_SECONDS
+        with self._changing:
+            soonest = min((waiter.deadline - now for waiter in self._waiting), default=SAFETY_SECONDS)
+        return max(least, min(soonest, SAFETY_SECONDS))
+
+    async def _match(self, match: "_Match") -> None:
+        """One pass for everybody who waits; each takes part in at least one."""
+        try:
+            await self._store.write(match)
+        except Exception as error:  # noqa: BLE001 - whoever waits is kept, and the next pass tries again
+            self._matching = None if self._matching is match else self._matching
+            log.error("matching_failed", error=repr(error))
+        else:
+            now = asyncio.get_running_loop().time()
+            for waiter in match.waiting:
+                if (waiter.given or waiter.deadline <= now) and not waiter.future.done():
+                    waiter.future.set_result(waiter.bundle)
+        with self._changing:
+            self._waiting[:0] = [waiter for waiter in match.waiting if not waiter.future.done()]
+
+    def gather(self, match: "_Match") -> list[Waiter]:
+        """Everybody who waits now; whoever comes later asks for another pass. In the writing thread."""
+        with self._changing:
+            self._matching = None if self._matching is match else self._matching
+            waiting, self._waiting = self._waiting, []
+        return [waiter for waiter in waiting if not waiter.future.done()]
+
+    def lease(self, connection: Connection, waiting: Sequence[Waiter]) -> None:
+        """Give those who wait what there is. In the writing thread."""
+        now_us = to_us(self._store.database.clock.now())
+        for waiter in waiting:
+            waiter.given.clear()
+            waiter.bundle = NOTHING_GIVEN
+        self._repeat(connection, waiting)
+        hungry = [waiter for waiter in waiting if not waiter.given]
+        if hungry:
+            self._offer(connection, hungry, now_us)
+        self._bundle(connection, [waiter for waiter in waiting if waiter.given])
+
+    def _bundle(self, connection: Connection, served: Sequence[Waiter]) -> None:
+        """Put to each agent's leases the runs they belong to, and what was handed in for those."""
+        run_ids = sorted({held.run_id for waiter in served for held in waiter.given})
+        if not run_ids:
+            return
+        runs = {run_id: self._bodies.run(body) for run_id, body in self._sql.bodies(connection, run_ids)}
+        reading = sorted({held.run_id for w in served for held in w.given if _needs_documents(held)})
+        documents: dict[str, dict[str, str]] = {run_id: {} for run_id in reading}
+        for run_id, name, body in self._sql.documents(connection, reading) if reading else ():
+            documents[run_id][name] = body
+        for waiter in served:
+            waiter.bundle = PollResult(tuple(waiter.given), runs, documents)
+
+    def _repeat(self, connection: Connection, waiting: Sequence[Waiter]) -> None:
+        """A poll that was asked before gets the leases it was given, while they live."""
+        by_poll = {waiter.wanted.poll_id: waiter for waiter in waiting}
+        for row in self._sql.given(connection, list(by_poll)):
+            by_poll[row.poll_id].given.append(_held(row, row.agent_id, row.epoch, row.attempt, row.lease_until_us))
+
+    def _offer(self, connection: Connection, waiting: Sequence[Waiter], now_us: int) -> None:
+        """Look at as much as is wanted; at more, where there is more and somebody went away with less than it wanted."""
+        over = self._over(now_us) if abs(now_us - self._looked_back_us) >= LOOK_BACK_US else None
+        if over is not None:
+            self._looked_back_us = now_us
+        leases: list[dict[str, Any]] = []
+        for scan in SCANS:
+            rows, is_all = self._available(connection, waiting, scan, over)
+            others = self._others(connection, rows, waiting)
+            leases = self._hand_out(self._admitted(connection, rows), waiting, now_us, others)
+            if is_all or all(waiter.is_served for waiter in waiting):
+                break
+        if leases:
+            self._sql.lease.run(connection, leases)
+
+    def _others(self, connection: Connection, rows: Sequence[Any], waiting: Sequence[Waiter]) -> Others:
+        """Who made what is to be judged, if a principal tells a waiter apart; researchers, if a surveyor waits."""
+        judged = sorted({row.entity_id for row in rows if row.excluded_agent})
+        apart = judged and not all(waiter.wanted.holder.speaks_for_many for waiter in waiting)
+        surveys = any(Capability.SURVEY in waiter.wanted.capabilities for waiter in waiting)
+        return Others(
+            self._sql.authors(connection, judged) if apart else NOBODY,
+            Researchers(self._present(connection)) if surveys else NO_RESEARCHERS,
+        )
+
+    def _hand_out(
+        self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, others: Others
+    ) -> list[dict[str, Any]]:
+        """Each assignment to the first that it fits; how its row changes."""
+        for waiter in waiting:
+            waiter.given.clear()
+        leases: list[dict[str, Any]] = []
+        hungry, until_us = list(waiting), now_us + self._lease_us
+        for row in rows:
+            taker = next((waiter for waiter in hungry if waiter.fits(row, others)), None)
+            if taker is None:
+                continue
+            if row.status == LEASED:
+                metrics.lease_expiries.labels(row.capability).inc()
+                self._lost.append(row)
+            holder = taker.wanted.holder
+            taker.given.append(_held(row, holder.agent_id, row.epoch + 1, row.attempt + 1, until_us))
+            leases.append(
+                {
+                    **row._asdict(), "status": LEASED, "agent_id": holder.agent_id, "epoch": row.epoch + 1,
+                    "attempt": row.attempt + 1, "lease_until_us": until_us, "poll_id": taker.wanted.poll_id,
+                    "principal": holder.principal, "principal_epoch": row.epoch + 1,
+                    "apart_epoch": 0 if holder.speaks_for_many else row.epoch + 1,
+                }
+            )  # fmt: skip
+            if taker.is_served:
+                hungry.remove(taker)
+                if not hungry:
+                    break
+        return leases
+
+    def _available(
+        self, connection: Connection, waiting: Sequence[Waiter], scan: int, over: dict[str, int] | None
+    ) -> tuple[Sequence[Any], bool]:
+        """What is open, and what ran out, for each kind of work that is waited for, urgent first; whether it is all."""
+        kinds = _kinds(waiting)
+        rows: list[Any] = []
+        is_all = True
+        for (project, capability), (limit, repositories) in kinds.items():
+            kind = Kind(project, capability, scan * limit, repositories)
+            pages = [self._sql.open(connection, kind)]
+            if over is not None:
+                pages.append(self._sql.ran_out(connection, kind, over))
+            is_all = is_all and all(len(page) < kind.limit for page in pages)
+            for page in pages:
+                rows += page
+        if len(kinds) > 1 or over is not None:
+            rows.sort(key=lambda row: (row.priority, row.created_at_us, row.assignment_id))
+        return rows, is_all
+
+    def _admitted(self, connection: Connection, rows: Sequence[Any]) -> Sequence[Any]:
+        """The offers in turn from each project, no more than may be worked on at the same time."""
+        queues: dict[str, list[Any]] = {}
+        for row in rows:
+            queues.setdefault(row.project, []).append(row)
+        limits = self._limits
+        if limits.per_project or limits.overall:
+            busy = {row.project: row.held for row in connection.execute(self._sql.busy)}
+            if limits.per_project:
+                queues = {key: queue[: max(0, limits.per_project - busy.get(key, 0))] for key, queue in queues.items()}
+            room = max(0, limits.overall - sum(busy.values())) if limits.overall else len(rows)
+            return _in_turn(list(queues.values()))[:room]
+        return rows if len(queues) < 2 else _in_turn(list(queues.values()))
+
+    def renew(self, connection: Connection, holder: Holder, keys: Sequence[tuple[str, int]]) -> tuple[int, list[str]]:
+        """Extend leases; until when, and which are lost."""
+        until_us = to_us(self._store.database.clock.now()) + self._lease_us
+        lost = []
+        for assignment_id, epoch in keys:
+            parameters = {**_held_by(holder, assignment_id, epoch), "new_until": until_us}
+            if connection.execute(self._sql.renew, parameters).rowcount != 1:
+                lost.append(assignment_id)
+        return until_us, lost
+
+    def give_back(self, connection: Connection, holder: Holder, key: tuple[str, int]) -> bool:
+        """Put leased work back as if it had not been tried; whether the agent held it."""
+        found = connection.execute(self._sql.give_back, _held_by(holder, *key))
+        if found.rowcount == 1:
+            self._store.notify({ASSIGNMENTS})
+        return bool(found.rowcount == 1)
+
+    def exhausted(self, connection: Connection, limit: int = 100) -> Sequence[Any]:
+        """Assignments whose last lease ran out."""
+        over = self._over(to_us(self._store.database.clock.now()))
+        return connection.execute(self._sql.exhausted, {**over, "limit": limit}).all()
+
+    def lost(self, connection: Connection) -> Sequence[Any]:
+        """Leases that ran out though another attempt is left: taken by another agent since the last look, or by nobody."""
+        taken = [self._lost.popleft() for _ in range(len(self._lost))]
+        return [*taken, *connection.execute(self._sql.lost, self._over(to_us(self._store.database.clock.now())))]
+
+    def _over(self, now_us: int) -> dict[str, int]:
+        """When leases are over: those of the past, and those of a clock that was ahead and has been set right since."""
+        return {"now_us": now_us, "far_us": now_us + max(10 * self._lease_us, FAR_SECONDS * 1_000_000)}
+
+
+class _Match:
+    """One pass, as a write of its own that the writing thread joins with others; done again for the same agents."""
+
+    def __init__(self, exchange: AssignmentMatcher) -> None:
+        self._exchange = exchange
+        self._has_begun = False
+        self.waiting: list[Waiter] = []
+
+    def __call__(self, connection: Connection) -> None:
+        """Match."""
+        if not self._has_begun:
+            self._has_begun = True
+            self.waiting = self._exchange.gather(self)
+        if self.waiting:
+            self._exchange.lease(connection, self.waiting)
+
+
+def _held_by(holder: Holder, assignment_id: str, epoch: int) -> dict[str, Any]:
+    """What a lease has to be: of this assignment and epoch, in these hands."""
+    lease = {"of_entity": run_of(assignment_id), "of_assignment": assignment_id, "of_epoch": epoch}
+    return {**lease, "of_project": holder.project, "of_principal": holder.principal, "of_agent": holder.agent_id}
+
+
+def _kinds(waiting: Sequence[Waiter]) -> dict[tuple[str, str], tuple[int, frozenset[str]]]:
+    """How much of each kind of work is waited for, and in which repositories, beside what needs none."""
+    kinds: dict[tuple[str, str], tuple[int, frozenset[str]]] = {}
+    for waiter in waiting:
+        wanted = waiter.wanted
+        for capability in sought(wanted.capabilities):
+            key = (wanted.holder.project, str(capability))
+            limit, repositories = kinds.get(key, (0, NO_REPOSITORY))
+            kinds[key] = (limit + wanted.limit, repositories | wanted.repository_ids)
+    return kinds
+
+
+def _in_turn(queues: list[list[Any]]) -> list[Any]:
+    """The first of each queue, then the second of each, and so on."""
+    return [row for round_of_rows in zip_longest(*queues) for row in round_of_rows if row is not None]
+
+
+def _needs_documents(held: Held) -> bool:
+    """Whether the work is put together from what was handed in before; a research slot speaks for itself."""
+    return f'"purpose":"{Purpose.RESEARCH}"' not in held.body
+
+
+def run_of(assignment_id: str) -> str:
+    """The run that an assignment belongs to: its id begins with the run's."""
+    return assignment_id.rpartition(".")[0]
+
+
+def _held(row: Any, agent_id: str, epoch: int, attempt: int, until_us: int) -> Held:
+    return Held(
+        row.entity_id, row.assignment_id, agent_id, epoch, attempt, until_us, row.deadline_us, row.created_at_us,
+        row.priority, row.repository_id, row.traceparent, row.body,
+    )  # fmt: skip
+
+
+async def _news_or(news: asyncio.Event, seconds: float) -> None:
+    """Wait for news, or until the time is over."""
+    try:
+        async with asyncio.timeout(seconds):
+            await news.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,132 @@
+"""Requests into commands of the domain."""
+
+from pointsman.api.common.v1 import common_pb2
+from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
+from pointsman.api.pipeline.v1 import requests_pb2 as rq
+from pointsman.api.pipeline.v1 import route_pb2, state_pb2
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.rpc.paging import page_key, seconds_of
+from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain.dag import DEFAULT_MAX_RETRIES, Graph, Node, build_graph, kind_of
+from pointsman.services.pipeline.domain.enums import (
+    PipelineStatus,
+    Policy,
+    RouteSource,
+    RouteTarget,
+    Severity,
+    StageKind,
+    Verdict,
+)
+from pointsman.services.pipeline.domain.marker import Reported, candidates
+from pointsman.services.pipeline.domain.model import Settings
+from pointsman.services.pipeline.domain.templates import template_graph
+from pointsman.services.pipeline.domain.views import Cursor, Filter
+from pointsman.services.pipeline.wire.enums import from_wire
+
+
+def start_command(
+    request: pb.StartPipelineRequest, caller: Caller, pipeline_id: str, nonce_seed: str, barrier_timeout_seconds: float
+) -> c.StartPipeline:
+    """Begin a pipeline; the last argument is how long its barriers wait where it does not say."""
+    own = request.WhichOneof("shape") == "dag"
+    timeout = seconds_of(request.barrier_timeout)
+    settings = Settings(
+        run_id=request.run_id,
+        template=request.template,
+        policy=from_wire(Policy, request.policy) or Policy.SEED,
+        require_nonce=request.require_nonce,
+        barrier_timeout_seconds=timeout if request.HasField("barrier_timeout") else barrier_timeout_seconds,
+        env=dict(request.env),
+    )
+    return c.StartPipeline(
+        entity_id=request.pipeline_id or pipeline_id,
+        settings=settings,
+        graph=graph(request.dag) if own else template_graph(request.template),
+        nonce_seed=nonce_seed,
+        reflections={reflection.stage: reflection.body for reflection in request.reflections},
+        auto=auto_delegate(request, caller),
+    )
+
+
+def graph(dag: state_pb2.Dag) -> Graph:
+    """An own DAG, validated."""
+    return build_graph(
+        Node(
+            stage=node.stage,
+            kind=from_wire(StageKind, node.kind) or kind_of(node.stage),
+            deps=tuple(node.deps),
+            next=tuple(node.next),
+            on_fail=node.on_fail or None,
+            max_retries=node.max_retries if node.HasField("max_retries") else DEFAULT_MAX_RETRIES,
+            barrier=node.barrier_group or None,
+        )
+        for node in dag.nodes
+    )
+
+
+def auto_delegate(request: pb.StartPipelineRequest | pb.CompleteStageRequest, caller: Caller) -> c.AutoDelegate | None:
+    """Whom the next stages go to, if the caller wants them delegated at once."""
+    if not request.HasField("auto_delegate"):
+        return None
+    wanted = request.auto_delegate
+    return c.AutoDelegate(wanted.agent_id or caller.principal, dict(wanted.agents) if wanted.agents else {})
+
+
+def delegate_command(request: pb.DelegateStageRequest, caller: Caller, nonce_seed: str) -> c.DelegateStage:
+    """Give a stage to an agent."""
+    agent_id = request.agent_id or caller.principal
+    return c.DelegateStage(request.pipeline_id, request.stage, agent_id, nonce_seed, request.replace)
+
+
+def complete_command(
+    request: pb.CompleteStageRequest, caller: Caller, nonce_seed: str, report: c.NewReport | None
+) -> c.CompleteStage:
+    """Take the result of a delegation."""
+    return c.CompleteStage(
+        entity_id=request.pipeline_id,
+        delegation_id=request.delegation_id,
+        agent_id=request.agent_id or caller.principal,
+        nonce_seed=nonce_seed,
+        said=said(request),
+        report=report,
+        auto=auto_delegate(request, caller),
+    )
+
+
+def said(request: pb.CompleteStageRequest) -> tuple[Reported, ...]:
+    """What the agent may have said: the typed route, or what its transcript holds."""
+    if request.WhichOneof("result") == "route":
+        return (typed(request.route),)
+    return candidates(request.transcript)
+
+
+def typed(route: route_pb2.Route) -> Reported:
+    """A typed route as it was said."""
+    return Reported(
+        source=RouteSource.TYPED,
+        verdict=from_wire(Verdict, route.verdict),
+        route=from_wire(RouteTarget, route.route),
+        severity=from_wire(Severity, route.severity),
+        context_file=route.context_file or None,
+        hint=route.hint or None,
+        barrier_group=route.barrier_group or None,
+        nonce=route.nonce or None,
+    )
+
+
+def put_command(request: rq.PutContextRequest, caller: Caller, report: c.NewReport) -> c.PutContext:
+    """Attach a report."""
+    agent_id = request.agent_id or caller.principal
+    return c.PutContext(request.pipeline_id, request.delegation_id, agent_id, report)
+
+
+def list_filter(request: rq.ListPipelinesRequest) -> Filter:
+    """Which pipelines a list shows."""
+    words = (from_wire(PipelineStatus, number) for number in request.states)
+    return Filter(tuple(word for word in words if word is not None), request.run_id)
+
+
+def cursor(page: common_pb2.Page) -> Cursor | None:
+    """Where the page begins."""
+    key = page_key(page.page_token, 2)
+    return Cursor(int(key[0]), str(key[1])) if key else None

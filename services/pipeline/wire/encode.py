@@ -1,0 +1,202 @@
+"""Answers of the domain into responses."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
+from pointsman.api.pipeline.v1 import requests_pb2 as rq
+from pointsman.api.pipeline.v1 import route_pb2, state_pb2
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.rpc import paging
+from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain.context import Delegation, context_handle, delegation_id, view
+from pointsman.services.pipeline.domain.dag import Node
+from pointsman.services.pipeline.domain.enums import RiskKind
+from pointsman.services.pipeline.domain.model import ACTIVE, DEGRADED, READY, UNFINISHED, Head, Pipeline, phase, risks
+from pointsman.services.pipeline.domain.retries import StopDecision
+from pointsman.services.pipeline.domain.route import EffectiveRoute
+from pointsman.services.pipeline.domain.templates import Template, template_graph
+from pointsman.services.pipeline.domain.views import Listed, Stored
+from pointsman.services.pipeline.wire.enums import to_wire
+
+MAX_PENDING_SHOWN = 64
+REMEMBERED = 256
+
+
+def timestamp(moment: datetime | None) -> Timestamp | None:
+    """A moment on the wire; nothing stays absent."""
+    return None if moment is None else paging.timestamp(to_us(moment))
+
+
+def delegation(shown: Delegation) -> state_pb2.Delegation:
+    """A stage as an agent gets it."""
+    return state_pb2.Delegation(
+        delegation_id=shown.delegation_id,
+        stage=shown.stage,
+        kind=to_wire(shown.kind),
+        agent_id=shown.agent_id,
+        nonce=shown.nonce,
+        round=shown.round,
+        directive=shown.directive,
+        node_context_json=shown.node_context,
+        context_handles=shown.context_handles,
+        reflection_stages=shown.reflection_stages,
+        delegated_at=timestamp(shown.delegated_at),
+    )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
+    """The route that counts; remembered, and copied into every answer that has it."""
+    return route_pb2.EffectiveRoute(
+        verdict=to_wire(route.verdict),
+        route=to_wire(route.route),
+        severity=to_wire(route.severity),
+        context_file=route.context_file,
+        hint=route.hint,
+        barrier_group=route.barrier_group,
+        source=to_wire(route.source),
+        warnings=[route_pb2.RouteWarning(code=warning.code, text=warning.text) for warning in route.warnings],
+        degraded=route.degraded,
+    )
+
+
+def started(answer: c.Answer) -> pb.StartPipelineResponse:
+    """What StartPipeline answers."""
+    return pb.StartPipelineResponse(
+        pipeline_id=answer.pipeline_id, state=to_wire(answer.status), next=[delegation(shown) for shown in answer.next]
+    )
+
+
+def completed(answer: c.CompletionAnswer) -> pb.CompleteStageResponse:
+    """What CompleteStage answers."""
+    return pb.CompleteStageResponse(
+        disposition=to_wire(answer.disposition),
+        route=effective_route(answer.route) if answer.route else None,
+        next=[delegation(shown) for shown in answer.next],
+        state=to_wire(answer.status),
+        stop=stop_decision(answer.stop) if answer.stop else None,
+        residual_risks=residual_risks(answer.risks),
+        barrier_due_at=timestamp(answer.barrier_due_at),
+    )
+
+
+def stop_decision(stop: StopDecision) -> pb.StopDecision:
+    """What was observed about retries."""
+    return pb.StopDecision(stop=stop.stop, reason=stop.reason, action=stop.action, note=stop.note)
+
+
+def residual_risks(found: Iterable[tuple[str, RiskKind]]) -> list[state_pb2.ResidualRisk]:
+    """What was not proven."""
+    return [state_pb2.ResidualRisk(stage=stage, kind=to_wire(kind)) for stage, kind in found]
+
+
+def node(known: Node) -> state_pb2.Node:
+    """A node of a DAG."""
+    return state_pb2.Node(
+        stage=known.stage,
+        kind=to_wire(known.kind),
+        deps=known.deps,
+        next=known.next,
+        on_fail=known.on_fail or "",
+        max_retries=known.max_retries,
+        barrier_group=known.barrier or "",
+    )
+
+
+def template(known: Template) -> state_pb2.Template:
+    """A template with its DAG."""
+    nodes = [node(item) for item in template_graph(known.id).nodes]
+    return state_pb2.Template(id=known.id, description=known.description, nodes=nodes)
+
+
+def summary(pipeline_id: str, head: Head, created_at: datetime, updated_at: datetime) -> state_pb2.PipelineSummary:
+    """A pipeline without its stages."""
+    return state_pb2.PipelineSummary(
+        pipeline_id=pipeline_id,
+        state=to_wire(head.status),
+        run_id=head.settings.run_id,
+        template=head.settings.template,
+        stage_count=len(head.marks),
+        finished_count=sum(mark not in UNFINISHED for mark in head.marks),
+        created_at=timestamp(created_at),
+        updated_at=timestamp(updated_at),
+    )
+
+
+def pipeline_page(listed: Sequence[Listed], limit: int) -> rq.ListPipelinesResponse:
+    """A page of pipelines; one more than the limit means that there is another page."""
+    shown = listed[:limit]
+    token = paging.page_token(to_us(shown[-1].created_at), shown[-1].pipeline_id) if len(listed) > limit else ""
+    summaries = [summary(item.pipeline_id, item.head, item.created_at, item.updated_at) for item in shown]
+    return rq.ListPipelinesResponse(pipelines=summaries, next_page_token=token)
+
+
+def pipeline(stored: Stored) -> state_pb2.Pipeline:
+    """A pipeline as a whole."""
+    known, head = stored.pipeline, stored.pipeline.head
+    shown = state_pb2.Pipeline(
+        summary=summary(stored.pipeline_id, head, stored.created_at, stored.updated_at),
+        stages=[stage(known, item) for item in known.graph.nodes],
+        barriers=[barrier(known, group) for group in known.graph.groups],
+        pipeline_active=known.is_live(),
+        phase=to_wire(phase(known)),
+        active_delegations=[delegation(view(known, name)) for name in known.marked(ACTIVE)],
+        pending_delegations=[delegation(view(known, name)) for name in _pending(known)[:MAX_PENDING_SHOWN]],
+        pending_returns=head.returns,
+        policy=to_wire(head.settings.policy),
+        require_nonce=head.settings.require_nonce,
+        residual_risks=residual_risks(risks(known)),
+        seq=stored.seq,
+    )
+    shown.barrier_timeout.FromNanoseconds(int(head.settings.barrier_timeout_seconds * 1_000_000_000))
+    return shown
+
+
+def _pending(known: Pipeline) -> list[str]:
+    """What waits to be delegated, in an order in which it can be."""
+    return sorted(known.marked(READY), key=lambda name: name not in known.head.returns)
+
+
+def stage(known: Pipeline, item: Node) -> state_pb2.Stage:
+    """One stage of a pipeline."""
+    details = known.stages[item.stage]
+    number = details.delegations
+    rounds = [
+        state_pb2.RetryRound(round=past.round, severity=to_wire(past.severity), at=timestamp(past.at))
+        for past in details.history
+    ]
+    return state_pb2.Stage(
+        node=node(item),
+        status=to_wire(known.status_of(item.stage)),
+        verdict=to_wire(details.verdict),
+        severity=to_wire(details.severity),
+        degraded=known.mark(item.stage) == DEGRADED,
+        delegation_id=delegation_id(item.stage, number) if number else "",
+        agent_id=details.agent_id,
+        delegations=number,
+        retries=details.retries,
+        crashes=details.crashes,
+        retry_history=rounds,
+        context_handle=context_handle(item.stage) if known.has_report(item.stage) else "",
+        has_reflection=bool(details.reflection),
+    )
+
+
+def barrier(known: Pipeline, group: str) -> state_pb2.Barrier:
+    """One barrier of a pipeline."""
+    members = known.graph.groups[group]
+    arrived = [member for member in members if known.finished(member)]
+    waiting = known.head.barriers.get(group)
+    return state_pb2.Barrier(
+        group=group,
+        total=len(members),
+        completed=arrived,
+        next=known.graph.node(members[0]).next,
+        resolved=waiting is None and len(arrived) == len(members),
+        created_at=timestamp(waiting.created_at) if waiting else None,
+        due_at=timestamp(waiting.due_at) if waiting else None,
+    )

@@ -1,0 +1,362 @@
+"""Whether to debate before starting: what is at stake, and what bypasses the debate."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pointsman.services.router.domain.language.english import act_of
+from pointsman.services.router.domain.language.languages import Reading
+from pointsman.services.router.domain.language.lexicon import (
+    ASK,
+    BULK,
+    CHANGE,
+    DATA,
+    KEY,
+    KEY_OWNER,
+    MAKE,
+    MASK,
+    PRODUCTION,
+    READ,
+    RISKY,
+    SECURITY,
+    SURFACE,
+    TELL,
+    TIME,
+    TOOL,
+    VAGUE,
+    VERB,
+    WEIGHTY,
+    words_of,
+)
+from pointsman.services.router.domain.language.rule_document import DebateRule
+from pointsman.services.router.domain.language.sentence import (
+    ACTIVE,
+    PLACE,
+    WORKS,
+    Act,
+    English,
+    Order,
+    Sentence,
+    senses_of,
+)
+from pointsman.services.router.domain.model import DebateReason, PlanningTrigger, Stakes
+
+_DESTRUCTIVE: Final = PlanningTrigger.DESTRUCTIVE
+_DEPLOYMENT: Final = PlanningTrigger.DEPLOYMENT
+_SECURITY: Final = PlanningTrigger.SECURITY
+_BULK: Final = PlanningTrigger.BULK
+_AMBIGUOUS_SCOPE: Final = PlanningTrigger.AMBIGUOUS_SCOPE
+_ALL: Final = tuple(PlanningTrigger)
+_COMMAND: Final = Act.COMMAND
+_WISH: Final = Act.WISH
+_QUESTION: Final = Act.QUESTION
+_REQUEST: Final = Act.REQUEST
+_STATEMENT: Final = Act.STATEMENT
+MAX_WISHED: Final = 16
+_WRITING_MARKS: Final = frozenset({">", ">>", "&", "&&", ";"})
+_WRITING_OPTIONS: Final = words_of(
+    "-delete -exec -execdir -ok -okdir -fprint -fprintf -fls --exec --exec-batch --delete xargs tee"
+)
+_WRITES_BY: Final = {
+    "sed": ("-i", "--in-place", "-ni", "-ei", "-ri"),
+    "awk": ("-i",),
+    "sort": ("-o", "--output"),
+    "tree": ("-o",),
+    "history": ("-c", "-d", "-w", "-a"),
+    "fd": ("-x",),
+}
+_WRITING_SQL: Final = words_of(
+    "into insert update delete drop alter create truncate replace merge grant revoke call exec"
+)
+_LISTED: Final = frozenset({"branch", "remote", "reflog"})
+_LISTING: Final = words_of("""
+    -a -r -v -vv -l -av -avv -rv --all --remotes --list --verbose --show-current --contains --no-contains --merged
+    --no-merged --sort --format show get-url exists
+    """)
+_FILTERS: Final = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
+_POINTING: Final = frozenset({"it", "them", "those", "these", "this", "that"})
+_CHANGING: Final = CHANGE | TOOL
+_ACTING: Final = CHANGE | MAKE | READ
+_LOOKING: Final = READ | TELL | ASK
+_WRITING: Final = CHANGE | MAKE
+_SECRET: Final = SECURITY | KEY
+_OBJECTS: Final = SECURITY | KEY | VAGUE
+_EDGES: Final = frozenset(
+    {"from", "in", "of", "to", "with", "by", "under", "on", "for", "at", "into", "when", "if", "that", "which"}
+)
+_SUBORDINATE: Final = frozenset({"that", "which", "where", "when", "if", "so", "while", "because", "whose"})
+_HARMLESS: Final = frozenset({"sort", "filter", "group", "sum", "calculate", "compute", "order", "compare", "let"})
+_CHECKED: Final = {trigger: f"debate.{trigger}" for trigger in PlanningTrigger}
+
+
+@dataclass(frozen=True, slots=True)
+class DebateRules:
+    """The debate's lists, ready to be used."""
+
+    destructive: frozenset[str]
+    any_object: frozenset[str]
+    deployment: frozenset[str]
+    pushes: frozenset[str]
+    stakes: Mapping[PlanningTrigger, Stakes]
+    read_commands: frozenset[str]
+    read_launcher_verbs: frozenset[str]
+    destructive_commands: frozenset[str]
+    segments: frozenset[str]
+    """Whole parts of a path that are words of security."""
+
+
+def risky_verbs(rules: Mapping[str, DebateRule]) -> list[str]:
+    """The verbs that may start a debate."""
+    return [verb for rule in rules.values() for verb in f"{rule.verbs} {rule.pushes}".split()]
+
+
+def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -> DebateRules:
+    """Prepare the debate's lists."""
+    destructive = rules[PlanningTrigger.DESTRUCTIVE]
+    deployment = rules[PlanningTrigger.DEPLOYMENT]
+    return DebateRules(
+        destructive=frozenset(destructive.verbs.split()),
+        any_object=frozenset(destructive.any_object.split()),
+        deployment=frozenset(deployment.verbs.split()),
+        pushes=frozenset(deployment.pushes.split()),
+        stakes={PlanningTrigger(name): Stakes(rule.stakes) for name, rule in rules.items()},
+        read_commands=frozenset(commands["read"].split()),
+        read_launcher_verbs=frozenset(commands["git_read"].split()),
+        destructive_commands=frozenset(commands["destructive"].split()),
+        segments=frozenset(rules[PlanningTrigger.SECURITY].segments.split()),
+    )
+
+
+def planning_triggers(
+    rules: DebateRules, english: English, sentences: Iterable[Sentence], wanted: bool = False
+) -> dict[PlanningTrigger, str]:
+    """Every reason to debate that the sentences give, each with the word that stands for it; wanted is all that they say."""
+    found: dict[PlanningTrigger, str] = {}
+    for sentence in sentences:
+        act = sentence.act
+        if sentence.seen & WEIGHTY:
+            act = act_of(english, sentence)
+            senses = senses_of(english, sentence)
+            if sentence.orders:
+                _weigh_orders(rules, sentence, found)
+            if wanted or act is _WISH:
+                _weigh_wish(rules, sentence, found)
+            if (wanted or act in _IMPLIED_WORK) and sentence.meaning & _SECRET:
+                _note(found, _SECURITY, _security_word(sentence.words, senses))
+        if act is _COMMAND and sentence.words[0] in rules.destructive_commands:
+            _note(found, _DESTRUCTIVE, sentence.words[0])
+    return found
+
+
+_IMPLIED_WORK: Final = frozenset({Act.FAULT, Act.WISH, Act.CODE})
+
+
+def _weigh_orders(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
+    orders, end = sentence.orders, len(sentence.words)
+    if len(orders) == 1:
+        order = orders[0]
+        if order[WORKS] and not is_reading(order):
+            _weigh(rules, sentence, order, end, found)
+        return
+    ends = (*[order[PLACE] for order in orders[1:]], end)
+    for order, end in zip(orders, ends, strict=True):
+        if order[WORKS] and not is_reading(order):
+            _weigh(rules, sentence, order, end, found)
+
+
+def _weigh_wish(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
+    """What somebody wants done is weighed like an order."""
+    verbs = [at for at, flag in enumerate(sentence.flags) if flag & _CHANGING][:MAX_WISHED]
+    for at, end in itertools.pairwise((*verbs, len(sentence.words))):
+        _weigh(rules, sentence, (sentence.words[at], sentence.flags[at] & VERB, at, True), end, found)
+
+
+def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str) -> None:
+    if word:
+        found.setdefault(trigger, word)
+
+
+def _weigh(rules: DebateRules, sentence: Sentence, order: Order, end: int, found: dict[PlanningTrigger, str]) -> None:
+    """Look at an order's verb and at the words up to the next order, for what any word of the sentence can mean."""
+    verb, flags, at, _ = order
+    meaning, senses = sentence.meaning, sentence.senses or []
+    if senses[at] & RISKY:
+        _weigh_verb(rules, sentence, order, end, found)
+    if meaning & BULK and flags & _CHANGING and not flags & MAKE:
+        _note(found, _BULK, _bulk_word(sentence, at + 1, end))
+    if meaning & _OBJECTS:
+        words, senses = sentence.words[at + 1 : end], senses[at + 1 : end]
+        if meaning & _SECRET:
+            _note(found, _SECURITY, _security_word(words, senses, verb))
+        if meaning & VAGUE:
+            _note(found, _AMBIGUOUS_SCOPE, _vague_word(words, senses))
+
+
+def _weigh_verb(
+    rules: DebateRules, sentence: Sentence, order: Order, end: int, found: dict[PlanningTrigger, str]
+) -> None:
+    """Whether the verb destroys what stands behind it, or brings it to others."""
+    verb, _, at, _ = order
+    words, senses = sentence.words[at + 1 : end], (sentence.senses or [])[at + 1 : end]
+    pointed = sentence.meaning if words and words[0] in _POINTING else 0
+    if verb in rules.destructive and (pointed & DATA or _destroys_data(rules, words, senses, verb)):
+        _note(found, _DESTRUCTIVE, sentence.words[at])
+    if verb in rules.deployment or (verb in rules.pushes and _reaches_production(words, senses)):
+        _note(found, _DEPLOYMENT, sentence.words[at])
+
+
+def _destroys_data(rules: DebateRules, words: list[str], senses: list[int], verb: str) -> bool:
+    """The object, up to the first preposition, is data; some verbs need no more than any object that is no label."""
+    seen = 0
+    for at, word in enumerate(words):
+        if word in _EDGES and at:
+            break
+        seen |= senses[at]
+        if seen & DATA:
+            return True
+    return verb in rules.any_object and not seen & SURFACE and bool(words)
+
+
+def _reaches_production(words: list[str], senses: list[int]) -> bool:
+    return any(
+        sense & PRODUCTION and at and words[at - 1] in ("to", "into", "on", "the") for at, sense in enumerate(senses)
+    )
+
+
+def _security_word(words: list[str], senses: list[int], verb: str = "") -> str:
+    for at, sense in enumerate(senses):
+        if sense & _SECRET and (
+            sense & SECURITY or verb in ("rotate", "revoke") or (at and senses[at - 1] & KEY_OWNER)
+        ):
+            return words[at]
+    return ""
+
+
+def _vague_word(words: list[str], senses: list[int]) -> str:
+    for at, sense in enumerate(senses):
+        if sense & VAGUE:
+            return words[at]
+    return ""
+
+
+def _bulk_word(sentence: Sentence, start: int, end: int) -> str:
+    """A word of quantity that governs what is changed: before any subordinate clause, and not of time."""
+    senses = sentence.senses or []
+    words, flags = sentence.words, sentence.flags
+    for at in range(start, end):
+        word, within = words[at], at + 1 < end
+        if word in _SUBORDINATE or (word == "to" and within and flags[at + 1] & _ACTING):
+            return ""
+        if senses[at] & BULK and not (within and senses[at + 1] & TIME) and not (at > start and words[at - 1] == "at"):
+            return word
+    return ""
+
+
+def is_reading(order: Order) -> bool:
+    """The order only looks."""
+    verb, flags, _, _ = order
+    return bool(flags & _LOOKING and not flags & _WRITING) or verb in _HARMLESS
+
+
+def only_reads(rules: DebateRules, english: English, sentences: list[Sentence], harmful: bool) -> bool:
+    """The whole message only looks: every order and command, something does look, and no code that does harm is just put there."""
+    for sentence in sentences:
+        for verb, flags, _, _ in sentence.orders:
+            if (flags & _WRITING or not flags & _LOOKING) and verb not in _HARMLESS:
+                return False
+    looks = False
+    for sentence in sentences:
+        looking = _looks(rules, english, sentence, harmful)
+        if looking is None:
+            return False
+        looks = looks or looking
+    return looks
+
+
+def _looks(rules: DebateRules, english: English, sentence: Sentence, harmful: bool) -> bool | None:
+    """Whether a sentence whose orders only look does so, or is only talk; None if it asks for more. A bare reference proves nothing."""
+    words = sentence.words
+    act = act_of(english, sentence)
+    if act is not _QUESTION and not _WRITING_OPTIONS.isdisjoint(words):
+        return None
+    if sentence.orders:
+        return True
+    if act is _COMMAND:
+        return True if command_reads(rules, sentence) else None
+    if act is _STATEMENT and not harmful and _only_selects(sentence.message.lower):
+        return True
+    if act in ACTIVE or (harmful and act is _STATEMENT and any(word[0] == MASK for word in words)):
+        return None
+    return act is _QUESTION or act is _REQUEST
+
+
+def _only_selects(text: str) -> bool:
+    """A query that reads rows, and nothing of the language that writes them."""
+    return text.lstrip().startswith("select ") and _WRITING_SQL.isdisjoint(text.split())
+
+
+def command_reads(rules: DebateRules, sentence: Sentence) -> bool:
+    """Each part of a pipe only reads; what redirects, chains, deletes or executes does not."""
+    if not _WRITING_MARKS.isdisjoint(sentence.words):
+        return False
+    parts = " ".join(sentence.words).split("|")
+    return all(_part_reads(rules, part.split()) for part in parts)
+
+
+def _part_reads(rules: DebateRules, words: list[str]) -> bool:
+    if not words:
+        return True
+    program, given = words[0], words[1:]
+    if program == "git":
+        return bool(given) and given[0] in rules.read_launcher_verbs and _git_lists(given)
+    if program not in rules.read_commands and program not in _FILTERS:
+        return False
+    if program == "env" and given:  # what stands behind it is run
+        return False
+    return not any(word.startswith(_WRITES_BY.get(program, ())) for word in given)
+
+
+def _git_lists(words: list[str]) -> bool:
+    """Branches, remotes and the like are listed without a word more, or by an option that lists; any other word changes them."""
+    return words[0] not in _LISTED or words[1:2] == [] or words[1] in _LISTING
+
+
+def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
+    """Every reason to debate in another language, by its lists."""
+    hits, classes = reading.hits, reading.language.classes
+    found: dict[PlanningTrigger, str] = {}
+    for trigger, name, needed, without in _FOREIGN:
+        if needed <= hits and without not in hits and (place := classes.first(name, reading.text)) is not None:
+            found[trigger] = reading.text[place[0] : place[1]].strip()
+    return found
+
+
+_FOREIGN: Final[tuple[tuple[PlanningTrigger, str, frozenset[str], str], ...]] = (
+    (_DESTRUCTIVE, "destructive", frozenset({"destructive", "data"}), ""),
+    (_DEPLOYMENT, "deployment", frozenset({"deployment"}), ""),
+    (_SECURITY, "security", frozenset({"security"}), ""),
+    (_BULK, "bulk", frozenset({"bulk", "do"}), ""),
+    (_AMBIGUOUS_SCOPE, "vague", frozenset({"vague", "do"}), "work"),
+)
+"""Each reason, the list that names it, what has to be in the message, and what not."""
+_CHANGED: Final = frozenset({"do", "fault"})
+_MADE: Final = frozenset({"make", "wish", "approval"})
+_LOOKED_AT: Final = frozenset({"read", "question", "tell"})
+
+
+def foreign_only_reads(reading: Reading) -> bool:
+    """The message only looks, in another language."""
+    hits = reading.hits
+    if not hits.isdisjoint(_CHANGED) or not ("read" in hits or hits.isdisjoint(_MADE)):
+        return False
+    return not hits.isdisjoint(_LOOKED_AT)
+
+
+def reasons_for(found: Mapping[PlanningTrigger, str], text: str) -> tuple[DebateReason, ...]:
+    """The reasons with their places in the text, in the order of the table."""
+    reasons = []
+    for trigger in found if len(found) < 2 else filter(found.__contains__, _ALL):
+        start = max(0, text.find(found[trigger]))
+        reasons.append(DebateReason(trigger, _CHECKED[trigger], start, start + len(found[trigger])))
+    return tuple(reasons)

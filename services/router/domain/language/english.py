@@ -1,0 +1,313 @@
+"""What an English sentence does: ask, tell, order, approve, wish, report a fault, or just talk."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pointsman.services.router.domain.language.imperatives import orders_in
+from pointsman.services.router.domain.language.lexicon import (
+    APPROVAL,
+    ASK,
+    CHANGE,
+    CLAUSE,
+    COPULA,
+    DETERMINER,
+    FAULT,
+    FUNCTION,
+    LEAD,
+    MAKE,
+    MASK,
+    NEGATION,
+    PROSE,
+    QUESTION,
+    REQUEST,
+    STRONG_WORK,
+    SUBJECT,
+    TELL,
+    TOOL,
+    VERB,
+    WH,
+    WORK,
+)
+from pointsman.services.router.domain.language.polite_requests import REQUESTING, requests_in
+from pointsman.services.router.domain.language.scan import Message
+from pointsman.services.router.domain.language.sentence import ACTIVE, WORKS, Act, English, Order, Sentence, hits_in
+from pointsman.services.router.domain.language.statements import statement
+
+_AUXILIARIES: Final = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
+_NO_SUBJECT: Final = VERB | NEGATION | FAULT
+_LONG_COMMAND: Final = 8
+_PREDICATE: Final = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
+_NO_MANY: Final = DETERMINER | SUBJECT | FUNCTION
+_EVER: Final = frozenset(
+    {"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"}
+)
+_PERSONS: Final = frozenset({"i", "you", "we", "they"})
+_DETERMINERS: Final = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
+_COMMAND_MARKS: Final = frozenset("-~.*$\"'`|&;<>" + MASK)
+_SPOKEN: Final = frozenset({"is", "are", "was", "were", "isn't", "aren't", "has", "have", "had", "vs", "versus", "or"})
+_NO_PACKAGE: Final = ASK | TELL | CHANGE | COPULA | QUESTION
+"""What stands behind a pronoun, and is no name of something to install: npm i think …."""
+_PROMPTS: Final = frozenset({"$", ">", "%", "#"})
+_GREETINGS: Final = frozenset({"thanks", "thank", "thx", "ty", "cheers", "hi", "hello", "hey", "sorry"})
+_STARTING_MARKS: Final = frozenset("_$~./@" + MASK)
+_AT_HAND: Final = (["the"], ["this"], ["our"])
+_PASSED_OVER: Final = LEAD | CLAUSE
+_DOING: Final = TOOL | CHANGE | MAKE
+_NOT_DOING: Final = TELL | LEAD
+# Looking up a member costs more than the rest of most functions here: they are looked up once.
+_ORDER: Final = Act.ORDER
+_APPROVAL: Final = Act.APPROVAL
+_COMMAND: Final = Act.COMMAND
+_WISH: Final = Act.WISH
+_FAULT: Final = Act.FAULT
+_CODE: Final = Act.CODE
+_QUESTION: Final = Act.QUESTION
+_REQUEST: Final = Act.REQUEST
+_ACKNOWLEDGEMENT: Final = Act.ACKNOWLEDGEMENT
+_SOFT: Final = frozenset({_WISH, _FAULT, _CODE})
+"""What asks for something only where nothing else does: beside a question it tells why somebody asks."""
+_ASKING: Final = frozenset({_QUESTION, _REQUEST})
+_ERROR_NAME: Final = "shape.error_name"
+_BYGONE: Final = frozenset({"was", "were", "had"})
+_PRESENT: Final = frozenset({"is", "are", "isn't", "aren't", "still", "now", "has", "have", "but", "again", "keeps"})
+
+
+def read_english(english: English, sentence: Sentence) -> None:
+    """Find out what a sentence does; whether a statement is more than that can wait until it matters."""
+    words, flags = sentence.words, sentence.flags
+    first = flags[0]
+    start = 0
+    if not first or first & _PASSED_OVER or (len(words) > 2 and words[1] == ")"):
+        if len(words) > 1 and words[0] in _PROMPTS and words[1] in english.commands:
+            del words[0], flags[0]
+        start = _skip_leads(words, flags)
+        if start == len(words):
+            sentence.act = _APPROVAL if _approves(sentence) else _ACKNOWLEDGEMENT
+            return
+    if words[0] in english.commands and is_command_line(english, words):
+        sentence.act = _COMMAND
+    elif (words[-1] == "?" and not _orders_plainly(sentence, start)) or (
+        flags[start] & QUESTION and _is_question(sentence, start)
+    ):
+        _read_question(english, sentence, start)
+    else:
+        orders = orders_in(english, sentence, start)
+        if not orders and words[start] in REQUESTING:
+            orders = requests_in(english, sentence, start)
+        if orders:
+            sentence.orders = orders
+            sentence.act = _ORDER if orders[0][WORKS] else _act_of(orders)
+        sentence.start = start
+
+
+def act_of(english: English, sentence: Sentence) -> Act:
+    """What a sentence does that has been read."""
+    act = sentence.act
+    if act is None:
+        act = sentence.act = statement(english, sentence, sentence.start)
+    return act
+
+
+def _approves(sentence: Sentence) -> bool:
+    """Yes, sure, go, but not sure, makes sense; or again, without a greeting or thanks."""
+    words = sentence.words
+    if words[-1] in ("?", "sense"):
+        return False
+    return bool(sentence.seen & APPROVAL) or (words[-1] == "again" and _GREETINGS.isdisjoint(words))
+
+
+def _skip_leads(words: list[str], flags: list[int]) -> int:
+    """Pass over short acknowledgements, greetings, bullets, numbers of a list and marks at the beginning."""
+    if words[0] == "(" and ")" in words[:6]:
+        return min(len(words) - 1, words.index(")") + 1)
+    first = 2 if len(words) > 2 and words[1] == ")" else 0
+    for at in range(first, len(words)):
+        flag, word = flags[at], words[at]
+        if flag & LEAD or not (word[0].isalnum() or word[0] in _STARTING_MARKS or word[-1].isalnum()):
+            continue
+        if flag or not word.endswith("ly"):
+            return at
+    return len(words)
+
+
+def is_command_line(english: English, words: list[str]) -> bool:
+    """The message is a command as one types it: a program with a subcommand, a flag, a path, or nothing."""
+    if words[-1][0] == "?" or _is_chain(words):
+        return words[-1][0] != "?"
+    program, known = words[0], english.lexicon.flags
+    if len(words) == 1:
+        return program not in known or program in english.launchers
+    if not _is_spoken(english, words) and (_launches(english, words) or _has_option(english, words)):
+        return True
+    if program in english.everyday:
+        if len(words) == 2 and words[1] in english.commands and words[1] not in english.everyday:  # man git
+            return True
+    elif program not in known and len(words) < _LONG_COMMAND:
+        assigns = words[2:3] == ["="]  # dd if=… of=…
+        return assigns or not any(
+            known.get(word, 0) & _PREDICATE or word in english.command_topics for word in words[1:]
+        )
+    second = words[1]
+    return second[0] in _COMMAND_MARKS and second not in ("-", "–", "—")
+
+
+def _is_chain(words: list[str]) -> bool:
+    """One program after another: `&&` or `||` between two of them."""
+    line = " ".join(words)
+    return "& &" in line or "| |" in line
+
+
+def _is_spoken(english: English, words: list[str]) -> bool:
+    """Git rebase vs merge, docker images explained: the first words are those of a sentence or of a title."""
+    return not (_SPOKEN.isdisjoint(words[1:5]) and english.command_topics.isdisjoint(words[1:5]))
+
+
+def _launches(english: English, words: list[str]) -> bool:
+    """Npm ci, docker system prune, gh pr create: a subcommand, or a noun and what to do with it, and no sentence around them."""
+    program, second = words[0], words[1]
+    if program not in english.launchers:
+        return False
+    verbs = english.launcher_verbs
+    if second in verbs:
+        return _DETERMINERS.isdisjoint(words)
+    known = english.lexicon.flags
+    if program not in english.everyday:
+        if second in english.subcommands:
+            return len(second) > 1 or len(words) == 2 or not known.get(words[2], 0) & _NO_PACKAGE
+        verbs = verbs | english.subcommands
+    if len(words) < 3 or len(words) >= _LONG_COMMAND or any(known.get(word, 0) & _PREDICATE for word in words):
+        return False
+    return any(word in verbs or word.partition("-")[0] in verbs for word in words[2:4])
+
+
+def _has_option(english: English, words: list[str]) -> bool:
+    """Npm i -d vitest: a flag near the beginning, with nothing but names before it."""
+    for word in words[1:5]:
+        if word[0] in "-+" and word.lstrip("-+")[:1].isalnum():
+            return True
+        if english.lexicon.flags.get(word, 0) & FUNCTION and word not in english.launcher_verbs:
+            return False
+    return False
+
+
+def _orders_plainly(sentence: Sentence, start: int) -> bool:
+    """Fix the header, ok? An order stays one with a question mark."""
+    flag = sentence.flags[start]
+    if not flag & _DOING or flag & _NOT_DOING or sentence.seen & QUESTION:
+        return False
+    return bool(sentence.flags[start + 1] & DETERMINER)
+
+
+def _read_question(english: English, sentence: Sentence, start: int) -> None:
+    """A question, unless it is an order in disguise."""
+    if sentence.seen & REQUEST or sentence.words[start] in REQUESTING:
+        sentence.orders = requests_in(english, sentence, start)
+    if sentence.orders:
+        sentence.act = _act_of(sentence.orders)
+    elif _wishes(sentence, start):
+        sentence.act = _WISH
+    else:
+        sentence.act = _FAULT if _reports(english, sentence, start) else _QUESTION
+
+
+def _reports(english: English, sentence: Sentence, start: int) -> bool:
+    """Login is broken, any idea? A fault with a question behind it that is about nothing else."""
+    if not sentence.seen & FAULT or sentence.flags[start] & QUESTION or "," not in sentence.words:
+        return False
+    return "follow_up" in hits_in(english, sentence)
+
+
+def _wishes(sentence: Sentence, start: int) -> bool:
+    """Can the export contain the tags? Of a part of what is at hand, that asks for a change; of a whole system it is a question."""
+    words = sentence.words
+    if words[start] not in ("can", "could") or words[start + 1 : start + 2] not in _AT_HAND or len(words) < start + 5:
+        return False
+    flag = sentence.flags[start + 2]
+    return bool(flag & WORK) and not (flag & STRONG_WORK or sentence.seen & PROSE)
+
+
+def _act_of(orders: Sequence[Order]) -> Act:
+    """One order of work is enough."""
+    for order in orders:
+        if order[WORKS]:
+            return _ORDER
+    return _REQUEST
+
+
+def _is_question(sentence: Sentence, start: int) -> bool:
+    """Without a question mark: by its first words."""
+    words, flag = sentence.words, sentence.flags[start]
+    if flag & WH:
+        return True
+    following = sentence.flags[start + 1] if start + 1 < len(words) else 0
+    first = words[start]
+    if first in ("when", "where"):
+        return bool(following & QUESTION)
+    if first in ("do", "have", "don't"):
+        return start + 1 < len(words) and (words[start + 1] in _PERSONS or _asks_of_many(sentence, start))
+    if following & (SUBJECT | DETERMINER):
+        return not flag & VERB
+    if first not in _AUXILIARIES or len(words) < start + 3 or (start and sentence.flags[start - 1] & SUBJECT):
+        return False
+    return words[start + 1] != "be" and not following & _NO_SUBJECT  # would be nice if …: it is left out
+
+
+def _asks_of_many(sentence: Sentence, start: int) -> bool:
+    """Do investors care …, have users ever …: a plural and its verb. Do tests for …, do exports first: are orders."""
+    words = sentence.words
+    if len(words) < start + 4 or words[start + 1][-1] != "s" or sentence.flags[start + 1] & _NO_MANY:
+        return False
+    if words[start] == "have" or words[start + 2] in _EVER:
+        return words[start + 2] in _EVER
+    flag = sentence.flags[start + 2]
+    return words[start] == "do" and words[start + 2].isalpha() and not flag & (FUNCTION | CLAUSE | LEAD | DETERMINER)
+
+
+def rule_of(english: English, message: Message, sentences: list[Sentence]) -> tuple[Act, bool]:
+    """One operation is enough; without any, a question or the first sentence says what kind of talk it is."""
+    talk = sentences[0].act or act_of(english, sentences[0])
+    if len(sentences) == 1 and not message.shapes:
+        return talk, talk in ACTIVE
+    if talk in ACTIVE and (len(sentences) == 1 or talk not in _SOFT):
+        return talk, True
+    acts = [act_of(english, sentence) for sentence in sentences]
+    around = None if _SOFT.isdisjoint(acts) else _surroundings(english, sentences, acts)
+    requested = False
+    for place, act in enumerate(acts):
+        counts = act in ACTIVE and not (requested and _belongs_to_talk(sentences[place]))
+        if counts and not (around and act in _SOFT and _is_background(english, sentences[place], place, around)):
+            return act, True
+        requested = requested or act is _REQUEST
+    asked = _QUESTION in acts
+    if not (asked or requested) and _ERROR_NAME in message.shapes:
+        return _FAULT, True
+    return (_QUESTION if asked or talk in ACTIVE else talk), False
+
+
+def _surroundings(english: English, sentences: list[Sentence], acts: list[Act]) -> tuple[int, bool, bool]:
+    """Where the last question stands, whether anything is asked that is not about what was said, and whether thanks are there."""
+    last = max((place for place, act in enumerate(acts) if act is _QUESTION), default=-1)
+    asked = last >= 0 or _REQUEST in acts
+    elsewhere = asked and not any(
+        act in _ASKING and "follow_up" in hits_in(english, sentences[place]) for place, act in enumerate(acts)
+    )
+    return last, elsewhere, _ACKNOWLEDGEMENT in acts
+
+
+def _is_background(english: English, sentence: Sentence, place: int, around: tuple[int, bool, bool]) -> bool:
+    """What a question or thanks go with: the docs confuse me, when does one need it? Not so where the question is about the fault."""
+    last_question, asked_elsewhere, thanked = around
+    if sentence.act is _WISH:
+        return place < last_question and asked_elsewhere
+    if thanked and sentence.act is _FAULT:
+        words = sentence.words
+        if not _BYGONE.isdisjoint(words) and _PRESENT.isdisjoint(words):
+            return True
+    return asked_elsewhere and "complaint" not in hits_in(english, sentence)
+
+
+def _belongs_to_talk(sentence: Sentence) -> bool:
+    """Of a sentence whose act is known: how the answer to a request before should look: output yes or no, it should have three lines."""
+    if sentence.seen & WORK or sentence.act in (_COMMAND, _CODE):
+        return False
+    return all(flags & ASK for _, flags, _, _ in sentence.orders)

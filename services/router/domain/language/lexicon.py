@@ -1,0 +1,190 @@
+"""English words as flags: the rule file's lists, inflected once, so that a message needs one look-up per word."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pointsman.services.router.domain.language.rule_document import EnglishRules, RuleProblem
+from pointsman.services.router.domain.model import TriggerKind
+
+# What a word can be in a sentence. Plain numbers, no members of an enum, which cost more than all the rest of a look-up,
+# and no more than 30: longer numbers cost twice as much.
+TOOL: Final = 1 << 0
+CHANGE: Final = 1 << 1
+MAKE: Final = 1 << 2
+READ: Final = 1 << 3
+ASK: Final = 1 << 4
+TELL: Final = 1 << 5
+WORK: Final = 1 << 6
+STRONG_WORK: Final = 1 << 7
+PROSE: Final = 1 << 8
+WEAK_PROSE: Final = 1 << 9
+FAULT: Final = 1 << 10
+QUESTION: Final = 1 << 11
+WH: Final = 1 << 12
+SUBJECT: Final = 1 << 13
+DETERMINER: Final = 1 << 14
+COPULA: Final = 1 << 15
+LEAD: Final = 1 << 16
+APPROVAL: Final = 1 << 17
+NEGATION: Final = 1 << 18
+FUNCTION: Final = 1 << 19
+THIRD: Final = 1 << 20
+FILLER: Final = 1 << 21
+GERUND: Final = 1 << 22
+CLAUSE: Final = 1 << 23
+REQUEST: Final = 1 << 24
+NOUNLIKE: Final = 1 << 25
+KEYWORD: Final = 1 << 26
+WEIGHTY: Final = 1 << 27
+FOREIGN: Final = 1 << 28
+KNOWN: Final = 1 << 29
+VERB: Final = TOOL | CHANGE | MAKE | READ | ASK | TELL
+# What else a word can mean, where the sentence gives reason to ask.
+DATA: Final = 1 << 0
+SURFACE: Final = 1 << 1
+SECURITY: Final = 1 << 2
+KEY_OWNER: Final = 1 << 3
+BULK: Final = 1 << 4
+VAGUE: Final = 1 << 5
+TIME: Final = 1 << 6
+PRODUCTION: Final = 1 << 7
+RISKY: Final = 1 << 8
+GIVEN: Final = 1 << 9
+TEXTUAL: Final = 1 << 10
+LINGUAL: Final = 1 << 11
+HARD_FAULT: Final = 1 << 12
+KEY: Final = 1 << 13
+_KEYS: Final = ("key", "keys")
+MASK: Final = "\x01"
+"""Stands for each letter of a reference once it has been found."""
+_LONGEST_MASK: Final = 256
+_WEIGHTY: Final = SECURITY | BULK | VAGUE | RISKY | KEY
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a list that is written in one line."""
+    return frozenset(text.split())
+
+
+# The classes of the rule file: what the words of each list can be, or mean.
+_WORD_FLAGS: Final = {
+    "question": QUESTION, "wh": WH, "subject": SUBJECT, "determiner": DETERMINER, "copula": COPULA, "lead": LEAD,
+    "approval": APPROVAL, "negation": NEGATION, "function": FUNCTION, "filler": FILLER, "clause": CLAUSE,
+    "request": REQUEST, "nounlike": NOUNLIKE, "known": KNOWN,
+}  # fmt: skip
+_WORD_SENSES: Final = {"given": GIVEN, "hard_fault": HARD_FAULT}
+_NOUN_FLAGS: Final = {"work": WORK, "strong_work": STRONG_WORK, "prose": PROSE, "weak_prose": WEAK_PROSE}
+_NOUN_SENSES: Final = {
+    "textual": TEXTUAL, "lingual": LINGUAL, "data": DATA, "surface": SURFACE, "security": SECURITY,
+    "key_owner": KEY_OWNER, "bulk": BULK, "vague": VAGUE, "time": TIME, "production": PRODUCTION,
+}  # fmt: skip
+_VERB_FLAGS: Final = {"tool": TOOL, "change": CHANGE, "make": MAKE, "read": READ, "ask": ASK, "tell": TELL}
+_STATIVE: Final = "stative"
+"""Verbs of what things do, and nobody is told to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """Every known English word with its flags and senses, and every counted form with its stem."""
+
+    flags: dict[str, int]
+    senses: dict[str, int]
+    base: dict[str, str]
+    keywords: dict[str, tuple[str, TriggerKind, str]]
+
+
+def build_lexicon(english: EnglishRules, risky: Iterable[str], foreign: Iterable[str]) -> Lexicon:
+    """Inflect and merge the lists; risky are verbs that may start a debate, foreign words that give a language away."""
+    _check_classes("english.words", english.words, {*_WORD_FLAGS, *_WORD_SENSES})
+    _check_classes("english.nouns", english.nouns, {*_NOUN_FLAGS, *_NOUN_SENSES})
+    _check_classes("english.verbs", english.verbs, {*_VERB_FLAGS, _STATIVE})
+    flags: dict[str, int] = {}
+    senses: dict[str, int] = {}
+    for lists, marked, numbers in (
+        (english.words, flags, _WORD_FLAGS),
+        (english.words, senses, _WORD_SENSES),
+        (english.nouns, flags, _NOUN_FLAGS),
+        (english.nouns, senses, _NOUN_SENSES),
+    ):
+        for name, number in numbers.items():
+            _mark(marked, lists[name].split(), number)
+    _mark(flags, english.faults.split(), FAULT)
+    base = _mark_verbs(flags, english)
+    _mark(senses, (form for verb in risky for form in _present(verb, english)), RISKY)
+    _mark(senses, _KEYS, KEY)
+    keywords = _keywords(english)
+    _mark(flags, keywords, KEYWORD)
+    _mark(flags, senses, KNOWN)
+    _mark(flags, [word for word in foreign if word not in flags], FOREIGN)
+    _mark(flags, [word for word, sense in senses.items() if sense & _WEIGHTY], WEIGHTY)
+    masks = [MASK * length for length in range(1, _LONGEST_MASK)]
+    _mark(flags, masks, WORK | STRONG_WORK)
+    _mark(senses, masks, DATA)
+    return Lexicon(_shared(flags), _shared(senses), base, keywords)
+
+
+def _shared(marked: dict[str, int]) -> dict[str, int]:
+    """The same with each number kept once: a few hundred stay in the processor's cache, thousands do not."""
+    numbers: dict[int, int] = {}
+    return {word: numbers.setdefault(number, number) for word, number in marked.items()}
+
+
+def _check_classes(rule: str, given: Mapping[str, str], known: Iterable[str]) -> None:
+    """A class the procedure does not know would be silently without effect: refuse it."""
+    odd = set(given).symmetric_difference(known)
+    if odd:
+        raise RuleProblem(rule, f"classes missing or unknown: {', '.join(sorted(odd))}")
+
+
+def _mark(flags: dict[str, int], words: Iterable[str], flag: int) -> None:
+    for word in words:
+        flags[word] = flags.get(word, 0) | flag
+
+
+def _mark_verbs(flags: dict[str, int], english: EnglishRules) -> dict[str, str]:
+    """Every form of every verb, and the base form of each."""
+    base: dict[str, str] = {}
+    for name, words in english.verbs.items():
+        for verb in words.split():
+            forms = _present(verb, english)
+            if name == _STATIVE:
+                _mark(flags, forms[:2], THIRD)
+                continue
+            for form, flag in zip(forms, (_VERB_FLAGS[name], THIRD, GERUND), strict=True):
+                _mark(flags, [form], flag)
+                base.setdefault(form, verb)
+    return base
+
+
+def _keywords(english: EnglishRules) -> dict[str, tuple[str, TriggerKind, str]]:
+    """The stem, the kind and the rule of every form that counts as a trigger."""
+    found = {
+        form: (verb, TriggerKind.KEYWORD, f"keyword.{group}")
+        for group, words in english.keywords.items()
+        for verb in words.split()
+        for form in _present(verb, english)
+    }
+    indicators = english.code_indicators.split()
+    return found | {word: (word, TriggerKind.CODE_INDICATOR, "code_indicator") for word in indicators}
+
+
+def _present(verb: str, english: EnglishRules) -> tuple[str, str, str]:
+    """The forms that can ask for something: base, third person, gerund. Past tense asks for nothing."""
+    return verb, _third_person(verb), _gerund(verb, english.doubling.split())
+
+
+def _third_person(verb: str) -> str:
+    if verb.endswith(("s", "sh", "ch", "x", "z", "o")):
+        return verb + "es"
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return verb[:-1] + "ies"
+    return verb + "s"
+
+
+def _gerund(verb: str, doubling: list[str]) -> str:
+    if verb in doubling:
+        return verb + verb[-1] + "ing"
+    if verb.endswith("e") and not verb.endswith(("ee", "ye", "oe")):
+        return verb[:-1] + "ing"
+    return verb + "ing"

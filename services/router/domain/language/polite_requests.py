@@ -1,0 +1,146 @@
+"""Orders dressed as questions: can you …, mind taking a look …, any chance you could …, care to …."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pointsman.services.router.domain.language.imperatives import Place, later_orders, make_order, order_at
+from pointsman.services.router.domain.language.lexicon import (
+    CHANGE,
+    CLAUSE,
+    GERUND,
+    MAKE,
+    PROSE,
+    REQUEST,
+    TOOL,
+    WH,
+    WORK,
+)
+from pointsman.services.router.domain.language.nouns import KNOWN_THINGS
+from pointsman.services.router.domain.language.sentence import PLACE, WORKS, English, Order, Sentence, skip_fillers
+
+_PARTNERS: Final = frozenset({"you", "u", "we", "someone", "anyone", "somebody"})
+_ANY_THINGS: Final = frozenset({"a", "an", "another", "something", "with", "without"})
+_UNKNOWNS: Final = (["why"], ["whether"], ["if"], ["where"], ["what's"])
+_ONE_MORE: Final = (["a"], ["another"])
+_TRIES: Final = frozenset({"stab", "go", "crack", "shot", "pass", "swing"})
+_MEMORY: Final = frozenset({"remember", "recall", "note", "memorize"})
+_DOING: Final = TOOL | CHANGE | MAKE
+_FIRST: Final = Place.FIRST
+_REQUESTED: Final = Place.REQUESTED
+_ASKED: Final = (
+    "mind", "mind if you", "you mind", "do you mind", "do you mind if you", "would you mind", "care to", "would you care to",
+    "any chance to", "any chance of", "any chance for", "any chance you could", "any chance you can", "any chance we could",
+    "any chance we can", "any chance you would", "any chance you might", "fancy", "you fancy", "do you fancy", "up for",
+    "you up for", "are you up for", "would you be up for", "would you be willing to", "would you be open to",
+    "would you be able to", "would you be happy to", "would you be so kind as to", "would you be kind enough to",
+    "could you be so kind as to", "are you willing to", "wanna", "you wanna", "do you wanna", "want to", "you want to",
+    "do you want to", "is it possible for you to", "would it be possible for you to", "would it be ok for you to", "could i get you to", "can i get you to", "could i ask you to",
+    "can i ask you to", "may i ask you to", "could i trouble you to", "can i trouble you to",
+)  # fmt: skip
+_ABLE: Final = (
+    "are you able to", "think you could", "think you can", "you think you could", "you think you can",
+    "do you think you could", "do you think you can", "reckon you could", "reckon you can",
+)  # fmt: skip
+"""What can also ask of an ability: only for what changes something, and names it, is it a request."""
+
+
+def _by_first_word(openings: Sequence[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """The openings, the longest first, below the word that each begins with."""
+    table: dict[str, list[tuple[str, ...]]] = {}
+    for words in sorted((tuple(opening.split()) for opening in openings), key=len, reverse=True):
+        table.setdefault(words[0], []).append(words)
+    return {first: tuple(rows) for first, rows in table.items()}
+
+
+_OPENINGS: Final = _by_first_word((*_ASKED, *_ABLE))
+_ABILITIES: Final = frozenset(tuple(opening.split()) for opening in _ABLE)
+REQUESTING: Final = frozenset({"how", "what", *_OPENINGS})
+"""The words that may open a request, beside those that are one by themselves."""
+
+
+def requests_in(english: English, sentence: Sentence, start: int) -> list[Order]:
+    """The orders of a sentence that asks, or opens like a question."""
+    words, flags = sentence.words, sentence.flags
+    if words[start] in ("how", "what") and words[start + 1 : start + 2] == ["about"]:
+        spoken_to = words[start + 2 : start + 3] in (["we"], ["you"], ["i"])
+        order = order_at(english, sentence, start + 2 + spoken_to, _REQUESTED)
+        return [order] if order is not None and order[WORKS] else []
+    found: list[Order] = []
+    if words[start] in _OPENINGS:
+        opened = _order_behind_opening(english, sentence, start)
+        found = [] if opened is None else [opened]
+    if not found and sentence.seen & REQUEST:
+        asked = (_request_at(english, sentence, start, at) for at in range(len(flags) - 1) if flags[at] & REQUEST)
+        found = [order for order in asked if order is not None]
+    if found and sentence.seen & CLAUSE:
+        found += later_orders(english, sentence, found[-1][PLACE] + 1)
+    return found
+
+
+def _order_behind_opening(english: English, sentence: Sentence, start: int) -> Order | None:
+    """The order behind words that only lead to it: mind …, care to …, would you be up for …."""
+    words = sentence.words
+    for opening in _OPENINGS[words[start]]:
+        end = start + len(opening)
+        if end < len(words) and tuple(words[start:end]) == opening:
+            order = _asked_order(english, sentence, skip_fillers(sentence, end))
+            if order is None or not (sentence.seen & WORK or sentence.flags[order[PLACE]]):
+                return None
+            return order if opening not in _ABILITIES or _is_to_be_done(sentence, order) else None
+    return None
+
+
+def _is_to_be_done(sentence: Sentence, order: Order) -> bool:
+    """Are you able to rename it: a change of something that is named, and nothing that one is able to remember."""
+    verb, flags, at, _ = order
+    return bool(flags & _DOING) and verb not in _MEMORY and at + 2 < len(sentence.words)
+
+
+def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Order | None:
+    """The order behind a word that requests: can you …, any way you could …, please …."""
+    words = sentence.words
+    if words[at] in ("please", "pls"):
+        return order_at(english, sentence, at + 1, _FIRST) if at else None
+    if at > 1 and words[at - 1] == "you" and words[at - 2] in ("way", "chance"):
+        return order_at(english, sentence, at + 1, _REQUESTED)
+    if words[at : at + 5] == ["would", "it", "be", "possible", "to"]:
+        return order_at(english, sentence, at + 5, _REQUESTED)
+    if words[at + 1] not in _PARTNERS or not _opens_clause(sentence, start, at):
+        return None
+    able = 3 if words[at + 2 : at + 5] == ["be", "able", "to"] else 0
+    order = _asked_order(english, sentence, skip_fillers(sentence, at + 2 + able))
+    return None if order is not None and words[at + 1] == "we" and not order[WORKS] else order
+
+
+def _asked_order(english: English, sentence: Sentence, verb: int) -> Order | None:
+    """What somebody is asked to do: try it, have a (quick) look, take a stab at it, or what the verb says."""
+    words = sentence.words
+    if words[verb - 1] == "try" and words[verb] in KNOWN_THINGS | _ANY_THINGS:
+        return "try", CHANGE, verb - 1, True
+    if words[verb : verb + 1] == ["see"] and sentence.seen & WORK and words[verb + 1 : verb + 2] in _UNKNOWNS:
+        return make_order(english, sentence, verb)
+    if words[verb + 1 : verb + 2] in _ONE_MORE:
+        if "look" in words[verb + 2 : verb + 4]:
+            return make_order(english, sentence, words.index("look", verb))
+        if not _TRIES.isdisjoint(words[verb + 2 : verb + 4]) and "at" in words[verb + 3 : verb + 5]:
+            return _tried_order(english, sentence, words.index("at", verb))
+    return order_at(english, sentence, verb, _REQUESTED)
+
+
+def _tried_order(english: English, sentence: Sentence, at: int) -> Order:
+    """Have a go at fixing it, take a stab at the parser."""
+    if at + 1 < len(sentence.words) and sentence.flags[at + 1] & GERUND:
+        return make_order(english, sentence, at + 1)
+    return "try", CHANGE, at, bool(sentence.seen & WORK) or not sentence.seen & PROSE
+
+
+def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
+    """What can you do, how can you: the question word rules, unless a clause begins in between."""
+    if at and at - 1 == start and sentence.words[start] in ("when", "where"):
+        return False
+    for flag in reversed(sentence.flags[max(0, at - 3) : at]):  # which one would you …
+        if flag & WH:
+            return False
+        if flag & CLAUSE:
+            break
+    return not (sentence.flags[start] & WH and at > start and not sentence.flags[at - 1] & CLAUSE)

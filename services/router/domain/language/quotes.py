@@ -1,0 +1,49 @@
+"""What stands in a message without being the user's own words: quoted mail, block quotes, pasted logs, quotations."""
+
+import itertools
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from pointsman.services.router.domain.language.lexicon import MASK
+from pointsman.services.router.domain.language.scan import Message, PatternSet, Span
+from pointsman.services.router.domain.language.sentence import Sentence, sentences_of
+
+QUOTES: Final = frozenset({"quoted.block", "quoted.mail"})
+LOG: Final = "quoted.log"
+_OVERRIDE: Final = "override.user"
+_VISIBLE: Final = re.compile(r"\S")
+_WORD: Final = re.compile(rf"\w|{MASK}")
+_ZEROS: Final = itertools.repeat(0)
+
+
+def leave_out_quotes(patterns: PatternSet, message: Message) -> None:
+    """Blank quoted mail and block quotes; a message that is nothing else keeps its words, but overrides nothing."""
+    spans = [span for name in QUOTES & message.shapes for span in patterns.spans(name, message.lower)]
+    masked = _blanked(message.masked, spans)
+    if _WORD.search(masked) is None:
+        message.shapes -= {_OVERRIDE}
+        return
+    message.masked, message.lower = masked, _blanked(message.lower, spans)
+
+
+def leave_out_logs(
+    patterns: PatternSet, flags_of: Callable[[str, int], int], marks: int, message: Message
+) -> list[Sentence]:
+    """Blank the lines of pasted logs, and give the sentences that are left, which may be none."""
+    spans = patterns.spans(LOG, message.lower)
+    message.lower = _blanked(message.lower, spans)
+    parts = sentences_of(_blanked(message.masked, spans), marks)
+    return [Sentence(words, list(map(flags_of, words, _ZEROS)), message) for words in parts]
+
+
+def _blanked(text: str, spans: Iterable[Span]) -> str:
+    """The text with blanks in these places, every other letter where it was."""
+    pieces: list[str] = []
+    position = 0
+    for start, end in sorted(spans):
+        if end > position:
+            begin = max(start, position)
+            pieces += (text[position:begin], _VISIBLE.sub(" ", text[begin:end]))
+            position = end
+    return "".join((*pieces, text[position:]))

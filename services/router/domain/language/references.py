@@ -1,0 +1,128 @@
+"""References to something outside the conversation: files, folders, URLs, hosts. A look at each word, in linear time."""
+
+import itertools
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from pointsman.services.router.domain.language.rule_document import ReferenceRules
+from pointsman.services.router.domain.model import Trigger, TriggerKind
+
+_INNER: Final = "\"'`()[]{}<>,;=|\x01"
+_BLANKS: Final = str.maketrans(_INNER, " " * len(_INNER))
+_AROUND: Final = _INNER + ".:!?"
+_VISIBLE: Final = re.compile(r"[!-~]+")
+_ROOTS: Final = ("/", "~/", "./", "../")
+_SEPARATORS: Final = frozenset(_INNER)
+_RULES: Final = {kind: f"reference.{kind}" for kind in TriggerKind}
+_PATH: Final = TriggerKind.PATH
+_URL: Final = TriggerKind.URL
+_HOST: Final = TriggerKind.HOST
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """The lists, ready for look-ups."""
+
+    extensions: frozenset[str]
+    dot_names: frozenset[str]
+    hosts: frozenset[str]
+    folders: frozenset[str]
+    exempt: frozenset[str]
+
+
+def build_references(rules: ReferenceRules) -> References:
+    """Prepare the lists."""
+    extensions = frozenset(rules.extensions.split())
+    return References(
+        extensions=extensions,
+        dot_names=extensions | frozenset(rules.dot_names.split()),
+        hosts=frozenset(rules.hosts.split()),
+        folders=frozenset(rules.folders.split()),
+        exempt=frozenset(rules.exempt.split()),
+    )
+
+
+def find_references(references: References, text: str) -> tuple[list[Trigger], bool]:
+    """Every reference in a lower-case text, and whether a dotted name of some code is there."""
+    found: list[Trigger] = []
+    dotted = False
+    position = 0
+    for name in _names(text):
+        position = text.find(name, position)
+        kind = _kind_of(references, name)
+        if kind is not None:
+            found.append(Trigger(kind, name, _RULES[kind], position, position + len(name)))
+        elif not dotted:
+            dotted = _is_dotted_name(references, name)
+        position += len(name)
+    return found, dotted
+
+
+def _names(text: str) -> list[str]:
+    """The words with a mark that a reference needs inside them, without the marks around them."""
+    names: list[str] = []
+    chunks = text.split() if text.isascii() else _VISIBLE.findall(text)
+    for chunk in itertools.filterfalse(str.isalnum, chunks):
+        if "." not in chunk and "/" not in chunk and "\\" not in chunk:
+            continue
+        name = chunk.rstrip(_AROUND).lstrip("\"'`()[]{}<>,;=|@:!?#")
+        if not name.isalnum():
+            names += _inner(name) if not _SEPARATORS.isdisjoint(name) else (name,)
+    return names
+
+
+def _inner(name: str) -> list[str]:
+    """The parts of a word that quotes, brackets and the like hold together: open('a.txt')."""
+    parts = (part.rstrip(".:!?").lstrip("@:!?#") for part in name.replace(")/", ") ").translate(_BLANKS).split())
+    return [part for part in parts if "." in part or "/" in part or "\\" in part]
+
+
+def _kind_of(references: References, name: str) -> TriggerKind | None:
+    if not name or name in references.exempt:
+        return None
+    if "://" in name:
+        return _URL if name[0].isalnum() else None
+    if name[1:3] == ":\\":
+        return _PATH
+    if name.startswith(_ROOTS):
+        return _PATH if len(name) > 1 and name != "//" and (name[1].isalnum() or name[1] in "/._*$") else None
+    if "/" in name:
+        return _PATH if _is_path(references, name) else None
+    return _kind_of_dotted(references, name.partition(":")[0])
+
+
+def _is_path(references: References, name: str) -> bool:
+    """A usual folder in front, a file name at the end, or several parts with the marks of a path."""
+    first, _, rest = name.partition("/")
+    if first.lstrip(".") in references.folders or (first[:1] == "." and first[1:] in references.dot_names):
+        return True
+    if not rest:
+        return any(mark in first for mark in "._-") or any(letter.isdigit() for letter in first)
+    if _is_file_name(references, name.rsplit("/", 1)[1].partition(":")[0]):
+        return True
+    return "/" in rest.rstrip("/") and any(mark in name for mark in "._-") and not name.replace("/", "").isdigit()
+
+
+def _kind_of_dotted(references: References, name: str) -> TriggerKind | None:
+    if name[0] == "." or name.startswith("*."):
+        return _PATH if name.lstrip("*.") in references.dot_names or name[0] == "*" else None
+    if _is_file_name(references, name):
+        return _PATH
+    stem, _, ending = name.rpartition(".")
+    if ending in references.hosts and "@" not in name and stem.replace("-", "").replace(".", "").isalnum():
+        return _HOST
+    return None
+
+
+def _is_file_name(references: References, name: str) -> bool:
+    stem, _, ending = name.rpartition(".")
+    return ending in references.extensions and stem.strip("._-*@") != "" and name not in references.exempt
+
+
+def _is_dotted_name(references: References, name: str) -> bool:
+    """module.function, object.method: code by its name."""
+    first, _, rest = name.partition(".")
+    if name in references.exempt or "/" in name or len(first) < 2 or len(rest) < 2:
+        return False
+    return first.isidentifier() and rest.replace(".", "_").isidentifier() and first.isascii()

@@ -1,0 +1,237 @@
+"""What an English sentence does that neither asks nor orders: approve, wish, report a fault, name code, or just talk."""
+
+import re
+from typing import Final
+
+from pointsman.services.router.domain.language.lexicon import (
+    APPROVAL,
+    CHANGE,
+    CLAUSE,
+    COPULA,
+    DETERMINER,
+    FAULT,
+    FUNCTION,
+    GERUND,
+    HARD_FAULT,
+    LEAD,
+    MAKE,
+    NEGATION,
+    PROSE,
+    SUBJECT,
+    TELL,
+    THIRD,
+    TOOL,
+    WORK,
+    words_of,
+)
+from pointsman.services.router.domain.language.scan import Message
+from pointsman.services.router.domain.language.sentence import NAMES_CODE, Act, English, Sentence, hits_in, means
+
+_PERSONAL: Final = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
+_WRITERS: Final = frozenset({"i", "we", "you", "he", "she", "i'm", "i've", "we're", "we've", "you're", "let's"})
+_MODALS: Final = frozenset({"should", "could", "must"})
+_DUTIES: Final = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
+_DEMANDS: Final = words_of("need needs want wants require requires like asked asking requested requests")
+_GENERIC: Final = words_of("every each any good great most all everyone everybody nobody people no bad real")
+_OWN: Final = words_of("me my mine us sure that")
+_WAYS: Final = frozenset({"with", "without", "using"})
+_FEELINGS: Final = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores", "hopes", "believes"})
+_FINITE: Final = _FEELINGS | words_of(
+    "is are was were be been am has have had will would i we he she they you i'm it's that's"
+)
+_POINTERS: Final = frozenset({"the", "this", "our", "that", "these", "those"})
+_DENIALS: Final = frozenset({"no", "nope", "nah"})
+_OPTIONS: Final = frozenset("123456789abcde")
+_LIMITS: Final = frozenset({"only", "without", "except", "rather"})
+_TURNS: Final = frozenset({"but", "still", "however", "except", "though", "yet", "again"})
+_DOING: Final = CHANGE | TOOL | MAKE
+_NOUN: Final = WORK | PROSE
+_NO_OBJECT: Final = FUNCTION | COPULA | CLAUSE
+_HUMP: Final = re.compile("[a-z0-9][A-Z]")
+_CAMEL: Final = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
+_APPROVAL: Final = Act.APPROVAL
+_WISH: Final = Act.WISH
+_FAULT: Final = Act.FAULT
+_CODE: Final = Act.CODE
+_REQUEST: Final = Act.REQUEST
+_STATEMENT: Final = Act.STATEMENT
+
+
+def statement(english: English, sentence: Sentence, start: int) -> Act:
+    """What a statement does whose first words up to a place are to be passed over."""
+    hits, seen = hits_in(english, sentence), sentence.seen
+    if (
+        sentence.words[start] == "let's"
+        or "plan" in hits
+        or "declined" in hits
+        or "person" in hits
+        or ("past" in hits and "turn" not in hits)
+        or ("musing" in hits and "complaint" not in hits and _TURNS.isdisjoint(sentence.words))
+    ):
+        return _STATEMENT
+    if ("approval" in hits and not seen & FAULT) or _chooses(sentence, start):
+        return _APPROVAL
+    if "personal_wish" in hits or "retold" in hits:
+        return _REQUEST
+    if _suggests(sentence) or _wants_code(sentence, hits) or _asks_again(sentence, hits):
+        return _WISH
+    work = bool(seen & WORK) or not seen & PROSE or bool(sentence.flags[0] & FAULT)
+    if not work and "complaint" not in hits and "misbehaves" not in hits:
+        return _CODE if _names_code(english, sentence, hits) else _STATEMENT
+    return _about_work(english, sentence, hits)
+
+
+def _chooses(sentence: Sentence, start: int) -> bool:
+    """One word that says yes, or names an option."""
+    if start + 1 < len(sentence.words):
+        return False
+    return sentence.words[start] in _OPTIONS or bool(sentence.flags[start] & APPROVAL)
+
+
+def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> Act:
+    """A statement that is not about prose."""
+    if "wish" in hits:
+        return _REQUEST if "form" in hits else _WISH
+    if "lacking" in hits and sentence.seen & WORK and sentence.words[0] not in _PERSONAL:
+        return _WISH
+    if "demand" in hits and _demands_work(sentence):
+        return _WISH
+    if "praise" in hits and _TURNS.isdisjoint(sentence.words):
+        return _STATEMENT
+    if _complains(english, sentence, hits):
+        return _FAULT
+    return _CODE if _names_code(english, sentence, hits) else _STATEMENT
+
+
+def _asks_again(sentence: Sentence, hits: frozenset[str]) -> bool:
+    """Again, but with async; now in Rust: the same in another way. Again in my experience …, now for the fun part: are not."""
+    if ("repeated" not in hits and "varied" not in hits) or sentence.seen & PROSE:
+        return False
+    if not (_FINITE.isdisjoint(sentence.words) and _OWN.isdisjoint(sentence.words)):
+        return False
+    return "repeated" in hits or bool(sentence.seen & WORK) or not _WAYS.isdisjoint(sentence.words)
+
+
+def _demands_work(sentence: Sentence) -> bool:
+    """Our accountants need a csv: what somebody else wants is a part of the work, and no truth about everybody."""
+    words, flags = sentence.words, sentence.flags
+    if words[0] in _GENERIC or words[0] in _WRITERS or sentence.seen & NEGATION:
+        return False
+    for at in range(1, len(words) - 1):
+        if words[at] in _DEMANDS:
+            return words[at + 1] == "to" or any(flag & WORK for flag in flags[at + 1 :])
+    return False
+
+
+def _complains(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
+    """Something is odd, at fault, or behaves as it should not; an opinion needs a hard word for that."""
+    if "opinion" in hits and not means(english, sentence, HARD_FAULT):
+        return False
+    if "misbehaves" in hits and "topic" not in hits and sentence.words[0] not in _WRITERS:
+        return True
+    if "odd" in hits and not sentence.seen & PROSE and sentence.words[0] not in _PERSONAL:
+        return True
+    return "topic" not in hits and (_is_fault(english, sentence, hits) or _is_behaviour(sentence, hits))
+
+
+def _suggests(sentence: Sentence) -> bool:
+    """We should validate …, it could cache …, the page needs to show …: somebody is to do some work, not the writer alone."""
+    words, flags = sentence.words, sentence.flags
+    if words[0] == "i":
+        return False
+    for at in range(1, len(words) - 1):
+        word = words[at]
+        if word in _MODALS or (word == "to" and words[at - 1] in _DUTIES):
+            following = at + 1
+            while following < len(words) - 1 and (
+                words[following] in ("also", "just", "really") or words[following].endswith("ly")
+            ):
+                following += 1
+            flag = flags[following]
+            if flag & _DOING and not flag & TELL and (flag & (CHANGE | TOOL) or sentence.seen & WORK):
+                return True
+    return False
+
+
+def _wants_code(sentence: Sentence, hits: frozenset[str]) -> bool:
+    """A script that renames photos, react component for an accordion, only for admins: what is wanted, and nothing else."""
+    if sentence.words[0] in _LIMITS and sentence.seen & WORK and _FINITE.isdisjoint(sentence.words):
+        return True
+    if "wanted" not in hits or "topic" in hits or not _FINITE.isdisjoint(sentence.words):
+        return False
+    return sentence.words[0] in ("a", "an", "some") or not sentence.flags[0] & (FUNCTION | SUBJECT | LEAD | GERUND)
+
+
+def _names_code(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
+    """By an identifier, by a part of what is at hand (the blue button in the header), or in words of no known language."""
+    if "topic" in hits:
+        return False
+    if NAMES_CODE in hits or _has_compound_name(english, sentence.message):
+        return True
+    if not sentence.seen & WORK:
+        return False
+    foreign = not sentence.message.masked.isascii() and english.stopwords.isdisjoint(sentence.words)
+    return foreign or _is_part_at_hand(sentence)
+
+
+def _has_compound_name(english: English, message: Message) -> bool:
+    """A name like DatePicker or getUser that is not the name of some product: looked for once, however many sentences ask."""
+    if message.compound is None:
+        source = message.source
+        # few texts have capitals behind the first letter, fewer a hump, and the full expression takes five times as long
+        message.compound = (
+            source[1:] != message.lower[1:]
+            and _HUMP.search(source) is not None
+            and any(match.group().lower() not in english.brands for match in _CAMEL.finditer(source))
+        )
+    return message.compound
+
+
+def _is_part_at_hand(sentence: Sentence) -> bool:
+    """A phrase without a verb that points at a part of the work, also to correct: no, the other button."""
+    words, flags = sentence.words, sentence.flags
+    corrects = words[0] in _DENIALS and words[1:2] == [","]
+    if (flags[0] & LEAD and not corrects) or not _FINITE.isdisjoint(words):
+        return False
+    return any(
+        word in _POINTERS and any(flag & WORK for flag in flags[at + 1 : at + 4]) for at, word in enumerate(words[:-1])
+    )
+
+
+def _is_behaviour(sentence: Sentence, hits: frozenset[str]) -> bool:
+    """Some part of the work does something, or something is done to it: said without need, that is a complaint."""
+    flags = sentence.flags
+    if not _FEELINGS.isdisjoint(sentence.words):
+        return False
+    if sentence.words[0] == "the" and "circumstance" in hits:
+        return len(flags) > 2 and bool(flags[1] & WORK and flags[2] & THIRD)
+    if flags[0] & (SUBJECT | THIRD | FUNCTION):
+        return False
+    if not sentence.seen & WORK:
+        acting = len(flags) > 3 and not sentence.seen & PROSE and any(flag & THIRD for flag in flags[1:3])
+        return ("happens" in hits or acting) and not flags[0] & (DETERMINER | LEAD)
+    if "acts" in hits or ("adjective" not in hits and ("passive" in hits or _acts_unlisted(sentence))):
+        return True
+    return any(flag & THIRD and not flag & _NOUN and not flags[at] & FUNCTION for at, flag in enumerate(flags[1:]))
+
+
+def _acts_unlisted(sentence: Sentence) -> bool:
+    """The parser chews trailing commas: an unknown word behind a noun, with the ending of a verb and an object."""
+    words, flags = sentence.words, sentence.flags
+    for at in range(1, len(words) - 1):
+        if not flags[at] and flags[at - 1] & WORK and not flags[at + 1] & _NO_OBJECT:
+            word = words[at]
+            if word.isalpha() and word[-1] == "s" and word[-2] not in "sui":
+                return True
+    return False
+
+
+def _is_fault(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
+    """Something is said not to work; a feeling or a polite phrase is no fault."""
+    seen = sentence.seen
+    if "complaint" in hits:
+        return True
+    if "no_fault" in hits or not (seen & FAULT or "fault" in hits or "not" in sentence.words[1:]):
+        return False
+    personal = sentence.words[0] in _PERSONAL and not seen & WORK
+    return not personal or means(english, sentence, HARD_FAULT)

@@ -1,0 +1,124 @@
+"""Requests as the domain takes them."""
+
+from datetime import UTC, datetime
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from pointsman.api.common.v1 import common_pb2
+from pointsman.api.router.v1 import decision_pb2, log_pb2, outcome_pb2, policy_pb2, thinking_pb2
+from pointsman.services.chassis.core.errors import invalid_field
+from pointsman.services.chassis.rpc.paging import page_key
+from pointsman.services.router.domain import debate_verdict, outcomes, thinking
+from pointsman.services.router.domain.decision import RoutingDecision
+from pointsman.services.router.domain.language.rule_document import OwnRule, RuleEffect
+from pointsman.services.router.domain.model import Mode, PlanningTrigger
+from pointsman.services.router.domain.policy import SetPolicy, policy_id
+from pointsman.services.router.domain.views import Filter
+from pointsman.services.router.wire.enums import from_wire
+
+
+def mode(number: int) -> Mode | None:
+    """A mode, or none."""
+    return from_wire(Mode, decision_pb2.Mode, "MODE", number)
+
+
+def own_rule(rule: policy_pb2.OwnRule) -> OwnRule:
+    """A project's own rule."""
+    effect = from_wire(RuleEffect, policy_pb2.RuleEffect, "RULE_EFFECT", rule.effect)
+    assert effect is not None
+    return OwnRule(rule.id, effect, rule.pattern, rule.description)
+
+
+def set_policy(request: policy_pb2.SetPolicyRequest, project: str) -> SetPolicy:
+    """A new policy for the project."""
+    expected = request.expected_revision if request.HasField("expected_revision") else None
+    rules = tuple(own_rule(rule) for rule in request.rules)
+    return SetPolicy(policy_id(project), request.hard_routing, rules, expected)
+
+
+def report(
+    request: outcome_pb2.ReportOutcomeRequest, project: str, made: RoutingDecision, fingerprint: str
+) -> outcomes.Report:
+    """How a task went."""
+    outcome = from_wire(outcomes.Outcome, outcome_pb2.Outcome, "OUTCOME", request.outcome)
+    assert outcome is not None
+    security = any(reason.trigger is PlanningTrigger.SECURITY for reason in made.reasons)
+    failed = outcome is outcomes.Outcome.FAILURE
+    return outcomes.Report(
+        outcomes.outcomes_id(project), made.task_id, outcome, fingerprint if failed else "", security
+    )
+
+
+def resolve(request: outcome_pb2.ResolveDebateRequest, project: str, made: RoutingDecision) -> outcomes.Resolve:
+    """A debate about a task."""
+    kind = from_wire(debate_verdict.DebateKind, outcome_pb2.DebateKind, "DEBATE_KIND", request.kind)
+    severity = from_wire(debate_verdict.Severity, outcome_pb2.Severity, "SEVERITY", request.critic.severity)
+    assert kind is not None
+    said = debate_verdict.Arguments(
+        confidence=request.advocate.confidence,
+        has_difference=bool(request.advocate.difference.strip()),
+        severity=severity or debate_verdict.Severity.NONE,
+        has_objection=bool(request.critic.objection.strip()),
+        has_counter=bool(request.critic.counter_proposal.strip()),
+    )
+    return outcomes.Resolve(outcomes.outcomes_id(project), made.task_id, kind, made.session_id, made.stakes, said)
+
+
+def moment(wire: Timestamp) -> datetime:
+    """A time in UTC."""
+    return wire.ToDatetime(UTC)
+
+
+def window(wire: log_pb2.Window, **other: str) -> Filter:
+    """A window of time and whatever else is asked for."""
+    start = moment(wire.start) if wire.HasField("start") else None
+    end = moment(wire.end) if wire.HasField("end") else None
+    if start is not None and end is not None and end < start:
+        raise invalid_field("window.end", "must not be before window.start")
+    return Filter(start=start, end=end, **other)
+
+
+def list_filter(request: log_pb2.ListDecisionsRequest) -> Filter:
+    """Which decisions to list."""
+    return window(request.window, mode=str(mode(request.mode) or ""), run_id=request.run_id, task_id=request.task_id)
+
+
+def cursor(page: common_pb2.Page) -> tuple[int, str] | None:
+    """Where a page begins."""
+    key = page_key(page.page_token, 2)
+    return None if key is None else (int(key[0]), str(key[1]))
+
+
+def snapshot(wire: thinking_pb2.ThinkingSnapshot) -> thinking.Snapshot:
+    """What the client found."""
+    return thinking.Snapshot(
+        latch=_latch(wire.latch),
+        blocker=_artifact(wire.blocker),
+        trail=_artifact(wire.trail),
+        research=_artifact(wire.research),
+        delta=_artifact(wire.delta),
+        plan=_artifact(wire.plan),
+    )
+
+
+def _state(number: int) -> thinking.FileState:
+    found = from_wire(thinking.FileState, thinking_pb2.ArtifactState, "ARTIFACT_STATE", number)
+    return found or thinking.FileState.ABSENT
+
+
+def _latch(wire: thinking_pb2.Latch) -> thinking.Latch:
+    created_at = moment(wire.created_at) if wire.HasField("created_at") else None
+    return thinking.Latch(_state(wire.state), created_at, wire.process_alive)
+
+
+def _artifact(wire: thinking_pb2.Artifact) -> thinking.Artifact:
+    status = from_wire(thinking.Status, thinking_pb2.EnvelopeStatus, "ENVELOPE_STATUS", wire.status)
+    needs = (from_wire(thinking.Need, thinking_pb2.Need, "NEED", number) for number in wire.needs)
+    return thinking.Artifact(
+        state=_state(wire.state),
+        status=status or thinking.Status.UNKNOWN,
+        created_at=moment(wire.created_at) if wire.HasField("created_at") else None,
+        needs=tuple(need for need in needs if need is not None),
+        finished=wire.finished,
+        env_check=tuple(wire.env_check.items()),
+    )

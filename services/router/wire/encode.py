@@ -1,0 +1,144 @@
+"""Answers as the wire wants them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from pointsman.api.router.v1 import decision_pb2, log_pb2, outcome_pb2, policy_pb2, thinking_pb2
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.rpc.paging import page_token, timestamp
+from pointsman.services.router.domain.decision import RoutingDecision
+from pointsman.services.router.domain.language.rule_document import OwnRule
+from pointsman.services.router.domain.model import DebateReason, Trigger
+from pointsman.services.router.domain.outcomes import Reported, Resolved
+from pointsman.services.router.domain.policy import Policy
+from pointsman.services.router.domain.thinking import Envelope
+from pointsman.services.router.domain.views import Stats
+from pointsman.services.router.wire.enums import to_wire
+
+
+def moment(at: datetime) -> Timestamp:
+    """A time on the wire."""
+    return timestamp(to_us(at))
+
+
+def decision(made: RoutingDecision, decided_at: datetime) -> decision_pb2.RoutingDecision:
+    """A stored decision."""
+    return decision_pb2.RoutingDecision(
+        decision_id=made.decision_id,
+        task_id=made.task_id,
+        decided_at=moment(decided_at),
+        text_excerpt=made.excerpt,
+        mode=to_wire(decision_pb2.Mode, "MODE", made.mode),
+        confidence=to_wire(decision_pb2.Confidence, "CONFIDENCE", made.confidence),
+        triggers=[_trigger(trigger) for trigger in made.triggers],
+        route=to_wire(decision_pb2.RouteTarget, "ROUTE_TARGET", made.route),
+        fast_path=made.fast_path,
+        debate=to_wire(decision_pb2.Debate, "DEBATE", made.debate),
+        stakes=to_wire(decision_pb2.Stakes, "STAKES", made.stakes),
+        debate_bypass=to_wire(decision_pb2.DebateBypass, "DEBATE_BYPASS", made.bypass, "NONE"),
+        debate_reasons=[_reason(reason) for reason in made.reasons],
+        rules=made.rules,
+        rule_set_version=made.rule_set_version,
+        enforced=made.enforced,
+        overridden=made.overridden,
+        run_id=made.run_id,
+        session_id=made.session_id,
+    )
+
+
+def _trigger(trigger: Trigger) -> decision_pb2.Trigger:
+    kind = to_wire(decision_pb2.TriggerKind, "TRIGGER_KIND", trigger.kind)
+    return decision_pb2.Trigger(kind=kind, name=trigger.name, rule=trigger.rule, start=trigger.start, end=trigger.end)
+
+
+def _reason(reason: DebateReason) -> decision_pb2.DebateReason:
+    trigger = to_wire(decision_pb2.PlanningTrigger, "PLANNING_TRIGGER", reason.trigger)
+    return decision_pb2.DebateReason(trigger=trigger, rule=reason.rule, start=reason.start, end=reason.end)
+
+
+def decision_page(rows: Sequence[tuple[RoutingDecision, datetime]], limit: int) -> log_pb2.ListDecisionsResponse:
+    """A page of decisions; one row more than the limit says that there is another."""
+    shown = rows[:limit]
+    token = page_token(to_us(shown[-1][1]), shown[-1][0].decision_id) if len(rows) > limit else ""
+    return log_pb2.ListDecisionsResponse(decisions=[decision(*row) for row in shown], next_page_token=token)
+
+
+def own_rule(rule: OwnRule) -> policy_pb2.OwnRule:
+    """A project's own rule."""
+    effect = to_wire(policy_pb2.RuleEffect, "RULE_EFFECT", rule.effect)
+    return policy_pb2.OwnRule(id=rule.id, effect=effect, pattern=rule.pattern, description=rule.description)
+
+
+def policy(known: Policy, rule_set_version: str) -> policy_pb2.Policy:
+    """A project's policy."""
+    return policy_pb2.Policy(
+        revision=known.revision,
+        hard_routing=known.hard_routing,
+        rules=[own_rule(rule) for rule in known.rules],
+        rule_set_version=rule_set_version,
+        updated_at=None if known.updated_at is None else moment(known.updated_at),
+    )
+
+
+def reported(answer: Reported, fingerprint: str, task_id: str) -> outcome_pb2.ReportOutcomeResponse:
+    """What has to happen now."""
+    return outcome_pb2.ReportOutcomeResponse(
+        reaction=to_wire(outcome_pb2.Reaction, "REACTION", answer.reaction),
+        cause=to_wire(outcome_pb2.ReactionCause, "REACTION_CAUSE", answer.cause),
+        consecutive_failures=answer.failures,
+        rejections=answer.rejections,
+        fingerprint=fingerprint,
+        task_id=task_id,
+    )
+
+
+def resolved(answer: Resolved) -> outcome_pb2.ResolveDebateResponse:
+    """How the debate ends."""
+    return outcome_pb2.ResolveDebateResponse(
+        verdict=to_wire(outcome_pb2.Verdict, "VERDICT", answer.verdict),
+        rule=answer.rule,
+        stakes=to_wire(decision_pb2.Stakes, "STAKES", answer.stakes),
+    )
+
+
+def envelope(answer: Envelope) -> thinking_pb2.ThinkingEnvelope:
+    """The thinking workflow's next step."""
+    return thinking_pb2.ThinkingEnvelope(
+        command=answer.command,
+        timestamp=moment(answer.timestamp),
+        status=to_wire(thinking_pb2.EnvelopeStatus, "ENVELOPE_STATUS", answer.status),
+        error_code=to_wire(thinking_pb2.ThinkingErrorCode, "THINKING_ERROR_CODE", answer.error_code),
+        warn=answer.warn,
+        missing_inputs=answer.missing_inputs,
+        artifacts_read=answer.artifacts_read,
+        artifacts_written=answer.artifacts_written,
+        routed_to=to_wire(thinking_pb2.ThinkingRoute, "THINKING_ROUTE", answer.routed_to),
+        next=answer.next,
+        rule=answer.rule,
+        reason=answer.reason,
+    )
+
+
+def stats(counts: Stats) -> log_pb2.GetStatsResponse:
+    """Counts with their rates."""
+    return log_pb2.GetStatsResponse(
+        decisions=counts.decisions,
+        answers=counts.answers,
+        actions=counts.actions,
+        strong=counts.strong,
+        weak=counts.weak,
+        fast_paths=counts.fast_paths,
+        debates=counts.debates,
+        overrides=counts.overrides,
+        clarifications=counts.clarifications,
+        answer_rate=_rate(counts.answers, counts.decisions),
+        action_rate=_rate(counts.actions, counts.decisions),
+        strong_rate=_rate(counts.strong, counts.actions),
+        override_rate=_rate(counts.overrides + counts.clarifications, counts.decisions),
+    )
+
+
+def _rate(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

@@ -1,0 +1,235 @@
+"""Decisions about whole plans: store, import, execute, pause, resume, unblock, cancel."""
+
+from dataclasses import replace
+
+from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field, invalid_fields, state_forbids
+from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain import events as happened
+from pointsman.services.workflow.domain.audit import Audit, audit
+from pointsman.services.workflow.domain.classification import DEPENDENCY_CLASSES
+from pointsman.services.workflow.domain.collaboration import collaboration_for
+from pointsman.services.workflow.domain.commands import progress_of
+from pointsman.services.workflow.domain.decision import DecisionBuilder
+from pointsman.services.workflow.domain.enums import (
+    ALL_DEPENDENCIES,
+    KIND,
+    PauseCause,
+    TaskStatus,
+    WorkflowStatus,
+    check_command,
+    check_transition,
+    commands_allowed_in,
+)
+from pointsman.services.workflow.domain.events import NO_FIELDS, EventName
+from pointsman.services.workflow.domain.model import READY, Workflow
+from pointsman.services.workflow.domain.pauses import Stop
+from pointsman.services.workflow.domain.plan import problems, tasks_to_store
+
+
+def upsert_plan(draft: DecisionBuilder, command: asked.UpsertPlan) -> asked.PlanAnswer:
+    """Create the workflow if it is new, set its fields, store its plan."""
+    created = not draft.exists
+    before = draft.state if draft.exists else None
+    if before is not None:
+        check_command("UpsertPlan", command.entity_id, before.header.status)
+        _check_owner(before, command.fields.owner_run_id)
+        _check_late(before, command.fields.owner_run_id)
+    _check_plan(before, command)
+    if created:
+        draft.emit(EventName.CREATED, happened.Created(command.entity_id), WorkflowStatus.IDLE)
+    _set_fields(draft, command)
+    if command.tasks:
+        _store_plan(draft, command)
+    return asked.PlanAnswer(progress_of(draft.header), draft.header.collaboration, created)
+
+
+def _check_owner(state: Workflow, wanted: str | None) -> None:
+    owner = state.header.owner_run_id
+    if wanted and owner and wanted != owner:
+        raise _owned(state)
+
+
+def _check_late(state: Workflow, wanted: str | None) -> None:
+    """What a run had asked before it cancelled the plan, and comes after that, must not bring the plan back."""
+    header = state.header
+    if header.cancelled and wanted and wanted == header.cancelled_by:
+        message = (
+            f"run '{wanted}' has cancelled this plan; only another run, or a caller that names none, may store one"
+        )
+        raise state_forbids(KIND, header.workflow_id, header.status, commands_allowed_in(header.status), message)
+
+
+def _owned(state: Workflow) -> Refusal:
+    owner = state.header.owner_run_id
+    return Refusal(
+        Reason.WORKFLOW_OWNED,
+        f"run '{owner}' works on this workflow; wait until it lets go",
+        metadata={"id": state.header.workflow_id, "owner_run_id": owner},
+    )
+
+
+def _check_plan(state: Workflow | None, command: asked.UpsertPlan) -> None:
+    if not command.tasks and not command.unreadable:
+        return
+    if state is not None:
+        _check_nothing_in_flight(state, "a plan")
+    found = problems(state, command)
+    if found:
+        raise invalid_fields(found)
+
+
+def _check_nothing_in_flight(state: Workflow, what: str) -> None:
+    header = state.header
+    count = header.counts[TaskStatus.IN_PROGRESS]
+    if count:
+        message = f"{what} cannot be stored while {count} tasks are in progress; settle or release them"
+        raise state_forbids(KIND, header.workflow_id, header.status, commands_allowed_in(header.status), message)
+
+
+def _set_fields(draft: DecisionBuilder, command: asked.UpsertPlan) -> None:
+    given = command.fields
+    if given.intake_text and given.collaboration is None:
+        given = replace(given, collaboration=collaboration_for(given.intake_text, len(command.tasks)))
+    header = draft.header
+    warning = given.warning_threshold or header.warning_threshold
+    danger = given.danger_threshold or header.danger_threshold
+    if warning > danger:
+        raise invalid_field("warning_threshold", f"{warning} is above the danger threshold {danger}")
+    if given != NO_FIELDS:
+        draft.emit(EventName.FIELDS_CHANGED, happened.FieldsChanged(given))
+
+
+def _store_plan(draft: DecisionBuilder, command: asked.UpsertPlan) -> None:
+    stored = happened.PlanStored(tasks_to_store(draft.state, command.tasks), command.append)
+    outlook = draft.would_be(EventName.PLAN_STORED, stored)
+    draft.emit(EventName.PLAN_STORED, stored, _status_after_plan(outlook))
+    draft.conclude()
+
+
+def _status_after_plan(outlook: Workflow) -> WorkflowStatus:
+    """Idle is planned now; failed runs again without failed tasks, blocked with a ready one or without blocked ones."""
+    status, counts = outlook.header.status, outlook.header.counts
+    if status is WorkflowStatus.IDLE:
+        return WorkflowStatus.PLANNED
+    if status is WorkflowStatus.FAILED and not counts[TaskStatus.FAILED]:
+        return WorkflowStatus.RUNNING
+    if status is WorkflowStatus.BLOCKED and (counts[READY] or not counts[TaskStatus.BLOCKED]):
+        return WorkflowStatus.RUNNING
+    return status
+
+
+def import_state(draft: DecisionBuilder, command: asked.ImportState) -> asked.Progress:
+    """Store an imported workflow: as a new one, or along an allowed change of state in place of a stored one."""
+    imported = command.imported
+    target = imported.header.status
+    if command.plan is not None and command.plan.unreadable and target is WorkflowStatus.COMPLETED:
+        raise invalid_fields(command.plan.unreadable)
+    if draft.exists:
+        _check_replaceable(draft.state, command)
+    draft.emit(EventName.IMPORTED, imported, target)
+    if command.plan is not None and target is not WorkflowStatus.COMPLETED:
+        upsert_plan(draft, command.plan)
+    return progress_of(draft.header)
+
+
+def _check_replaceable(state: Workflow, command: asked.ImportState) -> None:
+    header = state.header
+    if not command.replace:
+        raise Refusal(
+            Reason.ALREADY_EXISTS,
+            f"there is a workflow '{header.workflow_id}' already; say replace to import over it",
+            metadata={"kind": KIND, "id": header.workflow_id},
+        )
+    _check_nothing_in_flight(state, "an import")
+    if header.owner_run_id:
+        raise _owned(state)
+    target = command.imported.header.status
+    if target is not header.status:
+        check_transition(header.workflow_id, header.status, target)
+
+
+def execute(draft: DecisionBuilder, command: asked.Execute) -> asked.Progress:
+    """Start a planned workflow, unless its audit forbids that."""
+    check_command("Execute", command.entity_id, draft.header.status)
+    if command.settings.require_audit or (command.settings.require_audit is None and draft.header.require_audit):
+        _require_audit(draft, command)
+    executed = happened.Executed(command.settings, command.accepted_findings)
+    draft.emit(EventName.EXECUTED, executed, WorkflowStatus.RUNNING)
+    draft.conclude()
+    return progress_of(draft.header)
+
+
+def _require_audit(draft: DecisionBuilder, command: asked.Execute) -> None:
+    result = _audit(draft)
+    errors = [finding.finding_id for finding in result.findings if finding.error]
+    refused = [finding_id for finding_id in errors if finding_id not in command.accepted_findings]
+    if refused or result.error_count > len(errors):
+        raise Refusal(
+            Reason.AUDIT_NOT_PASSED,
+            f"the zero-decision audit found {result.error_count} errors; decide them or accept each by name",
+            metadata={"id": command.entity_id, "findings": ",".join(refused[:20])},
+        )
+    draft.emit(EventName.AUDITED, happened.Audited(result))
+
+
+def run_audit(draft: DecisionBuilder, command: asked.RunAudit) -> Audit:
+    """Make the zero-decision audit and record it."""
+    check_command("Audit", command.entity_id, draft.header.status)
+    result = _audit(draft)
+    draft.emit(EventName.AUDITED, happened.Audited(result))
+    return result
+
+
+def _audit(draft: DecisionBuilder) -> Audit:
+    specs = [task.spec for task in draft.state.book.in_order()]
+    return audit(specs, draft.state.details.constraints, draft.now)
+
+
+def pause(draft: DecisionBuilder, command: asked.PauseWorkflow) -> asked.Progress:
+    """Stop a running workflow because somebody asked."""
+    check_command("Pause", command.entity_id, draft.header.status)
+    draft.stop(Stop(PauseCause.REQUESTED, command.reason))
+    return progress_of(draft.header)
+
+
+def resume(draft: DecisionBuilder, command: asked.Resume) -> asked.Progress:
+    """Let a paused workflow run on; who resumes before a commit approves it."""
+    check_command("Resume", command.entity_id, draft.header.status)
+    paused = draft.header.pause
+    approves_commit = paused is not None and paused.cause is PauseCause.BEFORE_COMMIT
+    draft.emit(EventName.RESUMED, happened.Resumed(command.settings, approves_commit), WorkflowStatus.RUNNING)
+    draft.conclude()
+    return progress_of(draft.header)
+
+
+def unblock(draft: DecisionBuilder, command: asked.Unblock) -> asked.Counted:
+    """Take an outside dependency as there; saying it again changes nothing."""
+    header = draft.header
+    check_command("Unblock", command.entity_id, header.status)
+    every = command.dependency == ALL_DEPENDENCIES
+    named = (*DEPENDENCY_CLASSES, *sorted(header.blocking)) if every else (command.dependency,)
+    fresh = tuple(dict.fromkeys(name for name in named if name not in header.unblocked))
+    if not fresh:
+        return asked.Counted(progress_of(header), 0)
+    unblocked = happened.Unblocked(fresh)
+    outlook = draft.would_be(EventName.UNBLOCKED, unblocked)
+    freed = header.counts[TaskStatus.BLOCKED] - outlook.header.counts[TaskStatus.BLOCKED]
+    leaves = header.status is WorkflowStatus.BLOCKED and freed > 0
+    draft.emit(EventName.UNBLOCKED, unblocked, WorkflowStatus.RUNNING if leaves else None)
+    draft.conclude()
+    return asked.Counted(progress_of(draft.header), freed)
+
+
+def cancel_plan(draft: DecisionBuilder, command: asked.CancelPlan) -> asked.Progress:
+    """End the plan: planned goes back to idle, what runs or stands still fails as cancelled, the rest is marked."""
+    header = draft.header
+    check_command("CancelPlan", command.entity_id, header.status)
+    if header.status is WorkflowStatus.PLANNED:
+        draft.emit(EventName.CANCELLED, happened.Cancelled(), WorkflowStatus.IDLE)
+    elif header.status in (WorkflowStatus.IDLE, WorkflowStatus.FAILED):
+        if header.owner_run_id or not header.cancelled:
+            draft.emit(EventName.CANCELLED, happened.Cancelled())
+    else:
+        draft.reopen("cancelled")
+        draft.emit(EventName.CANCELLED, happened.Cancelled(), WorkflowStatus.FAILED)
+    return progress_of(draft.header)

@@ -1,0 +1,1 @@
+"""workflow-state.json and tasks.md, read and written; rules stand in `domain`."""

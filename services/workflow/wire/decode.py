@@ -1,0 +1,187 @@
+"""Requests to commands."""
+
+from collections.abc import Iterable
+from datetime import UTC
+from typing import Any
+
+from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2, tasks_pb2
+from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain.collaboration import Collaboration
+from pointsman.services.workflow.domain.constraints import (
+    Category,
+    CheckResult,
+    Constraint,
+    ConstraintPhase,
+    ConstraintSet,
+    ConstraintType,
+    OpenQuestion,
+    SourceModel,
+)
+from pointsman.services.workflow.domain.events import Fields, Imported
+from pointsman.services.workflow.domain.model import Settings
+from pointsman.services.workflow.domain.tasks import TaskSpec
+from pointsman.services.workflow.formats.tasks_markdown import read_file
+from pointsman.services.workflow.wire import enums
+
+
+def upsert_plan(request: plans_pb2.UpsertPlanRequest) -> asked.UpsertPlan:
+    """A plan with its fields."""
+    tasks = tuple(asked.PlannedTask(spec_of(task)) for task in request.tasks)
+    return asked.UpsertPlan(request.workflow_id, _fields(request), tasks, request.append)
+
+
+def _fields(request: plans_pb2.UpsertPlanRequest) -> Fields:
+    return Fields(
+        title=_given(request, "title"),
+        intake_text=_given(request, "intake_text"),
+        priority=_given(request, "priority"),
+        owner_run_id=_given(request, "owner_run_id"),
+        settings=settings_of(request.settings),
+        mode=enums.WORKFLOW_MODE.to_domain(request.mode),
+        window_tokens=_given(request, "window_tokens"),
+        warning_threshold=_given(request, "warning_threshold"),
+        danger_threshold=_given(request, "danger_threshold"),
+        sessions=tuple(sorted(request.sessions.items())),
+        collaboration=_collaboration(request.collaboration) if request.HasField("collaboration") else None,
+        tech_design=_given(request, "tech_design"),
+        tasks_file=_given(request, "tasks_file"),
+    )
+
+
+def _given(message: Any, name: str) -> Any:
+    return getattr(message, name) if message.HasField(name) else None
+
+
+def _collaboration(message: constraints_pb2.Collaboration) -> Collaboration:
+    return Collaboration(
+        message.mode,
+        message.lead,
+        tuple(message.support),
+        tuple(message.parallel_phases),
+        message.reason,
+        message.confidence,
+    )
+
+
+def settings_of(message: plans_pb2.ExecutionSettings) -> Settings:
+    """How to execute; what is not set stays."""
+    return Settings(
+        enums.EXECUTION_MODE.to_domain(message.execution_mode),
+        _given(message, "use_subagent"),
+        _given(message, "pause_before_commit"),
+        _given(message, "require_audit"),
+    )
+
+
+def spec_of(message: model_pb2.TaskSpec) -> TaskSpec:
+    """A task as planned."""
+    return TaskSpec(
+        task_id=message.task_id,
+        name=message.name,
+        phase=message.phase,
+        files=tuple(message.files),
+        actions=tuple(message.actions),
+        depends=tuple(message.depends),
+        blocked_by=tuple(message.blocked_by),
+        quality_gate=message.quality_gate,
+        threshold=message.threshold,
+        leverage=message.leverage,
+        design_ref=message.design_ref,
+        requirement=message.requirement,
+        priority=message.priority,
+    )
+
+
+def specs_of(messages: Iterable[model_pb2.TaskSpec]) -> list[TaskSpec]:
+    """Tasks as planned."""
+    return [spec_of(message) for message in messages]
+
+
+def execute(request: plans_pb2.ExecuteRequest) -> asked.Execute:
+    """A go."""
+    return asked.Execute(request.workflow_id, settings_of(request.settings), tuple(request.accepted_findings))
+
+
+def next_tasks(request: tasks_pb2.NextTasksRequest) -> asked.NextTasks:
+    """A claim; without a limit for one task."""
+    return asked.NextTasks(request.workflow_id, request.limit or 1, request.worker)
+
+
+def release_task(request: tasks_pb2.ReleaseTaskRequest) -> asked.ReleaseTask:
+    """Tasks, or the workflow, given back."""
+    return asked.ReleaseTask(request.workflow_id, tuple(request.task_ids), request.all, request.release_owner)
+
+
+def complete_task(request: tasks_pb2.CompleteTaskRequest) -> asked.CompleteTask:
+    """A task that is done."""
+    return asked.CompleteTask(request.workflow_id, request.task_id, request.attempt, request.used_characters)
+
+
+def fail_task(request: tasks_pb2.FailTaskRequest) -> asked.FailTask:
+    """A task that failed."""
+    return asked.FailTask(request.workflow_id, request.task_id, request.reason, request.attempt)
+
+
+def settle_tasks(request: tasks_pb2.SettleTasksRequest) -> asked.SettleTasks:
+    """A wave."""
+    rejected = tuple(asked.Rejected(one.task_id, one.reason, one.retry) for one in request.rejected)
+    return asked.SettleTasks(request.workflow_id, tuple(request.completed), rejected)
+
+
+def record_usage(request: tasks_pb2.RecordUsageRequest) -> asked.RecordUsage:
+    """Characters added, or the whole context's tokens."""
+    characters = request.characters if request.WhichOneof("usage") == "characters" else None
+    return asked.RecordUsage(request.workflow_id, request.task_id, characters, request.context_tokens)
+
+
+def merge_constraints(request: constraints_pb2.MergeConstraintsRequest) -> asked.MergeConstraints:
+    """What several models hold."""
+    return asked.MergeConstraints(request.workflow_id, tuple(_constraint_set(one) for one in request.sets))
+
+
+def _constraint_set(message: constraints_pb2.ConstraintSet) -> ConstraintSet:
+    return ConstraintSet(
+        tuple(_constraint(one, ConstraintType.HARD) for one in message.hard),
+        tuple(_constraint(one, ConstraintType.SOFT) for one in message.soft),
+        tuple(OpenQuestion(one.text, one.source) for one in message.open_questions),
+        tuple(message.success_criteria),
+    )
+
+
+def _constraint(message: constraints_pb2.Constraint, kind: ConstraintType) -> Constraint:
+    """A constraint as somebody named it; whether it holds is not for them to say."""
+    return Constraint(
+        message.constraint_id,
+        message.description,
+        kind,
+        enums.CATEGORY.or_default(message.category, Category.REQUIREMENT),
+        enums.SOURCE_MODEL.or_default(message.source_model, SourceModel.USER),
+        enums.CONSTRAINT_PHASE.or_default(message.phase, ConstraintPhase.ANALYSIS),
+        message.verify_cmd,
+    )
+
+
+def record_verification(request: constraints_pb2.RecordVerificationRequest) -> asked.RecordVerification:
+    """Results of checks."""
+    results = tuple(
+        CheckResult(one.constraint_id, one.passed, one.details, one.checked_at.ToDatetime(tzinfo=UTC))
+        for one in request.verifications
+    )
+    return asked.RecordVerification(request.workflow_id, results)
+
+
+def import_state(request: reading_pb2.ImportStateRequest, imported: Imported) -> asked.ImportState:
+    """An imported workflow under its own id, with its plan if there is one."""
+    workflow_id, markdown = imported.header.workflow_id, request.tasks_markdown
+    plan = _plan(workflow_id, markdown) if markdown else None
+    return asked.ImportState(workflow_id, imported, request.replace, plan)
+
+
+def import_tasks(request: reading_pb2.ImportTasksRequest) -> asked.UpsertPlan:
+    """A tasks.md as a plan."""
+    return _plan(request.workflow_id, request.markdown)
+
+
+def _plan(workflow_id: str, markdown: str) -> asked.UpsertPlan:
+    found = read_file(markdown)
+    return asked.UpsertPlan(workflow_id, tasks=found.tasks, places=found.places, unreadable=found.problems)
