@@ -9,8 +9,9 @@ from pointsman.services.chassis.core.caller import engine_caller
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.ids import new_id
-from pointsman.services.chassis.engine.effects import DeliveryPolicy, EffectHandlers, EffectRunner, TimerRunner
-from pointsman.services.chassis.engine.outbox import FiredTimer, PendingEffect
+from pointsman.services.chassis.engine.deliveries import FiredTimer, PendingEffect
+from pointsman.services.chassis.engine.effects import DeliveryPolicy, EffectHandlers, EffectRunner
+from pointsman.services.chassis.engine.timers import TimerRunner
 from pointsman.services.chassis.telemetry import metrics
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands, peer_requests

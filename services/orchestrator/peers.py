@@ -25,7 +25,7 @@ from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.engine.outbox import PendingEffect
+from pointsman.services.chassis.engine.deliveries import PendingEffect
 from pointsman.services.chassis.rpc.client import Peer
 from pointsman.services.orchestrator.domain import commands, peer_requests
 from pointsman.services.orchestrator.domain.enums import Call, DebateVerdict, Reply

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.services.chassis.core.config import StoreSettings, load
-from pointsman.services.chassis.engine.effects import TimerRunner
+from pointsman.services.chassis.engine.timers import TimerRunner
 from pointsman.services.chassis.runtime.service import Service, serve_alone
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.pipeline.config import PipelineSettings

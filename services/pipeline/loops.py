@@ -1,7 +1,7 @@
 """What happens in a pipeline without a client: barriers time out, ended pipelines are cleaned up."""
 
 from pointsman.services.chassis.core.caller import engine_caller
-from pointsman.services.chassis.engine.outbox import FiredTimer
+from pointsman.services.chassis.engine.deliveries import FiredTimer
 from pointsman.services.pipeline.domain import commands as c
 from pointsman.services.pipeline.domain.decision import CLEAN_UP_SECONDS, CLEAN_UP_TIMER, BarrierDue
 from pointsman.services.pipeline.store import PipelineStore

@@ -9,7 +9,7 @@ import grpc
 
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
-from pointsman.services.chassis.engine.ledger import Ledger
+from pointsman.services.chassis.engine.batch import Batch
 from pointsman.services.chassis.runtime.service import start
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.telemetry import metrics
@@ -61,13 +61,13 @@ def take_out_the_hooks() -> None:
         found.observe(seconds)
 
     CallTimes.observe = observe  # type: ignore[method-assign, assignment]
-    Ledger._observe = _without_spans  # type: ignore[method-assign, assignment]
+    Batch._observe = _without_spans  # type: ignore[method-assign, assignment]
 
 
-def _without_spans(ledger: "Ledger[Any]", batch: Any, _commands: int) -> None:
-    for change in batch.changes.values():
-        if change.rows and change.is_carried and change.state is not None:
-            ledger._state_cache.put(change.entity_id, change.digest, change.state)
+def _without_spans(batch: "Batch[Any]", changed: Any) -> None:
+    for change in changed:
+        if change.is_shared and change.state is not None:
+            batch._parts.cache.put(change.entity_id, change.digest, change.state)
 
 
 class _Telling:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pointsman.services.chassis.core.codec import to_json
-from pointsman.services.chassis.engine.outbox import PendingEffect
+from pointsman.services.chassis.engine.deliveries import PendingEffect
 from pointsman.services.orchestrator.domain import peer_requests
 from pointsman.services.orchestrator.domain.enums import Call, PipelineStatus
 from pointsman.services.orchestrator.peers import Channels, Peers

@@ -24,8 +24,7 @@ from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.client import open_channel
 from pointsman.services.chassis.rpc.status import refusal_from
 from pointsman.services.chassis.runtime.service import Running, start
-from pointsman.services.chassis.telemetry.call_records import ServerCall
-from pointsman.services.chassis.telemetry.recording import call_recorder
+from pointsman.services.chassis.telemetry.recording import ServerCall, call_recorder
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.servicer import AgentServicer
 from tests.contract.guarded import guarded

@@ -1,4 +1,4 @@
-"""Reports of several agents in the same commit, on both databases: looked at once, and still each its own."""
+"""Reports of several agents in the same commit, on both databases: each is decided as its own command."""
 
 from dataclasses import replace
 
@@ -29,12 +29,12 @@ async def test_each_report_keeps_its_actor_its_trace_and_its_answer(database_url
         )
         assert [answer.accepted for answer in answers] == [True] * 3
         rows = (await store.journal.page("local", ("run", "run_a"), 0, 1000))[before:]
-        assert [row.event for row in rows] == ["researched"] * 3 + [*ROUND, "need_more_results"]
-        assert [row.actor for row in rows] == [*names, "cid", "cid", "cid"]
-        assert [row.traceparent for row in rows[:3]] == [somebody(name).traceparent for name in names]
+        assert [row.event for row in rows] == ["researched", *ROUND, "need_more_results"] * 3
+        assert [row.actor for row in rows] == [name for name in names for _ in range(4)]
+        assert [row.traceparent for row in rows] == [somebody(name).traceparent for name in names for _ in range(4)]
         for name in names:
             assert (await store.ledger.submit(somebody(name), reports[name])).accepted
-        assert len(await store.journal.page("local", ("run", "run_a"), 0, 1000)) == before + 6
+        assert len(await store.journal.page("local", ("run", "run_a"), 0, 1000)) == before + 12
 
 
 async def test_what_is_wrong_with_one_is_no_matter_to_the_others(database_url: str) -> None:
@@ -57,7 +57,8 @@ async def test_what_is_wrong_with_one_is_no_matter_to_the_others(database_url: s
         assert also_good.accepted
         assert isinstance(reused, Refusal)
         assert reused.reason is Reason.REQUEST_ID_REUSED
-        assert (late.accepted, late.refusal) == (False, str(Reason.LEASE_LOST))
+        assert isinstance(late, Refusal)
+        assert late.reason is Reason.LEASE_LOST
         assert isinstance(foreign, Refusal)
         assert foreign.reason is Reason.NOT_FOUND
 

@@ -15,7 +15,7 @@ from pointsman.audit.pipelines import PipelineProof
 from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.engine.audit import Auditor
-from pointsman.services.chassis.engine.effects import TimerRunner
+from pointsman.services.chassis.engine.timers import TimerRunner
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.pipeline.__main__ import MIGRATIONS

@@ -15,10 +15,11 @@ from pointsman.services.chassis.core.caller import Caller, engine_caller
 from pointsman.services.chassis.core.config import StoreSettings
 from pointsman.services.chassis.core.errors import Refusal, state_forbids
 from pointsman.services.chassis.core.machine import Decision, Effect, Event, Machine, SetTimer
-from pointsman.services.chassis.engine.effects import DeliveryPolicy, EffectHandlers, EffectRunner, TimerRunner
+from pointsman.services.chassis.engine.deliveries import FiredTimer, PendingEffect
+from pointsman.services.chassis.engine.effects import DeliveryPolicy, EffectHandlers, EffectRunner
 from pointsman.services.chassis.engine.journal import Journal
 from pointsman.services.chassis.engine.ledger import Ledger
-from pointsman.services.chassis.engine.outbox import FiredTimer, PendingEffect
+from pointsman.services.chassis.engine.timers import TimerRunner
 from pointsman.services.chassis.runtime.service import Service
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.store import Store

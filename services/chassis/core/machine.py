@@ -25,8 +25,6 @@ class Event(msgspec.Struct, frozen=True):
     source: str
     target: str
     data: Any
-    part: int = 0
-    """Whose doing it is, where several commands were decided as one: the place of that command among them."""
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -64,17 +62,6 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
-    """How commands that come to one entity in the same commit are decided as one, as if they had come in one call."""
-
-    subject: Callable[[Any], str]
-    """What a command is about: it is joined with those about something else; empty where it is decided alone."""
-    command: Callable[[Sequence[Any]], Any]
-    answers: Callable[[Any], Sequence[Any]]
-    """The answer to each of them, in their order."""
-
-
-@dataclass(frozen=True, slots=True)
 class Machine(Generic[State]):
     """One kind of entity: how it decides, how it changes, and the types its journal holds."""
 
@@ -89,4 +76,3 @@ class Machine(Generic[State]):
     answers: Mapping[type, type]
     terminal: frozenset[str] = frozenset()
     """The states after which nothing comes: the entity's span ends there."""
-    joint: Joint | None = None

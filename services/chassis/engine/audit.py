@@ -11,10 +11,10 @@ from pointsman.services.chassis.core.clock import from_us, to_us
 from pointsman.services.chassis.core.codec import from_json, to_json
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.core.machine import Event, Machine
+from pointsman.services.chassis.engine.deliveries import PendingEffect, pending_effect
 from pointsman.services.chassis.engine.effects import DeliveryPolicy
 from pointsman.services.chassis.engine.journal import Journal, Transition, broken_links
 from pointsman.services.chassis.engine.ledger import Ledger
-from pointsman.services.chassis.engine.outbox import PendingEffect, pending_effect
 from pointsman.services.chassis.storage.store import Store
 
 PAGE = 500

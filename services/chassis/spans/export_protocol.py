@@ -6,7 +6,7 @@ from struct import Struct
 import msgspec
 
 from pointsman.services.chassis.spans.transitions import Row
-from pointsman.services.chassis.telemetry.call_records import CallRecord
+from pointsman.services.chassis.telemetry.recording import CallRecord
 
 HEADER = Struct("<IQ")
 """Before each message: how long it is, and the number of the question that it is or answers."""

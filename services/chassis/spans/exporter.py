@@ -20,8 +20,8 @@ from pointsman._shared.otlp.queue import Queue
 from pointsman.services.chassis.core.supervision import Loops
 from pointsman.services.chassis.spans.export_protocol import HEADER, ExportAnswer, Records, decode_answer, encode, frame
 from pointsman.services.chassis.telemetry import metrics
-from pointsman.services.chassis.telemetry.call_records import CallRecord
 from pointsman.services.chassis.telemetry.logs import logs_are_json
+from pointsman.services.chassis.telemetry.recording import CallRecord
 
 MODULE = "pointsman.services.chassis.spans.export_process"
 NOTES_CPU_SHARE = 0.005

@@ -1,27 +1,34 @@
-"""Who waits for news of which entity, and the thread that hears it from other replicas."""
+"""Notifications of commits: to waiters in this process, and by LISTEN/NOTIFY to other replicas.
+
+A notification carries names, never data: a lost one costs time (every waiter also polls), never a row.
+"""
 
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import msgspec
 import psycopg
 import structlog
+from sqlalchemy import Connection, bindparam, func, select
 
-from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.database import Database, driver_of
+from pointsman.services.chassis.storage.dialect import PreparedStatement
 
 ANY = "*"
 MAX_PAYLOAD_BYTES = 7000
 RECONNECT_SECONDS = 1.0
 POLL_SECONDS = 0.5
+BATCH_DELAY_SECONDS = 0.02
 
 log = structlog.get_logger()
 
 
 class Hub:
-    """Wakes those who wait; it carries no data, so that a missed wake costs time and never a row."""
+    """Wakes the tasks of this process that wait for changes of an entity; waits happen on one event loop."""
 
     def __init__(self, post: Callable[[asyncio.AbstractEventLoop, Callable[[], None]], None]) -> None:
         self._post = post
@@ -34,7 +41,7 @@ class Hub:
 
     @contextlib.contextmanager
     def subscribed(self, *names: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever one of the names (entity ids, or ANY) has news."""
+        """An event that is set whenever one of the names (entity ids, or ANY) is notified."""
         event = asyncio.Event()
         for name in names:
             self._waiting.setdefault(name, set()).add(event)
@@ -47,7 +54,7 @@ class Hub:
                     del self._waiting[name]
 
     def notify(self, names: Iterable[str]) -> None:
-        """Wake whoever waits for one of the names; from any thread."""
+        """Wake the subscribers of the names; from any thread."""
         if self._loop is not None and self._waiting:
             self._post(self._loop, partial(self._wake, tuple(names)))
 
@@ -67,7 +74,7 @@ class Hub:
 
 
 class Listener:
-    """A thread that turns the notifications of other replicas into wakes of the hub."""
+    """A thread that forwards the notifications of other replicas to the hub."""
 
     def __init__(self, database: Database, hub: Hub, owner: str, own_backend: Callable[[], int]) -> None:
         self._database = database
@@ -93,8 +100,10 @@ class Listener:
 
     def _listen(self) -> None:
         url = self._database.url.set(drivername="postgresql").render_as_string(hide_password=False)
-        shown = self._owner  # as long as the database shows it, this process is alive and holds what it has leased
-        with psycopg.connect(url, autocommit=True, connect_timeout=5, application_name=shown) as connection:
+        # The name of this connection in pg_stat_activity shows the other replicas that this process is alive and
+        # that its leases hold.
+        name = self._owner
+        with psycopg.connect(url, autocommit=True, connect_timeout=5, application_name=name) as connection:
             connection.execute(f'LISTEN "{channel(self._database)}"')
             self._hub.notify([ANY])
             while not self._stopping.is_set():
@@ -103,19 +112,56 @@ class Listener:
                         self._hub.notify(unpack(notification.payload))
 
 
+class NotifyBatcher:
+    """Sends NOTIFY to other replicas at once after a pause, else batched for a moment; used by the writing thread.
+
+    PostgreSQL serializes commits that notify over the whole server and wakes every listener for each of them.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._channel = channel(database)
+        self._notify = PreparedStatement(database, select(func.pg_notify(bindparam("channel"), bindparam("names"))))
+        self._pending: set[str] = set()
+        self._quiet_until = 0.0
+        self._backend = 0
+
+    def backend(self) -> int:
+        """The PostgreSQL process that notifies for this one, whose notifications our listener skips; from any thread."""
+        return self._backend
+
+    def enqueue(self, connection: Connection, names: Iterable[str]) -> None:
+        """Notify with this transaction, or with a later one if the last notification was a moment ago."""
+        self._pending.update(names)
+        if time.monotonic() >= self._quiet_until:
+            self.flush(connection)
+
+    def flush(self, connection: Connection) -> None:
+        """Notify all pending names with this transaction; if it fails, waiters find the change when they poll."""
+        if self._pending:
+            self._notify.start(connection, {"channel": self._channel, "names": pack(self._pending)})
+            self._backend = driver_of(connection).info.backend_pid
+            self._pending.clear()
+            self._quiet_until = time.monotonic() + BATCH_DELAY_SECONDS
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether names wait for another transaction."""
+        return bool(self._pending)
+
+
 def channel(database: Database) -> str:
-    """The name under which a store's replicas hear of each other."""
+    """The name of the channel on which the replicas of a store notify each other."""
     return f"pointsman_{database.schema}"
 
 
 def pack(names: Iterable[str]) -> str:
-    """The names as a notification's payload; everybody, when they are too many for one."""
+    """The names as the payload of a notification; ANY, if they do not fit."""
     payload = msgspec.json.encode(sorted(names))
     return payload.decode() if len(payload) <= MAX_PAYLOAD_BYTES else f'["{ANY}"]'
 
 
 def unpack(payload: str) -> list[str]:
-    """The names in a notification; everybody, when somebody else has sent it."""
+    """The names in a notification; ANY, if another program has sent it."""
     try:
         names: list[str] = msgspec.json.decode(payload, type=list[str])
     except msgspec.MsgspecError:

@@ -11,10 +11,9 @@ from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.ids import new_id
 from pointsman.services.chassis.core.machine import Machine
 from pointsman.services.chassis.storage.database import Database
-from pointsman.services.chassis.storage.notifications import Hub, Listener
-from pointsman.services.chassis.storage.notify_batcher import BATCH_DELAY_SECONDS, NotifyBatcher
+from pointsman.services.chassis.storage.notifications import BATCH_DELAY_SECONDS, Hub, Listener, NotifyBatcher
 from pointsman.services.chassis.storage.tables import chassis_tables
-from pointsman.services.chassis.storage.writer import Writer
+from pointsman.services.chassis.storage.writer import Executed, Writer
 
 Result = TypeVar("Result")
 TIMERS = "#timers"
@@ -129,11 +128,8 @@ class Store:
 
 
 class _Jobs:
-    """Joined writes that are plain functions of the connection."""
+    """Writes that are plain functions of the connection."""
 
-    def execute(self, connection: Connection, items: Sequence[Callable[[Connection], Any]]) -> Sequence[Any]:
+    def execute(self, connection: Connection, items: Sequence[Callable[[Connection], Any]]) -> Executed:
         """Do each job in turn."""
-        return [job(connection) for job in items]
-
-    def committed(self, items: Sequence[Any], outcomes: Sequence[Any]) -> None:
-        """Nobody waits for these."""
+        return Executed([job(connection) for job in items])

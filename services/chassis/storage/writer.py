@@ -45,14 +45,20 @@ RACE_ERRORS = (sqlite3.IntegrityError, psycopg.IntegrityError, LostRaceError)
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What a handler has written: the outcome of each item, and what to do once the transaction is committed."""
+
+    outcomes: Sequence[Any]
+    after_commit: Callable[[], None] | None = None
+    """Quick; called in the writing thread."""
+
+
 class BatchHandler(Protocol):
     """One kind of write: does a whole batch of its items inside a transaction that others may share."""
 
-    def execute(self, connection: Connection, items: Sequence[Any]) -> Sequence[Any]:
-        """Write all items; one outcome each, where a Refusal is an outcome and any other exception undoes the batch."""
-
-    def committed(self, items: Sequence[Any], outcomes: Sequence[Any]) -> None:
-        """Learn that the outcomes are durable; quick, called in the writing thread."""
+    def execute(self, connection: Connection, items: Sequence[Any]) -> Executed:
+        """Write all items; a Refusal is an outcome, any other exception rolls the transaction back."""
 
 
 @dataclass(slots=True)
@@ -174,19 +180,22 @@ class Writer:
         groups: dict[int, list[_PendingWrite]] = {}
         for ticket in tickets:
             groups.setdefault(id(ticket.handler), []).append(ticket)
+        hooks: list[Callable[[], None]] = []
         begun = time.monotonic()
         connection = self._connect()
         with self._database.transaction(connection):
             reach(CrashPoint.BATCH_BEGUN)
             for group in groups.values():
-                outcomes = group[0].handler.execute(connection, [ticket.item for ticket in group])
-                for ticket, outcome in zip(group, outcomes, strict=True):
+                executed = group[0].handler.execute(connection, [ticket.item for ticket in group])
+                for ticket, outcome in zip(group, executed.outcomes, strict=True):
                     ticket.outcome = outcome
+                if executed.after_commit is not None:
+                    hooks.append(executed.after_commit)
         reach(CrashPoint.BATCH_COMMITTED)
         self._took.observe(time.monotonic() - begun)
         self._size.observe(len(tickets))
-        for group in groups.values():
-            _run_after_commit(group)
+        for hook in hooks:
+            _run_hook(hook)
 
     def _resolve(self, tickets: Sequence[_PendingWrite]) -> None:
         """Wake the callers and whoever waits for news, once per event loop: each wake costs a switch of threads."""
@@ -214,12 +223,12 @@ class Writer:
                 connection.close()
 
 
-def _run_after_commit(group: Sequence[_PendingWrite]) -> None:
-    """Tell a handler of its commit; what is durable by now must not be done again because the news failed."""
+def _run_hook(hook: Callable[[], None]) -> None:
+    """Run an after-commit hook; the commit is durable, so a failure is logged and nothing is done again."""
     try:
-        group[0].handler.committed([ticket.item for ticket in group], [ticket.outcome for ticket in group])
+        hook()
     except Exception as error:  # noqa: BLE001 - see above
-        log.error("post_commit_hook_failed", handler=type(group[0].handler).__name__, error=repr(error))
+        log.error("post_commit_hook_failed", error=repr(error))
 
 
 def _resolve_futures(tickets: Sequence[_PendingWrite], callbacks: Sequence[Callable[[], None]]) -> None:

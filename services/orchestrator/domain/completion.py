@@ -1,12 +1,11 @@
 """What agents hand in: whose lease it is, whether it fits, and what follows from it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.core.machine import Joint
 from pointsman.services.orchestrator.domain import acceptance, events, execution, planning, research
 from pointsman.services.orchestrator.domain.commands import (
     AnswersResult,
@@ -65,30 +64,16 @@ def complete_all(turn: DecisionBuilder, command: CompleteAssignments) -> HandIns
     leads to, such as a slot that is lost, is no news to them then.
     """
     outcomes: dict[str, HandIn] = {}
-    for turn.part, item in enumerate(command.items):
+    for item in command.items:
         if not _is_report(turn, item):
             outcomes[item.assignment_id] = _unless_refused(complete, turn, item)
     slots: list[str] = []
-    for turn.part, item in enumerate(command.items):
+    for item in command.items:
         if item.assignment_id not in outcomes:
             outcomes[item.assignment_id] = _unless_refused(partial(_take_report, slots), turn, item)
     if slots and not turn.run.ended:
         research.reported(turn, slots)
     return HandIns(tuple(outcomes[item.assignment_id] for item in command.items))
-
-
-def _reports_on(command: Any) -> str:
-    """The assignment whose report is handed in alone."""
-    is_report = isinstance(command, CompleteAssignment) and isinstance(command.result, ResearchResult)
-    return command.assignment_id if is_report else ""
-
-
-def _together(reports: Sequence[CompleteAssignment]) -> CompleteAssignments:
-    return CompleteAssignments(reports[0].entity_id, tuple(reports))
-
-
-REPORTS = Joint(_reports_on, _together, lambda answer: answer.outcomes)
-"""Reports of several agents that come in the same commit are looked at together, like those of one agent in one call."""
 
 
 def _unless_refused(

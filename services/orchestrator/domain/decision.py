@@ -51,8 +51,6 @@ class DecisionBuilder:
         self.effects: list[Effect] = []
         self.timers: list[SetTimer | CancelTimer] = []
         self.drop_effects = False
-        self.part = 0
-        """Which of several commands that were decided as one is being looked at."""
 
     @property
     def run(self) -> Run:
@@ -82,7 +80,7 @@ class DecisionBuilder:
     def emit(self, data: Any) -> None:
         """Record a fact; the state stays."""
         status = str(self.run.status)
-        self._record(Event(str(events.FACT_OF[type(data)]), status, status, data, self.part))
+        self._record(Event(str(events.FACT_OF[type(data)]), status, status, data))
 
     def move(self, move: Move, reason: str = "", *, is_replan: bool = False) -> None:
         """Take the first row of the table whose guard holds, and do its actions."""
@@ -91,7 +89,7 @@ class DecisionBuilder:
         if row is None:
             raise self.refusal(f"the event '{move}' is not for a run in {run.status}")
         data = events.Moved(reason[:2000], is_replan)
-        self._record(Event(str(move), str(row.source), str(row.target), data, self.part))
+        self._record(Event(str(move), str(row.source), str(row.target), data))
         for action in row.actions:
             self._actions[action](self)
 

@@ -11,7 +11,7 @@ from pointsman.services.orchestrator.domain import acceptance, commands, ending,
 from pointsman.services.orchestrator.domain import events as facts
 from pointsman.services.orchestrator.domain.apply import apply
 from pointsman.services.orchestrator.domain.commands import ANSWERS, Ack
-from pointsman.services.orchestrator.domain.completion import REPORTS, complete, complete_all, expire
+from pointsman.services.orchestrator.domain.completion import complete, complete_all, expire
 from pointsman.services.orchestrator.domain.decision import WALL_CLOCK, Action, DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import (
     PIPELINE_ENDED,
@@ -278,5 +278,4 @@ MACHINE: Machine[RunState] = Machine(
     events=facts.EVENTS,
     answers=ANSWERS,
     terminal=frozenset(map(str, TERMINAL)),
-    joint=REPORTS,
 )

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, MetaData, Table, bindparam, ca
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.codec import to_json
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.chassis.engine.ledger import AttachChildren, Change
+from pointsman.services.chassis.engine.changes import AttachChildren, Change
 from pointsman.services.chassis.storage.bulk import insert_rows, update_rows, upsert_rows
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
 from pointsman.services.chassis.storage.store import Store

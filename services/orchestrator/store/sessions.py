@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from pointsman.services.chassis.engine.ledger import Change
+from pointsman.services.chassis.engine.changes import Change
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
 from pointsman.services.chassis.storage.store import Store

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, select
 
 from pointsman.services.chassis.core.clock import from_us, to_us
 from pointsman.services.chassis.core.codec import from_json, to_json
-from pointsman.services.chassis.engine.ledger import AttachChildren, Change
+from pointsman.services.chassis.engine.changes import AttachChildren, Change
 from pointsman.services.chassis.storage.bulk import upsert_rows
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list

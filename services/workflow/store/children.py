@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.codec import to_json
-from pointsman.services.chassis.engine.ledger import AttachChildren, Change
+from pointsman.services.chassis.engine.changes import AttachChildren, Change
 from pointsman.services.chassis.storage.bulk import delete_rows, insert_rows, update_rows, upsert_rows
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.workflow.domain.model import Header, Workflow

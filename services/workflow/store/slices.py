@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Connection, text
 
 from pointsman.services.chassis.core.codec import from_json
-from pointsman.services.chassis.engine.ledger import AttachChildren
+from pointsman.services.chassis.engine.changes import AttachChildren
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import PreparedStatement, pipeline
 from pointsman.services.workflow.domain.enums import TaskStatus

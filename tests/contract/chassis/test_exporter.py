@@ -15,8 +15,8 @@ from structlog.testing import capture_logs
 from pointsman._shared.otlp.queue import Queue
 from pointsman.services.chassis.spans import exporter, follower
 from pointsman.services.chassis.spans.exporter import MODULE, Exporter
-from pointsman.services.chassis.telemetry.call_records import CallRecord, ClientCall
 from pointsman.services.chassis.telemetry.context import transition_span_id
+from pointsman.services.chassis.telemetry.recording import CallRecord, ClientCall
 from tests.contract.chassis.test_spans import OUTER, add, arrived, following, open_counters
 from tests.helpers.children import children_of, parent_of
 from tests.helpers.collector import Collector, collector, listening

@@ -7,7 +7,7 @@ import pytest
 
 from pointsman.services.chassis.core.caller import engine_caller
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.engine.outbox import LEASE_SECONDS, PendingEffect, pending_effect
+from pointsman.services.chassis.engine.deliveries import LEASE_SECONDS, PendingEffect, pending_effect
 from tests.helpers.clock import FakeClock
 from tests.helpers.counter import Add, CounterStore, Tell, Told
 from tests.helpers.counters import a_caller, assert_sound, held, in_one_batch, opened, rows_of, running, state_of

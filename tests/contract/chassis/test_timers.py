@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.engine.effects import TimerRunner
-from pointsman.services.chassis.engine.outbox import LEASE_SECONDS, FiredTimer, fired_timer
+from pointsman.services.chassis.engine.deliveries import LEASE_SECONDS, FiredTimer, fired_timer
+from pointsman.services.chassis.engine.timers import TimerRunner
 from pointsman.services.chassis.storage.store import TIMERS
 from tests.helpers.clock import FakeClock
 from tests.helpers.counter import Add, CounterStore

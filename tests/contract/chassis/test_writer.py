@@ -10,8 +10,10 @@ import pytest
 from sqlalchemy import Connection, text
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.engine.ledger import AttachChildren, Ledger
+from pointsman.services.chassis.engine.changes import AttachChildren
+from pointsman.services.chassis.engine.ledger import Ledger
 from pointsman.services.chassis.storage import writer
+from pointsman.services.chassis.storage.writer import Executed
 from tests.helpers.counter import MACHINE, Add, Counter
 from tests.helpers.counters import a_caller, assert_sound, held, in_one_batch, opened, rows_of, state_of
 from tests.helpers.limits import within
@@ -24,14 +26,14 @@ class _Noting:
         self.fails = fails
         self.done = 0
 
-    def execute(self, _connection: Connection, items: Sequence[Any]) -> Sequence[Any]:
+    def execute(self, _connection: Connection, items: Sequence[Any]) -> Executed:
         if self.fails == "execute":
             raise RuntimeError("a bug")
         self.done += len(items)
-        return items
+        return Executed(items, self._after_commit)
 
-    def committed(self, _items: Sequence[Any], _outcomes: Sequence[Any]) -> None:
-        if self.fails == "committed":
+    def _after_commit(self) -> None:
+        if self.fails == "after_commit":
             raise RuntimeError("nobody listens any more")
 
 
@@ -48,7 +50,7 @@ class _Away:
 
 async def test_a_write_is_not_done_again_when_only_its_news_fails(database_url: str) -> None:
     async with opened(database_url) as counters:
-        noting = _Noting("committed")
+        noting = _Noting("after_commit")
         outcomes = await in_one_batch(
             counters.store, [counters.store.writer.write(noting, 1), counters.ledger.submit(a_caller(), Add("c1", 1))]
         )

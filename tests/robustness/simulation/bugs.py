@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from pointsman.services.chassis.engine.ledger import Ledger
-from pointsman.services.chassis.engine.outbox import OutboxWriter, PendingEffect
+from pointsman.services.chassis.engine.batch import Batch
+from pointsman.services.chassis.engine.deliveries import PendingEffect
+from pointsman.services.chassis.engine.outbox import OutboxBatch, OutboxStatements
 from pointsman.services.orchestrator.domain import apply, completion, machine
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import Call
@@ -20,13 +21,13 @@ def _replace(owner: Any, name: str, other: Any) -> None:
 
 def forget_answers() -> None:
     """Answers are not kept: a command that is sent twice happens twice."""
-    write = Ledger._write
+    write = Batch.write
 
-    def forgetful(ledger: Any, connection: Any, batch: Any) -> None:
-        batch.answer_rows.clear()
-        write(ledger, connection, batch)
+    def forgetful(batch: Any, connection: Any) -> None:
+        batch._answer_rows.clear()
+        write(batch, connection)
 
-    _replace(Ledger, "_write", forgetful)
+    _replace(Batch, "write", forgetful)
 
 
 def new_key_for_each_delivery() -> None:
@@ -41,22 +42,22 @@ def new_key_for_each_delivery() -> None:
 
 def deliver_from_memory() -> None:
     """Effects are handed over without being written: who dies forgets them."""
-    begin = OutboxWriter.begin
+    build = OutboxStatements.__init__
 
     class Nothing:
         def run(self, _connection: Any, _rows: Any) -> None:
             """Write nothing."""
 
-    def begin_without(writer: Any) -> None:
-        begin(writer)
-        writer._insert_effect = Nothing()
+    def build_without(statements: Any, store: Any) -> None:
+        build(statements, store)
+        statements.insert_effects = Nothing()
 
-    _replace(OutboxWriter, "begin", begin_without)
+    _replace(OutboxStatements, "__init__", build_without)
 
 
 def acknowledge_nothing() -> None:
     """What was delivered stays in the outbox."""
-    _replace(OutboxWriter, "acknowledge", lambda _self, _item: None)
+    _replace(OutboxBatch, "acknowledge", lambda _self, _item: None)
 
 
 def ignore_the_epoch() -> None:

@@ -15,7 +15,8 @@ from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
 from pointsman.services.chassis.engine import audit, effects
-from pointsman.services.chassis.engine.effects import DeliveryPolicy, TimerRunner
+from pointsman.services.chassis.engine.effects import DeliveryPolicy
+from pointsman.services.chassis.engine.timers import TimerRunner
 from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator import __main__ as orchestrator_main

@@ -10,7 +10,7 @@ import structlog
 
 from pointsman.api.orchestrator.v1 import agent_pb2, orchestrator_pb2
 from pointsman.services.chassis.core.supervision import Loops
-from pointsman.services.chassis.engine.outbox import PendingEffect
+from pointsman.services.chassis.engine.deliveries import PendingEffect
 from pointsman.services.chassis.rpc.status import internal_error
 from pointsman.services.chassis.telemetry.context import current_request, current_traceparent
 from pointsman.services.chassis.telemetry.logs import OTHERS, configure_logs, run_of

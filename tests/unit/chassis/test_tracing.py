@@ -13,9 +13,8 @@ from pointsman._shared.otlp.sender import is_sampled, new_sampler
 from pointsman._shared.otlp.span import Request
 from pointsman.services.chassis.spans.export_process import RecordSender
 from pointsman.services.chassis.spans.export_protocol import Records, decode_request, encode
-from pointsman.services.chassis.telemetry.call_records import ClientCall, Commit
 from pointsman.services.chassis.telemetry.context import current_traceparent, current_transition, transition_span_id
-from pointsman.services.chassis.telemetry.recording import MAX_LINKS, CallRecorder
+from pointsman.services.chassis.telemetry.recording import MAX_LINKS, CallRecorder, ClientCall, Commit
 from tests.helpers.collector import values_of
 
 NAMED = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
