@@ -3,7 +3,18 @@
 import importlib
 import sys
 
-NAMES = ("startup", "chassis", "router", "workflow", "pipeline", "orchestrator", "telemetry", "gateway", "sizing")
+NAMES = (
+    "public",
+    "startup",
+    "chassis",
+    "router",
+    "workflow",
+    "pipeline",
+    "orchestrator",
+    "telemetry",
+    "gateway",
+    "sizing",
+)
 
 
 def main(names: list[str]) -> None:
