@@ -1,9 +1,8 @@
 """Proves the promises of all four stores by reading them; it can run beside the services and never writes."""
 
 import asyncio
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, func, select
 
@@ -11,9 +10,8 @@ from pointsman.audit.agreement import Agreement, Traced
 from pointsman.audit.pipelines import PipelineProof
 from pointsman.audit.runs import RunProof
 from pointsman.audit.workflows import WorkflowProof
-from pointsman.cli import EXIT_FAILED
 from pointsman.cli.session.control_plane import CONTEXTS, build_one
-from pointsman.services.chassis.core.config import StoreSettings, load
+from pointsman.services.chassis.core.config import StoreSettings
 from pointsman.services.chassis.engine.audit import Auditor, Proof, Violation
 from pointsman.services.chassis.runtime.service import Service
 from pointsman.services.chassis.storage.store import Store
@@ -27,23 +25,6 @@ class Found:
 
     transitions: int = 0
     violations: list[Violation] = field(default_factory=list)
-
-
-def audit_stores(*, as_json: bool) -> int:
-    """Audit every store and print what was found; the exit code."""
-    stores = load(StoreSettings)
-    findings = asyncio.run(find(stores))
-    broken = [(name, violation) for name, found in findings.items() for violation in found.violations]
-    if as_json:
-        print(json.dumps({name: asdict(found) for name, found in findings.items()}, indent=2))
-        return EXIT_FAILED if broken else 0
-    if not findings:
-        print(f"there is no store in {stores.directory} yet: nothing to audit")
-    for name, violation in broken:
-        print(f"BROKEN  {name} {violation.invariant} {violation.entity_id} seq {violation.seq}: {violation.detail}")
-    for name, found in findings.items():
-        print(f"{name:<13} {found.transitions} transitions, {len(found.violations) or 'no'} violations")
-    return EXIT_FAILED if broken else 0
 
 
 async def find(stores: StoreSettings, settle_seconds: float = 1.0) -> dict[str, Found]:

@@ -1,7 +1,10 @@
 """`pointsman audit RUN|--all`: did the journal keep its promises? One run over the wire, or all stores from within."""
 
+import asyncio
+import json
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -9,11 +12,12 @@ import typer
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1.machine_pb2 import GetMachineResponse
 from pointsman.api.orchestrator.v1.run_pb2 import RunState
-from pointsman.audit.stores import audit_stores
+from pointsman.audit.stores import find
 from pointsman.cli import EXIT_FAILED
 from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, ask, print_json
 from pointsman.client import Client
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
+from pointsman.services.chassis.core.config import StoreSettings, load
 
 app = typer.Typer(add_completion=False)
 
@@ -29,10 +33,27 @@ def audit(
 ) -> None:
     """Check a run's journal, or with --all every entity of the four stores: exit 0 when it holds, 1 when it does not."""
     if every:
-        sys.exit(audit_stores(as_json=as_json))
+        sys.exit(_audit_stores(as_json=as_json))
     if not run_id:
         raise typer.BadParameter("name a run, or --all", param_hint="RUN_ID")
     _audit_run(run_id, server, project, as_json=as_json)
+
+
+def _audit_stores(*, as_json: bool) -> int:
+    """Audit every store and print what was found; the exit code."""
+    stores = load(StoreSettings)
+    findings = asyncio.run(find(stores))
+    broken = [(name, violation) for name, found in findings.items() for violation in found.violations]
+    if as_json:
+        print(json.dumps({name: asdict(found) for name, found in findings.items()}, indent=2))
+        return EXIT_FAILED if broken else 0
+    if not findings:
+        print(f"there is no store in {stores.directory} yet: nothing to audit")
+    for name, violation in broken:
+        print(f"BROKEN  {name} {violation.invariant} {violation.entity_id} seq {violation.seq}: {violation.detail}")
+    for name, found in findings.items():
+        print(f"{name:<13} {found.transitions} transitions, {len(found.violations) or 'no'} violations")
+    return EXIT_FAILED if broken else 0
 
 
 def _audit_run(run_id: str, server: str, project: str, *, as_json: bool) -> None:
