@@ -31,7 +31,7 @@ def commands() -> Iterator[str]:
         elif language == "console":
             yield from (line.removeprefix("$ ") for line in body.splitlines() if line.startswith("$ "))
         elif named:
-            yield named
+            yield " ".join(named.split())
 
 
 class Player:

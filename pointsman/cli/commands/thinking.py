@@ -28,9 +28,6 @@ def thinking(  # noqa: PLR0913 - the options of the command
     local_command: Annotated[str, typer.Option(help="full: the command that does the first step.")] = "",
     web_command: Annotated[str, typer.Option(help="full: the command that does the second step.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide without recording the decision.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Say why nothing was recorded, where nothing was.")
-    ] = False,
     project: Annotated[str, typer.Option(help="The project.", callback=project_name)] = "local",
     server: Annotated[str, typer.Option(help="Address of the control plane; default: the one that runs.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="The envelope as JSON instead of YAML.")] = False,
@@ -53,7 +50,7 @@ def thinking(  # noqa: PLR0913 - the options of the command
 
     snapshot = take_snapshot(directory, latch or default_latch())
     envelope, why_not = _decided(snapshot, server, project, dry_run=dry_run)
-    if why_not is not None and (verbose or why_not.is_fault):
+    if why_not is not None and why_not.is_fault:
         print(f"pointsman: not recorded: {why_not}", file=sys.stderr)
     shown = shown_envelope(envelope)
     _print({**shown, "recorded": why_not is None} if as_json else shown, as_json)

@@ -7,7 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pointsman.services.chassis.refusals import Refusal
 
 DEFAULT_DATA = "~/.local/share/pointsman"
 """The default of POINTSMAN_DATA, written again because loading the settings takes longer than a decision."""
@@ -25,6 +28,11 @@ class RouterCalls(Protocol):
 
 class StoreUnusable(Exception):
     """The router's store in the data directory cannot be used now; the message says why."""
+
+    def __init__(self, refusal: "Refusal") -> None:
+        super().__init__(refusal.message)
+        self.is_wrong_setting = refusal.code.value == "INVALID_ARGUMENT"
+        """Whether a setting has to be corrected first."""
 
 
 class NotRecorded(Exception):
@@ -104,7 +112,7 @@ async def _address_or_locks(directory: Path, locks: ExitStack) -> str:
                 taken.enter_context(StoreLock(wanted, yields=True))
             except Refusal as refusal:
                 if refusal.reason is not Reason.UNAVAILABLE or asyncio.get_running_loop().time() > deadline:
-                    raise StoreUnusable(refusal.message) from None
+                    raise StoreUnusable(refusal) from None
             else:
                 locks.push(taken.pop_all())
                 return ""
@@ -154,7 +162,7 @@ async def _on_store(stores: Any, project: str) -> AsyncIterator[RouterCalls]:
         try:
             await asyncio.to_thread(migrate, service.store.database, service.migrations)
         except Refusal as refusal:
-            raise StoreUnusable(refusal.message) from None
+            raise StoreUnusable(refusal) from None
         service.store.start()
         yield _StoreRouter(service.servicers[0][1], project)
     finally:

@@ -15,12 +15,13 @@ TRIES_UNTIL_PATIENT = 7
 
 
 async def test_a_peer_that_is_away_is_told_without_its_address() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # bound and not listening: nobody else can take the port meanwhile
         port = nobody.getsockname()[1]
-    async with open_channel(f"127.0.0.1:{port}") as channel:
-        peer = Peer(channel, counter_pb2_grpc.CounterServiceStub)
-        with pytest.raises(Refusal) as caught:
-            await peer.call(peer.stub.Add, counter_pb2.AddRequest(), "local", "")
+        async with open_channel(f"127.0.0.1:{port}") as channel:
+            peer = Peer(channel, counter_pb2_grpc.CounterServiceStub)
+            with pytest.raises(Refusal) as caught:
+                await peer.call(peer.stub.Add, counter_pb2.AddRequest(), "local", "")
     assert caught.value.reason is Reason.UNAVAILABLE
     assert str(port) not in caught.value.message
     assert "try again" in caught.value.message

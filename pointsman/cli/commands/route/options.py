@@ -34,7 +34,7 @@ def ask(server: str, project: str, question: Callable[[RouterCalls], Awaitable[A
         return asyncio.run(run())
     except StoreUnusable as error:
         print(f"pointsman: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_FAILED) from None
+        raise typer.Exit(EXIT_USAGE if error.is_wrong_setting else EXIT_FAILED) from None
 
 
 def word(enum: Any, number: int) -> str:
