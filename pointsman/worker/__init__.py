@@ -26,7 +26,7 @@ _HOMES = {
     "Surveyor": "survey",
     "Verifier": "verifier",
     "Worker": "sdk",
-    "Workshop": "workshop",
+    "Workshop": "workspace",
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from pointsman.services.chassis.refusals import Refusal
+    from pointsman.services.chassis.core.errors import Refusal
 
 DEFAULT_DATA = "~/.local/share/pointsman"
 """The default of POINTSMAN_DATA, written again because loading the settings takes longer than a decision."""

@@ -23,7 +23,7 @@ runner = CliRunner()
 def commands() -> Iterator[tuple[str, Any]]:
     """Every command and every subcommand, by what a user types."""
     for name, listed in COMMANDS.items():
-        command: Any = typer.main.get_command(importlib.import_module(f"pointsman.cli.{listed.module}").app)
+        command: Any = typer.main.get_command(importlib.import_module(f"pointsman.cli.commands.{listed.module}").app)
         if not hasattr(command, "commands"):
             yield name, command
             continue
