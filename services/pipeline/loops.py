@@ -2,7 +2,7 @@
 
 from pointsman.services.chassis.core.caller import engine_caller
 from pointsman.services.chassis.engine.deliveries import FiredTimer
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.decision import CLEAN_UP_SECONDS, CLEAN_UP_TIMER, BarrierDue
 from pointsman.services.pipeline.store import PipelineStore
 
@@ -19,9 +19,9 @@ class PipelineTimers:
         await self._pipelines.ledger.submit(caller, command_for(timer), timer)
 
 
-def command_for(timer: FiredTimer) -> c.CleanUp | c.TimeOutBarrier:
+def command_for(timer: FiredTimer) -> commands.CleanUp | commands.TimeOutBarrier:
     """What a timer asks of its pipeline."""
     if timer.name == CLEAN_UP_TIMER:
-        return c.CleanUp(timer.entity_id, CLEAN_UP_SECONDS)
+        return commands.CleanUp(timer.entity_id, CLEAN_UP_SECONDS)
     due: BarrierDue = timer.data(BarrierDue)
-    return c.TimeOutBarrier(timer.entity_id, due.group, due.number)
+    return commands.TimeOutBarrier(timer.entity_id, due.group, due.number)

@@ -10,15 +10,14 @@ from pointsman.services.chassis.core.errors import not_found
 from pointsman.services.chassis.core.ids import new_id, new_nonce
 from pointsman.services.chassis.rpc.paging import page_size, seconds_of, transition
 from pointsman.services.pipeline.config import PipelineSettings
-from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain import reflection
-from pointsman.services.pipeline.domain.classify import classify
-from pointsman.services.pipeline.domain.context import context_handle, split_delegation_id
+from pointsman.services.pipeline.domain import commands, reflection
 from pointsman.services.pipeline.domain.decision import CLEAN_UP_SECONDS
+from pointsman.services.pipeline.domain.delegation import context_handle, split_delegation_id
 from pointsman.services.pipeline.domain.enums import StageKind
-from pointsman.services.pipeline.domain.marker import parse_route
 from pointsman.services.pipeline.domain.route import repair
+from pointsman.services.pipeline.domain.template_choice import classify
 from pointsman.services.pipeline.domain.templates import TEMPLATES
+from pointsman.services.pipeline.formats.route_marker import parse_route
 from pointsman.services.pipeline.formats.state_file_reader import read_state_file
 from pointsman.services.pipeline.formats.state_file_writer import write_state_file
 from pointsman.services.pipeline.store import PipelineStore
@@ -48,7 +47,7 @@ class PipelineServicer:
 
     async def DelegateStage(self, request: pb.DelegateStageRequest, caller: Caller) -> pb.DelegateStageResponse:
         """Give a stage to an agent."""
-        answer: c.Answer = await self.pipelines.submit(
+        answer: commands.Answer = await self.pipelines.submit(
             caller, decode.delegate_command(request, caller, self._seed(caller))
         )
         return pb.DelegateStageResponse(delegation=encode.delegation(answer.next[0]))
@@ -61,21 +60,23 @@ class PipelineServicer:
 
     async def SkipStage(self, request: rq.SkipStageRequest, caller: Caller) -> rq.SkipStageResponse:
         """Let a stage be skipped."""
-        command = c.SkipStage(request.pipeline_id, request.stage, request.reason)
-        answer: c.Answer = await self.pipelines.submit(caller, command)
+        command = commands.SkipStage(request.pipeline_id, request.stage, request.reason)
+        answer: commands.Answer = await self.pipelines.submit(caller, command)
         following = [encode.delegation(shown) for shown in answer.next]
         return rq.SkipStageResponse(state=to_wire(answer.status), next=following)
 
     async def RestartFrom(self, request: rq.RestartFromRequest, caller: Caller) -> rq.RestartFromResponse:
         """Run a stage and all after it again."""
-        command = c.RestartFrom(request.pipeline_id, request.stage, request.reason)
-        answer: c.Answer = await self.pipelines.submit(caller, command)
+        command = commands.RestartFrom(request.pipeline_id, request.stage, request.reason)
+        answer: commands.Answer = await self.pipelines.submit(caller, command)
         following = [encode.delegation(shown) for shown in answer.next]
         return rq.RestartFromResponse(state=to_wire(answer.status), next=following)
 
     async def CancelPipeline(self, request: rq.CancelPipelineRequest, caller: Caller) -> rq.CancelPipelineResponse:
         """End a pipeline."""
-        answer: c.Answer = await self.pipelines.submit(caller, c.CancelPipeline(request.pipeline_id, request.reason))
+        answer: commands.Answer = await self.pipelines.submit(
+            caller, commands.CancelPipeline(request.pipeline_id, request.reason)
+        )
         return rq.CancelPipelineResponse(state=to_wire(answer.status))
 
     async def GetPipeline(self, request: rq.GetPipelineRequest, caller: Caller) -> rq.GetPipelineResponse:
@@ -140,7 +141,9 @@ class PipelineServicer:
         now = self.pipelines.store.database.clock.now()
         read = read_state_file(request.state_json, request.barrier_json, request.run_id, now)
         pipeline_id = request.pipeline_id or read.session_id or new_id("pl", now)
-        answer: c.Answer = await self.pipelines.submit(caller, c.ImportPipeline(pipeline_id, read.imported))
+        answer: commands.Answer = await self.pipelines.submit(
+            caller, commands.ImportPipeline(pipeline_id, read.imported)
+        )
         return rq.ImportStateResponse(
             pipeline_id=answer.pipeline_id,
             state=to_wire(answer.status),
@@ -169,5 +172,5 @@ class PipelineServicer:
         """What the nonces of this request are made from: nobody outside this process can know it."""
         return f"{self._secret}/{caller.project}/{caller.request_id}"
 
-    async def _kept(self, caller: Caller, pipeline_id: str, body: str) -> c.NewReport | None:
+    async def _kept(self, caller: Caller, pipeline_id: str, body: str) -> commands.NewReport | None:
         return await self.pipelines.keep_report(caller, pipeline_id, body) if body else None

@@ -5,14 +5,13 @@ from datetime import datetime
 
 import msgspec
 
-from pointsman.services.pipeline.domain.context import Delegation
 from pointsman.services.pipeline.domain.dag import Graph
+from pointsman.services.pipeline.domain.delegation import Delegation
 from pointsman.services.pipeline.domain.enums import Disposition, PipelineStatus, RiskKind
 from pointsman.services.pipeline.domain.events import PipelineImported
-from pointsman.services.pipeline.domain.marker import Reported
 from pointsman.services.pipeline.domain.model import Settings
 from pointsman.services.pipeline.domain.retries import StopDecision
-from pointsman.services.pipeline.domain.route import EffectiveRoute
+from pointsman.services.pipeline.domain.route import EffectiveRoute, ReportedRoute
 
 
 class AutoDelegate(msgspec.Struct, frozen=True):
@@ -64,7 +63,7 @@ class CompleteStage(msgspec.Struct, frozen=True):
     delegation_id: str
     agent_id: str
     nonce_seed: str
-    said: tuple[Reported, ...] = ()
+    said: tuple[ReportedRoute, ...] = ()
     report: NewReport | None = None
     auto: AutoDelegate | None = None
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, state_forbids
 from pointsman.services.chassis.core.machine import CancelTimer, Decision, Event, SetTimer
-from pointsman.services.pipeline.domain import events as e
-from pointsman.services.pipeline.domain.apply import FOLDS, begun
+from pointsman.services.pipeline.domain import events
+from pointsman.services.pipeline.domain.apply import APPLY, apply_first
 from pointsman.services.pipeline.domain.commands import AutoDelegate
-from pointsman.services.pipeline.domain.context import KIND, Delegation, view
-from pointsman.services.pipeline.domain.enums import LIVE, EventName, PipelineStatus
+from pointsman.services.pipeline.domain.delegation import Delegation, delegation_of
+from pointsman.services.pipeline.domain.enums import KIND, LIVE, EventName, PipelineStatus
 from pointsman.services.pipeline.domain.model import ACTIVE, PENDING, READY, Pipeline
 
 CLEAN_UP_SECONDS = 3 * 24 * 3600.0
@@ -44,14 +44,14 @@ class DecisionBuilder:
 
     def begin(self, name: EventName, data: Any) -> None:
         """Add the first event of a pipeline."""
-        self.state = begun(name, data, self.now)
+        self.state = apply_first(name, data, self.now)
         self._events.append(Event(name, "", self.state.head.status, data))
 
     def emit(self, name: EventName, data: Any) -> None:
         """Add an event and fold it."""
         head = self.state.head
         source, barriers = head.status, head.barriers
-        FOLDS[name](self.state, data, self.now)
+        APPLY[name](self.state, data, self.now)
         self._events.append(Event(name, source, head.status, data))
         if head.barriers is not barriers:
             for group in barriers.keys() - head.barriers.keys():
@@ -61,7 +61,7 @@ class DecisionBuilder:
         """Wake the pipeline later."""
         self._timers[timer.name] = timer
 
-    def end(self, name: EventName, data: e.PipelineEnded) -> None:
+    def end(self, name: EventName, data: events.PipelineEnded) -> None:
         """End the pipeline: its barriers and with them their timers are gone, but it will be cleaned up."""
         self.emit(name, data)
         self.clean_up_later()
@@ -110,44 +110,44 @@ def newly_ready(state: Pipeline, stages: Iterable[str], finishing: Iterable[str]
     )
 
 
-def open_barriers(draft: DecisionBuilder, ready: Iterable[str]) -> None:
+def open_barriers(builder: DecisionBuilder, ready: Iterable[str]) -> None:
     """Create the barriers of stages that became ready, each with its timer."""
     for stage in ready:
-        group = draft.state.graph.node(stage).barrier
-        if group is None or group in draft.state.head.barriers:
+        group = builder.state.graph.node(stage).barrier
+        if group is None or group in builder.state.head.barriers:
             continue
-        due_at = draft.now + timedelta(seconds=draft.state.head.settings.barrier_timeout_seconds)
-        number = draft.state.head.barriers_created + 1
-        members = draft.state.graph.groups[group]
-        draft.emit(EventName.BARRIER_CREATED, e.BarrierCreated(group, number, members, due_at))
-        draft.set_timer(SetTimer(barrier_timer(group), due_at, BarrierDue(group, number)))
+        due_at = builder.now + timedelta(seconds=builder.state.head.settings.barrier_timeout_seconds)
+        number = builder.state.head.barriers_created + 1
+        members = builder.state.graph.groups[group]
+        builder.emit(EventName.BARRIER_CREATED, events.BarrierCreated(group, number, members, due_at))
+        builder.set_timer(SetTimer(barrier_timer(group), due_at, BarrierDue(group, number)))
 
 
-def finish_if_over(draft: DecisionBuilder) -> bool:
+def finish_if_over(builder: DecisionBuilder) -> bool:
     """End the pipeline when no stage is left."""
-    if draft.state.is_over():
-        draft.end(EventName.PIPELINE_COMPLETED, e.PipelineEnded())
+    if builder.state.is_over():
+        builder.end(EventName.PIPELINE_COMPLETED, events.PipelineEnded())
         return True
     return False
 
 
-def delegate(draft: DecisionBuilder, stage: str, agent_id: str, nonce_seed: str) -> None:
+def delegate(builder: DecisionBuilder, stage: str, agent_id: str, nonce_seed: str) -> None:
     """Give a stage to an agent, with a nonce of its own."""
-    number = draft.state.stages[stage].delegations + 1
+    number = builder.state.stages[stage].delegations + 1
     nonce = hashlib.sha256(f"{nonce_seed}\n{stage}\n{number}".encode()).hexdigest()[:NONCE_CHARACTERS]
-    draft.emit(EventName.STAGE_DELEGATED, e.StageDelegated(stage, number, agent_id, nonce))
+    builder.emit(EventName.STAGE_DELEGATED, events.StageDelegated(stage, number, agent_id, nonce))
 
 
-def delegate_ready(draft: DecisionBuilder, stages: Iterable[str], auto: AutoDelegate | None, nonce_seed: str) -> None:
+def delegate_ready(builder: DecisionBuilder, stages: Iterable[str], auto: AutoDelegate | None, nonce_seed: str) -> None:
     """Delegate stages that became ready, if the caller wants that and nothing speaks against it."""
-    if auto is None or draft.state.head.status is not PipelineStatus.ACTIVE:
+    if auto is None or builder.state.head.status is not PipelineStatus.ACTIVE:
         return
     for stage in stages:
-        returns = draft.state.head.returns
-        if draft.state.mark(stage) == READY and (not returns or stage in returns):
-            delegate(draft, stage, auto.agents.get(stage, auto.agent_id), nonce_seed)
+        returns = builder.state.head.returns
+        if builder.state.mark(stage) == READY and (not returns or stage in returns):
+            delegate(builder, stage, auto.agents.get(stage, auto.agent_id), nonce_seed)
 
 
-def views(state: Pipeline, stages: Iterable[str]) -> tuple[Delegation, ...]:
+def delegations_of(state: Pipeline, stages: Iterable[str]) -> tuple[Delegation, ...]:
     """Those of the stages that are delegated or wait to be, as agents get them."""
-    return tuple(view(state, stage) for stage in stages if state.mark(stage) in {READY, ACTIVE})
+    return tuple(delegation_of(state, stage) for stage in stages if state.mark(stage) in {READY, ACTIVE})

@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+KIND = "pipeline"
+
 
 class Word(StrEnum):
     """A word that is looked up as the text it is: an Enum's own hash is a function in Python, and tables are hot."""
@@ -142,6 +144,25 @@ class Disposition(Word):
     ENDED = "ENDED"
     ESCALATED = "ESCALATED"
     IGNORED = "IGNORED"
+
+
+class StopReason(Word):
+    """Why a stage stops or goes on trying."""
+
+    QUALITY_GATE_PASSED = "quality-gate-passed"
+    MAX_RETRIES_EXHAUSTED = "max-retries-exhausted"
+    CONVERGENCE_STALL_OBSERVED = "convergence-stall-observed"
+    SEVERITY_IMPROVING = "severity-improving"
+    SEVERITY_WORSENING = "severity-worsening"
+    RETRIES_LEFT = "retries-left"
+
+
+class StopAction(Word):
+    """What follows from it."""
+
+    NEXT = "NEXT"
+    FORCE_NEXT = "FORCE_NEXT"
+    RETRY = "RETRY"
 
 
 class RiskKind(Word):

@@ -8,7 +8,7 @@ import msgspec
 from pointsman.services.pipeline.domain.dag import Node
 from pointsman.services.pipeline.domain.enums import EventName, PipelineStatus, Severity, Verdict
 from pointsman.services.pipeline.domain.model import OpenBarrier, Return, Settings, Stage
-from pointsman.services.pipeline.domain.route import EffectiveRoute, Warned
+from pointsman.services.pipeline.domain.route import EffectiveRoute, RouteWarning
 
 
 class PipelineStarted(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ class RouteCorrected(msgspec.Struct, frozen=True):
     """A route was repaired or overruled."""
 
     stage: str
-    warnings: tuple[Warned, ...]
+    warnings: tuple[RouteWarning, ...]
 
 
 class RetryExhausted(msgspec.Struct, frozen=True):

@@ -10,7 +10,6 @@ import msgspec
 from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.enums import (
     LIVE,
-    Phase,
     PipelineStatus,
     Policy,
     RiskKind,
@@ -208,23 +207,3 @@ class Pipeline:
             number = self.graph.index[stage]
             flags = f"{flags[:number]}{'1' if reported else '0'}{flags[number + 1 :]}"
         self.head.reported = flags
-
-
-def phase(pipeline: Pipeline) -> Phase:
-    """The phase for display: the first of five conditions that holds."""
-    if not pipeline.graph.nodes:
-        return Phase.IDLE
-    if not pipeline.is_live():
-        return Phase.COMPLETE
-    if pipeline.head.returns:
-        return Phase.RETRYING
-    return Phase.DELEGATING if ACTIVE in pipeline.head.marks else Phase.CLASSIFIED
-
-
-def risks(pipeline: Pipeline) -> tuple[tuple[str, RiskKind], ...]:
-    """What the finished stages did not prove; members of a barrier that still waits are not counted yet."""
-    pairs = zip(pipeline.graph.nodes, pipeline.head.marks, strict=True)
-    waiting = pipeline.head.barriers
-    return tuple(
-        (node.stage, RISK_OF_MARK[mark]) for node, mark in pairs if mark in RISK_OF_MARK and node.barrier not in waiting
-    )

@@ -2,32 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 
 import msgspec
 
-from pointsman.services.pipeline.domain.enums import SEVERITY_RANK, Severity, Verdict
+from pointsman.services.pipeline.domain.enums import SEVERITY_RANK, Severity, StopAction, StopReason, Verdict
 
 MAX_HISTORY = 25
-
-
-class StopReason(StrEnum):
-    """Why a stage stops or goes on trying."""
-
-    QUALITY_GATE_PASSED = "quality-gate-passed"
-    MAX_RETRIES_EXHAUSTED = "max-retries-exhausted"
-    CONVERGENCE_STALL_OBSERVED = "convergence-stall-observed"
-    SEVERITY_IMPROVING = "severity-improving"
-    SEVERITY_WORSENING = "severity-worsening"
-    RETRIES_LEFT = "retries-left"
-
-
-class StopAction(StrEnum):
-    """What follows from it."""
-
-    NEXT = "NEXT"
-    FORCE_NEXT = "FORCE_NEXT"
-    RETRY = "RETRY"
 
 
 class RetryRound(msgspec.Struct, frozen=True):

@@ -14,7 +14,6 @@ from pointsman.services.pipeline.domain.enums import (
     StageKind,
     Verdict,
 )
-from pointsman.services.pipeline.domain.marker import Reported
 
 MAX_HINT_CHARACTERS = 200
 MAX_CONTEXT_FILE_CHARACTERS = 1024
@@ -23,7 +22,25 @@ MAX_GROUP_CHARACTERS = 64
 Word = TypeVar("Word", Verdict, RouteTarget, Severity)
 
 
-class Warned(msgspec.Struct, frozen=True):
+class ReportedRoute(msgspec.Struct, frozen=True):
+    """A route as the agent reported it: unchecked, but every field is bounded text or absent."""
+
+    source: RouteSource
+    verdict: str | None = None
+    route: str | None = None
+    severity: str | None = None
+    context_file: str | None = None
+    hint: str | None = None
+    barrier_group: str | None = None
+    nonce: str | None = None
+
+
+def choose_route(reported: tuple[ReportedRoute, ...], nonce: str | None = None) -> ReportedRoute | None:
+    """The first reported route; with a nonce, the first that carries it."""
+    return next((route for route in reported if nonce is None or route.nonce == nonce), None)
+
+
+class RouteWarning(msgspec.Struct, frozen=True):
     """One correction, for programs and for people."""
 
     code: Correction
@@ -40,12 +57,12 @@ class EffectiveRoute(msgspec.Struct, frozen=True):
     hint: str = ""
     barrier_group: str = ""
     source: RouteSource = RouteSource.TYPED
-    warnings: tuple[Warned, ...] = ()
+    warnings: tuple[RouteWarning, ...] = ()
     degraded: bool = False
 
     def corrected(self, code: Correction, text: str, route: RouteTarget | None = None) -> "EffectiveRoute":
         """The same with one more warning, and perhaps another way."""
-        return replace(self, route=route or self.route, warnings=(*self.warnings, Warned(code, text)))
+        return replace(self, route=route or self.route, warnings=(*self.warnings, RouteWarning(code, text)))
 
     def was(self, code: Correction) -> bool:
         """Whether this correction was made."""
@@ -66,7 +83,7 @@ class Position(msgspec.Struct, frozen=True):
     max_retries: int
 
 
-def repair(reported: Reported, kind: StageKind) -> EffectiveRoute:
+def repair(reported: ReportedRoute, kind: StageKind) -> EffectiveRoute:
     """Layer 1, the words: what is not a known word becomes the default, and says so."""
     verdict = _word(Verdict, reported.verdict)
     route = _word(RouteTarget, reported.route)
@@ -103,7 +120,7 @@ def _with_severity(route: EffectiveRoute, severity: Severity | None) -> Effectiv
     return replace(route, severity=severity)
 
 
-def _with_texts(route: EffectiveRoute, reported: Reported) -> EffectiveRoute:
+def _with_texts(route: EffectiveRoute, reported: ReportedRoute) -> EffectiveRoute:
     hint = " ".join((reported.hint or "").split())
     context_file = reported.context_file or ""
     group = reported.barrier_group or ""

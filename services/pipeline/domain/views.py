@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from pointsman.services.pipeline.domain.enums import PipelineStatus
-from pointsman.services.pipeline.domain.model import Head, Pipeline
+from pointsman.services.pipeline.domain.enums import Phase, PipelineStatus, RiskKind
+from pointsman.services.pipeline.domain.model import ACTIVE, RISK_OF_MARK, Head, Pipeline
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredPipeline:
     """A pipeline as it stands, with what its row says about it."""
 
     pipeline_id: str
@@ -19,7 +19,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedPipeline:
     """A pipeline's head, for lists."""
 
     pipeline_id: str
@@ -37,7 +37,7 @@ class CleanedUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class PipelineFilter:
     """Which pipelines a list shows."""
 
     statuses: tuple[PipelineStatus, ...] = ()
@@ -45,8 +45,28 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class PipelineCursor:
     """Where a page begins: after this pipeline."""
 
     created_at_us: int
     pipeline_id: str
+
+
+def phase(pipeline: Pipeline) -> Phase:
+    """The phase for display: the first of five conditions that holds."""
+    if not pipeline.graph.nodes:
+        return Phase.IDLE
+    if not pipeline.is_live():
+        return Phase.COMPLETE
+    if pipeline.head.returns:
+        return Phase.RETRYING
+    return Phase.DELEGATING if ACTIVE in pipeline.head.marks else Phase.CLASSIFIED
+
+
+def risks(pipeline: Pipeline) -> tuple[tuple[str, RiskKind], ...]:
+    """What the finished stages did not prove; members of a barrier that still waits are not counted yet."""
+    pairs = zip(pipeline.graph.nodes, pipeline.head.marks, strict=True)
+    waiting = pipeline.head.barriers
+    return tuple(
+        (node.stage, RISK_OF_MARK[mark]) for node, mark in pairs if mark in RISK_OF_MARK and node.barrier not in waiting
+    )

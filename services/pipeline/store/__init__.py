@@ -18,14 +18,20 @@ from pointsman.services.chassis.engine.retention import find_answer, forget_run,
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import insert_or_ignore
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.context import KIND, addressed_reports, context_handle
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import MERGED
 from pointsman.services.pipeline.domain.decision import CLEAN_UP_TIMER
-from pointsman.services.pipeline.domain.enums import LIVE
+from pointsman.services.pipeline.domain.delegation import addressed_reports, context_handle
+from pointsman.services.pipeline.domain.enums import KIND, LIVE
 from pointsman.services.pipeline.domain.machine import MACHINE
 from pointsman.services.pipeline.domain.model import Head, Report
-from pointsman.services.pipeline.domain.views import CleanedUp, Cursor, Filter, Listed, Stored
+from pointsman.services.pipeline.domain.views import (
+    CleanedUp,
+    ListedPipeline,
+    PipelineCursor,
+    PipelineFilter,
+    StoredPipeline,
+)
 from pointsman.services.pipeline.store.children import PipelineChildren
 from pointsman.services.pipeline.store.measures import measure
 from pointsman.services.pipeline.store.tables import pipeline_tables
@@ -49,10 +55,10 @@ class PipelineStore:
         """Decide a command and commit what it leads to."""
         return await self.ledger.submit(caller, command)
 
-    async def keep_report(self, caller: Caller, pipeline_id: str, body: str) -> c.NewReport:
+    async def keep_report(self, caller: Caller, pipeline_id: str, body: str) -> commands.NewReport:
         """Store a report's body under its digest, before the command that attaches it; an ended pipeline takes none."""
         data = body.encode()
-        report = c.NewReport(sha256(data).hexdigest(), len(data))
+        report = commands.NewReport(sha256(data).hexdigest(), len(data))
         row = {
             "entity_id": pipeline_id,
             "sha256": report.sha256,
@@ -73,7 +79,7 @@ class PipelineStore:
             raise refused
         return report
 
-    async def get(self, project: str, pipeline_id: str) -> Stored:
+    async def get(self, project: str, pipeline_id: str) -> StoredPipeline:
         """A pipeline with all its stages."""
         return await self.store.database.read(lambda connection: self._get(connection, project, pipeline_id))
 
@@ -98,7 +104,9 @@ class PipelineStore:
 
         return await self.store.database.read(query)
 
-    async def page(self, project: str, wanted: Filter, after: Cursor | None, limit: int) -> list[Listed]:
+    async def page(
+        self, project: str, wanted: PipelineFilter, after: PipelineCursor | None, limit: int
+    ) -> list[ListedPipeline]:
         """Pipelines of a project, newest first, after a cursor."""
         entities = self.store.tables.entities
         conditions = [entities.c.project == project, entities.c.kind == KIND]
@@ -113,7 +121,7 @@ class PipelineStore:
         order = (entities.c.created_at_us.desc(), entities.c.entity_id.desc())
         statement = select(*columns).where(*conditions).order_by(*order).limit(limit)
         rows = await self.store.database.read(lambda connection: connection.execute(statement).all())
-        return [Listed(row[0], from_json(row[1], Head), from_us(row[2]), from_us(row[3])) for row in rows]
+        return [ListedPipeline(row[0], from_json(row[1], Head), from_us(row[2]), from_us(row[3])) for row in rows]
 
     async def clean_up(self, caller: Caller, older_than_seconds: float) -> CleanedUp:
         """Clean the pipelines of a project that ended long enough ago; the first answer when it is asked again."""
@@ -125,7 +133,7 @@ class PipelineStore:
         found = await self._ended(caller.project, ended_before)
         for pipeline_id in found:
             step = replace(caller, request_id=f"{ENGINE_REQUESTS}clean-up:{caller.request_id}:{pipeline_id}")
-            await self.submit(step, c.CleanUp(pipeline_id, older_than_seconds))
+            await self.submit(step, commands.CleanUp(pipeline_id, older_than_seconds))
         done = CleanedUp(len(found), ended_before)
         return await self._first_answer(caller, done) or done
 
@@ -169,7 +177,7 @@ class PipelineStore:
         status: str | None = connection.execute(select(entities.c.status).where(*mine).with_for_update()).scalar()
         return status
 
-    def _get(self, connection: Connection, project: str, pipeline_id: str) -> Stored:
+    def _get(self, connection: Connection, project: str, pipeline_id: str) -> StoredPipeline:
         """All of it as of one moment: head, stages and version are rows of different tables."""
         if self.store.database.is_postgresql:
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -178,7 +186,7 @@ class PipelineStore:
         entities = self.store.tables.entities
         columns = select(entities.c.version, entities.c.created_at_us, entities.c.updated_at_us)
         row = connection.execute(columns.where(entities.c.entity_id == pipeline_id)).one()
-        return Stored(pipeline_id, pipeline, row[0], from_us(row[1]), from_us(row[2]))
+        return StoredPipeline(pipeline_id, pipeline, row[0], from_us(row[1]), from_us(row[2]))
 
     def _joined(self, connection: Connection, pipeline_id: str, handle: str, reports: Sequence[Report]) -> str:
         table = self._own.reports

@@ -15,8 +15,8 @@ from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
 from pointsman.services.pipeline.domain.dag import Graph, Node
 from pointsman.services.pipeline.domain.enums import EventName
-from pointsman.services.pipeline.domain.machine import stages_seen_by
 from pointsman.services.pipeline.domain.model import UNTOUCHED, Head, Pipeline, Stage
+from pointsman.services.pipeline.domain.row_selection import stages_needed_by
 from pointsman.services.pipeline.store.tables import PipelineTables
 
 REMEMBERED_GRAPHS = 128
@@ -161,7 +161,7 @@ def _missing(pipeline: Pipeline, commands: Sequence[Any]) -> set[str] | None:
     """The stages that commands see and that nobody has loaded yet; None means all of them."""
     seen: set[str] = set()
     for command in commands:
-        stages = stages_seen_by(pipeline.graph, command)
+        stages = stages_needed_by(pipeline.graph, command)
         if stages is None:
             return None if len(pipeline.stages) < len(pipeline.graph.nodes) else set()
         seen |= stages

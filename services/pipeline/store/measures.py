@@ -5,7 +5,7 @@ from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.chassis.telemetry import metrics
-from pointsman.services.pipeline.domain import events as e
+from pointsman.services.pipeline.domain import events
 from pointsman.services.pipeline.domain.enums import Correction, EventName
 
 FORCED = frozenset({Correction.FORCED_ON, Correction.CRASH_LIMIT})
@@ -19,18 +19,18 @@ def measure(event: Event) -> None:
         count(event.data)
 
 
-def _corrected(data: e.RouteCorrected) -> None:
+def _corrected(data: events.RouteCorrected) -> None:
     for warned in data.warnings:
         if warned.code in FORCED:
             metrics.forced_stages.labels(str(warned.code)).inc()
 
 
-def _exhausted(data: e.RetryExhausted) -> None:
+def _exhausted(data: events.RetryExhausted) -> None:
     if data.forced_on:
         metrics.forced_stages.labels(str(Correction.RETRY_EXHAUSTED)).inc(len(data.stages))
 
 
-def _timed_out(data: e.BarrierTimedOut) -> None:
+def _timed_out(data: events.BarrierTimedOut) -> None:
     metrics.barrier_waits.labels("timed_out").inc()
     metrics.forced_stages.labels(str(Correction.BARRIER_TIMEOUT)).inc(len(data.absent))
 

@@ -11,15 +11,15 @@ from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2, state_pb2
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.rpc import paging
-from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.context import Delegation, context_handle, delegation_id, view
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import Node
+from pointsman.services.pipeline.domain.delegation import Delegation, context_handle, delegation_id, delegation_of
 from pointsman.services.pipeline.domain.enums import RiskKind
-from pointsman.services.pipeline.domain.model import ACTIVE, DEGRADED, READY, UNFINISHED, Head, Pipeline, phase, risks
+from pointsman.services.pipeline.domain.model import ACTIVE, DEGRADED, READY, UNFINISHED, Head, Pipeline
 from pointsman.services.pipeline.domain.retries import StopDecision
 from pointsman.services.pipeline.domain.route import EffectiveRoute
 from pointsman.services.pipeline.domain.templates import Template, template_graph
-from pointsman.services.pipeline.domain.views import Listed, Stored
+from pointsman.services.pipeline.domain.views import ListedPipeline, StoredPipeline, phase, risks
 from pointsman.services.pipeline.wire.enums import to_wire
 
 MAX_PENDING_SHOWN = 64
@@ -64,14 +64,14 @@ def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
     )
 
 
-def started(answer: c.Answer) -> pb.StartPipelineResponse:
+def started(answer: commands.Answer) -> pb.StartPipelineResponse:
     """What StartPipeline answers."""
     return pb.StartPipelineResponse(
         pipeline_id=answer.pipeline_id, state=to_wire(answer.status), next=[delegation(shown) for shown in answer.next]
     )
 
 
-def completed(answer: c.CompletionAnswer) -> pb.CompleteStageResponse:
+def completed(answer: commands.CompletionAnswer) -> pb.CompleteStageResponse:
     """What CompleteStage answers."""
     return pb.CompleteStageResponse(
         disposition=to_wire(answer.disposition),
@@ -127,7 +127,7 @@ def summary(pipeline_id: str, head: Head, created_at: datetime, updated_at: date
     )
 
 
-def pipeline_page(listed: Sequence[Listed], limit: int) -> rq.ListPipelinesResponse:
+def pipeline_page(listed: Sequence[ListedPipeline], limit: int) -> rq.ListPipelinesResponse:
     """A page of pipelines; one more than the limit means that there is another page."""
     shown = listed[:limit]
     token = paging.page_token(to_us(shown[-1].created_at), shown[-1].pipeline_id) if len(listed) > limit else ""
@@ -135,7 +135,7 @@ def pipeline_page(listed: Sequence[Listed], limit: int) -> rq.ListPipelinesRespo
     return rq.ListPipelinesResponse(pipelines=summaries, next_page_token=token)
 
 
-def pipeline(stored: Stored) -> state_pb2.Pipeline:
+def pipeline(stored: StoredPipeline) -> state_pb2.Pipeline:
     """A pipeline as a whole."""
     known, head = stored.pipeline, stored.pipeline.head
     shown = state_pb2.Pipeline(
@@ -144,8 +144,8 @@ def pipeline(stored: Stored) -> state_pb2.Pipeline:
         barriers=[barrier(known, group) for group in known.graph.groups],
         pipeline_active=known.is_live(),
         phase=to_wire(phase(known)),
-        active_delegations=[delegation(view(known, name)) for name in known.marked(ACTIVE)],
-        pending_delegations=[delegation(view(known, name)) for name in _pending(known)[:MAX_PENDING_SHOWN]],
+        active_delegations=[delegation(delegation_of(known, name)) for name in known.marked(ACTIVE)],
+        pending_delegations=[delegation(delegation_of(known, name)) for name in _pending(known)[:MAX_PENDING_SHOWN]],
         pending_returns=head.returns,
         policy=to_wire(head.settings.policy),
         require_nonce=head.settings.require_nonce,

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from pointsman._shared.strict_json import JsonError, decode_prefix
 from pointsman.services.pipeline.domain.enums import RouteSource, RouteTarget, Verdict
+from pointsman.services.pipeline.domain.route import ReportedRoute, choose_route
 
 MAX_TRANSCRIPT_CHARACTERS = 1_048_576
 MAX_MARKER_CHARACTERS = 4096
@@ -35,33 +34,15 @@ _CHOICE = re.compile(
 _QUOTE = re.compile(r"[ \t]{0,12}>")
 
 
-class Reported(msgspec.Struct, frozen=True):
-    """A route as it was said: nothing is believed yet, but every field is text or absent, and bounded."""
-
-    source: RouteSource
-    verdict: str | None = None
-    route: str | None = None
-    severity: str | None = None
-    context_file: str | None = None
-    hint: str | None = None
-    barrier_group: str | None = None
-    nonce: str | None = None
-
-
-def parse_route(transcript: str, nonce: str | None = None) -> Reported | None:
+def parse_route(transcript: str, nonce: str | None = None) -> ReportedRoute | None:
     """The last route that counts, or None; with a nonce, only one that carries it."""
-    return choose(candidates(transcript), nonce)
+    return choose_route(find_routes(transcript), nonce)
 
 
-def choose(found: tuple[Reported, ...], nonce: str | None = None) -> Reported | None:
-    """The first candidate, or the first that carries the nonce."""
-    return next((reported for reported in found if nonce is None or reported.nonce == nonce), None)
-
-
-def candidates(transcript: str) -> tuple[Reported, ...]:
+def find_routes(transcript: str) -> tuple[ReportedRoute, ...]:
     """What could count, the last first, one for each nonce; the old verdict only where no route does."""
     texts = [_Text(text) for text in reversed(spoken_texts(_tail(transcript))) if "PIPELINE_" in text]
-    found: dict[str | None, Reported] = {}
+    found: dict[str | None, ReportedRoute] = {}
     for reported in itertools.islice(_routes(texts), MAX_MARKERS):
         found.setdefault(reported.nonce, reported)
         if len(found) == MAX_CANDIDATES:
@@ -175,7 +156,7 @@ def _outputs(text: str) -> Iterator[tuple[int, int]]:
         yield opened[0], len(text)
 
 
-def _routes(texts: list[_Text]) -> Iterator[Reported]:
+def _routes(texts: list[_Text]) -> Iterator[ReportedRoute]:
     unparsable = 0
     for body in (text.text[end : end + MAX_MARKER_CHARACTERS] for text in texts for end in text.openers(_NAME)):
         fields = _decode(body)
@@ -187,12 +168,12 @@ def _routes(texts: list[_Text]) -> Iterator[Reported]:
             return
 
 
-def _old_verdicts(texts: list[_Text]) -> Iterator[Reported]:
+def _old_verdicts(texts: list[_Text]) -> Iterator[ReportedRoute]:
     for text in texts:
         for end in text.openers(_OLD_NAME):
             match = _OLD_BODY.match(text.text, end)
             if match:
-                yield Reported(RouteSource.OLD_VERDICT, verdict=match.group(1), severity=match.group(2))
+                yield ReportedRoute(RouteSource.OLD_VERDICT, verdict=match.group(1), severity=match.group(2))
 
 
 def _decode(text: str) -> dict[str, Any] | None:
@@ -219,8 +200,8 @@ def _end_of_space(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _reported(fields: dict[str, Any]) -> Reported:
-    return Reported(
+def _reported(fields: dict[str, Any]) -> ReportedRoute:
+    return ReportedRoute(
         RouteSource.MARKER,
         verdict=_text(fields.get("verdict")),
         route=_text(fields.get("route")),

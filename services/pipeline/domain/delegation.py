@@ -9,7 +9,7 @@ import msgspec
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field, not_found
 from pointsman.services.pipeline.domain.dag import MERGED
-from pointsman.services.pipeline.domain.enums import StageKind
+from pointsman.services.pipeline.domain.enums import KIND, StageKind
 from pointsman.services.pipeline.domain.model import ACTIVE, Pipeline, Report, Return
 
 MAX_DIRECTIVE_TOKENS = 200
@@ -17,7 +17,6 @@ MAX_NODE_CONTEXT_TOKENS = 500
 MAX_ENV_CHARACTERS = 400
 MAX_NAMES = 3
 READ_FIRST = "Read the reflection before you change anything."
-KIND = "pipeline"
 _EMPTY = {str: '""', tuple: "[]", dict: "{}", type(None): "null"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -70,7 +69,7 @@ def check_env(env: dict[str, str]) -> None:
         raise invalid_field("env", f"must be at most {MAX_ENV_CHARACTERS} characters as JSON")
 
 
-def view(pipeline: Pipeline, stage: str) -> Delegation:
+def delegation_of(pipeline: Pipeline, stage: str) -> Delegation:
     """The stage as an agent gets it, whether it is delegated already or waits to be."""
     known, active = pipeline.stages[stage], pipeline.mark(stage) == ACTIVE
     handles = context_handles(pipeline, stage)
