@@ -3,18 +3,20 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, plans_pb2, reading_pb2, tasks_pb2
 from pointsman.services.chassis.core.caller import Caller
-from pointsman.services.chassis.rpc.paging import page_token, transition
+from pointsman.services.chassis.rpc.paging import page_size, transition
 from pointsman.services.workflow.config import WorkflowSettings
-from pointsman.services.workflow.domain import commands as asked
-from pointsman.services.workflow.domain.classification import classify
+from pointsman.services.workflow.domain import commands
+from pointsman.services.workflow.domain.dependency_classes import classify_dependencies
 from pointsman.services.workflow.domain.enums import KIND
+from pointsman.services.workflow.domain.views import TaskPage, WorkflowFilter
 from pointsman.services.workflow.formats.tasks_markdown import write_tasks
 from pointsman.services.workflow.formats.workflow_state_reader import read_state
 from pointsman.services.workflow.formats.workflow_state_writer import write_state
-from pointsman.services.workflow.store import TaskPage, WorkflowFilter, WorkflowStore
-from pointsman.services.workflow.wire import decode, encode, enums, pages
+from pointsman.services.workflow.store import WorkflowStore
+from pointsman.services.workflow.wire import decode, encode, enums
 
 
 class WorkflowServicer:
@@ -56,12 +58,12 @@ class WorkflowServicer:
 
     async def RetryTask(self, request: tasks_pb2.RetryTaskRequest, caller: Caller) -> tasks_pb2.RetryTaskResponse:
         """Let a failed task wait for its turn again."""
-        answer = await self._workflows.submit(caller, asked.RetryTask(request.workflow_id, request.task_id))
+        answer = await self._workflows.submit(caller, commands.RetryTask(request.workflow_id, request.task_id))
         return tasks_pb2.RetryTaskResponse(progress=encode.progress(answer.progress), retry_count=answer.count)
 
     async def SkipTask(self, request: tasks_pb2.SkipTaskRequest, caller: Caller) -> tasks_pb2.SkipTaskResponse:
         """Leave a task out."""
-        command = asked.SkipTask(request.workflow_id, request.task_id, request.reason)
+        command = commands.SkipTask(request.workflow_id, request.task_id, request.reason)
         return tasks_pb2.SkipTaskResponse(progress=encode.progress(await self._workflows.submit(caller, command)))
 
     async def SettleTasks(self, request: tasks_pb2.SettleTasksRequest, caller: Caller) -> tasks_pb2.SettleTasksResponse:
@@ -71,22 +73,22 @@ class WorkflowServicer:
 
     async def Pause(self, request: plans_pb2.PauseRequest, caller: Caller) -> plans_pb2.PauseResponse:
         """Stop a running workflow."""
-        answer = await self._workflows.submit(caller, asked.PauseWorkflow(request.workflow_id, request.reason))
+        answer = await self._workflows.submit(caller, commands.PauseWorkflow(request.workflow_id, request.reason))
         return plans_pb2.PauseResponse(progress=encode.progress(answer))
 
     async def Resume(self, request: plans_pb2.ResumeRequest, caller: Caller) -> plans_pb2.ResumeResponse:
         """Let a paused workflow run on."""
-        command = asked.Resume(request.workflow_id, decode.settings_of(request.settings))
+        command = commands.Resume(request.workflow_id, decode.settings_of(request.settings))
         return plans_pb2.ResumeResponse(progress=encode.progress(await self._workflows.submit(caller, command)))
 
     async def Unblock(self, request: plans_pb2.UnblockRequest, caller: Caller) -> plans_pb2.UnblockResponse:
         """Take an outside dependency as there."""
-        answer = await self._workflows.submit(caller, asked.Unblock(request.workflow_id, request.dependency))
+        answer = await self._workflows.submit(caller, commands.Unblock(request.workflow_id, request.dependency))
         return plans_pb2.UnblockResponse(progress=encode.progress(answer.progress), freed=answer.count)
 
     async def CancelPlan(self, request: plans_pb2.CancelPlanRequest, caller: Caller) -> plans_pb2.CancelPlanResponse:
         """End the plan."""
-        answer = await self._workflows.submit(caller, asked.CancelPlan(request.workflow_id))
+        answer = await self._workflows.submit(caller, commands.CancelPlan(request.workflow_id))
         return plans_pb2.CancelPlanResponse(progress=encode.progress(answer))
 
     async def MergeConstraints(
@@ -108,7 +110,7 @@ class WorkflowServicer:
         self, request: constraints_pb2.WaiveConstraintRequest, caller: Caller
     ) -> constraints_pb2.WaiveConstraintResponse:
         """Take one constraint out of the way, in the caller's name."""
-        command = asked.WaiveConstraint(request.workflow_id, request.constraint_id, request.reason, caller.principal)
+        command = commands.WaiveConstraint(request.workflow_id, request.constraint_id, request.reason, caller.principal)
         answer = await self._workflows.submit(caller, command)
         return constraints_pb2.WaiveConstraintResponse(
             progress=encode.progress(answer.progress), unmet_constraint_ids=answer.unmet
@@ -123,7 +125,7 @@ class WorkflowServicer:
 
     async def Audit(self, request: constraints_pb2.AuditRequest, caller: Caller) -> constraints_pb2.AuditResponse:
         """Make the zero-decision audit."""
-        answer = await self._workflows.submit(caller, asked.RunAudit(request.workflow_id))
+        answer = await self._workflows.submit(caller, commands.RunAudit(request.workflow_id))
         return constraints_pb2.AuditResponse(audit=encode.audit(answer))
 
     async def ClassifyDependencies(
@@ -131,46 +133,44 @@ class WorkflowServicer:
     ) -> constraints_pb2.ClassifyDependenciesResponse:
         """Say what progressive mode would infer."""
         specs = decode.specs_of(request.tasks)
-        return encode.classified(specs, [classify(spec) for spec in specs])
+        return encode.classified(specs, [classify_dependencies(spec) for spec in specs])
 
     async def GetWorkflow(
         self, request: reading_pb2.GetWorkflowRequest, caller: Caller
     ) -> reading_pb2.GetWorkflowResponse:
         """A workflow with a page of its tasks."""
-        size = pages.size_of(request.page, self._settings.max_page_size)
+        size = self._page_size(request.page)
         statuses = enums.TASK_STATUS.all_to_domain(request.task_statuses)
-        wanted = TaskPage(size + 1, pages.position(request.page), statuses)
-        reading = await self._workflows.read(caller.project, request.workflow_id, wanted)
-        page = pages.cut(reading.tasks, size)
+        wanted = TaskPage(size + 1, decode.position_after(request.page), statuses)
+        stored = await self._workflows.read(caller.project, request.workflow_id, wanted)
         return reading_pb2.GetWorkflowResponse(
-            workflow=encode.workflow(reading.state, reading.seq),
-            tasks=[encode.task(task) for task in page.items],
-            next_page_token=page_token(page.items[-1].position) if page.more else "",
+            workflow=encode.workflow(stored.state, stored.seq),
+            tasks=[encode.task(task) for task in stored.tasks[:size]],
+            next_page_token=encode.next_page_token([(task.position,) for task in stored.tasks], size),
         )
 
     async def ListWorkflows(
         self, request: reading_pb2.ListWorkflowsRequest, caller: Caller
     ) -> reading_pb2.ListWorkflowsResponse:
         """The project's workflows, the newest first."""
-        size = pages.size_of(request.page, self._settings.max_page_size)
+        size = self._page_size(request.page)
         wanted = WorkflowFilter(enums.WORKFLOW_STATUS.all_to_domain(request.statuses), request.run_id)
-        found = await self._workflows.list(caller.project, wanted, pages.after(request.page, (int, str)), size + 1)
-        page = pages.cut(found, size)
+        found = await self._workflows.list(caller.project, wanted, decode.key_after(request.page, (int, str)), size + 1)
         return reading_pb2.ListWorkflowsResponse(
-            workflows=[encode.entry(one.header) for one in page.items],
-            next_page_token=page_token(*page.items[-1].key) if page.more else "",
+            workflows=[encode.entry(one.header) for one in found[:size]],
+            next_page_token=encode.next_page_token([one.key for one in found], size),
         )
 
     async def ListResumable(
         self, request: reading_pb2.ListResumableRequest, caller: Caller
     ) -> reading_pb2.ListResumableResponse:
         """What a run could take up, in the order in which it should."""
-        size = pages.size_of(request.page, self._settings.max_page_size)
-        after = pages.after(request.page, (int, int, int, str))
-        page = pages.cut(await self._workflows.list_resumable(caller.project, after, size + 1), size)
+        size = self._page_size(request.page)
+        after = decode.key_after(request.page, (int, int, int, str))
+        found = await self._workflows.list_resumable(caller.project, after, size + 1)
         return reading_pb2.ListResumableResponse(
-            workflows=[encode.entry(one.header) for one in page.items],
-            next_page_token=page_token(*page.items[-1].key) if page.more else "",
+            workflows=[encode.entry(one.header) for one in found[:size]],
+            next_page_token=encode.next_page_token([one.key for one in found], size),
         )
 
     async def WatchWorkflow(
@@ -214,16 +214,19 @@ class WorkflowServicer:
         self, request: reading_pb2.ExportTasksRequest, caller: Caller
     ) -> reading_pb2.ExportTasksResponse:
         """A page of the tasks as tasks.md."""
-        size = pages.size_of(request.page, self._settings.max_page_size)
-        wanted = TaskPage(size + 1, pages.position(request.page))
-        reading = await self._workflows.read(caller.project, request.workflow_id, wanted)
-        page = pages.cut(reading.tasks, size)
+        size = self._page_size(request.page)
+        wanted = TaskPage(size + 1, decode.position_after(request.page))
+        stored = await self._workflows.read(caller.project, request.workflow_id, wanted)
         return reading_pb2.ExportTasksResponse(
-            markdown=write_tasks(page.items, chinese=request.chinese),
-            next_page_token=page_token(page.items[-1].position) if page.more else "",
+            markdown=write_tasks(stored.tasks[:size], chinese=request.chinese),
+            next_page_token=encode.next_page_token([(task.position,) for task in stored.tasks], size),
         )
 
     async def ForgetRun(self, request: reading_pb2.ForgetRunRequest, caller: Caller) -> reading_pb2.ForgetRunResponse:
         """Remove what a run left behind."""
         forgotten = await self._workflows.forget_run(caller, request.run_id)
         return reading_pb2.ForgetRunResponse(forgotten=forgotten)
+
+    def _page_size(self, page: common_pb2.Page) -> int:
+        """How many items the page holds: as asked, up to the setting."""
+        return min(page_size(page), self._settings.max_page_size)

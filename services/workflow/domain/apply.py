@@ -7,9 +7,8 @@ from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.workflow.domain import constraints as rules
-from pointsman.services.workflow.domain import events as happened
-from pointsman.services.workflow.domain.enums import CANCELLED, SETTLED_TASKS, TaskStatus, WorkflowStatus
-from pointsman.services.workflow.domain.events import EventName
+from pointsman.services.workflow.domain import events
+from pointsman.services.workflow.domain.enums import CANCELLED, SETTLED_TASKS, EventName, TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.model import (
     EXCERPT_LENGTH,
     HISTORY_LIMIT,
@@ -21,7 +20,7 @@ from pointsman.services.workflow.domain.model import (
     Workflow,
     no_counts,
 )
-from pointsman.services.workflow.domain.pauses import consecutive_limit
+from pointsman.services.workflow.domain.pause_rules import consecutive_limit
 from pointsman.services.workflow.domain.tasks import Task
 
 
@@ -50,7 +49,7 @@ def _leave(header: Header, event: Event) -> None:
             header.cancelled = False
 
 
-def _import(state: Workflow | None, data: happened.Imported) -> Workflow:
+def _import(state: Workflow | None, data: events.Imported) -> Workflow:
     header = replace(data.header, counts=no_counts(), blocking={})
     imported = Workflow(header, was_resumable=state is not None and state.was_resumable)
     imported.change_details(data.details)
@@ -58,7 +57,7 @@ def _import(state: Workflow | None, data: happened.Imported) -> Workflow:
     return imported
 
 
-def _change_fields(state: Workflow, data: happened.FieldsChanged) -> None:
+def _change_fields(state: Workflow, data: events.FieldsChanged) -> None:
     given, header = data.fields, state.header
     _set_given(header, given, _PLAIN_FIELDS)
     _take_settings(header, given.settings)
@@ -89,7 +88,7 @@ def _take_settings(header: Header, settings: Settings) -> None:
     _set_given(header, settings, (one.name for one in fields(Settings)))
 
 
-def _store_plan(state: Workflow, data: happened.PlanStored) -> None:
+def _store_plan(state: Workflow, data: events.PlanStored) -> None:
     state.header.cancelled = False
     if data.append:
         for task in data.tasks:
@@ -97,39 +96,39 @@ def _store_plan(state: Workflow, data: happened.PlanStored) -> None:
         _move_on(state, ())
     else:
         listed = {task.task_id for task in data.tasks}
-        kept = [task for task in state.book.in_order() if task.status in SETTLED_TASKS and task.task_id not in listed]
+        kept = [task for task in state.tasks.in_order() if task.status in SETTLED_TASKS and task.task_id not in listed]
         _rewrite(state, [*kept, *data.tasks])
         _move_on(state, (state.header.current_task,))
 
 
 def _append(state: Workflow, task: Task) -> None:
-    header, book = state.header, state.book
+    header, loaded = state.header, state.tasks
     header.last_position += 1
-    still_open = sum(1 for one in task.spec.depends if book.tasks[one].status not in SETTLED_TASKS)
+    still_open = sum(1 for one in task.spec.depends if loaded.by_id[one].status not in SETTLED_TASKS)
     placed = replace(task, position=header.last_position, open_dependencies=still_open)
-    book.add(placed)
+    loaded.add(placed)
     header.count(placed, 1)
 
 
 def _rewrite(state: Workflow, tasks: Iterable[Task]) -> None:
     header = state.header
-    state.book.rewrite(tasks)
+    state.tasks.replace_all(tasks)
     header.counts, header.blocking = no_counts(), {}
-    for task in state.book.tasks.values():
+    for task in state.tasks.by_id.values():
         header.count(task, 1)
-    header.last_position = len(state.book.tasks)
+    header.last_position = len(state.tasks.by_id)
 
 
-def _execute(state: Workflow, data: happened.Executed) -> None:
+def _execute(state: Workflow, data: events.Executed) -> None:
     _take_settings(state.header, data.settings)
     state.header.consecutive_count = 0
 
 
-def _claim(state: Workflow, data: happened.Claimed) -> None:
+def _claim(state: Workflow, data: events.Claimed) -> None:
     header = state.header
-    header.flight_phase = state.book.tasks[data.task_ids[0]].spec.phase
+    header.flight_phase = state.tasks.by_id[data.task_ids[0]].spec.phase
     for task_id in data.task_ids:
-        task = state.book.tasks[task_id]
+        task = state.tasks.by_id[task_id]
         if task.spec.goes_alone:
             header.exclusive_task = task_id
         if task.spec.commits:
@@ -139,19 +138,19 @@ def _claim(state: Workflow, data: happened.Claimed) -> None:
     header.current_task = data.task_ids[0]
 
 
-def _release(state: Workflow, data: happened.Released) -> None:
+def _release(state: Workflow, data: events.Released) -> None:
     for task_id in data.task_ids:
         _land(state, task_id, TaskStatus.PENDING)
     _move_on(state, data.task_ids)
 
 
-def _release_owner(state: Workflow, _data: happened.OwnerReleased) -> None:
+def _release_owner(state: Workflow, _data: events.OwnerReleased) -> None:
     state.header.owner_run_id = ""
 
 
-def _settle(state: Workflow, data: happened.TasksSettled) -> None:
+def _settle(state: Workflow, data: events.TasksSettled) -> None:
     for task_id in data.completed:
-        state.header.flight_phase = state.book.tasks[task_id].spec.phase
+        state.header.flight_phase = state.tasks.by_id[task_id].spec.phase
         _land(state, task_id, TaskStatus.COMPLETED)
         _free_dependants(state, task_id)
     for result in data.failed:
@@ -169,19 +168,19 @@ def _land(state: Workflow, task_id: str, status: TaskStatus, reason: str = "") -
     """A task in progress leaves the air."""
     if state.header.exclusive_task == task_id:
         state.header.exclusive_task = ""
-    landed = state.book.tasks[task_id].moved(status, reason)
+    landed = state.tasks.by_id[task_id].moved(status, reason)
     state.replace_task(landed)
     return landed
 
 
 def _free_dependants(state: Workflow, task_id: str) -> None:
-    for dependant in state.book.dependants_of(task_id):
+    for dependant in state.tasks.dependants_of(task_id):
         state.replace_task(replace(dependant, open_dependencies=dependant.open_dependencies - 1))
 
 
 def _look_ahead(state: Workflow) -> None:
     """Weigh the task that is next now; one that was handed out already no longer counts."""
-    upcoming = state.book.first_ready()
+    upcoming = state.tasks.first_ready()
     state.header.max_consecutive_tasks = consecutive_limit(
         upcoming.spec if upcoming else None, state.header.usage_percent
     )
@@ -190,18 +189,18 @@ def _look_ahead(state: Workflow) -> None:
 def _move_on(state: Workflow, left: Iterable[str]) -> None:
     """When the task in hand is no longer in hand, the next ready one is."""
     if state.header.current_task in ("", *left):
-        upcoming = state.book.first_ready()
+        upcoming = state.tasks.first_ready()
         state.header.current_task = upcoming.task_id if upcoming else ""
 
 
-def _retry(state: Workflow, data: happened.TaskRetried) -> None:
-    task = state.book.tasks[data.task_id]
+def _retry(state: Workflow, data: events.TaskRetried) -> None:
+    task = state.tasks.by_id[data.task_id]
     state.replace_task(replace(task.moved(TaskStatus.PENDING, task.reason), retry_count=task.retry_count + 1))
     state.header.current_task = data.task_id
 
 
-def _skip(state: Workflow, data: happened.TaskSkipped) -> None:
-    task = state.book.tasks[data.task_id]
+def _skip(state: Workflow, data: events.TaskSkipped) -> None:
+    task = state.tasks.by_id[data.task_id]
     state.replace_task(task.moved(TaskStatus.SKIPPED, data.reason))
     _free_dependants(state, data.task_id)
     _move_on(state, (data.task_id,))
@@ -214,19 +213,19 @@ def _take_risk(state: Workflow, subject_id: str, description: str) -> None:
     state.change_details(replace(state.details, risks=(*state.details.risks, risk)))
 
 
-def _pause(state: Workflow, data: happened.Paused) -> None:
+def _pause(state: Workflow, data: events.Paused) -> None:
     state.header.pause = Pause(data.cause, data.message, state.header.updated_at, data.constraint_ids)
 
 
-def _resume(state: Workflow, data: happened.Resumed) -> None:
+def _resume(state: Workflow, data: events.Resumed) -> None:
     _take_settings(state.header, data.settings)
     state.header.consecutive_count = 0
     state.header.commit_approved = data.approves_commit
 
 
-def _unblock(state: Workflow, data: happened.Unblocked) -> None:
+def _unblock(state: Workflow, data: events.Unblocked) -> None:
     header = state.header
-    blocked = state.book.with_status(TaskStatus.BLOCKED)
+    blocked = state.tasks.with_status(TaskStatus.BLOCKED)
     header.unblocked = tuple(dict.fromkeys((*header.unblocked, *data.dependencies)))
     for dependency in data.dependencies:
         header.blocking.pop(dependency, None)
@@ -236,11 +235,11 @@ def _unblock(state: Workflow, data: happened.Unblocked) -> None:
     _move_on(state, ())
 
 
-def _fail(state: Workflow, data: happened.Failed) -> None:
+def _fail(state: Workflow, data: events.Failed) -> None:
     state.header.failure_reason = data.reason
 
 
-def _cancel(state: Workflow, _data: happened.Cancelled) -> None:
+def _cancel(state: Workflow, _data: events.Cancelled) -> None:
     header = state.header
     header.cancelled, header.cancelled_by = True, header.run_id
     header.owner_run_id = ""
@@ -248,19 +247,19 @@ def _cancel(state: Workflow, _data: happened.Cancelled) -> None:
         header.failure_reason = CANCELLED
 
 
-def _merge(state: Workflow, data: happened.ConstraintsMerged) -> None:
+def _merge(state: Workflow, data: events.ConstraintsMerged) -> None:
     state.header.constrained = True
     _hold(state, data.constraints)
 
 
-def _verify(state: Workflow, data: happened.ConstraintsVerified) -> None:
+def _verify(state: Workflow, data: events.ConstraintsVerified) -> None:
     held = state.details.constraints
     for result in data.results:
         held = rules.record(held, result)
     _hold(state, held)
 
 
-def _waive(state: Workflow, data: happened.ConstraintWaived) -> None:
+def _waive(state: Workflow, data: events.ConstraintWaived) -> None:
     _hold(state, rules.waive(state.details.constraints, data.constraint_id, data.reason))
     _take_risk(state, data.constraint_id, f"constraint '{data.constraint_id}' was waived by {data.by}: {data.reason}")
 
@@ -270,13 +269,13 @@ def _hold(state: Workflow, held: rules.ConstraintSet) -> None:
     state.change_details(replace(state.details, constraints=held))
 
 
-def _use(state: Workflow, data: happened.UsageRecorded) -> None:
+def _use(state: Workflow, data: events.UsageRecorded) -> None:
     record = UsageRecord(data.task_id, data.tokens, state.header.updated_at)
     state.header.estimated_tokens = data.estimated_tokens
     state.header.history = (*state.header.history, record)[-HISTORY_LIMIT:]
 
 
-def _audit(state: Workflow, data: happened.Audited) -> None:
+def _audit(state: Workflow, data: events.Audited) -> None:
     state.change_details(replace(state.details, audit=data.audit))
 
 

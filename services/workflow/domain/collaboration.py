@@ -2,52 +2,9 @@
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 
-from pointsman.services.workflow.domain.classification import latin_words
-
-
-class Size(StrEnum):
-    """How much work a text seems to ask for."""
-
-    TRIVIAL = "trivial"
-    SMALL = "small"
-    MEDIUM = "medium"
-    COMPLEX = "complex"
-
-
-class Side(StrEnum):
-    """Which side of a system a text is about."""
-
-    BACKEND = "backend"
-    FRONTEND = "frontend"
-    BOTH = "both"
-    NEITHER = "neither"
-
-
-class CollaborationMode(StrEnum):
-    """How many models work together."""
-
-    NONE = "none"
-    SINGLE = "single"
-    DUAL = "dual"
-    TRIPLE = "triple"
-
-
-class Model(StrEnum):
-    """Who can lead or support."""
-
-    CODEX = "codex"
-    GEMINI = "gemini"
-    CLAUDE = "claude"
-
-
-class ParallelPhase(StrEnum):
-    """What the models of a collaboration can do side by side."""
-
-    ANALYSIS = "analysis"
-    PROTOTYPE = "prototype"
-    REVIEW = "review"
+from pointsman.services.workflow.domain.dependency_classes import latin_words
+from pointsman.services.workflow.domain.enums import Model, Side, Size
 
 
 @dataclass(frozen=True, slots=True)

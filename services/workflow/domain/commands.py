@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pointsman.services.chassis.core.errors import Violation
-from pointsman.services.workflow.domain.audit import Audit
 from pointsman.services.workflow.domain.collaboration import Collaboration
 from pointsman.services.workflow.domain.constraints import CheckResult, ConstraintSet
-from pointsman.services.workflow.domain.enums import TaskStatus, WorkflowStatus
+from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.domain.events import NO_FIELDS, Fields, Imported
-from pointsman.services.workflow.domain.model import NO_SETTINGS, Header, Pause, Settings, warnings
+from pointsman.services.workflow.domain.model import NO_SETTINGS, Settings
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
+from pointsman.services.workflow.domain.views import Progress
+from pointsman.services.workflow.domain.zero_decision_audit import Audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,20 +204,6 @@ class RunAudit:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """Where a workflow stands after a command."""
-
-    workflow_id: str
-    status: WorkflowStatus
-    counts: dict[str, int]
-    pause: Pause | None = None
-    failure_reason: str = ""
-    current_task: str = ""
-    blocking: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class PlanAnswer:
     """The answer to UpsertPlan."""
 
@@ -293,17 +280,3 @@ ANSWERS: Mapping[type, type] = {
     RecordUsage: UsageAnswer,
     RunAudit: Audit,
 }
-
-
-def progress_of(header: Header) -> Progress:
-    """Where the workflow stands."""
-    return Progress(
-        workflow_id=header.workflow_id,
-        status=header.status,
-        counts=dict(header.counts),
-        pause=header.pause,
-        failure_reason=header.failure_reason,
-        current_task=header.current_task,
-        blocking=tuple(sorted(header.blocking)),
-        warnings=warnings(header),
-    )

@@ -3,7 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
+
+from pointsman.services.workflow.domain.enums import (
+    Category,
+    ConstraintPhase,
+    ConstraintType,
+    SourceModel,
+    Verification,
+)
 
 HARD_LIMIT = 7
 SOFT_LIMIT = 7
@@ -15,49 +22,6 @@ BUILTIN_VERIFIERS = {
     "test": "pnpm test",
     "build": "pnpm build",
 }
-
-
-class ConstraintType(StrEnum):
-    """Whether it must hold or should hold."""
-
-    HARD = "hard"
-    SOFT = "soft"
-
-
-class Category(StrEnum):
-    """What a constraint is about."""
-
-    REQUIREMENT = "requirement"
-    INTERFACE = "interface"
-    DATA = "data"
-    ERROR = "error"
-    SECURITY = "security"
-    PERFORMANCE = "performance"
-
-
-class SourceModel(StrEnum):
-    """Who named a constraint."""
-
-    CODEX = "codex"
-    GEMINI = "gemini"
-    CLAUDE = "claude"
-    USER = "user"
-
-
-class ConstraintPhase(StrEnum):
-    """When a constraint was named."""
-
-    ANALYSIS = "analysis"
-    REVIEW = "review"
-
-
-class Verification(StrEnum):
-    """Where the check of a constraint stands; only `passed` and `waived` let a workflow complete."""
-
-    UNVERIFIED = "unverified"
-    PASSED = "passed"
-    FAILED = "failed"
-    WAIVED = "waived"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,43 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
-from pointsman.services.workflow.domain.audit import Audit
 from pointsman.services.workflow.domain.collaboration import Collaboration
 from pointsman.services.workflow.domain.constraints import CheckResult, ConstraintSet
-from pointsman.services.workflow.domain.enums import PauseCause, WorkflowMode
+from pointsman.services.workflow.domain.enums import EventName, PauseCause, WorkflowMode
 from pointsman.services.workflow.domain.model import NO_SETTINGS, Details, Header, Settings
 from pointsman.services.workflow.domain.tasks import Task
-
-
-class EventName(StrEnum):
-    """The names under which the journal keeps events."""
-
-    CREATED = "created"
-    IMPORTED = "imported"
-    FIELDS_CHANGED = "fields_changed"
-    PLAN_STORED = "plan_stored"
-    EXECUTED = "executed"
-    CLAIMED = "claimed"
-    RELEASED = "released"
-    OWNER_RELEASED = "owner_released"
-    TASKS_SETTLED = "tasks_settled"
-    TASK_RETRIED = "task_retried"
-    TASK_SKIPPED = "task_skipped"
-    PAUSED = "paused"
-    RESUMED = "resumed"
-    REOPENED = "reopened"
-    UNBLOCKED = "unblocked"
-    BLOCKED = "blocked"
-    FAILED = "failed"
-    COMPLETED = "completed"
-    CANCELLED = "cancelled"
-    CONSTRAINTS_MERGED = "constraints_merged"
-    CONSTRAINTS_VERIFIED = "constraints_verified"
-    CONSTRAINT_WAIVED = "constraint_waived"
-    USAGE_RECORDED = "usage_recorded"
-    AUDITED = "audited"
+from pointsman.services.workflow.domain.zero_decision_audit import Audit
 
 
 @dataclass(frozen=True, slots=True)

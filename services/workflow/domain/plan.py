@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pointsman.services.chassis.core.errors import Violation
-from pointsman.services.workflow.domain.classification import classify
 from pointsman.services.workflow.domain.commands import PlannedTask, UpsertPlan
+from pointsman.services.workflow.domain.dependency_classes import classify_dependencies
 from pointsman.services.workflow.domain.enums import ALL_DEPENDENCIES, SETTLED_TASKS, TaskStatus, WorkflowMode
 from pointsman.services.workflow.domain.model import TOTAL, Header, Workflow
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
@@ -48,8 +48,8 @@ def _tasks_that_stay(state: Workflow | None, command: UpsertPlan) -> Mapping[str
     if state is None:
         return {}
     if command.append:
-        return state.book.tasks
-    return {task_id: task for task_id, task in state.book.tasks.items() if task.status in SETTLED_TASKS}
+        return state.tasks.by_id
+    return {task_id: task for task_id, task in state.tasks.by_id.items() if task.status in SETTLED_TASKS}
 
 
 def _own_problems(place: str, spec: TaskSpec) -> Iterator[Violation]:
@@ -133,7 +133,9 @@ def _walk(waits: dict[str, set[str]]) -> list[str]:
 
 def tasks_to_store(state: Workflow, tasks: Sequence[PlannedTask]) -> tuple[Task, ...]:
     """The plan's tasks as they are to be stored: settled ones as they stand, the others new."""
-    return tuple(_task_to_store(state.header, planned, state.book.tasks.get(planned.spec.task_id)) for planned in tasks)
+    return tuple(
+        _task_to_store(state.header, planned, state.tasks.by_id.get(planned.spec.task_id)) for planned in tasks
+    )
 
 
 def _task_to_store(header: Header, planned: PlannedTask, stored: Task | None) -> Task:
@@ -155,7 +157,7 @@ def _with_blockers(header: Header, spec: TaskSpec) -> TaskSpec:
     """Explicit blockers always win; only progressive mode infers some where none are given."""
     if spec.blocked_by or header.mode is not WorkflowMode.PROGRESSIVE:
         return spec
-    return replace(spec, blocked_by=classify(spec))
+    return replace(spec, blocked_by=classify_dependencies(spec))
 
 
 def new_task(header: Header, spec: TaskSpec, status: TaskStatus | None) -> Task:

@@ -9,27 +9,29 @@ from typing import Any
 
 from pointsman._shared.strict_json import JsonError, decode_object
 from pointsman.services.chassis.core.errors import Violation, invalid_field, invalid_fields
-from pointsman.services.workflow.domain.audit import Audit, Finding
-from pointsman.services.workflow.domain.classification import DEPENDENCY_CLASSES
-from pointsman.services.workflow.domain.collaboration import Collaboration, CollaborationMode, Model, ParallelPhase
+from pointsman.services.workflow.domain.collaboration import Collaboration
 from pointsman.services.workflow.domain.constraints import (
     CRITERIA_LIMIT,
     HARD_LIMIT,
     QUESTION_LIMIT,
     SOFT_LIMIT,
-    Category,
     Constraint,
-    ConstraintPhase,
     ConstraintSet,
-    ConstraintType,
     OpenQuestion,
-    SourceModel,
-    Verification,
 )
+from pointsman.services.workflow.domain.dependency_classes import DEPENDENCY_CLASSES
 from pointsman.services.workflow.domain.enums import (
     CANCELLED,
+    Category,
+    CollaborationMode,
+    ConstraintPhase,
+    ConstraintType,
     ExecutionMode,
+    Model,
+    ParallelPhase,
+    SourceModel,
     TaskStatus,
+    Verification,
     WorkflowMode,
     WorkflowStatus,
 )
@@ -42,6 +44,7 @@ from pointsman.services.workflow.domain.model import (
     UsageRecord,
 )
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
+from pointsman.services.workflow.domain.zero_decision_audit import Audit, Finding
 from pointsman.services.workflow.formats.document_reader import Reader
 
 FIELD = "state_json"

@@ -8,12 +8,11 @@ from pointsman._shared.strict_json import decode_object
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.workflow.domain.apply import apply
-from pointsman.services.workflow.domain.audit import Audit, Finding
 from pointsman.services.workflow.domain.collaboration import Collaboration
-from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet, Verification
-from pointsman.services.workflow.domain.enums import TaskStatus
-from pointsman.services.workflow.domain.events import EventName
+from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet
+from pointsman.services.workflow.domain.enums import EventName, TaskStatus, Verification
 from pointsman.services.workflow.domain.model import DEFAULT_WINDOW_TOKENS, Header, Workflow
+from pointsman.services.workflow.domain.zero_decision_audit import Audit, Finding
 from pointsman.services.workflow.formats.workflow_state_reader import PROGRESS_LISTS, read_state
 
 SCHEMA_VERSION = "2.1"
@@ -96,7 +95,7 @@ def _written(state: Workflow) -> dict[str, Any]:
     document["constraints"] = _written_constraints(state.details.constraints)
     if state.details.audit is not None:
         document["zeroDecisionAudit"] = _written_audit(state.details.audit)
-    retries = {task.task_id: task.retry_count for task in state.book.in_order() if task.retry_count}
+    retries = {task.task_id: task.retry_count for task in state.tasks.in_order() if task.retry_count}
     if retries:
         document["retry_counts"] = retries
     document["created_at"] = _stamp(header.created_at)
@@ -106,7 +105,7 @@ def _written(state: Workflow) -> dict[str, Any]:
 
 
 def _ids(state: Workflow, status: TaskStatus) -> list[str]:
-    return [task.task_id for task in state.book.with_status(status)]
+    return [task.task_id for task in state.tasks.with_status(status)]
 
 
 def _written_metrics(header: Header) -> dict[str, Any]:

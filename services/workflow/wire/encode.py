@@ -6,18 +6,19 @@ from datetime import datetime
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2, tasks_pb2
-from pointsman.services.workflow.domain import commands as asked
-from pointsman.services.workflow.domain.audit import Audit
+from pointsman.services.chassis.rpc.paging import page_token
+from pointsman.services.workflow.domain import commands
 from pointsman.services.workflow.domain.collaboration import Collaboration
-from pointsman.services.workflow.domain.commands import Progress, progress_of
 from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet
-from pointsman.services.workflow.domain.model import Header, Pause, Workflow, waits_for
+from pointsman.services.workflow.domain.model import Header, Pause, Workflow
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
+from pointsman.services.workflow.domain.views import Progress, progress_of, waits_for
+from pointsman.services.workflow.domain.zero_decision_audit import Audit
 from pointsman.services.workflow.wire import enums
 
 
 def timestamp(moment: datetime) -> Timestamp:
-    """A moment on the wire."""
+    """A time on the wire."""
     message = Timestamp()
     message.FromDatetime(moment)
     return message
@@ -78,12 +79,12 @@ def _spec(spec: TaskSpec) -> model_pb2.TaskSpec:
     )
 
 
-def handed_out(answer: asked.HandedOut) -> tasks_pb2.NextTasksResponse:
+def handed_out(answer: commands.HandedOut) -> tasks_pb2.NextTasksResponse:
     """Tasks that belong to the caller now."""
     return tasks_pb2.NextTasksResponse(tasks=[task(one) for one in answer.tasks], progress=progress(answer.progress))
 
 
-def plan_stored(answer: asked.PlanAnswer) -> plans_pb2.UpsertPlanResponse:
+def plan_stored(answer: commands.PlanAnswer) -> plans_pb2.UpsertPlanResponse:
     """Where the workflow stands after its plan."""
     return plans_pb2.UpsertPlanResponse(
         progress=progress(answer.progress),
@@ -106,7 +107,7 @@ def collaboration(value: Collaboration | None) -> constraints_pb2.Collaboration 
     )
 
 
-def merged(answer: asked.MergeAnswer) -> constraints_pb2.MergeConstraintsResponse:
+def merged(answer: commands.MergeAnswer) -> constraints_pb2.MergeConstraintsResponse:
     """What is held, and what was left out."""
     return constraints_pb2.MergeConstraintsResponse(
         progress=progress(answer.progress),
@@ -245,3 +246,8 @@ def classified(
         for spec, dependencies in zip(specs, found, strict=True)
     ]
     return constraints_pb2.ClassifyDependenciesResponse(tasks=tasks)
+
+
+def next_page_token(keys: Sequence[tuple[int | str, ...]], size: int) -> str:
+    """The token of the next page, out of the keys of one item more than a page holds."""
+    return page_token(*keys[size - 1]) if len(keys) > size else ""

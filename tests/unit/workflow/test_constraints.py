@@ -5,18 +5,15 @@ from datetime import UTC, datetime
 import pytest
 
 from pointsman.services.chassis.core.errors import Reason
-from pointsman.services.workflow.domain import commands as asked
-from pointsman.services.workflow.domain.constraints import (
-    CheckResult,
-    Constraint,
-    ConstraintSet,
+from pointsman.services.workflow.domain import commands
+from pointsman.services.workflow.domain.constraints import CheckResult, Constraint, ConstraintSet, OpenQuestion, merge
+from pointsman.services.workflow.domain.enums import (
     ConstraintType,
-    OpenQuestion,
+    PauseCause,
     SourceModel,
     Verification,
-    merge,
+    WorkflowStatus,
 )
-from pointsman.services.workflow.domain.enums import PauseCause, WorkflowStatus
 from tests.unit.workflow.flow import ID, Flow, running, spec
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -119,8 +116,8 @@ def test_open_questions_keep_their_source() -> None:
 
 def test_what_a_workflow_holds_already_is_the_first_set_of_the_next_merge() -> None:
     flow = constrained(hards(hard("C1")))
-    flow.do(asked.RecordVerification(ID, (checked("C1", passed=True),)))
-    answer = flow.do(asked.MergeConstraints(ID, (hards(hard("C1"), hard("C2")),)))
+    flow.do(commands.RecordVerification(ID, (checked("C1", passed=True),)))
+    answer = flow.do(commands.MergeConstraints(ID, (hards(hard("C1"), hard("C2")),)))
     assert [(one.constraint_id, one.verification) for one in answer.constraints.hard] == [
         ("C1", Verification.PASSED),
         ("C2", Verification.UNVERIFIED),
@@ -134,7 +131,7 @@ def test_a_dropped_hard_constraint_is_in_the_journal() -> None:
 
 def constrained(held: ConstraintSet) -> Flow:
     flow = running(spec("a"))
-    flow.do(asked.MergeConstraints(ID, (held,)))
+    flow.do(commands.MergeConstraints(ID, (held,)))
     return flow
 
 
@@ -152,17 +149,17 @@ def test_a_workflow_with_unverified_hard_constraints_pauses_naming_them() -> Non
 
 def test_it_completes_when_the_last_one_is_verified() -> None:
     flow = done(constrained(hards(hard("C1"), hard("C2"))))
-    answer = flow.do(asked.RecordVerification(ID, (checked("C1", passed=True),)))
+    answer = flow.do(commands.RecordVerification(ID, (checked("C1", passed=True),)))
     assert answer.unmet == ("C2",)
-    flow.do(asked.RecordVerification(ID, (checked("C2", passed=True),)))
+    flow.do(commands.RecordVerification(ID, (checked("C2", passed=True),)))
     assert flow.last_events(2) == [("reopened", "paused", "running"), ("completed", "running", "completed")]
 
 
 def test_a_failed_check_is_not_passed_and_a_later_failure_takes_a_pass_back() -> None:
     flow = constrained(hards(hard("C1")))
-    flow.do(asked.RecordVerification(ID, (checked("C1", passed=True),)))
+    flow.do(commands.RecordVerification(ID, (checked("C1", passed=True),)))
     unmet = [flow.state.header.unmet]
-    flow.do(asked.RecordVerification(ID, (checked("C1", passed=False),)))
+    flow.do(commands.RecordVerification(ID, (checked("C1", passed=False),)))
     assert [*unmet, flow.state.header.unmet] == [(), ("C1",)]
     assert done(flow).pause_cause == PauseCause.CONSTRAINTS
 
@@ -170,18 +167,18 @@ def test_a_failed_check_is_not_passed_and_a_later_failure_takes_a_pass_back() ->
 def test_every_result_of_a_record_counts_and_of_two_about_one_constraint_the_last() -> None:
     flow = constrained(hards(hard("C1"), hard("C2")))
     results = (checked("C1", passed=True), checked("C2", passed=True), checked("C2", passed=False))
-    assert flow.do(asked.RecordVerification(ID, results)).unmet == ("C2",)
+    assert flow.do(commands.RecordVerification(ID, results)).unmet == ("C2",)
 
 
 def test_resuming_without_verification_pauses_again() -> None:
     flow = done(constrained(hards(hard("C1"))))
-    flow.do(asked.Resume(ID))
+    flow.do(commands.Resume(ID))
     assert flow.pause_cause == PauseCause.CONSTRAINTS
 
 
 def test_a_person_waives_by_name_with_a_reason_and_that_is_a_risk() -> None:
     flow = done(constrained(hards(hard("C1"))))
-    flow.do(asked.WaiveConstraint(ID, "C1", "the API is frozen", "ann"))
+    flow.do(commands.WaiveConstraint(ID, "C1", "the API is frozen", "ann"))
     assert flow.status is WorkflowStatus.COMPLETED
     risk = flow.state.details.risks[0]
     assert (risk.severity, risk.subject_id) == ("high", "C1")
@@ -191,25 +188,25 @@ def test_a_person_waives_by_name_with_a_reason_and_that_is_a_risk() -> None:
 
 def test_a_waiver_stays_when_a_check_fails_and_yields_to_one_that_passes() -> None:
     flow = constrained(hards(hard("C1")))
-    flow.do(asked.WaiveConstraint(ID, "C1", "known", "ann"))
-    flow.do(asked.RecordVerification(ID, (checked("C1", passed=False),)))
+    flow.do(commands.WaiveConstraint(ID, "C1", "known", "ann"))
+    flow.do(commands.RecordVerification(ID, (checked("C1", passed=False),)))
     assert flow.state.header.unmet == ()
-    flow.do(asked.RecordVerification(ID, (checked("C1", passed=True),)))
+    flow.do(commands.RecordVerification(ID, (checked("C1", passed=True),)))
     assert flow.state.details.constraints.hard[0].verification is Verification.PASSED
 
 
 def test_soft_constraints_stop_nothing_and_cannot_be_waived() -> None:
     flow = constrained(ConstraintSet(soft=(soft("S1"),)))
-    assert flow.refused(asked.WaiveConstraint(ID, "S1", "no", "ann")).reason is Reason.NOT_FOUND
-    flow.do(asked.RecordVerification(ID, (checked("S1", passed=False),)))
+    assert flow.refused(commands.WaiveConstraint(ID, "S1", "no", "ann")).reason is Reason.NOT_FOUND
+    flow.do(commands.RecordVerification(ID, (checked("S1", passed=False),)))
     assert done(flow).status is WorkflowStatus.COMPLETED
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        asked.RecordVerification(ID, (checked("C9", passed=True),)),
-        asked.WaiveConstraint(ID, "C9", "no", "ann"),
+        commands.RecordVerification(ID, (checked("C9", passed=True),)),
+        commands.WaiveConstraint(ID, "C9", "no", "ann"),
     ],
 )
 def test_an_unknown_constraint_is_not_found(command: object) -> None:

@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.services.workflow.domain.audit import NO_ACTIONS, NO_ANCHOR, RULES
 from pointsman.services.workflow.domain.constraints import BUILTIN_VERIFIERS
-from pointsman.services.workflow.domain.enums import (
-    COMMANDS_ALLOWED,
-    TASK_TRANSITIONS,
-    TRANSITIONS,
-    WorkflowStatus,
-)
+from pointsman.services.workflow.domain.enums import WorkflowStatus
+from pointsman.services.workflow.domain.transitions import COMMANDS_ALLOWED, TASK_TRANSITIONS, TRANSITIONS
+from pointsman.services.workflow.domain.zero_decision_audit import NO_ACTIONS, NO_ANCHOR, RULES
 from pointsman.services.workflow.formats.tasks_markdown import VOCABULARY
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "workflow.md"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pointsman.api.workflow.v1 import reading_pb2
 from pointsman.services.chassis.core.errors import Refusal
-from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain import commands
 from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
 from pointsman.services.workflow.formats.tasks_markdown import STATUS_WORDS, VOCABULARY, read_tasks, write_tasks
@@ -192,7 +192,7 @@ def test_a_tasks_file_is_told_everything_that_is_wrong_with_it_at_once() -> None
 
 
 def test_a_cycle_is_told_beside_an_id_that_is_used_twice() -> None:
-    refusal = Flow().refused(asked.UpsertPlan(ID, tasks=planned(spec("a", "b"), spec("b", "a"), spec("a"))))
+    refusal = Flow().refused(commands.UpsertPlan(ID, tasks=planned(spec("a", "b"), spec("b", "a"), spec("a"))))
     assert [one.field for one in refusal.violations] == ["tasks[2].task_id", "tasks[0].depends"]
 
 
@@ -205,7 +205,7 @@ def test_a_tasks_file_that_cannot_be_read_is_refused_beside_a_completed_state_to
 
 def test_problems_of_the_plan_name_the_line_of_the_task() -> None:
     tasks, places = read_tasks("intro\n\n## T1: a\n- **depends**: T9\n")
-    refusal = Flow().refused(asked.UpsertPlan(ID, tasks=tasks, places=places))
+    refusal = Flow().refused(commands.UpsertPlan(ID, tasks=tasks, places=places))
     assert refusal.violations[0].field == "markdown:3.depends"
 
 
