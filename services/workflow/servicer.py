@@ -1,4 +1,4 @@
-"""The workflow service: decode, one call of the store, encode."""
+"""WorkflowService over gRPC: decode, one call of the store, encode."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,87 +20,87 @@ from pointsman.services.workflow.wire import decode, encode, enums
 
 
 class WorkflowServicer:
-    """WorkflowService of workflow.proto, which says what each RPC does."""
+    """Every RPC of WorkflowService; workflow.proto documents them."""
 
     def __init__(self, workflows: WorkflowStore, settings: WorkflowSettings) -> None:
         self._workflows = workflows
         self._settings = settings
 
     async def UpsertPlan(self, request: plans_pb2.UpsertPlanRequest, caller: Caller) -> plans_pb2.UpsertPlanResponse:
-        """Create a workflow or change its plan and fields."""
+        """Creates a workflow, or changes its plan and fields."""
         return encode.plan_stored(await self._workflows.submit(caller, decode.upsert_plan(request)))
 
     async def Execute(self, request: plans_pb2.ExecuteRequest, caller: Caller) -> plans_pb2.ExecuteResponse:
-        """Start a planned workflow."""
+        """Starts a planned workflow."""
         answer = await self._workflows.submit(caller, decode.execute(request))
         return plans_pb2.ExecuteResponse(progress=encode.progress(answer))
 
     async def NextTasks(self, request: tasks_pb2.NextTasksRequest, caller: Caller) -> tasks_pb2.NextTasksResponse:
-        """Hand out ready tasks."""
+        """Hands out ready tasks."""
         return encode.handed_out(await self._workflows.submit(caller, decode.next_tasks(request)))
 
     async def ReleaseTask(self, request: tasks_pb2.ReleaseTaskRequest, caller: Caller) -> tasks_pb2.ReleaseTaskResponse:
-        """Take tasks, or the whole workflow, back."""
+        """Releases tasks, or the workflow itself."""
         answer = await self._workflows.submit(caller, decode.release_task(request))
         return tasks_pb2.ReleaseTaskResponse(progress=encode.progress(answer.progress), released=answer.count)
 
     async def CompleteTask(
         self, request: tasks_pb2.CompleteTaskRequest, caller: Caller
     ) -> tasks_pb2.CompleteTaskResponse:
-        """Record that a task is done."""
+        """Completes a task."""
         answer = await self._workflows.submit(caller, decode.complete_task(request))
         return tasks_pb2.CompleteTaskResponse(progress=encode.progress(answer))
 
     async def FailTask(self, request: tasks_pb2.FailTaskRequest, caller: Caller) -> tasks_pb2.FailTaskResponse:
-        """Record that a task failed."""
+        """Fails a task."""
         answer = await self._workflows.submit(caller, decode.fail_task(request))
         return tasks_pb2.FailTaskResponse(progress=encode.progress(answer))
 
     async def RetryTask(self, request: tasks_pb2.RetryTaskRequest, caller: Caller) -> tasks_pb2.RetryTaskResponse:
-        """Let a failed task wait for its turn again."""
+        """Returns a failed task to pending."""
         answer = await self._workflows.submit(caller, commands.RetryTask(request.workflow_id, request.task_id))
         return tasks_pb2.RetryTaskResponse(progress=encode.progress(answer.progress), retry_count=answer.count)
 
     async def SkipTask(self, request: tasks_pb2.SkipTaskRequest, caller: Caller) -> tasks_pb2.SkipTaskResponse:
-        """Leave a task out."""
+        """Skips a task."""
         command = commands.SkipTask(request.workflow_id, request.task_id, request.reason)
         return tasks_pb2.SkipTaskResponse(progress=encode.progress(await self._workflows.submit(caller, command)))
 
     async def SettleTasks(self, request: tasks_pb2.SettleTasksRequest, caller: Caller) -> tasks_pb2.SettleTasksResponse:
-        """Record a whole wave."""
+        """Records the results of a whole wave."""
         answer = await self._workflows.submit(caller, decode.settle_tasks(request))
         return tasks_pb2.SettleTasksResponse(progress=encode.progress(answer))
 
     async def Pause(self, request: plans_pb2.PauseRequest, caller: Caller) -> plans_pb2.PauseResponse:
-        """Stop a running workflow."""
+        """Pauses a running workflow."""
         answer = await self._workflows.submit(caller, commands.PauseWorkflow(request.workflow_id, request.reason))
         return plans_pb2.PauseResponse(progress=encode.progress(answer))
 
     async def Resume(self, request: plans_pb2.ResumeRequest, caller: Caller) -> plans_pb2.ResumeResponse:
-        """Let a paused workflow run on."""
+        """Resumes a paused workflow."""
         command = commands.Resume(request.workflow_id, decode.settings_of(request.settings))
         return plans_pb2.ResumeResponse(progress=encode.progress(await self._workflows.submit(caller, command)))
 
     async def Unblock(self, request: plans_pb2.UnblockRequest, caller: Caller) -> plans_pb2.UnblockResponse:
-        """Take an outside dependency as there."""
+        """Marks an external dependency as available."""
         answer = await self._workflows.submit(caller, commands.Unblock(request.workflow_id, request.dependency))
         return plans_pb2.UnblockResponse(progress=encode.progress(answer.progress), freed=answer.count)
 
     async def CancelPlan(self, request: plans_pb2.CancelPlanRequest, caller: Caller) -> plans_pb2.CancelPlanResponse:
-        """End the plan."""
+        """Cancels the plan."""
         answer = await self._workflows.submit(caller, commands.CancelPlan(request.workflow_id))
         return plans_pb2.CancelPlanResponse(progress=encode.progress(answer))
 
     async def MergeConstraints(
         self, request: constraints_pb2.MergeConstraintsRequest, caller: Caller
     ) -> constraints_pb2.MergeConstraintsResponse:
-        """Merge what several models hold."""
+        """Merges the constraint sets of several models."""
         return encode.merged(await self._workflows.submit(caller, decode.merge_constraints(request)))
 
     async def RecordVerification(
         self, request: constraints_pb2.RecordVerificationRequest, caller: Caller
     ) -> constraints_pb2.RecordVerificationResponse:
-        """Record results of checks."""
+        """Records results of checks."""
         answer = await self._workflows.submit(caller, decode.record_verification(request))
         return constraints_pb2.RecordVerificationResponse(
             progress=encode.progress(answer.progress), unmet_constraint_ids=answer.unmet
@@ -109,7 +109,7 @@ class WorkflowServicer:
     async def WaiveConstraint(
         self, request: constraints_pb2.WaiveConstraintRequest, caller: Caller
     ) -> constraints_pb2.WaiveConstraintResponse:
-        """Take one constraint out of the way, in the caller's name."""
+        """Waives one constraint, in the caller's name."""
         command = commands.WaiveConstraint(request.workflow_id, request.constraint_id, request.reason, caller.principal)
         answer = await self._workflows.submit(caller, command)
         return constraints_pb2.WaiveConstraintResponse(
@@ -117,28 +117,28 @@ class WorkflowServicer:
         )
 
     async def RecordUsage(self, request: tasks_pb2.RecordUsageRequest, caller: Caller) -> tasks_pb2.RecordUsageResponse:
-        """Take context usage in."""
+        """Records context usage."""
         answer = await self._workflows.submit(caller, decode.record_usage(request))
         return tasks_pb2.RecordUsageResponse(
             progress=encode.progress(answer.progress), usage_percent=answer.usage_percent
         )
 
     async def Audit(self, request: constraints_pb2.AuditRequest, caller: Caller) -> constraints_pb2.AuditResponse:
-        """Make the zero-decision audit."""
+        """Runs the zero-decision audit."""
         answer = await self._workflows.submit(caller, commands.RunAudit(request.workflow_id))
         return constraints_pb2.AuditResponse(audit=encode.audit(answer))
 
     async def ClassifyDependencies(
         self, request: constraints_pb2.ClassifyDependenciesRequest, _caller: Caller
     ) -> constraints_pb2.ClassifyDependenciesResponse:
-        """Say what progressive mode would infer."""
+        """Returns the dependencies that progressive mode would infer."""
         specs = decode.specs_of(request.tasks)
         return encode.classified(specs, [classify_dependencies(spec) for spec in specs])
 
     async def GetWorkflow(
         self, request: reading_pb2.GetWorkflowRequest, caller: Caller
     ) -> reading_pb2.GetWorkflowResponse:
-        """A workflow with a page of its tasks."""
+        """Returns a workflow with a page of its tasks."""
         size = self._page_size(request.page)
         statuses = enums.TASK_STATUS.all_to_domain(request.task_statuses)
         wanted = TaskPage(size + 1, decode.position_after(request.page), statuses)
@@ -152,7 +152,7 @@ class WorkflowServicer:
     async def ListWorkflows(
         self, request: reading_pb2.ListWorkflowsRequest, caller: Caller
     ) -> reading_pb2.ListWorkflowsResponse:
-        """The project's workflows, the newest first."""
+        """Returns the workflows of the project, the newest first."""
         size = self._page_size(request.page)
         wanted = WorkflowFilter(enums.WORKFLOW_STATUS.all_to_domain(request.statuses), request.run_id)
         found = await self._workflows.list(caller.project, wanted, decode.key_after(request.page, (int, str)), size + 1)
@@ -164,7 +164,7 @@ class WorkflowServicer:
     async def ListResumable(
         self, request: reading_pb2.ListResumableRequest, caller: Caller
     ) -> reading_pb2.ListResumableResponse:
-        """What a run could take up, in the order in which it should."""
+        """Returns the resumable workflows, in the order in which runs should continue them."""
         size = self._page_size(request.page)
         after = decode.key_after(request.page, (int, int, int, str))
         found = await self._workflows.list_resumable(caller.project, after, size + 1)
@@ -176,7 +176,7 @@ class WorkflowServicer:
     async def WatchWorkflow(
         self, request: reading_pb2.WatchWorkflowRequest, caller: Caller
     ) -> AsyncIterator[reading_pb2.WatchWorkflowResponse]:
-        """Every transition of a workflow, then each new one."""
+        """Streams the transitions of a workflow."""
         entity = (KIND, request.workflow_id)
         async for row in self._workflows.journal.tail(caller.project, entity, request.after_seq):
             yield reading_pb2.WatchWorkflowResponse(transition=transition(row))
@@ -184,14 +184,14 @@ class WorkflowServicer:
     async def WatchChanges(
         self, request: reading_pb2.WatchChangesRequest, caller: Caller
     ) -> AsyncIterator[reading_pb2.WatchChangesResponse]:
-        """Every transition of the project's workflows, then each new one."""
+        """Streams the transitions of all workflows of the project."""
         async for row in self._workflows.journal.changes(caller.project, request.after_position):
             yield reading_pb2.WatchChangesResponse(transition=transition(row))
 
     async def ImportState(
         self, request: reading_pb2.ImportStateRequest, caller: Caller
     ) -> reading_pb2.ImportStateResponse:
-        """Store a workflow-state.json."""
+        """Imports a workflow-state.json."""
         imported = read_state(request.state_json, request.workflow_id, self._workflows.now())
         answer: Any = await self._workflows.submit(caller, decode.import_state(request, imported))
         return reading_pb2.ImportStateResponse(progress=encode.progress(answer))
@@ -199,21 +199,21 @@ class WorkflowServicer:
     async def ExportState(
         self, request: reading_pb2.ExportStateRequest, caller: Caller
     ) -> reading_pb2.ExportStateResponse:
-        """The workflow-state.json of a workflow."""
+        """Returns a workflow as workflow-state.json."""
         state = await self._workflows.read_whole(caller.project, request.workflow_id)
         return reading_pb2.ExportStateResponse(state_json=write_state(state))
 
     async def ImportTasks(
         self, request: reading_pb2.ImportTasksRequest, caller: Caller
     ) -> reading_pb2.ImportTasksResponse:
-        """Store a tasks.md as the plan."""
+        """Imports a tasks.md as the plan."""
         answer = await self._workflows.submit(caller, decode.import_tasks(request))
         return reading_pb2.ImportTasksResponse(progress=encode.progress(answer.progress))
 
     async def ExportTasks(
         self, request: reading_pb2.ExportTasksRequest, caller: Caller
     ) -> reading_pb2.ExportTasksResponse:
-        """A page of the tasks as tasks.md."""
+        """Returns a page of the tasks as tasks.md."""
         size = self._page_size(request.page)
         wanted = TaskPage(size + 1, decode.position_after(request.page))
         stored = await self._workflows.read(caller.project, request.workflow_id, wanted)
@@ -223,7 +223,7 @@ class WorkflowServicer:
         )
 
     async def ForgetRun(self, request: reading_pb2.ForgetRunRequest, caller: Caller) -> reading_pb2.ForgetRunResponse:
-        """Remove what a run left behind."""
+        """Deletes the workflows of a run that are over."""
         forgotten = await self._workflows.forget_run(caller, request.run_id)
         return reading_pb2.ForgetRunResponse(forgotten=forgotten)
 

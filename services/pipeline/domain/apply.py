@@ -1,4 +1,4 @@
-"""How each event changes a pipeline: the only place where one changes."""
+"""How each event changes a pipeline; nothing else changes one."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -31,7 +31,7 @@ from pointsman.services.pipeline.domain.retries import MAX_HISTORY, RetryRound
 
 
 def apply(state: Pipeline | None, event: Event, at: datetime) -> Pipeline:
-    """Fold one event into the pipeline."""
+    """The pipeline after an event."""
     if state is None:
         return apply_first(event.name, event.data, at)
     APPLY[event.name](state, event.data, at)
@@ -51,7 +51,7 @@ def _started(data: events.PipelineStarted, at: datetime) -> Pipeline:
     for stage in data.reflections.keys() | data.returned.keys():
         rounds, returned = data.reflections.get(stage, ()), data.returned.get(stage)
         pipeline.change_stage(stage, reflection=rounds, returned=returned)
-    pipeline.put_marks(data.ready, READY)
+    pipeline.set_marks(data.ready, READY)
     return pipeline
 
 
@@ -71,43 +71,43 @@ def _delegated(pipeline: Pipeline, data: events.StageDelegated, at: datetime) ->
         report="", context_file="",
     )  # fmt: skip
     if pipeline.has_report(data.stage):
-        pipeline.put_reported([data.stage], reported=False)
-    pipeline.put_marks([data.stage], ACTIVE)
+        pipeline.set_reported([data.stage], reported=False)
+    pipeline.set_marks([data.stage], ACTIVE)
     if pipeline.head.returns:
         pipeline.head.returns = tuple(stage for stage in pipeline.head.returns if stage != data.stage)
 
 
 def _completed(pipeline: Pipeline, data: events.StageFinished, _at: datetime) -> None:
-    _note_route(pipeline, data, reflection=(), returned=None)
-    pipeline.put_marks([data.stage], DEGRADED if data.route.degraded else PASSED)
-    pipeline.put_marks(data.ready, READY)
+    _record_route(pipeline, data, reflection=(), returned=None)
+    pipeline.set_marks([data.stage], DEGRADED if data.route.degraded else PASSED)
+    pipeline.set_marks(data.ready, READY)
 
 
 def _failed(pipeline: Pipeline, data: events.StageFinished, at: datetime) -> None:
-    known = pipeline.stages[data.stage].history
+    history = pipeline.stages[data.stage].history
     severity = data.route.severity or Severity.MEDIUM
-    last = known[-1].round if known else 0
-    _note_route(pipeline, data, history=(*known, RetryRound(last + 1, severity, at))[-MAX_HISTORY:])
-    pipeline.put_marks([data.stage], FAILED)
-    pipeline.put_marks(data.ready, READY)
+    last = history[-1].round if history else 0
+    _record_route(pipeline, data, history=(*history, RetryRound(last + 1, severity, at))[-MAX_HISTORY:])
+    pipeline.set_marks([data.stage], FAILED)
+    pipeline.set_marks(data.ready, READY)
 
 
-def _note_route(pipeline: Pipeline, data: events.StageFinished, **more: object) -> None:
+def _record_route(pipeline: Pipeline, data: events.StageFinished, **changes: object) -> None:
     route = data.route
     crashes = pipeline.stages[data.stage].crashes if route.source is RouteSource.FALLBACK else 0
     pipeline.change_stage(
         data.stage, verdict=route.verdict, severity=route.severity, hint=route.hint, context_file=route.context_file,
-        crashes=crashes, **more,
+        crashes=crashes, **changes,
     )  # fmt: skip
     if route.context_file:
-        pipeline.put_reported([data.stage], reported=True)
+        pipeline.set_reported([data.stage], reported=True)
 
 
 def _retry(pipeline: Pipeline, data: events.StageRetry, _at: datetime) -> None:
     for stage in data.counted:
         pipeline.change_stage(stage, retries=pipeline.stages[stage].retries + 1)
     _reset(pipeline, data.reset)
-    pipeline.put_marks([data.stage], READY)
+    pipeline.set_marks([data.stage], READY)
     if data.returned is None:
         pipeline.change_stage(data.stage, crashes=pipeline.stages[data.stage].crashes + 1)
         return
@@ -116,13 +116,13 @@ def _retry(pipeline: Pipeline, data: events.StageRetry, _at: datetime) -> None:
 
 
 def _reset(pipeline: Pipeline, stages: tuple[str, ...]) -> None:
-    """Put stages back; the barriers among them are cleared, and no return to one of them is pending any more."""
-    gone = set(stages)
-    pipeline.put_marks(stages, PENDING)
+    """Resets stages to pending, and removes their barriers and pending returns."""
+    reset = set(stages)
+    pipeline.set_marks(stages, PENDING)
     groups = {
-        group: barrier for group, barrier in pipeline.head.barriers.items() if not _touches(pipeline, group, gone)
+        group: barrier for group, barrier in pipeline.head.barriers.items() if not _touches(pipeline, group, reset)
     }
-    returns = tuple(stage for stage in pipeline.head.returns if stage not in gone)
+    returns = tuple(stage for stage in pipeline.head.returns if stage not in reset)
     pipeline.change_head(barriers=groups, returns=returns)
 
 
@@ -133,20 +133,20 @@ def _touches(pipeline: Pipeline, group: str, stages: set[str]) -> bool:
 def _skipped(pipeline: Pipeline, data: events.StageSkipped, _at: datetime) -> None:
     failed = pipeline.mark(data.stage) == ESCALATED and pipeline.stages[data.stage].verdict is Verdict.FAIL
     pipeline.change_stage(data.stage, returned=None)
-    pipeline.put_marks([data.stage], SKIPPED_AFTER_FAIL if failed else SKIPPED)
-    pipeline.put_marks(data.ready, READY)
+    pipeline.set_marks([data.stage], SKIPPED_AFTER_FAIL if failed else SKIPPED)
+    pipeline.set_marks(data.ready, READY)
     pipeline.change_head(returns=tuple(stage for stage in pipeline.head.returns if stage != data.stage))
 
 
 def _escalated(pipeline: Pipeline, data: events.StageEscalated, _at: datetime) -> None:
-    pipeline.put_marks([data.stage], ESCALATED)
+    pipeline.set_marks([data.stage], ESCALATED)
 
 
 def _restarted(pipeline: Pipeline, data: events.StageRestarted, _at: datetime) -> None:
     _reset(pipeline, (data.stage, *data.reset))
     for stage in (data.stage, *data.reset):
         pipeline.change_stage(stage, retries=0, crashes=0, history=(), verdict=None, severity=None, returned=None)
-    pipeline.put_marks([data.stage], READY)
+    pipeline.set_marks([data.stage], READY)
 
 
 def _reflected(pipeline: Pipeline, data: events.ReflectionWritten, _at: datetime) -> None:
@@ -156,7 +156,7 @@ def _reflected(pipeline: Pipeline, data: events.ReflectionWritten, _at: datetime
 
 def _context_put(pipeline: Pipeline, data: events.ContextPut, _at: datetime) -> None:
     pipeline.change_stage(data.stage, report=data.sha256)
-    pipeline.put_reported([data.stage], reported=True)
+    pipeline.set_reported([data.stage], reported=True)
 
 
 def _barrier_created(pipeline: Pipeline, data: events.BarrierCreated, at: datetime) -> None:
@@ -165,16 +165,16 @@ def _barrier_created(pipeline: Pipeline, data: events.BarrierCreated, at: dateti
 
 
 def _barrier_resolved(pipeline: Pipeline, data: events.BarrierResolved, _at: datetime) -> None:
-    left = {group: barrier for group, barrier in pipeline.head.barriers.items() if group != data.group}
-    pipeline.change_head(barriers=left)
-    pipeline.put_marks(data.ready, READY)
+    remaining = {group: barrier for group, barrier in pipeline.head.barriers.items() if group != data.group}
+    pipeline.change_head(barriers=remaining)
+    pipeline.set_marks(data.ready, READY)
 
 
 def _barrier_timed_out(pipeline: Pipeline, data: events.BarrierTimedOut, _at: datetime) -> None:
-    pipeline.put_marks(data.absent, TIMED_OUT)
+    pipeline.set_marks(data.absent, TIMED_OUT)
     barrier = replace(pipeline.head.barriers[data.group], due_at=None)
-    left = tuple(stage for stage in pipeline.head.returns if stage not in data.returns)
-    pipeline.change_head(barriers={**pipeline.head.barriers, data.group: barrier}, returns=left)
+    remaining = tuple(stage for stage in pipeline.head.returns if stage not in data.returns)
+    pipeline.change_head(barriers={**pipeline.head.barriers, data.group: barrier}, returns=remaining)
 
 
 def _crashed(pipeline: Pipeline, data: events.AgentCrash, _at: datetime) -> None:
@@ -188,7 +188,7 @@ def _ended(status: PipelineStatus) -> Callable[[Pipeline, Any, datetime], None]:
     return end
 
 
-def _over(pipeline: Pipeline, data: events.PipelineEnded, at: datetime) -> None:
+def _completed_pipeline(pipeline: Pipeline, data: events.PipelineEnded, at: datetime) -> None:
     clean = UNPROVEN.isdisjoint(pipeline.head.marks)
     status = PipelineStatus.COMPLETED if clean else PipelineStatus.COMPLETED_WITH_FAILURES
     _ended(status)(pipeline, data, at)
@@ -200,8 +200,8 @@ def _cleaned(pipeline: Pipeline, _data: events.PipelineCleaned, _at: datetime) -
         pipeline.change_stage(stage, reflection=(), report="", returned=None, hint="")
 
 
-def _nothing(_pipeline: Pipeline, _data: Any, _at: datetime) -> None:
-    """The timeline keeps it; the state is the same."""
+def _unchanged(_pipeline: Pipeline, _data: Any, _at: datetime) -> None:
+    """The event is only recorded; the state does not change."""
 
 
 APPLY: Mapping[str, Callable[[Pipeline, Any, datetime], None]] = {
@@ -212,19 +212,19 @@ APPLY: Mapping[str, Callable[[Pipeline, Any, datetime], None]] = {
     EventName.STAGE_SKIPPED: _skipped,
     EventName.STAGE_ESCALATED: _escalated,
     EventName.STAGE_RESTARTED: _restarted,
-    EventName.ROUTE_FALLBACK: _nothing,
-    EventName.ROUTE_CORRECTED: _nothing,
-    EventName.RETRY_EXHAUSTED: _nothing,
-    EventName.CONVERGENCE_STALL: _nothing,
+    EventName.ROUTE_FALLBACK: _unchanged,
+    EventName.ROUTE_CORRECTED: _unchanged,
+    EventName.RETRY_EXHAUSTED: _unchanged,
+    EventName.CONVERGENCE_STALL: _unchanged,
     EventName.REFLECTION_WRITTEN: _reflected,
     EventName.CONTEXT_PUT: _context_put,
     EventName.BARRIER_CREATED: _barrier_created,
-    EventName.BARRIER_WAITING: _nothing,
+    EventName.BARRIER_WAITING: _unchanged,
     EventName.BARRIER_RESOLVED: _barrier_resolved,
     EventName.BARRIER_TIMED_OUT: _barrier_timed_out,
     EventName.AGENT_CRASH: _crashed,
-    EventName.COMPLETION_IGNORED: _nothing,
-    EventName.PIPELINE_COMPLETED: _over,
+    EventName.COMPLETION_IGNORED: _unchanged,
+    EventName.PIPELINE_COMPLETED: _completed_pipeline,
     EventName.PIPELINE_ABORTED: _ended(PipelineStatus.ABORTED),
     EventName.PIPELINE_CANCELLED: _ended(PipelineStatus.CANCELLED),
     EventName.PIPELINE_CLEANED: _cleaned,

@@ -1,4 +1,4 @@
-"""What the result of a stage leads to: on, back, once more, wait, stop, or a person's decision."""
+"""Completes stages: the pipeline advances, returns, repeats, waits at a barrier, ends or escalates."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -49,26 +49,26 @@ from pointsman.services.pipeline.domain.route import (
 from pointsman.services.pipeline.domain.views import risks
 
 CRASH_LIMIT = 3
-REMEMBERED = 256
+CACHED_ROUTES = 256
 
 
 def complete_stage(state: Pipeline, command: commands.CompleteStage, now: datetime) -> Decision:
-    """Take a result: parse, repair, enforce, remember, and go where it leads."""
+    """Completes a delegation: chooses, repairs and enforces its route, then follows it."""
     stage, number = check_delegation(state, command, may_be_late=True)
     builder = DecisionBuilder(state, command.entity_id, now)
     if state.mark(stage) != ACTIVE or state.stages[stage].delegations != number:
         return _ignore(builder, stage, number, command)
     if command.report:
         put_report(builder, stage, number, command.report)
-    settling = StageCompletion(builder, stage, number)
-    disposition, route = settling.settle(command)
-    delegate_ready(builder, settling.ready, command.auto, command.nonce_seed)
+    completion = StageCompletion(builder, stage, number)
+    disposition, route = completion.process(command)
+    delegate_ready(builder, completion.ready, command.auto, command.nonce_seed)
     answer = commands.CompletionAnswer(
         disposition=disposition,
         status=builder.state.head.status,
         route=route,
-        next=delegations_of(builder.state, settling.ready) if builder.state.is_live() else (),
-        stop=settling.stop,
+        next=delegations_of(builder.state, completion.ready) if builder.state.is_live() else (),
+        stop=completion.stop,
         risks=risks(builder.state) if disposition is Disposition.ENDED else (),
         barrier_due_at=builder.state.next_barrier_due,
     )
@@ -78,9 +78,9 @@ def complete_stage(state: Pipeline, command: commands.CompleteStage, now: dateti
 def check_delegation(
     state: Pipeline, command: commands.CompleteStage | commands.PutContext, *, may_be_late: bool = False
 ) -> tuple[str, int]:
-    """The stage and number of a delegation that was handed out, if it is the agent's own.
+    """The stage and number of a delegation; refuses one that does not exist or is another agent's.
 
-    One that may be late is taken also when the pipeline has ended because the stage's barrier has not waited for it.
+    A late result is accepted also after the end of the pipeline, if the barrier of its stage timed out.
     """
     pipeline_id, delegation_id = command.entity_id, command.delegation_id
     stage, number = split_delegation_id(delegation_id)
@@ -99,13 +99,13 @@ def check_delegation(
 
 
 def put_report(builder: DecisionBuilder, stage: str, number: int, report: commands.NewReport) -> None:
-    """Attach a report to the stage."""
+    """Attaches a report to the stage."""
     builder.emit(EventName.CONTEXT_PUT, events.ContextPut(stage, number, report.sha256, report.size_bytes))
 
 
 def _ignore(builder: DecisionBuilder, stage: str, number: int, command: commands.CompleteStage) -> Decision:
-    said = choose_route(command.said)
-    verdict = (said.verdict or "")[:16] if said else ""
+    chosen = choose_route(command.reported)
+    verdict = (chosen.verdict or "")[:16] if chosen else ""
     builder.emit(EventName.COMPLETION_IGNORED, events.CompletionIgnored(stage, number, command.agent_id, verdict))
     found = () if builder.state.is_live() else risks(builder.state)
     due_at = builder.state.next_barrier_due
@@ -114,7 +114,7 @@ def _ignore(builder: DecisionBuilder, stage: str, number: int, command: commands
 
 
 def _position(graph: Graph, stage: str, retries: int) -> Position:
-    """What the policy has to know of a stage."""
+    """The properties of a stage that `enforce` needs."""
     node = graph.node(stage)
     return Position(
         kind=node.kind,
@@ -128,17 +128,17 @@ def _position(graph: Graph, stage: str, retries: int) -> Position:
     )
 
 
-@lru_cache(maxsize=REMEMBERED)
-def effective_route(said: ReportedRoute, graph: Graph, stage: str, retries: int) -> EffectiveRoute:
-    """What counts of what was said by a stage. Agents say the same few things, so the answers are remembered."""
+@lru_cache(maxsize=CACHED_ROUTES)
+def effective_route(reported: ReportedRoute, graph: Graph, stage: str, retries: int) -> EffectiveRoute:
+    """The effective route of a reported one; cached, since agents report the same few routes."""
     position = _position(graph, stage, retries)
-    if said.source is RouteSource.TYPED and said.route is None and position.barrier is not None:
-        said = replace(said, route=RouteTarget.BARRIER)
-    return enforce(repair(said, position.kind), position)
+    if reported.source is RouteSource.TYPED and reported.route is None and position.barrier is not None:
+        reported = replace(reported, route=RouteTarget.BARRIER)
+    return enforce(repair(reported, position.kind), position)
 
 
 class StageCompletion:
-    """One stage's result on its way through the pipeline."""
+    """Follows the route of one completed stage, or of the barrier that the stage belongs to."""
 
     def __init__(self, builder: DecisionBuilder, stage: str, number: int = 0) -> None:
         self._builder = builder
@@ -147,14 +147,14 @@ class StageCompletion:
         self.stop: StopDecision | None = None
         self.ready: tuple[str, ...] = ()
 
-    def settle(self, command: commands.CompleteStage) -> tuple[Disposition, EffectiveRoute]:
-        """Where the result leads, and the route that counts."""
+    def process(self, command: commands.CompleteStage) -> tuple[Disposition, EffectiveRoute]:
+        """Emits what follows from the result; returns the disposition and the effective route."""
         state = self._builder.state
-        known = state.stages[self._stage]
-        said = choose_route(command.said, known.nonce if state.head.settings.require_nonce else None)
-        if said is None:
+        details = state.stages[self._stage]
+        chosen = choose_route(command.reported, details.nonce if state.head.settings.require_nonce else None)
+        if chosen is None:
             return self._without_route()
-        route = effective_route(said, state.graph, self._stage, known.retries)
+        route = effective_route(chosen, state.graph, self._stage, details.retries)
         return self._by_route(route), route
 
     def _by_route(self, route: EffectiveRoute) -> Disposition:
@@ -169,17 +169,17 @@ class StageCompletion:
         return self._return(route) if route.route is RouteTarget.DEV else self._advance(route)
 
     def _must_escalate(self, route: EffectiveRoute) -> bool:
-        """Under the strict policy a QUALITY stage never goes on without a verdict that can be believed."""
-        unbelieved = route.degraded or (route.verdict is Verdict.FAIL and route.route is RouteTarget.NEXT)
-        return unbelieved and self.is_strict(self._stage)
+        """Under the strict policy a QUALITY stage never advances without a proven verdict."""
+        unproven = route.degraded or (route.verdict is Verdict.FAIL and route.route is RouteTarget.NEXT)
+        return unproven and self.is_strict(self._stage)
 
     def is_strict(self, stage: str) -> bool:
-        """Whether the stage needs a verdict that can be believed."""
+        """Whether the stage may not advance without a proven verdict."""
         state = self._builder.state
         return state.head.settings.policy is Policy.STRICT and state.graph.node(stage).kind in QUALITY
 
     def _without_route(self) -> tuple[Disposition, EffectiveRoute]:
-        """An agent that answered without a route: go on in an IMPL stage, ask again in a QUALITY stage."""
+        """Handles an answer without a route: an IMPL stage advances, a QUALITY stage is repeated up to the crash limit."""
         builder, stage = self._builder, self._stage
         is_quality = builder.state.graph.node(stage).kind in QUALITY
         warning = RouteWarning(Correction.NO_ROUTE, "no route was found in the agent's answer")
@@ -227,15 +227,15 @@ class StageCompletion:
         return Disposition.ESCALATED
 
     def _advance(self, route: EffectiveRoute) -> Disposition:
-        """On to the next stages, with a PASS or forced with a FAIL."""
+        """Makes the next stages ready, after a PASS or forced on after a FAIL."""
         state = self._builder.state
         ready = newly_ready(state, state.graph.node(self._stage).next, (self._stage,))
         self._finished(route, ready)
         if route.was(Correction.RETRY_EXHAUSTED):
             self._builder.emit(EventName.RETRY_EXHAUSTED, events.RetryExhausted((self._stage,), forced_on=True))
-        return self._go_on(ready)
+        return self._continue_with(ready)
 
-    def _go_on(self, ready: tuple[str, ...]) -> Disposition:
+    def _continue_with(self, ready: tuple[str, ...]) -> Disposition:
         self.ready = ready
         open_barriers(self._builder, ready)
         return Disposition.ENDED if finish_if_over(self._builder) else Disposition.ADVANCED
@@ -248,7 +248,7 @@ class StageCompletion:
         return Disposition.REPEATED if target == self._stage else Disposition.RETURNED
 
     def _go_back(self, target: str, failed: Sequence[str]) -> None:
-        """Remember what failed, reset everything after the target, and make the target ready."""
+        """Writes reflections, resets every stage after the target, and makes the target ready."""
         builder = self._builder
         for stage in failed:
             reflect(builder, stage)
@@ -269,10 +269,10 @@ class StageCompletion:
         self._finished(route)
         group = self._builder.state.graph.node(self._stage).barrier
         assert group is not None
-        return self.settle_barrier(group)
+        return self.check_barrier(group)
 
-    def settle_barrier(self, group: str) -> Disposition:
-        """Wait for the others, or let the worst result of all decide, once."""
+    def check_barrier(self, group: str) -> Disposition:
+        """Waits for the other members, or resolves the barrier by the worst of all results."""
         builder = self._builder
         members = builder.state.graph.groups[group]
         arrived = [stage for stage in members if builder.state.finished(stage)]
@@ -292,12 +292,12 @@ class StageCompletion:
         return Disposition.ESCALATED if strict else self._resolve(group, failed)
 
     def _resolve(self, group: str, failed: tuple[str, ...]) -> Disposition:
-        """On to the stages after the barrier."""
+        """Resolves the barrier and makes the stages after it ready."""
         state = self._builder.state
         members = state.graph.groups[group]
         ready = newly_ready(state, state.graph.node(members[0]).next, members)
         self._builder.emit(EventName.BARRIER_RESOLVED, self._resolved(group, failed, ready))
-        return self._go_on(ready)
+        return self._continue_with(ready)
 
     def _merge_and_return(self, group: str, failed: tuple[str, ...]) -> Disposition:
         self._builder.emit(EventName.BARRIER_RESOLVED, self._resolved(group, failed, ()))
@@ -319,7 +319,7 @@ class StageCompletion:
 
 
 def reflect(builder: DecisionBuilder, stage: str) -> None:
-    """Remember the failed round under the stage that failed."""
+    """Writes the reflection on the failed round of a stage."""
     known = builder.state.stages[stage]
     handle = context_handle(stage) if builder.state.has_report(stage) else ""
     number = known.history[-1].round if known.history else 1
@@ -337,7 +337,7 @@ def _retries_left(state: Pipeline, stage: str) -> bool:
 
 
 def can_return(state: Pipeline, stage: str) -> bool:
-    """Whether a failed stage may still send the pipeline back."""
+    """Whether a failed stage may still return the pipeline to an earlier stage."""
     return _retries_left(state, stage) and state.graph.return_target(stage) is not None
 
 

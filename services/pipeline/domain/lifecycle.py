@@ -51,7 +51,7 @@ def start_pipeline(command: commands.StartPipeline, now: datetime) -> Decision:
 
 
 def _readers(command: commands.StartPipeline, reflected: tuple[str, ...]) -> dict[str, Return]:
-    """Who should read what earlier attempts taught: the stage that a failure would have gone back to."""
+    """The stages that read reflections of earlier attempts: those that a failure would have returned to."""
     readers: dict[str, Return] = {}
     for stage in reflected:
         target = command.graph.return_target(stage) or stage
@@ -68,7 +68,7 @@ def import_pipeline(command: commands.ImportPipeline, now: datetime) -> Decision
         if barrier.due_at is not None:
             builder.set_timer(SetTimer(barrier_timer(group), barrier.due_at, BarrierDue(group, barrier.number)))
     if not builder.state.is_live():
-        builder.clean_up_later()
+        builder.schedule_clean_up()
     return builder.decision(commands.Answer(builder.state.head.status, (), command.entity_id))
 
 
@@ -114,9 +114,9 @@ def skip_stage(state: Pipeline, command: commands.SkipStage, now: datetime) -> D
     builder = DecisionBuilder(state, command.entity_id, now)
     if node.barrier is not None:
         builder.emit(EventName.STAGE_SKIPPED, events.StageSkipped(command.stage, command.reason))
-        settling = StageCompletion(builder, command.stage)
-        settling.settle_barrier(node.barrier)
-        return builder.decision(commands.Answer(builder.state.head.status, _live_views(builder, settling.ready)))
+        completion = StageCompletion(builder, command.stage)
+        completion.check_barrier(node.barrier)
+        return builder.decision(commands.Answer(builder.state.head.status, _live_views(builder, completion.ready)))
     ready = newly_ready(state, node.next, (command.stage,))
     builder.emit(EventName.STAGE_SKIPPED, events.StageSkipped(command.stage, command.reason, ready))
     open_barriers(builder, ready)
@@ -157,7 +157,7 @@ def time_out_barrier(state: Pipeline, command: commands.TimeOutBarrier, now: dat
     if not state.is_live() or barrier is None or barrier.number != command.number or barrier.due_at is None:
         return Decision((), commands.Answer(state.head.status))
     builder = DecisionBuilder(state, command.entity_id, now)
-    settling = StageCompletion(builder, "")
+    completion = StageCompletion(builder, "")
     members = state.graph.groups[command.group]
     goes_back = any(state.mark(stage) == FAILED and can_return(state, stage) for stage in members)
     waited_for = {PENDING, READY, ACTIVE, ESCALATED} if goes_back else {PENDING, READY, ACTIVE}
@@ -165,11 +165,11 @@ def time_out_barrier(state: Pipeline, command: commands.TimeOutBarrier, now: dat
     returns = tuple(stage for stage in absent if stage in state.head.returns)
     builder.emit(EventName.BARRIER_TIMED_OUT, events.BarrierTimedOut(command.group, command.number, absent, returns))
     for stage in absent:
-        if not goes_back and settling.is_strict(stage):
+        if not goes_back and completion.is_strict(stage):
             builder.emit(EventName.STAGE_ESCALATED, events.StageEscalated(stage, Correction.BARRIER_TIMEOUT))
     if all(builder.state.finished(stage) for stage in members):
-        settling.settle_barrier(command.group)
-    return builder.decision(commands.Answer(builder.state.head.status, _live_views(builder, settling.ready)))
+        completion.check_barrier(command.group)
+    return builder.decision(commands.Answer(builder.state.head.status, _live_views(builder, completion.ready)))
 
 
 def clean_up(state: Pipeline, command: commands.CleanUp, now: datetime) -> Decision:
@@ -181,5 +181,5 @@ def clean_up(state: Pipeline, command: commands.CleanUp, now: datetime) -> Decis
         return Decision((), commands.Answer(state.head.status))
     builder = DecisionBuilder(state, command.entity_id, now)
     builder.emit(EventName.PIPELINE_CLEANED, events.PipelineCleaned())
-    builder.forget_timer(CLEAN_UP_TIMER)
+    builder.cancel_timer(CLEAN_UP_TIMER)
     return builder.decision(commands.Answer(builder.state.head.status))

@@ -29,7 +29,7 @@ _DECISIONS: Mapping[type, Callable[[Pipeline, Any, datetime], Decision]] = {
 
 
 def decide(state: Pipeline | None, command: Any, now: datetime) -> Decision:
-    """What a command leads to."""
+    """The decision on a command, or a refusal."""
     if isinstance(command, commands.StartPipeline | commands.ImportPipeline):
         if state is not None:
             metadata = {"kind": KIND, "id": command.entity_id}

@@ -1,4 +1,4 @@
-"""When a failing stage stops trying, and what its failures look like over time."""
+"""Whether a failed stage is retried, and the trend of its failures."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ class RetryRound(msgspec.Struct, frozen=True):
 
 
 class StopDecision(msgspec.Struct, frozen=True):
-    """Whether the stage stops trying, why, and what was observed."""
+    """Whether retries stop, why, and the observed trend."""
 
     stop: bool
     reason: StopReason
@@ -33,7 +33,7 @@ _PASSED = StopDecision(stop=True, reason=StopReason.QUALITY_GATE_PASSED, action=
 def should_stop(
     verdict: Verdict, retry_count: int, max_retries: int, history: Sequence[RetryRound] = ()
 ) -> StopDecision:
-    """Only PASS and used-up retries stop; a stall or a trend is observed and said, nothing more."""
+    """Only PASS and exhausted retries stop; a stall or trend is only reported."""
     if verdict is Verdict.PASS:
         return _PASSED
     if retry_count >= max_retries:

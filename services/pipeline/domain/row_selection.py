@@ -15,11 +15,11 @@ from pointsman.services.pipeline.domain.commands import (
 from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.delegation import split_delegation_id
 
-REMEMBERED = 1024
+CACHED_SELECTIONS = 1024
 
 
 def stages_needed_by(graph: Graph, command: Any) -> frozenset[str] | None:
-    """The stages whose details a command reads or changes; None means all of them."""
+    """The stages that a command reads or changes; None means all."""
     if isinstance(command, CompleteStage | PutContext):
         return _around(graph, (split_delegation_id(command.delegation_id)[0],))
     if isinstance(command, DelegateStage):
@@ -31,9 +31,9 @@ def stages_needed_by(graph: Graph, command: Any) -> frozenset[str] | None:
     return None if isinstance(command, RestartFrom | CleanUp) else frozenset()
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_SELECTIONS)
 def _around(graph: Graph, stages: tuple[str, ...]) -> frozenset[str]:
-    """The stages, the other members of their barriers, what follows them and where they return to."""
+    """The stages, the other members of their barriers, their next stages and their return targets."""
     seen: set[str] = set()
     for stage in stages:
         if stage not in graph:

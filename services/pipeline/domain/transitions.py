@@ -38,4 +38,4 @@ TRANSITIONS: Mapping[EventName, frozenset[tuple[str, str]]] = {
     EventName.PIPELINE_CANCELLED: frozenset((status, PipelineStatus.CANCELLED) for status in LIVE),
     EventName.PIPELINE_CLEANED: frozenset((status, status) for status in ENDED),
 }
-"""Every transition there is; nothing leaves an ended state but to stay there, cleaned or told too late."""
+"""Every allowed transition; an ended pipeline is only cleaned up, or ignores late completions."""

@@ -1,4 +1,4 @@
-"""Pipelines as they are read: whole, or as an item of a list."""
+"""Pipelines as callers see them: whole or listed, with phase and residual risks."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from pointsman.services.pipeline.domain.model import ACTIVE, RISK_OF_MARK, Head,
 
 @dataclass(frozen=True, slots=True)
 class StoredPipeline:
-    """A pipeline as it stands, with what its row says about it."""
+    """A pipeline with the seq and times of its row."""
 
     pipeline_id: str
     pipeline: Pipeline
@@ -20,7 +20,7 @@ class StoredPipeline:
 
 @dataclass(frozen=True, slots=True)
 class ListedPipeline:
-    """A pipeline's head, for lists."""
+    """A pipeline in a list: its head and times."""
 
     pipeline_id: str
     head: Head
@@ -30,7 +30,7 @@ class ListedPipeline:
 
 @dataclass(frozen=True, slots=True)
 class CleanedUp:
-    """What a clean-up of many pipelines did: how many there were, and before when they had to have ended."""
+    """The answer of CleanUp: how many pipelines were cleaned, of those that ended before a time."""
 
     pipelines: int
     ended_before: datetime
@@ -38,7 +38,7 @@ class CleanedUp:
 
 @dataclass(frozen=True, slots=True)
 class PipelineFilter:
-    """Which pipelines a list shows."""
+    """Which pipelines to list."""
 
     statuses: tuple[PipelineStatus, ...] = ()
     run_id: str = ""
@@ -53,7 +53,7 @@ class PipelineCursor:
 
 
 def phase(pipeline: Pipeline) -> Phase:
-    """The phase for display: the first of five conditions that holds."""
+    """The phase for display: the first of five conditions that is true."""
     if not pipeline.graph.nodes:
         return Phase.IDLE
     if not pipeline.is_live():
@@ -64,7 +64,7 @@ def phase(pipeline: Pipeline) -> Phase:
 
 
 def risks(pipeline: Pipeline) -> tuple[tuple[str, RiskKind], ...]:
-    """What the finished stages did not prove; members of a barrier that still waits are not counted yet."""
+    """The residual risks of finished stages, without members of barriers that still wait."""
     pairs = zip(pipeline.graph.nodes, pipeline.head.marks, strict=True)
     waiting = pipeline.head.barriers
     return tuple(

@@ -1,4 +1,4 @@
-"""What the events of pipelines mean in numbers."""
+"""The metrics of pipeline events."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,8 +13,8 @@ SKIPPED = "skipped"
 
 
 def measure(event: Event) -> None:
-    """Count what one committed event means."""
-    count = _MEANING.get(event.name)
+    """Counts one committed event."""
+    count = _COUNTERS.get(event.name)
     if count is not None:
         count(event.data)
 
@@ -35,7 +35,7 @@ def _timed_out(data: events.BarrierTimedOut) -> None:
     metrics.forced_stages.labels(str(Correction.BARRIER_TIMEOUT)).inc(len(data.absent))
 
 
-_MEANING: Mapping[str, Callable[[Any], None]] = {
+_COUNTERS: Mapping[str, Callable[[Any], None]] = {
     EventName.STAGE_RETRY: lambda _data: metrics.retries.labels("stage").inc(),
     EventName.STAGE_SKIPPED: lambda _data: metrics.forced_stages.labels(SKIPPED).inc(),
     EventName.ROUTE_CORRECTED: _corrected,

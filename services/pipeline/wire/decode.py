@@ -1,4 +1,4 @@
-"""Requests into commands of the domain."""
+"""Requests to commands and page keys."""
 
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
@@ -28,8 +28,8 @@ from pointsman.services.pipeline.wire.enums import from_wire
 def start_command(
     request: pb.StartPipelineRequest, caller: Caller, pipeline_id: str, nonce_seed: str, barrier_timeout_seconds: float
 ) -> commands.StartPipeline:
-    """Begin a pipeline; the last argument is how long its barriers wait where it does not say."""
-    own = request.WhichOneof("shape") == "dag"
+    """The command of StartPipeline; the last argument is the barrier timeout if the request has none."""
+    has_dag = request.WhichOneof("shape") == "dag"
     timeout = seconds_of(request.barrier_timeout)
     settings = Settings(
         run_id=request.run_id,
@@ -42,7 +42,7 @@ def start_command(
     return commands.StartPipeline(
         entity_id=request.pipeline_id or pipeline_id,
         settings=settings,
-        graph=graph(request.dag) if own else template_graph(request.template),
+        graph=graph(request.dag) if has_dag else template_graph(request.template),
         nonce_seed=nonce_seed,
         reflections={reflection.stage: reflection.body for reflection in request.reflections},
         auto=auto_delegate(request, caller),
@@ -50,7 +50,7 @@ def start_command(
 
 
 def graph(dag: state_pb2.Dag) -> Graph:
-    """An own DAG, validated."""
+    """The validated DAG of a request."""
     return build_graph(
         Node(
             stage=node.stage,
@@ -68,7 +68,7 @@ def graph(dag: state_pb2.Dag) -> Graph:
 def auto_delegate(
     request: pb.StartPipelineRequest | pb.CompleteStageRequest, caller: Caller
 ) -> commands.AutoDelegate | None:
-    """Whom the next stages go to, if the caller wants them delegated at once."""
+    """The agents of the next stages, if the caller wants them delegated at once."""
     if not request.HasField("auto_delegate"):
         return None
     wanted = request.auto_delegate
@@ -76,7 +76,7 @@ def auto_delegate(
 
 
 def delegate_command(request: pb.DelegateStageRequest, caller: Caller, nonce_seed: str) -> commands.DelegateStage:
-    """Give a stage to an agent."""
+    """The command of DelegateStage."""
     agent_id = request.agent_id or caller.principal
     return commands.DelegateStage(request.pipeline_id, request.stage, agent_id, nonce_seed, request.replace)
 
@@ -84,27 +84,27 @@ def delegate_command(request: pb.DelegateStageRequest, caller: Caller, nonce_see
 def complete_command(
     request: pb.CompleteStageRequest, caller: Caller, nonce_seed: str, report: commands.NewReport | None
 ) -> commands.CompleteStage:
-    """Take the result of a delegation."""
+    """The command of CompleteStage."""
     return commands.CompleteStage(
         entity_id=request.pipeline_id,
         delegation_id=request.delegation_id,
         agent_id=request.agent_id or caller.principal,
         nonce_seed=nonce_seed,
-        said=said(request),
+        reported=reported_routes(request),
         report=report,
         auto=auto_delegate(request, caller),
     )
 
 
-def said(request: pb.CompleteStageRequest) -> tuple[ReportedRoute, ...]:
-    """What the agent may have said: the typed route, or what its transcript holds."""
+def reported_routes(request: pb.CompleteStageRequest) -> tuple[ReportedRoute, ...]:
+    """The routes that the agent reported: the typed one, or those of its transcript."""
     if request.WhichOneof("result") == "route":
-        return (typed(request.route),)
+        return (typed_route(request.route),)
     return find_routes(request.transcript)
 
 
-def typed(route: route_pb2.Route) -> ReportedRoute:
-    """A typed route as it was said."""
+def typed_route(route: route_pb2.Route) -> ReportedRoute:
+    """A typed route as reported."""
     return ReportedRoute(
         source=RouteSource.TYPED,
         verdict=from_wire(Verdict, route.verdict),
@@ -118,18 +118,18 @@ def typed(route: route_pb2.Route) -> ReportedRoute:
 
 
 def put_command(request: rq.PutContextRequest, caller: Caller, report: commands.NewReport) -> commands.PutContext:
-    """Attach a report."""
+    """The command of PutContext."""
     agent_id = request.agent_id or caller.principal
     return commands.PutContext(request.pipeline_id, request.delegation_id, agent_id, report)
 
 
 def list_filter(request: rq.ListPipelinesRequest) -> PipelineFilter:
-    """Which pipelines a list shows."""
-    words = (from_wire(PipelineStatus, number) for number in request.states)
-    return PipelineFilter(tuple(word for word in words if word is not None), request.run_id)
+    """The filter of ListPipelines."""
+    statuses = (from_wire(PipelineStatus, number) for number in request.states)
+    return PipelineFilter(tuple(status for status in statuses if status is not None), request.run_id)
 
 
 def cursor(page: common_pb2.Page) -> PipelineCursor | None:
-    """Where the page begins."""
+    """The cursor of a page; None for the first page."""
     key = page_key(page.page_token, 2)
     return PipelineCursor(int(key[0]), str(key[1])) if key else None

@@ -1,4 +1,4 @@
-"""Answers of the domain into responses."""
+"""Domain values to messages."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -23,16 +23,16 @@ from pointsman.services.pipeline.domain.views import ListedPipeline, StoredPipel
 from pointsman.services.pipeline.wire.enums import to_wire
 
 MAX_PENDING_SHOWN = 64
-REMEMBERED = 256
+CACHED_ROUTES = 256
 
 
 def timestamp(moment: datetime | None) -> Timestamp | None:
-    """A moment on the wire; nothing stays absent."""
+    """A time on the wire; None stays absent."""
     return None if moment is None else paging.timestamp(to_us(moment))
 
 
 def delegation(shown: Delegation) -> state_pb2.Delegation:
-    """A stage as an agent gets it."""
+    """A delegation as an agent gets it."""
     return state_pb2.Delegation(
         delegation_id=shown.delegation_id,
         stage=shown.stage,
@@ -48,9 +48,9 @@ def delegation(shown: Delegation) -> state_pb2.Delegation:
     )
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_ROUTES)
 def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
-    """The route that counts; remembered, and copied into every answer that has it."""
+    """An effective route; cached, and copied into every response that has it."""
     return route_pb2.EffectiveRoute(
         verdict=to_wire(route.verdict),
         route=to_wire(route.route),
@@ -65,14 +65,14 @@ def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
 
 
 def started(answer: commands.Answer) -> pb.StartPipelineResponse:
-    """What StartPipeline answers."""
+    """The response of StartPipeline."""
     return pb.StartPipelineResponse(
         pipeline_id=answer.pipeline_id, state=to_wire(answer.status), next=[delegation(shown) for shown in answer.next]
     )
 
 
 def completed(answer: commands.CompletionAnswer) -> pb.CompleteStageResponse:
-    """What CompleteStage answers."""
+    """The response of CompleteStage."""
     return pb.CompleteStageResponse(
         disposition=to_wire(answer.disposition),
         route=effective_route(answer.route) if answer.route else None,
@@ -85,12 +85,12 @@ def completed(answer: commands.CompletionAnswer) -> pb.CompleteStageResponse:
 
 
 def stop_decision(stop: StopDecision) -> pb.StopDecision:
-    """What was observed about retries."""
+    """Whether retries stop, and why."""
     return pb.StopDecision(stop=stop.stop, reason=stop.reason, action=stop.action, note=stop.note)
 
 
 def residual_risks(found: Iterable[tuple[str, RiskKind]]) -> list[state_pb2.ResidualRisk]:
-    """What was not proven."""
+    """Residual risks of stages."""
     return [state_pb2.ResidualRisk(stage=stage, kind=to_wire(kind)) for stage, kind in found]
 
 
@@ -128,7 +128,7 @@ def summary(pipeline_id: str, head: Head, created_at: datetime, updated_at: date
 
 
 def pipeline_page(listed: Sequence[ListedPipeline], limit: int) -> rq.ListPipelinesResponse:
-    """A page of pipelines; one more than the limit means that there is another page."""
+    """A page of pipelines; there is another page if one more than the limit is given."""
     shown = listed[:limit]
     token = paging.page_token(to_us(shown[-1].created_at), shown[-1].pipeline_id) if len(listed) > limit else ""
     summaries = [summary(item.pipeline_id, item.head, item.created_at, item.updated_at) for item in shown]
@@ -157,7 +157,7 @@ def pipeline(stored: StoredPipeline) -> state_pb2.Pipeline:
 
 
 def _pending(known: Pipeline) -> list[str]:
-    """What waits to be delegated, in an order in which it can be."""
+    """The ready stages, pending returns first: that is the order in which they can be delegated."""
     return sorted(known.marked(READY), key=lambda name: name not in known.head.returns)
 
 

@@ -10,39 +10,39 @@ from pointsman.services.workflow.domain.views import progress_of
 
 
 def merge_constraints(builder: DecisionBuilder, command: commands.MergeConstraints) -> commands.MergeAnswer:
-    """Merge the sets with what the workflow holds already."""
+    """Merges the sets with the constraints of the workflow."""
     check_command("MergeConstraints", command.entity_id, builder.header.status)
-    held = (builder.state.details.constraints,) if builder.header.constrained else ()
-    merged = merge((*held, *command.sets))
-    builder.emit(EventName.CONSTRAINTS_MERGED, events.ConstraintsMerged(merged.kept, merged.dropped))
-    return commands.MergeAnswer(progress_of(builder.header), merged.kept, merged.dropped)
+    current = (builder.state.details.constraints,) if builder.header.constrained else ()
+    result = merge((*current, *command.sets))
+    builder.emit(EventName.CONSTRAINTS_MERGED, events.ConstraintsMerged(result.merged, result.dropped))
+    return commands.MergeAnswer(progress_of(builder.header), result.merged, result.dropped)
 
 
 def record_verification(builder: DecisionBuilder, command: commands.RecordVerification) -> commands.UnmetAnswer:
-    """Record results of checks; a workflow that waited only for them completes."""
+    """Records results of checks; a workflow that waited only for them completes."""
     check_command("RecordVerification", command.entity_id, builder.header.status)
     for result in command.results:
-        _known(builder, result.constraint_id, hard_only=False)
+        _require_constraint(builder, result.constraint_id, hard_only=False)
     builder.emit(EventName.CONSTRAINTS_VERIFIED, events.ConstraintsVerified(command.results))
-    return _released(builder)
+    return _complete_if_met(builder)
 
 
 def waive_constraint(builder: DecisionBuilder, command: commands.WaiveConstraint) -> commands.UnmetAnswer:
-    """Take one hard constraint out of the way; a workflow that waited only for it completes."""
+    """Waives one hard constraint; a workflow that waited only for it completes."""
     check_command("WaiveConstraint", command.entity_id, builder.header.status)
-    _known(builder, command.constraint_id, hard_only=True)
+    _require_constraint(builder, command.constraint_id, hard_only=True)
     waived = events.ConstraintWaived(command.constraint_id, command.reason, command.by)
     builder.emit(EventName.CONSTRAINT_WAIVED, waived)
-    return _released(builder)
+    return _complete_if_met(builder)
 
 
-def _known(builder: DecisionBuilder, constraint_id: str, *, hard_only: bool) -> None:
+def _require_constraint(builder: DecisionBuilder, constraint_id: str, *, hard_only: bool) -> None:
     found = find(builder.state.details.constraints, constraint_id)
     if found is None or (hard_only and found.type is not ConstraintType.HARD):
         raise not_found("constraint", constraint_id)
 
 
-def _released(builder: DecisionBuilder) -> commands.UnmetAnswer:
+def _complete_if_met(builder: DecisionBuilder) -> commands.UnmetAnswer:
     header = builder.header
     if not header.unmet and header.pause is not None and header.pause.cause is PauseCause.CONSTRAINTS:
         builder.reopen("every hard constraint is met")

@@ -10,7 +10,7 @@ CANCELLED = "cancelled"
 
 
 class WorkflowStatus(StrEnum):
-    """Where a workflow stands."""
+    """The status of a workflow."""
 
     IDLE = "idle"
     PLANNED = "planned"
@@ -22,7 +22,7 @@ class WorkflowStatus(StrEnum):
 
 
 class TaskStatus(StrEnum):
-    """Where a task stands."""
+    """The status of a task."""
 
     PENDING = "pending"
     BLOCKED = "blocked"
@@ -37,7 +37,7 @@ SETTLED_TASKS = frozenset({TaskStatus.COMPLETED, TaskStatus.SKIPPED})
 
 
 class ExecutionMode(StrEnum):
-    """Where a running workflow pauses by itself."""
+    """After what a running workflow pauses by itself."""
 
     STEP = "step"
     PHASE = "phase"
@@ -45,14 +45,14 @@ class ExecutionMode(StrEnum):
 
 
 class WorkflowMode(StrEnum):
-    """How blocking dependencies are found."""
+    """Whether external dependencies are inferred: not in NORMAL, in PROGRESSIVE."""
 
     NORMAL = "normal"
     PROGRESSIVE = "progressive"
 
 
 class PauseCause(StrEnum):
-    """The rule that paused a workflow."""
+    """Why a workflow was paused."""
 
     STEP = "step"
     PHASE_CHANGED = "phase_changed"
@@ -66,14 +66,14 @@ class PauseCause(StrEnum):
 
 
 class ConstraintType(StrEnum):
-    """Whether it must hold or should hold."""
+    """Whether a constraint must (hard) or should (soft) be met."""
 
     HARD = "hard"
     SOFT = "soft"
 
 
 class Category(StrEnum):
-    """What a constraint is about."""
+    """The subject of a constraint."""
 
     REQUIREMENT = "requirement"
     INTERFACE = "interface"
@@ -84,7 +84,7 @@ class Category(StrEnum):
 
 
 class SourceModel(StrEnum):
-    """Who named a constraint."""
+    """Who proposed a constraint."""
 
     CODEX = "codex"
     GEMINI = "gemini"
@@ -93,14 +93,14 @@ class SourceModel(StrEnum):
 
 
 class ConstraintPhase(StrEnum):
-    """When a constraint was named."""
+    """When a constraint was proposed."""
 
     ANALYSIS = "analysis"
     REVIEW = "review"
 
 
 class Verification(StrEnum):
-    """Where the check of a constraint stands; only `passed` and `waived` let a workflow complete."""
+    """The state of a constraint's check; only `passed` and `waived` let a workflow complete."""
 
     UNVERIFIED = "unverified"
     PASSED = "passed"
@@ -109,7 +109,7 @@ class Verification(StrEnum):
 
 
 class Size(StrEnum):
-    """How much work a text seems to ask for."""
+    """The estimated size of a task."""
 
     TRIVIAL = "trivial"
     SMALL = "small"
@@ -118,7 +118,7 @@ class Size(StrEnum):
 
 
 class Side(StrEnum):
-    """Which side of a system a text is about."""
+    """Which side of a system a task is about."""
 
     BACKEND = "backend"
     FRONTEND = "frontend"
@@ -136,7 +136,7 @@ class CollaborationMode(StrEnum):
 
 
 class Model(StrEnum):
-    """Who can lead or support."""
+    """The models that can lead or support."""
 
     CODEX = "codex"
     GEMINI = "gemini"
@@ -144,7 +144,7 @@ class Model(StrEnum):
 
 
 class ParallelPhase(StrEnum):
-    """What the models of a collaboration can do side by side."""
+    """The phases that models can work on in parallel."""
 
     ANALYSIS = "analysis"
     PROTOTYPE = "prototype"
@@ -152,7 +152,7 @@ class ParallelPhase(StrEnum):
 
 
 class EventName(StrEnum):
-    """The names under which the journal keeps events."""
+    """The names of events in the journal."""
 
     CREATED = "created"
     IMPORTED = "imported"

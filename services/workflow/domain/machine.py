@@ -1,4 +1,4 @@
-"""The workflow machine: every command to its decision, every event to its fold."""
+"""The machine of a workflow: which function decides each command, and what the chassis runs."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -36,7 +36,7 @@ _DECISIONS: Mapping[type, Callable[[DecisionBuilder, Any], Any]] = {
 
 
 def decide(state: Workflow | None, command: commands.Command, now: datetime) -> Decision:
-    """What the command leads to, or the refusal."""
+    """The decision on a command, or a refusal."""
     builder = DecisionBuilder(state, command.entity_id, now)
     answer = _DECISIONS[type(command)](builder, command)
     return builder.decision(answer)

@@ -25,13 +25,13 @@ from pointsman.services.workflow.domain.zero_decision_audit import Audit, audit
 
 
 def upsert_plan(builder: DecisionBuilder, command: commands.UpsertPlan) -> commands.PlanAnswer:
-    """Create the workflow if it is new, set its fields, store its plan."""
+    """Creates the workflow if it is new, sets its fields, stores its plan."""
     created = not builder.exists
     before = builder.state if builder.exists else None
     if before is not None:
         check_command("UpsertPlan", command.entity_id, before.header.status)
         _check_owner(before, command.fields.owner_run_id)
-        _check_late(before, command.fields.owner_run_id)
+        _check_cancelled_by(before, command.fields.owner_run_id)
     _check_plan(before, command)
     if created:
         builder.emit(EventName.CREATED, events.Created(command.entity_id), WorkflowStatus.IDLE)
@@ -47,8 +47,8 @@ def _check_owner(state: Workflow, wanted: str | None) -> None:
         raise _owned(state)
 
 
-def _check_late(state: Workflow, wanted: str | None) -> None:
-    """What a run had asked before it cancelled the plan, and comes after that, must not bring the plan back."""
+def _check_cancelled_by(state: Workflow, wanted: str | None) -> None:
+    """Refuses a late request of the run that cancelled the plan: it must not restore it."""
     header = state.header
     if header.cancelled and wanted and wanted == header.cancelled_by:
         message = (
@@ -105,7 +105,7 @@ def _store_plan(builder: DecisionBuilder, command: commands.UpsertPlan) -> None:
 
 
 def _status_after_plan(preview: Workflow) -> WorkflowStatus:
-    """Idle is planned now; failed runs again without failed tasks, blocked with a ready one or without blocked ones."""
+    """The status after a plan: idle becomes planned; failed and blocked run again if the plan removes the cause."""
     status, counts = preview.header.status, preview.header.counts
     if status is WorkflowStatus.IDLE:
         return WorkflowStatus.PLANNED
@@ -117,7 +117,7 @@ def _status_after_plan(preview: Workflow) -> WorkflowStatus:
 
 
 def import_state(builder: DecisionBuilder, command: commands.ImportState) -> Progress:
-    """Store an imported workflow: as a new one, or along an allowed change of state in place of a stored one."""
+    """Stores an imported workflow as a new one, or replaces a stored one along an allowed transition."""
     imported = command.imported
     target = imported.header.status
     if command.plan is not None and command.plan.unreadable and target is WorkflowStatus.COMPLETED:
@@ -147,7 +147,7 @@ def _check_replaceable(state: Workflow, command: commands.ImportState) -> None:
 
 
 def execute(builder: DecisionBuilder, command: commands.Execute) -> Progress:
-    """Start a planned workflow, unless its audit forbids that."""
+    """Starts a planned workflow, unless a required audit fails."""
     check_command("Execute", command.entity_id, builder.header.status)
     if command.settings.require_audit or (command.settings.require_audit is None and builder.header.require_audit):
         _require_audit(builder, command)
@@ -171,7 +171,7 @@ def _require_audit(builder: DecisionBuilder, command: commands.Execute) -> None:
 
 
 def run_audit(builder: DecisionBuilder, command: commands.RunAudit) -> Audit:
-    """Make the zero-decision audit and record it."""
+    """Runs the zero-decision audit and records it."""
     check_command("Audit", command.entity_id, builder.header.status)
     result = _audit(builder)
     builder.emit(EventName.AUDITED, events.Audited(result))
@@ -184,14 +184,14 @@ def _audit(builder: DecisionBuilder) -> Audit:
 
 
 def pause(builder: DecisionBuilder, command: commands.PauseWorkflow) -> Progress:
-    """Stop a running workflow because somebody asked."""
+    """Pauses a running workflow on request."""
     check_command("Pause", command.entity_id, builder.header.status)
     builder.pause(RequiredPause(PauseCause.REQUESTED, command.reason))
     return progress_of(builder.header)
 
 
 def resume(builder: DecisionBuilder, command: commands.Resume) -> Progress:
-    """Let a paused workflow run on; who resumes before a commit approves it."""
+    """Resumes a paused workflow; resuming before a commit approves it."""
     check_command("Resume", command.entity_id, builder.header.status)
     paused = builder.header.pause
     approves_commit = paused is not None and paused.cause is PauseCause.BEFORE_COMMIT
@@ -201,15 +201,15 @@ def resume(builder: DecisionBuilder, command: commands.Resume) -> Progress:
 
 
 def unblock(builder: DecisionBuilder, command: commands.Unblock) -> commands.Counted:
-    """Take an outside dependency as there; saying it again changes nothing."""
+    """Marks an external dependency as available; repeating it changes nothing."""
     header = builder.header
     check_command("Unblock", command.entity_id, header.status)
     every = command.dependency == ALL_DEPENDENCIES
     named = (*DEPENDENCY_CLASSES, *sorted(header.blocking)) if every else (command.dependency,)
-    fresh = tuple(dict.fromkeys(name for name in named if name not in header.unblocked))
-    if not fresh:
+    new = tuple(dict.fromkeys(name for name in named if name not in header.unblocked))
+    if not new:
         return commands.Counted(progress_of(header), 0)
-    unblocked = events.Unblocked(fresh)
+    unblocked = events.Unblocked(new)
     preview = builder.preview(EventName.UNBLOCKED, unblocked)
     freed = header.counts[TaskStatus.BLOCKED] - preview.header.counts[TaskStatus.BLOCKED]
     leaves = header.status is WorkflowStatus.BLOCKED and freed > 0
@@ -219,7 +219,7 @@ def unblock(builder: DecisionBuilder, command: commands.Unblock) -> commands.Cou
 
 
 def cancel_plan(builder: DecisionBuilder, command: commands.CancelPlan) -> Progress:
-    """End the plan: planned goes back to idle, what runs or stands still fails as cancelled, the rest is marked."""
+    """Cancels the plan: planned returns to idle, idle and failed are only marked, any other status fails."""
     header = builder.header
     check_command("CancelPlan", command.entity_id, header.status)
     if header.status is WorkflowStatus.PLANNED:

@@ -1,4 +1,4 @@
-"""Decisions about single tasks: hand out, give back, complete, fail, settle, retry, skip, usage."""
+"""Decisions about tasks: hand out, release, complete, fail, settle, retry, skip, record usage."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ from pointsman.services.workflow.domain.views import Progress, progress_of
 
 
 def next_tasks(builder: DecisionBuilder, command: commands.NextTasks) -> commands.HandedOut:
-    """Hand out ready tasks, or none with the reason in the progress."""
+    """Hands out ready tasks, or none with the reason in the progress."""
     check_command("NextTasks", command.entity_id, builder.header.status)
     chosen: tuple[Task, ...] = ()
     builder.conclude()
@@ -44,7 +44,7 @@ def next_tasks(builder: DecisionBuilder, command: commands.NextTasks) -> command
 
 
 def release_task(builder: DecisionBuilder, command: commands.ReleaseTask) -> commands.Counted:
-    """Give tasks back; letting the workflow go gives back all, and pauses it so that another run can take it up."""
+    """Releases tasks; releasing the owner releases all, and pauses the workflow so that another run can continue it."""
     check_command("ReleaseOwner" if command.release_owner else "ReleaseTask", command.entity_id, builder.header.status)
     task_ids = _tasks_to_release(builder.state, command)
     if task_ids:
@@ -68,27 +68,27 @@ def _tasks_to_release(state: Workflow, command: commands.ReleaseTask) -> tuple[s
         raise invalid_field("task_ids", "name the tasks, or say all or release_owner, not both")
     if every:
         return tuple(task.task_id for task in state.tasks.with_status(TaskStatus.IN_PROGRESS))
-    for task in _named(state, command.task_ids, "task_ids"):
-        _expect(task, TaskStatus.IN_PROGRESS)
+    for task in _find_all(state, command.task_ids, "task_ids"):
+        _require_status(task, TaskStatus.IN_PROGRESS)
     return command.task_ids
 
 
 def complete_task(builder: DecisionBuilder, command: commands.CompleteTask) -> Progress:
-    """Record that a task is done, and stop or end the workflow when a rule says so."""
+    """Completes a task, then pauses or ends the workflow if a rule requires it."""
     check_command("CompleteTask", command.entity_id, builder.header.status)
-    task = _expect(_one(builder.state, command.task_id), TaskStatus.IN_PROGRESS)
+    task = _require_status(_find(builder.state, command.task_id), TaskStatus.IN_PROGRESS)
     _check_attempt(task, command.attempt)
     if command.used_characters:
         _record_tokens(builder, command.task_id, tokens_of(command.used_characters))
     builder.emit(EventName.TASKS_SETTLED, events.TasksSettled(completed=(command.task_id,)))
-    _after(builder, (task.spec,))
+    _end_or_pause(builder, (task.spec,))
     return progress_of(builder.header)
 
 
 def fail_task(builder: DecisionBuilder, command: commands.FailTask) -> Progress:
-    """Record that a task failed; the workflow fails with it."""
+    """Fails a task, and the workflow with it."""
     check_command("FailTask", command.entity_id, builder.header.status)
-    task = _expect(_one(builder.state, command.task_id), TaskStatus.IN_PROGRESS)
+    task = _require_status(_find(builder.state, command.task_id), TaskStatus.IN_PROGRESS)
     _check_attempt(task, command.attempt)
     result = events.TaskResult(command.task_id, command.reason)
     builder.emit(EventName.TASKS_SETTLED, events.TasksSettled(failed=(result,)))
@@ -97,13 +97,13 @@ def fail_task(builder: DecisionBuilder, command: commands.FailTask) -> Progress:
 
 
 def settle_tasks(builder: DecisionBuilder, command: commands.SettleTasks) -> Progress:
-    """Record a whole wave: all of it or nothing."""
+    """Records the results of a whole wave: all or nothing."""
     check_command("SettleTasks", command.entity_id, builder.header.status)
     state = builder.state
     named = (*command.completed, *(rejected.task_id for rejected in command.rejected))
     if not named:
         raise invalid_field("completed", "name at least one task")
-    tasks = [_expect(task, TaskStatus.IN_PROGRESS) for task in _named(state, named, "completed")]
+    tasks = [_require_status(task, TaskStatus.IN_PROGRESS) for task in _find_all(state, named, "completed")]
     for rejected in command.rejected:
         if rejected.retry:
             _check_retries(state.tasks.by_id[rejected.task_id])
@@ -111,7 +111,7 @@ def settle_tasks(builder: DecisionBuilder, command: commands.SettleTasks) -> Pro
     builder.emit(EventName.TASKS_SETTLED, settled)
     if settled.failed:
         builder.fail(f"task '{settled.failed[0].task_id}' failed: {settled.failed[0].reason}")
-    _after(builder, [task.spec for task in tasks[: len(command.completed)]])
+    _end_or_pause(builder, [task.spec for task in tasks[: len(command.completed)]])
     return progress_of(builder.header)
 
 
@@ -119,17 +119,17 @@ def _results(command: commands.SettleTasks, *, retry: bool) -> tuple[events.Task
     return tuple(events.TaskResult(one.task_id, one.reason) for one in command.rejected if one.retry is retry)
 
 
-def _after(builder: DecisionBuilder, finished: Sequence[TaskSpec]) -> None:
-    """End rules first: what is over needs no pause."""
+def _end_or_pause(builder: DecisionBuilder, finished: Sequence[TaskSpec]) -> None:
+    """Ends the workflow if nothing is left to do, else pauses it if a rule requires it."""
     builder.conclude()
     if builder.header.status is WorkflowStatus.RUNNING and finished:
         builder.pause(pause_after(builder.state, finished))
 
 
 def retry_task(builder: DecisionBuilder, command: commands.RetryTask) -> commands.Counted:
-    """Let a failed task wait for its turn again; a failed workflow runs again with it."""
+    """Returns a failed task to pending; a failed workflow runs again."""
     check_command("RetryTask", command.entity_id, builder.header.status)
-    task = _expect(_one(builder.state, command.task_id), TaskStatus.FAILED)
+    task = _require_status(_find(builder.state, command.task_id), TaskStatus.FAILED)
     _check_retries(task)
     runs_again = builder.header.status is WorkflowStatus.FAILED
     retried = events.TaskRetried(command.task_id)
@@ -138,9 +138,9 @@ def retry_task(builder: DecisionBuilder, command: commands.RetryTask) -> command
 
 
 def skip_task(builder: DecisionBuilder, command: commands.SkipTask) -> Progress:
-    """Leave a task out and free its dependants."""
+    """Skips a task; its dependants may become ready."""
     check_command("SkipTask", command.entity_id, builder.header.status)
-    task = _one(builder.state, command.task_id)
+    task = _find(builder.state, command.task_id)
     task.moved(TaskStatus.SKIPPED)
     skipped = events.TaskSkipped(command.task_id, command.reason)
     runs_again = _runs_again(builder, task, skipped)
@@ -150,7 +150,7 @@ def skip_task(builder: DecisionBuilder, command: commands.SkipTask) -> Progress:
 
 
 def _runs_again(builder: DecisionBuilder, task: Task, skipped: events.TaskSkipped) -> bool:
-    """A failed workflow goes on after its failed task, a blocked one when a task got ready or none is blocked."""
+    """Whether skipping continues the workflow: a failed one after its failed task, a blocked one without the block."""
     if builder.header.status is WorkflowStatus.FAILED:
         return task.status is TaskStatus.FAILED
     if builder.header.status is not WorkflowStatus.BLOCKED:
@@ -160,7 +160,7 @@ def _runs_again(builder: DecisionBuilder, task: Task, skipped: events.TaskSkippe
 
 
 def record_usage(builder: DecisionBuilder, command: commands.RecordUsage) -> commands.UsageAnswer:
-    """Take usage in; over the danger threshold a running workflow pauses."""
+    """Records usage; over the danger threshold a running workflow pauses."""
     header = builder.header
     check_command("RecordUsage", command.entity_id, header.status)
     if command.characters is None:
@@ -178,21 +178,21 @@ def _record_tokens(builder: DecisionBuilder, task_id: str, tokens: int) -> None:
     builder.emit(EventName.USAGE_RECORDED, recorded)
 
 
-def _one(state: Workflow, task_id: str) -> Task:
+def _find(state: Workflow, task_id: str) -> Task:
     task = state.tasks.by_id.get(task_id)
     if task is None:
         raise not_found(TASK_KIND, task_id)
     return task
 
 
-def _named(state: Workflow, task_ids: Sequence[str], field: str) -> list[Task]:
+def _find_all(state: Workflow, task_ids: Sequence[str], field: str) -> list[Task]:
     if len(set(task_ids)) < len(task_ids):
         raise invalid_field(field, "names a task twice")
-    return [_one(state, task_id) for task_id in task_ids]
+    return [_find(state, task_id) for task_id in task_ids]
 
 
-def _expect(task: Task, status: TaskStatus) -> Task:
-    """The task, if it is in the state that the command is about."""
+def _require_status(task: Task, status: TaskStatus) -> Task:
+    """Refuses a task that is in another state."""
     if task.status is not status:
         message = f"task '{task.task_id}' is {task.status}, not {status}"
         raise state_forbids(TASK_KIND, task.task_id, task.status, task_successors(task.status), message)

@@ -9,7 +9,7 @@ from pointsman.services.workflow.domain.enums import KIND, TASK_KIND, TaskStatus
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One allowed change of a workflow's state, and what it stands for."""
+    """One allowed transition of a workflow, and what causes it."""
 
     source: WorkflowStatus
     target: WorkflowStatus
@@ -18,7 +18,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class TaskTransition:
-    """One allowed change of a task's state, and the command that makes it."""
+    """One allowed transition of a task, and the command that causes it."""
 
     source: TaskStatus
     target: TaskStatus
@@ -75,7 +75,7 @@ COMMANDS_ALLOWED: Mapping[str, frozenset[WorkflowStatus]] = {
     "RecordUsage": frozenset(_W),
     "Audit": frozenset(_W),
 }
-"""In which states each command is taken; everything else is refused, naming the state and what it allows."""
+"""The states in which each command is accepted; a refusal names the state and the commands that it accepts."""
 
 LEADS_TO: Mapping[str, WorkflowStatus] = {
     "UpsertPlan": _W.PLANNED,
@@ -84,19 +84,19 @@ LEADS_TO: Mapping[str, WorkflowStatus] = {
     "Resume": _W.RUNNING,
     "CancelPlan": _W.FAILED,
 }
-"""Where the commands that change the state themselves lead, for the words of a refusal."""
+"""The target states of commands that change the state, for the text of a refusal."""
 
 _PAIRS = frozenset((row.source, row.target) for row in TRANSITIONS)
 _TASK_PAIRS = frozenset((row.source, row.target) for row in TASK_TRANSITIONS)
 
 
 def allows(source: WorkflowStatus, target: WorkflowStatus) -> bool:
-    """Whether a workflow may go from one state to the other."""
+    """Whether a workflow may go from source to target."""
     return (source, target) in _PAIRS
 
 
 def task_allows(source: TaskStatus, target: TaskStatus) -> bool:
-    """Whether a task may go from one state to the other."""
+    """Whether a task may go from source to target."""
     return (source, target) in _TASK_PAIRS
 
 
@@ -111,12 +111,12 @@ def task_successors(source: TaskStatus) -> tuple[str, ...]:
 
 
 def commands_allowed_in(status: WorkflowStatus) -> tuple[str, ...]:
-    """The commands that a workflow in this state takes."""
+    """The commands that a workflow in this state accepts."""
     return tuple(name for name, states in COMMANDS_ALLOWED.items() if status in states)
 
 
 def check_command(name: str, workflow_id: str, status: WorkflowStatus) -> None:
-    """Refuse a command that the state does not take."""
+    """Refuses a command that the state does not accept."""
     if status not in COMMANDS_ALLOWED[name]:
         ways = ", ".join(f"{row.target} ({row.meaning})" for row in TRANSITIONS if row.source is status)
         target = f", which is to become {LEADS_TO[name]}" if name in LEADS_TO else ""
@@ -127,13 +127,13 @@ def check_command(name: str, workflow_id: str, status: WorkflowStatus) -> None:
 
 
 def check_transition(workflow_id: str, source: WorkflowStatus, target: WorkflowStatus) -> None:
-    """Refuse a change of state that is not in the table, naming both ends and what is allowed."""
+    """Refuses a transition that is not in the table."""
     if not allows(source, target):
         message = f"a workflow cannot go from {source} to {target}"
         raise state_forbids(KIND, workflow_id, source, successors(source), message)
 
 
 def task_forbids(task_id: str, status: TaskStatus, target: TaskStatus) -> Refusal:
-    """The refusal of a change of a task's state that is not in the table."""
+    """The refusal of a task's transition that is not in the table."""
     message = f"task '{task_id}' cannot go from {status} to {target}"
     return state_forbids(TASK_KIND, task_id, status, task_successors(status), message)

@@ -9,7 +9,7 @@ from pointsman.services.workflow.domain.tasks import Task
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a workflow stands after a command."""
+    """The progress of a workflow after a command."""
 
     workflow_id: str
     status: WorkflowStatus
@@ -23,7 +23,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StoredWorkflow:
-    """A workflow as it was read: with its number of transitions and a page of its tasks."""
+    """A workflow with its seq and a page of its tasks."""
 
     state: Workflow
     seq: int
@@ -32,7 +32,7 @@ class StoredWorkflow:
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """Which tasks to read: after a position, in some states."""
+    """Which tasks to read: after a position, of some statuses."""
 
     limit: int
     after_position: int = 0
@@ -49,14 +49,14 @@ class WorkflowFilter:
 
 @dataclass(frozen=True, slots=True)
 class ListedWorkflow:
-    """A workflow in a list, with the key after which the next page begins."""
+    """A workflow in a list, with its sort key."""
 
     header: Header
     key: tuple[int | str, ...]
 
 
 def progress_of(header: Header) -> Progress:
-    """Where the workflow stands."""
+    """The progress of a workflow."""
     return Progress(
         workflow_id=header.workflow_id,
         status=header.status,
@@ -70,14 +70,14 @@ def progress_of(header: Header) -> Progress:
 
 
 def waits_for(header: Header) -> str:
-    """What a workflow that does not run waits for, in words."""
+    """What a workflow that does not run waits for, as text."""
     match header.status:
         case WorkflowStatus.IDLE:
             return "a plan"
         case WorkflowStatus.PLANNED:
-            return _before(header, "execute")
+            return _with_prerequisites(header, "execute")
         case WorkflowStatus.PAUSED:
-            return _before(header, f"resume ({header.pause.cause})" if header.pause else "resume")
+            return _with_prerequisites(header, f"resume ({header.pause.cause})" if header.pause else "resume")
         case WorkflowStatus.BLOCKED:
             return f"unblock {_blockers(header) or 'all'}"
         case WorkflowStatus.FAILED:
@@ -86,8 +86,8 @@ def waits_for(header: Header) -> str:
     return ""
 
 
-def _before(header: Header, step: str) -> str:
-    """The step that starts it, after what has to come first when that alone would start nothing."""
+def _with_prerequisites(header: Header, step: str) -> str:
+    """The step that continues the workflow, after the steps that it needs first."""
     if header.nothing_to_do and header.blocking:
         return f"unblock {_blockers(header)}, then {step}"
     if (
@@ -105,7 +105,7 @@ def _blockers(header: Header) -> str:
 
 
 def warnings(header: Header) -> tuple[str, ...]:
-    """What a caller should know but what stops nothing."""
+    """Warnings for the caller; they stop nothing."""
     found = []
     if header.usage_percent > header.warning_threshold:
         over = "danger" if header.usage_percent > header.danger_threshold else "warning"

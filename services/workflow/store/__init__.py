@@ -1,4 +1,4 @@
-"""Where workflows are kept: one ledger for what changes them, and the queries that only read."""
+"""The store of workflows: changes go through the ledger, each query is one read transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ from pointsman.services.workflow.store.tables import workflow_tables
 
 
 class WorkflowStore:
-    """All workflows of one database."""
+    """Workflows, their tasks and their journal."""
 
     def __init__(self, database: Database) -> None:
         metadata = MetaData()
@@ -36,11 +36,11 @@ class WorkflowStore:
         self.ledger = Ledger(self.store, MACHINE, self._children, measure)
 
     def now(self) -> datetime:
-        """The database's time."""
+        """The time of the database."""
         return self.store.database.clock.now()
 
     async def submit(self, caller: Caller, command: Command) -> Any:
-        """Decide a command and make it durable."""
+        """Submits a command to the ledger."""
         return await self.ledger.submit(caller, command)
 
     async def read(self, project: str, workflow_id: str, page: TaskPage) -> StoredWorkflow:
@@ -59,13 +59,13 @@ class WorkflowStore:
         return await self.store.database.read(lambda connection: self.read_whole_now(connection, project, workflow_id))
 
     def read_whole_now(self, connection: Connection, project: str, workflow_id: str) -> Workflow:
-        """The same, on a connection that is open already."""
+        """The same on an open connection."""
         return self._children.load_whole(connection, workflow_id, self.ledger.load(connection, project, workflow_id))
 
     async def list(
         self, project: str, wanted: WorkflowFilter, after: Sequence[int | str], limit: int
     ) -> Sequence[ListedWorkflow]:
-        """The project's workflows, the newest first."""
+        """The workflows of a project, the newest first."""
         entities = self.store.tables.entities
         order = (entities.c.created_at_us, entities.c.entity_id)
         found = select(entities.c.body, *order).where(entities.c.project == project, entities.c.kind == KIND)
@@ -78,7 +78,7 @@ class WorkflowStore:
         return await self._listed(found.order_by(*(column.desc() for column in order)).limit(limit))
 
     async def list_resumable(self, project: str, after: Sequence[int | str], limit: int) -> Sequence[ListedWorkflow]:
-        """What a run could take up: executable ones first, then by priority, the latest change, the id."""
+        """The resumable workflows: executable ones first, then by priority, latest change, id."""
         entities, resumable = self.store.tables.entities, self._tables.resumable
         order = (resumable.c.waits, resumable.c.priority, resumable.c.updated_at_us, resumable.c.entity_id)
         joined = resumable.join(entities, entities.c.entity_id == resumable.c.entity_id)
@@ -88,7 +88,7 @@ class WorkflowStore:
         return await self._listed(found.order_by(*order).limit(limit))
 
     async def forget_run(self, caller: Caller, run_id: str) -> int:
-        """Remove a run's workflows that nobody can take up any more; looked at again inside the transaction."""
+        """Deletes the workflows of a run that are over; checked again inside the transaction."""
         return await forget_run(self.store, caller, run_id, lambda row: _is_over(from_json(row.body, Header), run_id))
 
     async def _listed(self, found: Select[Any]) -> Sequence[ListedWorkflow]:
@@ -110,5 +110,5 @@ class WorkflowStore:
 
 
 def _is_over(header: Header, run_id: str) -> bool:
-    """Whether only the run itself could still want the workflow."""
+    """Whether no other run can continue the workflow."""
     return header.status is WorkflowStatus.COMPLETED or header.cancelled or header.owner_run_id == run_id

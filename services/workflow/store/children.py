@@ -51,7 +51,7 @@ class WorkflowChildren:
         return attach
 
     def save(self, connection: Connection, changes: Sequence[Change[Workflow]]) -> None:
-        """Write what changed, one statement per table."""
+        """Writes what changed, with one statement per table."""
         self._writer.run(connection, changes)
 
     def load_details(self, connection: Connection, entity_id: str, state: Workflow) -> Workflow:
@@ -66,7 +66,7 @@ class WorkflowChildren:
 
 
 class _RowWriter:
-    """The statements that write what changed."""
+    """The statements that write changed rows."""
 
     def __init__(self, database: Database, tables: WorkflowTables) -> None:
         tasks, of_entity = tables.tasks, {"entity_id": "of_entity"}
@@ -80,7 +80,7 @@ class _RowWriter:
         self._delete_resumable = delete_rows(database, tables.resumable, of_entity)
 
     def run(self, connection: Connection, changes: Sequence[Change[Workflow]]) -> None:
-        """Write the rows of all changes."""
+        """Writes the rows of all changes."""
         states = [(change, change.state) for change in changes if change.state is not None]
         new = [(change.entity_id, task) for change, state in states for task in _new_tasks(state)]
         updated = [_update_row(change.entity_id, task) for change, state in states for task in _updated_tasks(state)]

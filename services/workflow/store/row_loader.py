@@ -51,7 +51,7 @@ def task_of(row: Sequence[Any]) -> Task:
 
 
 class RowLoader:
-    """Shows workflows the rows that they rows."""
+    """Loads the selected rows of workflows and adds them to their states."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

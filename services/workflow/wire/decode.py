@@ -20,7 +20,7 @@ from pointsman.services.workflow.wire import enums
 
 
 def upsert_plan(request: plans_pb2.UpsertPlanRequest) -> commands.UpsertPlan:
-    """A plan with its fields."""
+    """The command of UpsertPlan."""
     tasks = tuple(commands.PlannedTask(spec_of(task)) for task in request.tasks)
     return commands.UpsertPlan(request.workflow_id, _fields(request), tasks, request.append)
 
@@ -59,7 +59,7 @@ def _collaboration(message: constraints_pb2.Collaboration) -> Collaboration:
 
 
 def settings_of(message: plans_pb2.ExecutionSettings) -> Settings:
-    """How to execute; what is not set stays."""
+    """Execution settings; None where not set."""
     return Settings(
         enums.EXECUTION_MODE.to_domain(message.execution_mode),
         _given(message, "use_subagent"),
@@ -93,44 +93,44 @@ def specs_of(messages: Iterable[model_pb2.TaskSpec]) -> list[TaskSpec]:
 
 
 def execute(request: plans_pb2.ExecuteRequest) -> commands.Execute:
-    """A go."""
+    """The command of Execute."""
     return commands.Execute(request.workflow_id, settings_of(request.settings), tuple(request.accepted_findings))
 
 
 def next_tasks(request: tasks_pb2.NextTasksRequest) -> commands.NextTasks:
-    """A claim; without a limit for one task."""
+    """The command of NextTasks; the limit defaults to one."""
     return commands.NextTasks(request.workflow_id, request.limit or 1, request.worker)
 
 
 def release_task(request: tasks_pb2.ReleaseTaskRequest) -> commands.ReleaseTask:
-    """Tasks, or the workflow, given back."""
+    """The command of ReleaseTask."""
     return commands.ReleaseTask(request.workflow_id, tuple(request.task_ids), request.all, request.release_owner)
 
 
 def complete_task(request: tasks_pb2.CompleteTaskRequest) -> commands.CompleteTask:
-    """A task that is done."""
+    """The command of CompleteTask."""
     return commands.CompleteTask(request.workflow_id, request.task_id, request.attempt, request.used_characters)
 
 
 def fail_task(request: tasks_pb2.FailTaskRequest) -> commands.FailTask:
-    """A task that failed."""
+    """The command of FailTask."""
     return commands.FailTask(request.workflow_id, request.task_id, request.reason, request.attempt)
 
 
 def settle_tasks(request: tasks_pb2.SettleTasksRequest) -> commands.SettleTasks:
-    """A wave."""
+    """The command of SettleTasks."""
     rejected = tuple(commands.Rejected(one.task_id, one.reason, one.retry) for one in request.rejected)
     return commands.SettleTasks(request.workflow_id, tuple(request.completed), rejected)
 
 
 def record_usage(request: tasks_pb2.RecordUsageRequest) -> commands.RecordUsage:
-    """Characters added, or the whole context's tokens."""
+    """The command of RecordUsage."""
     characters = request.characters if request.WhichOneof("usage") == "characters" else None
     return commands.RecordUsage(request.workflow_id, request.task_id, characters, request.context_tokens)
 
 
 def merge_constraints(request: constraints_pb2.MergeConstraintsRequest) -> commands.MergeConstraints:
-    """What several models hold."""
+    """The command of MergeConstraints."""
     return commands.MergeConstraints(request.workflow_id, tuple(_constraint_set(one) for one in request.sets))
 
 
@@ -144,7 +144,7 @@ def _constraint_set(message: constraints_pb2.ConstraintSet) -> ConstraintSet:
 
 
 def _constraint(message: constraints_pb2.Constraint, kind: ConstraintType) -> Constraint:
-    """A constraint as somebody named it; whether it holds is not for them to say."""
+    """A constraint without a verification: callers cannot set it."""
     return Constraint(
         message.constraint_id,
         message.description,
@@ -157,7 +157,7 @@ def _constraint(message: constraints_pb2.Constraint, kind: ConstraintType) -> Co
 
 
 def record_verification(request: constraints_pb2.RecordVerificationRequest) -> commands.RecordVerification:
-    """Results of checks."""
+    """The command of RecordVerification."""
     results = tuple(
         CheckResult(one.constraint_id, one.passed, one.details, one.checked_at.ToDatetime(tzinfo=UTC))
         for one in request.verifications
@@ -166,14 +166,14 @@ def record_verification(request: constraints_pb2.RecordVerificationRequest) -> c
 
 
 def import_state(request: reading_pb2.ImportStateRequest, imported: Imported) -> commands.ImportState:
-    """An imported workflow under its own id, with its plan if there is one."""
+    """The command of ImportState, with the plan of its tasks.md if given."""
     workflow_id, markdown = imported.header.workflow_id, request.tasks_markdown
     plan = _plan(workflow_id, markdown) if markdown else None
     return commands.ImportState(workflow_id, imported, request.replace, plan)
 
 
 def import_tasks(request: reading_pb2.ImportTasksRequest) -> commands.UpsertPlan:
-    """A tasks.md as a plan."""
+    """The command of ImportTasks."""
     return _plan(request.workflow_id, request.markdown)
 
 

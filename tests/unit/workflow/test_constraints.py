@@ -37,31 +37,31 @@ def checked(own_id: str, *, passed: bool) -> CheckResult:
 
 def test_hard_constraints_are_united_and_the_same_one_counts_once() -> None:
     merged = merge((hards(hard("C1"), hard("C2")), hards(hard("C2"), hard("C3"))))
-    assert [one.constraint_id for one in merged.kept.hard] == ["C1", "C2", "C3"]
+    assert [one.constraint_id for one in merged.merged.hard] == ["C1", "C2", "C3"]
     assert merged.dropped.empty
 
 
 def test_the_same_id_with_another_description_is_kept_under_its_source() -> None:
     merged = merge((hards(hard("C1", "a")), hards(hard("C1", "b", SourceModel.GEMINI)), hards(hard("C1", "c"))))
-    assert [(one.constraint_id, one.description) for one in merged.kept.hard] == [
+    assert [(one.constraint_id, one.description) for one in merged.merged.hard] == [
         ("C1", "a"),
         ("C1-gemini", "b"),
         ("C1-codex", "c"),
     ]
-    twice = merge((merged.kept, hards(hard("C1", "b", SourceModel.GEMINI), hard("C1", "c"))))
-    assert twice.kept.hard == merged.kept.hard
+    twice = merge((merged.merged, hards(hard("C1", "b", SourceModel.GEMINI), hard("C1", "c"))))
+    assert twice.merged.hard == merged.merged.hard
 
 
 def test_what_a_second_model_says_of_a_renamed_constraint_counts_once_in_a_later_merge_too() -> None:
     said = (hards(hard("C1", "a")), hards(hard("C1", "b", SourceModel.GEMINI)), hards(hard("C1", "b")))
-    assert [one.constraint_id for one in merge(said).kept.hard] == ["C1", "C1-gemini"]
-    first = merge(said[:2]).kept
-    assert merge((first, said[2])).kept == first
+    assert [one.constraint_id for one in merge(said).merged.hard] == ["C1", "C1-gemini"]
+    first = merge(said[:2]).merged
+    assert merge((first, said[2])).merged == first
 
 
 def test_an_id_that_only_begins_like_a_renamed_one_is_another_constraint() -> None:
     held = hards(hard("C1", "a"), hard("C1-codex-cache", "b"))
-    assert [one.constraint_id for one in merge((held, hards(hard("C1", "b")))).kept.hard] == [
+    assert [one.constraint_id for one in merge((held, hards(hard("C1", "b")))).merged.hard] == [
         "C1",
         "C1-codex-cache",
         "C1-codex",
@@ -70,8 +70,8 @@ def test_an_id_that_only_begins_like_a_renamed_one_is_another_constraint() -> No
 
 def test_the_same_source_may_give_one_id_to_three_things() -> None:
     merged = merge((hards(hard("C1", "a"), hard("C1", "b"), hard("C1", "c")),))
-    assert [one.constraint_id for one in merged.kept.hard] == ["C1", "C1-codex", "C1-codex-2"]
-    assert merge((merged.kept, hards(hard("C1", "c")))).kept.hard == merged.kept.hard
+    assert [one.constraint_id for one in merged.merged.hard] == ["C1", "C1-codex", "C1-codex-2"]
+    assert merge((merged.merged, hards(hard("C1", "c")))).merged.hard == merged.merged.hard
 
 
 def test_limits_are_seven_seven_five_seven_and_what_they_cut_off_comes_back() -> None:
@@ -82,7 +82,7 @@ def test_limits_are_seven_seven_five_seven_and_what_they_cut_off_comes_back() ->
         tuple(f"criterion {n}" for n in range(9)),
     )
     merged = merge((wide,))
-    kept, dropped = merged.kept, merged.dropped
+    kept, dropped = merged.merged, merged.dropped
     assert [len(part) for part in (kept.hard, kept.soft, kept.open_questions, kept.success_criteria)] == [7, 7, 5, 7]
     assert [one.constraint_id for one in dropped.hard] == ["H7", "H8"]
     assert [one.constraint_id for one in dropped.soft] == ["S7", "S8"]
@@ -96,22 +96,22 @@ def test_soft_constraints_are_ranked_by_frequency_and_ties_by_appearance() -> No
         ConstraintSet(soft=(soft("C"), soft("D"))),
         ConstraintSet(soft=(soft("B"), soft("X", "C would be good"))),
     )
-    assert [one.constraint_id for one in merge(sets).kept.soft] == ["C", "B", "E", "D"]
+    assert [one.constraint_id for one in merge(sets).merged.soft] == ["C", "B", "E", "D"]
 
 
 def test_success_criteria_are_what_every_set_holds() -> None:
     sets = tuple(ConstraintSet(success_criteria=part) for part in (("a", "b", "c"), ("c", "b"), ("b", "d", "c")))
     merged = merge(sets)
-    assert merged.kept.success_criteria == ("b", "c")
+    assert merged.merged.success_criteria == ("b", "c")
     assert merged.dropped.success_criteria == ("a", "d")
-    assert merge(sets[::-1]).kept.success_criteria == ("b", "c")
-    assert merge((sets[1], sets[0], sets[0])).kept.success_criteria == ("c", "b")
-    assert merge((*sets, ConstraintSet())).kept.success_criteria == ()
+    assert merge(sets[::-1]).merged.success_criteria == ("b", "c")
+    assert merge((sets[1], sets[0], sets[0])).merged.success_criteria == ("c", "b")
+    assert merge((*sets, ConstraintSet())).merged.success_criteria == ()
 
 
 def test_open_questions_keep_their_source() -> None:
     sets = tuple(ConstraintSet(open_questions=(OpenQuestion("why?", source),)) for source in ("codex", "gemini"))
-    assert merge(sets).kept.open_questions == (OpenQuestion("why?", "codex"),)
+    assert merge(sets).merged.open_questions == (OpenQuestion("why?", "codex"),)
 
 
 def test_what_a_workflow_holds_already_is_the_first_set_of_the_next_merge() -> None:
