@@ -62,15 +62,13 @@ class PipelineServicer:
         """Skips a stage."""
         command = commands.SkipStage(request.pipeline_id, request.stage, request.reason)
         answer: commands.Answer = await self.pipelines.submit(caller, command)
-        following = [encode.delegation(shown) for shown in answer.next]
-        return rq.SkipStageResponse(state=to_wire(answer.status), next=following)
+        return rq.SkipStageResponse(state=to_wire(answer.status), next=encode.delegations(answer.next))
 
     async def RestartFrom(self, request: rq.RestartFromRequest, caller: Caller) -> rq.RestartFromResponse:
         """Runs a stage and all stages after it again."""
         command = commands.RestartFrom(request.pipeline_id, request.stage, request.reason)
         answer: commands.Answer = await self.pipelines.submit(caller, command)
-        following = [encode.delegation(shown) for shown in answer.next]
-        return rq.RestartFromResponse(state=to_wire(answer.status), next=following)
+        return rq.RestartFromResponse(state=to_wire(answer.status), next=encode.delegations(answer.next))
 
     async def CancelPipeline(self, request: rq.CancelPipelineRequest, caller: Caller) -> rq.CancelPipelineResponse:
         """Cancels a pipeline."""

@@ -1,6 +1,6 @@
 """How each event changes a pipeline; nothing else changes one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -73,8 +73,7 @@ def _delegated(pipeline: Pipeline, data: events.StageDelegated, at: datetime) ->
     if pipeline.has_report(data.stage):
         pipeline.set_reported([data.stage], reported=False)
     pipeline.set_marks([data.stage], ACTIVE)
-    if pipeline.head.returns:
-        pipeline.head.returns = tuple(stage for stage in pipeline.head.returns if stage != data.stage)
+    _drop_returns(pipeline, (data.stage,))
 
 
 def _completed(pipeline: Pipeline, data: events.StageFinished, _at: datetime) -> None:
@@ -122,8 +121,13 @@ def _reset(pipeline: Pipeline, stages: tuple[str, ...]) -> None:
     groups = {
         group: barrier for group, barrier in pipeline.head.barriers.items() if not _touches(pipeline, group, reset)
     }
-    returns = tuple(stage for stage in pipeline.head.returns if stage not in reset)
-    pipeline.change_head(barriers=groups, returns=returns)
+    pipeline.change_head(barriers=groups)
+    _drop_returns(pipeline, reset)
+
+
+def _drop_returns(pipeline: Pipeline, stages: Collection[str]) -> None:
+    if pipeline.head.returns:
+        pipeline.head.returns = tuple(stage for stage in pipeline.head.returns if stage not in stages)
 
 
 def _touches(pipeline: Pipeline, group: str, stages: set[str]) -> bool:
@@ -135,7 +139,7 @@ def _skipped(pipeline: Pipeline, data: events.StageSkipped, _at: datetime) -> No
     pipeline.change_stage(data.stage, returned=None)
     pipeline.set_marks([data.stage], SKIPPED_AFTER_FAIL if failed else SKIPPED)
     pipeline.set_marks(data.ready, READY)
-    pipeline.change_head(returns=tuple(stage for stage in pipeline.head.returns if stage != data.stage))
+    _drop_returns(pipeline, (data.stage,))
 
 
 def _escalated(pipeline: Pipeline, data: events.StageEscalated, _at: datetime) -> None:
@@ -173,8 +177,8 @@ def _barrier_resolved(pipeline: Pipeline, data: events.BarrierResolved, _at: dat
 def _barrier_timed_out(pipeline: Pipeline, data: events.BarrierTimedOut, _at: datetime) -> None:
     pipeline.set_marks(data.absent, TIMED_OUT)
     barrier = replace(pipeline.head.barriers[data.group], due_at=None)
-    remaining = tuple(stage for stage in pipeline.head.returns if stage not in data.returns)
-    pipeline.change_head(barriers={**pipeline.head.barriers, data.group: barrier}, returns=remaining)
+    pipeline.change_head(barriers={**pipeline.head.barriers, data.group: barrier})
+    _drop_returns(pipeline, data.returns)
 
 
 def _crashed(pipeline: Pipeline, data: events.AgentCrash, _at: datetime) -> None:

@@ -67,7 +67,7 @@ def complete_stage(state: Pipeline, command: commands.CompleteStage, now: dateti
         disposition=disposition,
         status=builder.state.head.status,
         route=route,
-        next=delegations_of(builder.state, completion.ready) if builder.state.is_live() else (),
+        next=delegations_of(builder.state, completion.ready),
         stop=completion.stop,
         risks=risks(builder.state) if disposition is Disposition.ENDED else (),
         barrier_due_at=builder.state.next_barrier_due,

@@ -10,7 +10,7 @@ from pointsman.services.chassis.core.errors import Reason, Refusal, state_forbid
 from pointsman.services.chassis.core.machine import CancelTimer, Decision, Event, SetTimer
 from pointsman.services.pipeline.domain import events
 from pointsman.services.pipeline.domain.apply import APPLY, apply_first
-from pointsman.services.pipeline.domain.commands import AutoDelegate
+from pointsman.services.pipeline.domain.commands import Answer, AutoDelegate
 from pointsman.services.pipeline.domain.delegation import Delegation, delegation_of
 from pointsman.services.pipeline.domain.enums import KIND, LIVE, EventName, PipelineStatus
 from pointsman.services.pipeline.domain.model import ACTIVE, PENDING, READY, Pipeline
@@ -73,6 +73,11 @@ class DecisionBuilder:
     def cancel_timer(self, name: str) -> None:
         """Cancels a timer."""
         self._timers[name] = CancelTimer(name)
+
+    def answer(self, ready: Iterable[str] = (), pipeline_id: str = "") -> Decision:
+        """The decision with a plain answer: the status, and the delegations of stages that became ready."""
+        status, delegations = self.state.head.status, delegations_of(self.state, ready)
+        return self.decision(Answer(status, delegations, pipeline_id))
 
     def decision(self, answer: Any) -> Decision:
         """The decision: events, timers, answer and the new state."""
@@ -149,5 +154,7 @@ def delegate_ready(builder: DecisionBuilder, stages: Iterable[str], auto: AutoDe
 
 
 def delegations_of(state: Pipeline, stages: Iterable[str]) -> tuple[Delegation, ...]:
-    """The delegations of those of the stages that are ready or active."""
+    """The delegations of those of the stages that are ready or active; none once the pipeline has ended."""
+    if not state.is_live():
+        return ()
     return tuple(delegation_of(state, stage) for stage in stages if state.mark(stage) in {READY, ACTIVE})

@@ -1,7 +1,6 @@
 """Decisions about whole pipelines: start, import, delegate, skip, restart, cancel, time out, clean up."""
 
 from datetime import datetime
-from typing import Any
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, state_forbids
 from pointsman.services.chassis.core.machine import Decision, SetTimer
@@ -14,7 +13,6 @@ from pointsman.services.pipeline.domain.decision import (
     barrier_timer,
     delegate,
     delegate_ready,
-    delegations_of,
     finish_if_over,
     newly_ready,
     open_barriers,
@@ -45,9 +43,7 @@ def start_pipeline(command: commands.StartPipeline, now: datetime) -> Decision:
     open_barriers(builder, ready)
     finish_if_over(builder)
     delegate_ready(builder, ready, command.auto, command.nonce_seed)
-    return builder.decision(
-        commands.Answer(builder.state.head.status, delegations_of(builder.state, ready), command.entity_id)
-    )
+    return builder.answer(ready, command.entity_id)
 
 
 def _readers(command: commands.StartPipeline, reflected: tuple[str, ...]) -> dict[str, Return]:
@@ -69,7 +65,7 @@ def import_pipeline(command: commands.ImportPipeline, now: datetime) -> Decision
             builder.set_timer(SetTimer(barrier_timer(group), barrier.due_at, BarrierDue(group, barrier.number)))
     if not builder.state.is_live():
         builder.schedule_clean_up()
-    return builder.decision(commands.Answer(builder.state.head.status, (), command.entity_id))
+    return builder.answer(pipeline_id=command.entity_id)
 
 
 def delegate_stage(state: Pipeline, command: commands.DelegateStage, now: datetime) -> Decision:
@@ -88,7 +84,7 @@ def delegate_stage(state: Pipeline, command: commands.DelegateStage, now: dateti
         raise state_forbids("stage", command.stage, status, ("READY",), text)
     builder = DecisionBuilder(state, command.entity_id, now)
     delegate(builder, command.stage, command.agent_id, command.nonce_seed)
-    return builder.decision(commands.Answer(builder.state.head.status, delegations_of(builder.state, (command.stage,))))
+    return builder.answer((command.stage,))
 
 
 def put_context(state: Pipeline, command: commands.PutContext, now: datetime) -> Decision:
@@ -99,7 +95,7 @@ def put_context(state: Pipeline, command: commands.PutContext, now: datetime) ->
         raise state_forbids("stage", stage, status, ("ACTIVE",), f"{command.delegation_id} is no longer active")
     builder = DecisionBuilder(state, command.entity_id, now)
     put_report(builder, stage, number, command.report)
-    return builder.decision(commands.Answer(builder.state.head.status))
+    return builder.answer()
 
 
 def skip_stage(state: Pipeline, command: commands.SkipStage, now: datetime) -> Decision:
@@ -116,16 +112,12 @@ def skip_stage(state: Pipeline, command: commands.SkipStage, now: datetime) -> D
         builder.emit(EventName.STAGE_SKIPPED, events.StageSkipped(command.stage, command.reason))
         completion = StageCompletion(builder, command.stage)
         completion.check_barrier(node.barrier)
-        return builder.decision(commands.Answer(builder.state.head.status, _live_views(builder, completion.ready)))
+        return builder.answer(completion.ready)
     ready = newly_ready(state, node.next, (command.stage,))
     builder.emit(EventName.STAGE_SKIPPED, events.StageSkipped(command.stage, command.reason, ready))
     open_barriers(builder, ready)
     finish_if_over(builder)
-    return builder.decision(commands.Answer(builder.state.head.status, _live_views(builder, ready)))
-
-
-def _live_views(builder: DecisionBuilder, ready: tuple[str, ...]) -> tuple[Any, ...]:
-    return delegations_of(builder.state, ready) if builder.state.is_live() else ()
+    return builder.answer(ready)
 
 
 def restart_from(state: Pipeline, command: commands.RestartFrom, now: datetime) -> Decision:
@@ -140,7 +132,7 @@ def restart_from(state: Pipeline, command: commands.RestartFrom, now: datetime) 
     builder = DecisionBuilder(state, command.entity_id, now)
     builder.emit(EventName.STAGE_RESTARTED, events.StageRestarted(command.stage, reset, command.reason))
     open_barriers(builder, (command.stage,))
-    return builder.decision(commands.Answer(builder.state.head.status, delegations_of(builder.state, (command.stage,))))
+    return builder.answer((command.stage,))
 
 
 def cancel_pipeline(state: Pipeline, command: commands.CancelPipeline, now: datetime) -> Decision:
@@ -148,7 +140,7 @@ def cancel_pipeline(state: Pipeline, command: commands.CancelPipeline, now: date
     require_live(state, command.entity_id)
     builder = DecisionBuilder(state, command.entity_id, now)
     builder.end(EventName.PIPELINE_CANCELLED, events.PipelineEnded(command.reason))
-    return builder.decision(commands.Answer(builder.state.head.status))
+    return builder.answer()
 
 
 def time_out_barrier(state: Pipeline, command: commands.TimeOutBarrier, now: datetime) -> Decision:
@@ -169,7 +161,7 @@ def time_out_barrier(state: Pipeline, command: commands.TimeOutBarrier, now: dat
             builder.emit(EventName.STAGE_ESCALATED, events.StageEscalated(stage, Correction.BARRIER_TIMEOUT))
     if all(builder.state.finished(stage) for stage in members):
         completion.check_barrier(command.group)
-    return builder.decision(commands.Answer(builder.state.head.status, _live_views(builder, completion.ready)))
+    return builder.answer(completion.ready)
 
 
 def clean_up(state: Pipeline, command: commands.CleanUp, now: datetime) -> Decision:
@@ -182,4 +174,4 @@ def clean_up(state: Pipeline, command: commands.CleanUp, now: datetime) -> Decis
     builder = DecisionBuilder(state, command.entity_id, now)
     builder.emit(EventName.PIPELINE_CLEANED, events.PipelineCleaned())
     builder.cancel_timer(CLEAN_UP_TIMER)
-    return builder.decision(commands.Answer(builder.state.head.status))
+    return builder.answer()

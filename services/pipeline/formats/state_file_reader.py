@@ -133,8 +133,8 @@ def _phase_of_v3(content: Mapping[str, Any]) -> str:
         return "RETRYING"
     if not content.get("enforced"):
         return "IDLE"
-    words = {text(field(known, "status")) for known in stages.values()}
-    return "COMPLETE" if stages and words <= {"completed", "skipped"} else "DELEGATING"
+    statuses = {text(field(known, "status")) for known in stages.values()}
+    return "COMPLETE" if stages and statuses <= {"completed", "skipped"} else "DELEGATING"
 
 
 def _graph(v4: Mapping[str, Any]) -> Graph:
@@ -209,10 +209,10 @@ def _settings(v4: Mapping[str, Any], run_id: str, graph: Graph) -> Settings:
 
 
 def _policy(value: object) -> Policy:
-    word = text(value)
-    if value is not None and word not in Policy.__members__:
+    name = text(value)
+    if value is not None and name not in Policy.__members__:
         raise refused(f"'meta.{OWN}.policy' must be one of {', '.join(Policy)}")
-    return Policy(word) if word else Policy.SEED
+    return Policy(name) if name else Policy.SEED
 
 
 def _switch(value: object) -> bool:
@@ -262,9 +262,9 @@ def _verdict(verdict: object, severity: object) -> tuple[Verdict | None, Severit
     """The verdict of a stage: `FAIL`, `FAIL:HIGH`, or an object with verdict and severity."""
     if isinstance(verdict, dict):
         return _verdict(text(verdict.get("verdict")), verdict.get("severity"))
-    word, _, detail = text(verdict).partition(":")
+    name, _, detail = text(verdict).partition(":")
     named = detail or text(severity)
-    known = Verdict(word) if word in Verdict.__members__ else None
+    known = Verdict(name) if name in Verdict.__members__ else None
     severity_or_default = Severity(named) if named in Severity.__members__ else Severity.MEDIUM
     return known, severity_or_default if known is Verdict.FAIL else None
 
@@ -280,13 +280,13 @@ def _history(rounds: object) -> tuple[RetryRound, ...]:
 
 def _mark(v4: Mapping[str, Any], stage: str) -> str:
     known = entry(v4, "stages", stage)
-    word = text(known.get("status")) or "pending"
-    if word not in MARK_OF_STATUS:
-        raise refused(f"'stages.{stage}.status' is the unknown word '{word[:32]}'")
-    if word == "completed" and known.get("degraded") is True:
+    status = text(known.get("status")) or "pending"
+    if status not in MARK_OF_STATUS:
+        raise refused(f"'stages.{stage}.status' is the unknown word '{status[:32]}'")
+    if status == "completed" and known.get("degraded") is True:
         return DEGRADED
-    is_forced = MARK_OF_STATUS[word] == SKIPPED and known.get("forcedOn") is True
-    return SKIPPED_AFTER_FAIL if is_forced else MARK_OF_STATUS[word]
+    is_forced = MARK_OF_STATUS[status] == SKIPPED and known.get("forcedOn") is True
+    return SKIPPED_AFTER_FAIL if is_forced else MARK_OF_STATUS[status]
 
 
 class _PendingRetry(NamedTuple):
@@ -357,9 +357,9 @@ def _put_ready(graph: Graph, marks: dict[str, str], returns: tuple[str, ...]) ->
 
 
 def _status(v4: Mapping[str, Any], marks: Mapping[str, str]) -> PipelineStatus:
-    values, said = set(marks.values()), text(mapping(v4, "meta").get("status"))
-    if not v4["pipelineActive"] and said in {PipelineStatus.ABORTED, PipelineStatus.CANCELLED}:
-        return PipelineStatus(said)
+    values, status = set(marks.values()), text(mapping(v4, "meta").get("status"))
+    if not v4["pipelineActive"] and status in {PipelineStatus.ABORTED, PipelineStatus.CANCELLED}:
+        return PipelineStatus(status)
     if UNFINISHED.isdisjoint(values):
         return PipelineStatus.COMPLETED if UNPROVEN.isdisjoint(values) else PipelineStatus.COMPLETED_WITH_FAILURES
     if not v4["pipelineActive"]:

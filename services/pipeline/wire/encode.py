@@ -48,6 +48,11 @@ def delegation(shown: Delegation) -> state_pb2.Delegation:
     )
 
 
+def delegations(shown: Iterable[Delegation]) -> list[state_pb2.Delegation]:
+    """Delegations as agents get them."""
+    return [delegation(item) for item in shown]
+
+
 @lru_cache(maxsize=CACHED_ROUTES)
 def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
     """An effective route; cached, and copied into every response that has it."""
@@ -67,7 +72,7 @@ def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
 def started(answer: commands.Answer) -> pb.StartPipelineResponse:
     """The response of StartPipeline."""
     return pb.StartPipelineResponse(
-        pipeline_id=answer.pipeline_id, state=to_wire(answer.status), next=[delegation(shown) for shown in answer.next]
+        pipeline_id=answer.pipeline_id, state=to_wire(answer.status), next=delegations(answer.next)
     )
 
 
@@ -76,7 +81,7 @@ def completed(answer: commands.CompletionAnswer) -> pb.CompleteStageResponse:
     return pb.CompleteStageResponse(
         disposition=to_wire(answer.disposition),
         route=effective_route(answer.route) if answer.route else None,
-        next=[delegation(shown) for shown in answer.next],
+        next=delegations(answer.next),
         state=to_wire(answer.status),
         stop=stop_decision(answer.stop) if answer.stop else None,
         residual_risks=residual_risks(answer.risks),

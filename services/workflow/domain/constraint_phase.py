@@ -5,22 +5,20 @@ from pointsman.services.workflow.domain import commands, events
 from pointsman.services.workflow.domain.constraints import find, merge
 from pointsman.services.workflow.domain.decision import DecisionBuilder
 from pointsman.services.workflow.domain.enums import ConstraintType, EventName, PauseCause
-from pointsman.services.workflow.domain.transitions import check_command
-from pointsman.services.workflow.domain.views import progress_of
 
 
 def merge_constraints(builder: DecisionBuilder, command: commands.MergeConstraints) -> commands.MergeAnswer:
     """Merges the sets with the constraints of the workflow."""
-    check_command("MergeConstraints", command.entity_id, builder.header.status)
+    builder.check_command("MergeConstraints")
     current = (builder.state.details.constraints,) if builder.header.constrained else ()
     result = merge((*current, *command.sets))
     builder.emit(EventName.CONSTRAINTS_MERGED, events.ConstraintsMerged(result.merged, result.dropped))
-    return commands.MergeAnswer(progress_of(builder.header), result.merged, result.dropped)
+    return commands.MergeAnswer(builder.progress, result.merged, result.dropped)
 
 
 def record_verification(builder: DecisionBuilder, command: commands.RecordVerification) -> commands.UnmetAnswer:
     """Records results of checks; a workflow that waited only for them completes."""
-    check_command("RecordVerification", command.entity_id, builder.header.status)
+    builder.check_command("RecordVerification")
     for result in command.results:
         _require_constraint(builder, result.constraint_id, hard_only=False)
     builder.emit(EventName.CONSTRAINTS_VERIFIED, events.ConstraintsVerified(command.results))
@@ -29,7 +27,7 @@ def record_verification(builder: DecisionBuilder, command: commands.RecordVerifi
 
 def waive_constraint(builder: DecisionBuilder, command: commands.WaiveConstraint) -> commands.UnmetAnswer:
     """Waives one hard constraint; a workflow that waited only for it completes."""
-    check_command("WaiveConstraint", command.entity_id, builder.header.status)
+    builder.check_command("WaiveConstraint")
     _require_constraint(builder, command.constraint_id, hard_only=True)
     waived = events.ConstraintWaived(command.constraint_id, command.reason, command.by)
     builder.emit(EventName.CONSTRAINT_WAIVED, waived)
@@ -47,4 +45,4 @@ def _complete_if_met(builder: DecisionBuilder) -> commands.UnmetAnswer:
     if not header.unmet and header.pause is not None and header.pause.cause is PauseCause.CONSTRAINTS:
         builder.reopen("every hard constraint is met")
         builder.conclude()
-    return commands.UnmetAnswer(progress_of(builder.header), builder.header.unmet)
+    return commands.UnmetAnswer(builder.progress, builder.header.unmet)

@@ -10,7 +10,8 @@ from pointsman.services.workflow.domain.apply import apply
 from pointsman.services.workflow.domain.enums import KIND, EventName, PauseCause, TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.model import TOTAL, Header, Workflow
 from pointsman.services.workflow.domain.pause_rules import RequiredPause
-from pointsman.services.workflow.domain.transitions import check_transition
+from pointsman.services.workflow.domain.transitions import check_command, check_transition
+from pointsman.services.workflow.domain.views import Progress, progress_of
 
 
 class DecisionBuilder:
@@ -39,6 +40,15 @@ class DecisionBuilder:
     def header(self) -> Header:
         """The header after the events so far."""
         return self.state.header
+
+    @property
+    def progress(self) -> Progress:
+        """The progress after the events so far."""
+        return progress_of(self.header)
+
+    def check_command(self, name: str) -> None:
+        """Refuses a command that the state does not accept."""
+        check_command(name, self._entity_id, self.header.status)
 
     def emit(self, name: EventName, data: Any, target: WorkflowStatus | None = None) -> None:
         """Adds an event and applies it; a change of state must be in the transition table."""

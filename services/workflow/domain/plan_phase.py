@@ -19,8 +19,8 @@ from pointsman.services.workflow.domain.events import NO_FIELDS
 from pointsman.services.workflow.domain.model import READY, Workflow
 from pointsman.services.workflow.domain.pause_rules import RequiredPause
 from pointsman.services.workflow.domain.plan import problems, tasks_to_store
-from pointsman.services.workflow.domain.transitions import check_command, check_transition, commands_allowed_in
-from pointsman.services.workflow.domain.views import Progress, progress_of
+from pointsman.services.workflow.domain.transitions import check_transition, commands_allowed_in
+from pointsman.services.workflow.domain.views import Progress
 from pointsman.services.workflow.domain.zero_decision_audit import Audit, audit
 
 
@@ -29,7 +29,7 @@ def upsert_plan(builder: DecisionBuilder, command: commands.UpsertPlan) -> comma
     created = not builder.exists
     before = builder.state if builder.exists else None
     if before is not None:
-        check_command("UpsertPlan", command.entity_id, before.header.status)
+        builder.check_command("UpsertPlan")
         _check_owner(before, command.fields.owner_run_id)
         _check_cancelled_by(before, command.fields.owner_run_id)
     _check_plan(before, command)
@@ -38,7 +38,7 @@ def upsert_plan(builder: DecisionBuilder, command: commands.UpsertPlan) -> comma
     _set_fields(builder, command)
     if command.tasks:
         _store_plan(builder, command)
-    return commands.PlanAnswer(progress_of(builder.header), builder.header.collaboration, created)
+    return commands.PlanAnswer(builder.progress, builder.header.collaboration, created)
 
 
 def _check_owner(state: Workflow, wanted: str | None) -> None:
@@ -127,7 +127,7 @@ def import_state(builder: DecisionBuilder, command: commands.ImportState) -> Pro
     builder.emit(EventName.IMPORTED, imported, target)
     if command.plan is not None and target is not WorkflowStatus.COMPLETED:
         upsert_plan(builder, command.plan)
-    return progress_of(builder.header)
+    return builder.progress
 
 
 def _check_replaceable(state: Workflow, command: commands.ImportState) -> None:
@@ -148,13 +148,13 @@ def _check_replaceable(state: Workflow, command: commands.ImportState) -> None:
 
 def execute(builder: DecisionBuilder, command: commands.Execute) -> Progress:
     """Starts a planned workflow, unless a required audit fails."""
-    check_command("Execute", command.entity_id, builder.header.status)
+    builder.check_command("Execute")
     if command.settings.require_audit or (command.settings.require_audit is None and builder.header.require_audit):
         _require_audit(builder, command)
     executed = events.Executed(command.settings, command.accepted_findings)
     builder.emit(EventName.EXECUTED, executed, WorkflowStatus.RUNNING)
     builder.conclude()
-    return progress_of(builder.header)
+    return builder.progress
 
 
 def _require_audit(builder: DecisionBuilder, command: commands.Execute) -> None:
@@ -170,9 +170,9 @@ def _require_audit(builder: DecisionBuilder, command: commands.Execute) -> None:
     builder.emit(EventName.AUDITED, events.Audited(result))
 
 
-def run_audit(builder: DecisionBuilder, command: commands.RunAudit) -> Audit:
+def run_audit(builder: DecisionBuilder, _command: commands.RunAudit) -> Audit:
     """Runs the zero-decision audit and records it."""
-    check_command("Audit", command.entity_id, builder.header.status)
+    builder.check_command("Audit")
     result = _audit(builder)
     builder.emit(EventName.AUDITED, events.Audited(result))
     return result
@@ -185,43 +185,43 @@ def _audit(builder: DecisionBuilder) -> Audit:
 
 def pause(builder: DecisionBuilder, command: commands.PauseWorkflow) -> Progress:
     """Pauses a running workflow on request."""
-    check_command("Pause", command.entity_id, builder.header.status)
+    builder.check_command("Pause")
     builder.pause(RequiredPause(PauseCause.REQUESTED, command.reason))
-    return progress_of(builder.header)
+    return builder.progress
 
 
 def resume(builder: DecisionBuilder, command: commands.Resume) -> Progress:
     """Resumes a paused workflow; resuming before a commit approves it."""
-    check_command("Resume", command.entity_id, builder.header.status)
+    builder.check_command("Resume")
     paused = builder.header.pause
     approves_commit = paused is not None and paused.cause is PauseCause.BEFORE_COMMIT
     builder.emit(EventName.RESUMED, events.Resumed(command.settings, approves_commit), WorkflowStatus.RUNNING)
     builder.conclude()
-    return progress_of(builder.header)
+    return builder.progress
 
 
 def unblock(builder: DecisionBuilder, command: commands.Unblock) -> commands.Counted:
     """Marks an external dependency as available; repeating it changes nothing."""
     header = builder.header
-    check_command("Unblock", command.entity_id, header.status)
+    builder.check_command("Unblock")
     every = command.dependency == ALL_DEPENDENCIES
     named = (*DEPENDENCY_CLASSES, *sorted(header.blocking)) if every else (command.dependency,)
     new = tuple(dict.fromkeys(name for name in named if name not in header.unblocked))
     if not new:
-        return commands.Counted(progress_of(header), 0)
+        return commands.Counted(builder.progress, 0)
     unblocked = events.Unblocked(new)
     preview = builder.preview(EventName.UNBLOCKED, unblocked)
     freed = header.counts[TaskStatus.BLOCKED] - preview.header.counts[TaskStatus.BLOCKED]
     leaves = header.status is WorkflowStatus.BLOCKED and freed > 0
     builder.emit(EventName.UNBLOCKED, unblocked, WorkflowStatus.RUNNING if leaves else None)
     builder.conclude()
-    return commands.Counted(progress_of(builder.header), freed)
+    return commands.Counted(builder.progress, freed)
 
 
-def cancel_plan(builder: DecisionBuilder, command: commands.CancelPlan) -> Progress:
+def cancel_plan(builder: DecisionBuilder, _command: commands.CancelPlan) -> Progress:
     """Cancels the plan: planned returns to idle, idle and failed are only marked, any other status fails."""
     header = builder.header
-    check_command("CancelPlan", command.entity_id, header.status)
+    builder.check_command("CancelPlan")
     if header.status is WorkflowStatus.PLANNED:
         builder.emit(EventName.CANCELLED, events.Cancelled(), WorkflowStatus.IDLE)
     elif header.status in (WorkflowStatus.IDLE, WorkflowStatus.FAILED):
@@ -230,4 +230,4 @@ def cancel_plan(builder: DecisionBuilder, command: commands.CancelPlan) -> Progr
     else:
         builder.reopen("cancelled")
         builder.emit(EventName.CANCELLED, events.Cancelled(), WorkflowStatus.FAILED)
-    return progress_of(builder.header)
+    return builder.progress

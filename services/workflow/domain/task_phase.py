@@ -23,13 +23,13 @@ from pointsman.services.workflow.domain.pause_rules import (
     tokens_of,
 )
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
-from pointsman.services.workflow.domain.transitions import check_command, task_successors
-from pointsman.services.workflow.domain.views import Progress, progress_of
+from pointsman.services.workflow.domain.transitions import task_successors
+from pointsman.services.workflow.domain.views import Progress
 
 
 def next_tasks(builder: DecisionBuilder, command: commands.NextTasks) -> commands.HandedOut:
     """Hands out ready tasks, or none with the reason in the progress."""
-    check_command("NextTasks", command.entity_id, builder.header.status)
+    builder.check_command("NextTasks")
     chosen: tuple[Task, ...] = ()
     builder.conclude()
     if builder.header.status is WorkflowStatus.RUNNING:
@@ -40,18 +40,18 @@ def next_tasks(builder: DecisionBuilder, command: commands.NextTasks) -> command
         task_ids = tuple(task.task_id for task in chosen)
         builder.emit(EventName.CLAIMED, events.Claimed(task_ids, command.worker))
         chosen = tuple(builder.state.tasks.by_id[task_id] for task_id in task_ids)
-    return commands.HandedOut(chosen, progress_of(builder.header))
+    return commands.HandedOut(chosen, builder.progress)
 
 
 def release_task(builder: DecisionBuilder, command: commands.ReleaseTask) -> commands.Counted:
     """Releases tasks; releasing the owner releases all, and pauses the workflow so that another run can continue it."""
-    check_command("ReleaseOwner" if command.release_owner else "ReleaseTask", command.entity_id, builder.header.status)
+    builder.check_command("ReleaseOwner" if command.release_owner else "ReleaseTask")
     task_ids = _tasks_to_release(builder.state, command)
     if task_ids:
         builder.emit(EventName.RELEASED, events.Released(task_ids))
     if command.release_owner:
         _release_owner(builder)
-    return commands.Counted(progress_of(builder.header), len(task_ids))
+    return commands.Counted(builder.progress, len(task_ids))
 
 
 def _release_owner(builder: DecisionBuilder) -> None:
@@ -75,30 +75,30 @@ def _tasks_to_release(state: Workflow, command: commands.ReleaseTask) -> tuple[s
 
 def complete_task(builder: DecisionBuilder, command: commands.CompleteTask) -> Progress:
     """Completes a task, then pauses or ends the workflow if a rule requires it."""
-    check_command("CompleteTask", command.entity_id, builder.header.status)
+    builder.check_command("CompleteTask")
     task = _require_status(_find(builder.state, command.task_id), TaskStatus.IN_PROGRESS)
     _check_attempt(task, command.attempt)
     if command.used_characters:
         _record_tokens(builder, command.task_id, tokens_of(command.used_characters))
     builder.emit(EventName.TASKS_SETTLED, events.TasksSettled(completed=(command.task_id,)))
     _end_or_pause(builder, (task.spec,))
-    return progress_of(builder.header)
+    return builder.progress
 
 
 def fail_task(builder: DecisionBuilder, command: commands.FailTask) -> Progress:
     """Fails a task, and the workflow with it."""
-    check_command("FailTask", command.entity_id, builder.header.status)
+    builder.check_command("FailTask")
     task = _require_status(_find(builder.state, command.task_id), TaskStatus.IN_PROGRESS)
     _check_attempt(task, command.attempt)
     result = events.TaskResult(command.task_id, command.reason)
     builder.emit(EventName.TASKS_SETTLED, events.TasksSettled(failed=(result,)))
     builder.fail(f"task '{command.task_id}' failed: {command.reason}")
-    return progress_of(builder.header)
+    return builder.progress
 
 
 def settle_tasks(builder: DecisionBuilder, command: commands.SettleTasks) -> Progress:
     """Records the results of a whole wave: all or nothing."""
-    check_command("SettleTasks", command.entity_id, builder.header.status)
+    builder.check_command("SettleTasks")
     state = builder.state
     named = (*command.completed, *(rejected.task_id for rejected in command.rejected))
     if not named:
@@ -112,7 +112,7 @@ def settle_tasks(builder: DecisionBuilder, command: commands.SettleTasks) -> Pro
     if settled.failed:
         builder.fail(f"task '{settled.failed[0].task_id}' failed: {settled.failed[0].reason}")
     _end_or_pause(builder, [task.spec for task in tasks[: len(command.completed)]])
-    return progress_of(builder.header)
+    return builder.progress
 
 
 def _results(command: commands.SettleTasks, *, retry: bool) -> tuple[events.TaskResult, ...]:
@@ -128,25 +128,25 @@ def _end_or_pause(builder: DecisionBuilder, finished: Sequence[TaskSpec]) -> Non
 
 def retry_task(builder: DecisionBuilder, command: commands.RetryTask) -> commands.Counted:
     """Returns a failed task to pending; a failed workflow runs again."""
-    check_command("RetryTask", command.entity_id, builder.header.status)
+    builder.check_command("RetryTask")
     task = _require_status(_find(builder.state, command.task_id), TaskStatus.FAILED)
     _check_retries(task)
     runs_again = builder.header.status is WorkflowStatus.FAILED
     retried = events.TaskRetried(command.task_id)
     builder.emit(EventName.TASK_RETRIED, retried, WorkflowStatus.RUNNING if runs_again else None)
-    return commands.Counted(progress_of(builder.header), task.retry_count + 1)
+    return commands.Counted(builder.progress, task.retry_count + 1)
 
 
 def skip_task(builder: DecisionBuilder, command: commands.SkipTask) -> Progress:
     """Skips a task; its dependants may become ready."""
-    check_command("SkipTask", command.entity_id, builder.header.status)
+    builder.check_command("SkipTask")
     task = _find(builder.state, command.task_id)
     task.moved(TaskStatus.SKIPPED)
     skipped = events.TaskSkipped(command.task_id, command.reason)
     runs_again = _runs_again(builder, task, skipped)
     builder.emit(EventName.TASK_SKIPPED, skipped, WorkflowStatus.RUNNING if runs_again else None)
     builder.conclude()
-    return progress_of(builder.header)
+    return builder.progress
 
 
 def _runs_again(builder: DecisionBuilder, task: Task, skipped: events.TaskSkipped) -> bool:
@@ -162,7 +162,7 @@ def _runs_again(builder: DecisionBuilder, task: Task, skipped: events.TaskSkippe
 def record_usage(builder: DecisionBuilder, command: commands.RecordUsage) -> commands.UsageAnswer:
     """Records usage; over the danger threshold a running workflow pauses."""
     header = builder.header
-    check_command("RecordUsage", command.entity_id, header.status)
+    builder.check_command("RecordUsage")
     if command.characters is None:
         tokens = command.context_tokens - header.estimated_tokens
     else:
@@ -170,7 +170,7 @@ def record_usage(builder: DecisionBuilder, command: commands.RecordUsage) -> com
     _record_tokens(builder, command.task_id, tokens)
     if builder.header.status is WorkflowStatus.RUNNING:
         builder.pause(over_danger(builder.header))
-    return commands.UsageAnswer(progress_of(builder.header), builder.header.usage_percent)
+    return commands.UsageAnswer(builder.progress, builder.header.usage_percent)
 
 
 def _record_tokens(builder: DecisionBuilder, task_id: str, tokens: int) -> None:

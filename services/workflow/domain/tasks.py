@@ -4,7 +4,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from pointsman.services.workflow.domain.enums import TaskStatus
+from pointsman.services.workflow.domain.enums import SETTLED_TASKS, TaskStatus
 from pointsman.services.workflow.domain.transitions import task_allows, task_forbids
 
 COMMIT_ACTION = "git_commit"
@@ -114,7 +114,7 @@ class LoadedTasks:
     def replace_all(self, tasks: Iterable[Task]) -> None:
         """Makes these tasks, in this order, the whole plan, and counts their open dependencies."""
         listed = list(tasks)
-        settled = {task.task_id for task in listed if task.status in (TaskStatus.COMPLETED, TaskStatus.SKIPPED)}
+        settled = {task.task_id for task in listed if task.status in SETTLED_TASKS}
         self.by_id, self.dependants, self.added_dependants, self.ready_queue = {}, {}, {}, []
         self.updated, self.added, self.replaced = set(), set(), True
         for position, task in enumerate(listed, 1):

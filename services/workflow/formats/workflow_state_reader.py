@@ -22,6 +22,7 @@ from pointsman.services.workflow.domain.constraints import (
 from pointsman.services.workflow.domain.dependency_classes import DEPENDENCY_CLASSES
 from pointsman.services.workflow.domain.enums import (
     CANCELLED,
+    SETTLED_TASKS,
     Category,
     CollaborationMode,
     ConstraintPhase,
@@ -219,9 +220,7 @@ def _contradictions(imported: Imported) -> Iterator[Violation]:
     yield from _over_limits(imported.details.constraints)
     if imported.header.status is not WorkflowStatus.COMPLETED:
         return
-    unsettled = [
-        task.task_id for task in imported.tasks if task.status not in (TaskStatus.COMPLETED, TaskStatus.SKIPPED)
-    ]
+    unsettled = [task.task_id for task in imported.tasks if task.status not in SETTLED_TASKS]
     if unsettled:
         yield Violation(f"{FIELD}.progress", f"completed, but these tasks are not: {', '.join(unsettled[:20])}")
     if imported.header.unmet:

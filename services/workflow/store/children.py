@@ -123,17 +123,20 @@ def _updated_tasks(state: Workflow) -> list[Task]:
 
 def _task_row(entity_id: str, task: Task) -> dict[str, Any]:
     return {
-        "entity_id": entity_id, "task_id": task.task_id, "position": task.position, "status": task.status.value,
-        "open_dependencies": task.open_dependencies, "attempt": task.attempt, "retry_count": task.retry_count,
-        "reason": task.reason, "worker": task.worker, "stub": int(task.stub), "spec": to_json(task.spec),
+        "entity_id": entity_id, "task_id": task.task_id, "position": task.position, "stub": int(task.stub),
+        "spec": to_json(task.spec), **_updated_columns(task),
     }  # fmt: skip
 
 
 def _update_row(entity_id: str, task: Task) -> dict[str, Any]:
+    return {"of_entity": entity_id, "of_task": task.task_id, **_updated_columns(task)}
+
+
+def _updated_columns(task: Task) -> dict[str, Any]:
+    """The values of _UPDATED_COLUMNS."""
     return {
-        "of_entity": entity_id, "of_task": task.task_id, "status": task.status.value,
-        "open_dependencies": task.open_dependencies, "attempt": task.attempt, "retry_count": task.retry_count,
-        "reason": task.reason, "worker": task.worker,
+        "status": task.status.value, "open_dependencies": task.open_dependencies, "attempt": task.attempt,
+        "retry_count": task.retry_count, "reason": task.reason, "worker": task.worker,
     }  # fmt: skip
 
 
