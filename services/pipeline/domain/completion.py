@@ -207,8 +207,9 @@ class StageCompletion:
     def _finished(self, route: EffectiveRoute, ready: tuple[str, ...] = ()) -> None:
         name = EventName.STAGE_COMPLETED if route.verdict is Verdict.PASS else EventName.STAGE_FAILED
         self._builder.emit(name, events.StageFinished(self._stage, self._number, route, ready))
-        known, node = self._builder.state.stages[self._stage], self._builder.state.graph.node(self._stage)
-        self.stop = should_stop(route.verdict, known.retries, node.max_retries, known.history)
+        # Read after the event, whose round counts in the history.
+        details, node = self._builder.state.stages[self._stage], self._builder.state.graph.node(self._stage)
+        self.stop = should_stop(route.verdict, details.retries, node.max_retries, details.history)
         if self.stop.reason is StopReason.CONVERGENCE_STALL_OBSERVED:
             severity = route.severity or Severity.MEDIUM
             self._builder.emit(EventName.CONVERGENCE_STALL, events.ConvergenceStall(self._stage, severity))
@@ -320,11 +321,11 @@ class StageCompletion:
 
 def reflect(builder: DecisionBuilder, stage: str) -> None:
     """Writes the reflection on the failed round of a stage."""
-    known = builder.state.stages[stage]
+    details = builder.state.stages[stage]
     handle = context_handle(stage) if builder.state.has_report(stage) else ""
-    number = known.history[-1].round if known.history else 1
-    names = (known.context_file, handle)
-    text = reflection.section(stage, number, known.severity or Severity.MEDIUM, known.hint, names)
+    number = details.history[-1].round if details.history else 1
+    names = (details.context_file, handle)
+    text = reflection.section(stage, number, details.severity or Severity.MEDIUM, details.hint, names)
     builder.emit(EventName.REFLECTION_WRITTEN, events.ReflectionWritten(stage, number, text))
 
 

@@ -53,6 +53,7 @@ class DecisionBuilder:
         source, barriers = head.status, head.barriers
         APPLY[name](self.state, data, self.now)
         self._events.append(Event(name, source, head.status, data))
+        # Events replace the dict of barriers whenever they change it, so identity shows a change.
         if head.barriers is not barriers:
             for group in barriers.keys() - head.barriers.keys():
                 self.cancel_timer(barrier_timer(group))

@@ -151,13 +151,14 @@ def time_out_barrier(state: Pipeline, command: commands.TimeOutBarrier, now: dat
     builder = DecisionBuilder(state, command.entity_id, now)
     completion = StageCompletion(builder, "")
     members = state.graph.groups[command.group]
-    goes_back = any(state.mark(stage) == FAILED and can_return(state, stage) for stage in members)
-    waited_for = {PENDING, READY, ACTIVE, ESCALATED} if goes_back else {PENDING, READY, ACTIVE}
+    will_return = any(state.mark(stage) == FAILED and can_return(state, stage) for stage in members)
+    # A return resets the members anyway, so that a member which waits for a person need not hold it up.
+    waited_for = {PENDING, READY, ACTIVE, ESCALATED} if will_return else {PENDING, READY, ACTIVE}
     absent = tuple(stage for stage in members if state.mark(stage) in waited_for)
     returns = tuple(stage for stage in absent if stage in state.head.returns)
     builder.emit(EventName.BARRIER_TIMED_OUT, events.BarrierTimedOut(command.group, command.number, absent, returns))
     for stage in absent:
-        if not goes_back and completion.is_strict(stage):
+        if not will_return and completion.is_strict(stage):
             builder.emit(EventName.STAGE_ESCALATED, events.StageEscalated(stage, Correction.BARRIER_TIMEOUT))
     if all(builder.state.finished(stage) for stage in members):
         completion.check_barrier(command.group)

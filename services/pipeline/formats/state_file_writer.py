@@ -88,21 +88,21 @@ def _node_entry(graph: Graph, node: Node) -> dict[str, Any]:
 
 
 def _stage_entry(pipeline: Pipeline, stage: str) -> dict[str, Any]:
-    known, mark = pipeline.stages[stage], pipeline.mark(stage)
+    details, mark = pipeline.stages[stage], pipeline.mark(stage)
     shown = mark not in {PENDING, READY}
     return {
         "status": STATUS_OF_MARK[mark],
-        "agent": known.agent_id or None,
-        "verdict": str(known.verdict) if known.verdict and shown else None,
-        "severity": str(known.severity) if known.severity and shown else None,
-        "contextFile": known.context_file or (f"context:{stage}" if known.report else None),
+        "agent": details.agent_id or None,
+        "verdict": str(details.verdict) if details.verdict and shown else None,
+        "severity": str(details.severity) if details.severity and shown else None,
+        "contextFile": details.context_file or (f"context:{stage}" if details.report else None),
         "degraded": mark == DEGRADED,
         "forcedOn": mark == SKIPPED_AFTER_FAIL,
-        "delegations": known.delegations,
-        "nonce": known.nonce or None,
-        "hint": known.hint or None,
-        "reflection": reflection.body(known.reflection) or None,
-        "returned": _returned_entry(known.returned) if known.returned else None,
+        "delegations": details.delegations,
+        "nonce": details.nonce or None,
+        "hint": details.hint or None,
+        "reflection": reflection.body(details.reflection) or None,
+        "returned": _returned_entry(details.returned) if details.returned else None,
     }
 
 

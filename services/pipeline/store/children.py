@@ -97,6 +97,7 @@ class PipelineChildren:
             stages += [
                 {"entity_id": change.entity_id, "stage": name, "body": to_json(stage)}
                 for name, stage in pipeline.stages.items()
+                # A changed stage is always a new object, so identity shows what to write.
                 if pipeline.loaded.get(name, UNTOUCHED) is not stage
             ]
             if any(event.name == EventName.PIPELINE_CLEANED for event in change.events):

@@ -57,6 +57,7 @@ class DecisionBuilder:
             check_transition(self._entity_id, source, target)
         event = Event(name, source or "", target or source or "", data)
         self.events.append(event)
+        # The ledger still holds the given state: it is copied before its first change.
         if self._state is not None and not self._copied:
             self._state, self._copied = self._state.copy(), True
         self._state = apply(self._state, event, self.now)

@@ -141,7 +141,7 @@ def skip_task(builder: DecisionBuilder, command: commands.SkipTask) -> Progress:
     """Skips a task; its dependants may become ready."""
     builder.check_command("SkipTask")
     task = _find(builder.state, command.task_id)
-    task.moved(TaskStatus.SKIPPED)
+    task.moved(TaskStatus.SKIPPED)  # refuses a task that cannot be skipped
     skipped = events.TaskSkipped(command.task_id, command.reason)
     runs_again = _runs_again(builder, task, skipped)
     builder.emit(EventName.TASK_SKIPPED, skipped, WorkflowStatus.RUNNING if runs_again else None)

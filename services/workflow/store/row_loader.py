@@ -19,6 +19,10 @@ TASK_COLUMNS = (
     "task_id", "position", "status", "open_dependencies", "attempt", "retry_count", "reason", "worker", "stub", "spec",
 )  # fmt: skip
 
+_ENTITY_ID = len(TASK_COLUMNS)
+_DEPENDENCY = _ENTITY_ID + 1
+"""The positions of the columns that follow the task's own."""
+
 _TASK = ", ".join(f"t.{name}" for name in TASK_COLUMNS)
 _NAMED = "SELECT {task}, t.entity_id FROM {wanted} JOIN tasks AS t ON t.entity_id = w.value ->> 0 AND t.task_id = w.value ->> 1"
 _IN_STATUS = "SELECT {task}, t.entity_id FROM {wanted} JOIN tasks AS t ON t.entity_id = w.value ->> 0 AND t.status = w.value ->> 1"
@@ -84,7 +88,8 @@ class RowLoader:
         def attach(states: Mapping[str, Workflow]) -> None:
             for add, cursor in started:
                 for row in cursor.fetchall():
-                    add(states[row[1] if add is _add_details else row[10]], row)
+                    entity_id = row[1] if add is _add_details else row[_ENTITY_ID]
+                    add(states[entity_id], row)
 
         return attach
 
@@ -115,7 +120,7 @@ def _add_task(state: Workflow, row: Sequence[Any]) -> None:
 
 def _add_dependant(state: Workflow, row: Sequence[Any]) -> None:
     state.tasks.load((task_of(row),))
-    state.tasks.add_dependant(row[11], row[0])
+    state.tasks.add_dependant(row[_DEPENDENCY], row[0])
 
 
 def _add_task_with_dependencies(state: Workflow, row: Sequence[Any]) -> None:
