@@ -82,7 +82,7 @@ class Agreement:
                 yield f"{task_id} was accepted from a pipeline that is {status}, not {task.pipeline_status}"
 
     def _workflow(self, run: Run, workflow: Workflow) -> Iterator[str]:
-        header, tasks = workflow.header, workflow.book.tasks
+        header, tasks = workflow.header, workflow.tasks.by_id
         if run.status is State.COMPLETE and header.status is not WorkflowStatus.COMPLETED:
             yield f"it is COMPLETE, its workflow {run.epic_id} is {header.status}"
         for task_id, task in run.tasks.items():

@@ -14,8 +14,8 @@ from pointsman.services.pipeline.domain import events as e
 from pointsman.services.pipeline.domain.dag import Node
 from pointsman.services.pipeline.domain.decision import barrier_timer
 from pointsman.services.pipeline.domain.enums import EventName, PipelineStatus
-from pointsman.services.pipeline.domain.machine import TRANSITIONS
 from pointsman.services.pipeline.domain.model import ACTIVE, READY, UNPROVEN, UNTOUCHED, Pipeline, Stage
+from pointsman.services.pipeline.domain.transitions import TRANSITIONS
 
 
 class PipelineProof:

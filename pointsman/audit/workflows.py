@@ -7,10 +7,11 @@ from sqlalchemy import Connection, select
 
 from pointsman.services.chassis.engine.audit import History, Violation
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.workflow.domain import events as happened
-from pointsman.services.workflow.domain.enums import SETTLED_TASKS, TaskStatus, WorkflowStatus, allows
+from pointsman.services.workflow.domain import events
+from pointsman.services.workflow.domain.enums import SETTLED_TASKS, EventName, TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.model import Workflow
 from pointsman.services.workflow.domain.tasks import Task
+from pointsman.services.workflow.domain.transitions import allows
 
 
 class WorkflowProof:
@@ -31,7 +32,7 @@ class WorkflowProof:
             select(table.c.task_id, table.c.status, table.c.attempt).where(table.c.entity_id == history.row.entity_id)
         )
         kept = {row.task_id: (row.status, row.attempt) for row in rows}
-        folded = {task.task_id: (str(task.status), task.attempt) for task in workflow.book.tasks.values()}
+        folded = {task.task_id: (str(task.status), task.attempt) for task in workflow.tasks.by_id.values()}
         for task_id in sorted(kept.keys() | folded.keys()):
             if kept.get(task_id) != folded.get(task_id):
                 detail = f"task {task_id} is {kept.get(task_id)}, its journal says {folded.get(task_id)}"
@@ -40,7 +41,7 @@ class WorkflowProof:
 
 def _table(history: History) -> Iterator[Violation]:
     for step in history.steps:
-        if step.source in ("", step.target) or step.event == happened.EventName.IMPORTED:
+        if step.source in ("", step.target) or step.event == EventName.IMPORTED:
             continue
         if not allows(WorkflowStatus(step.source), WorkflowStatus(step.target)):
             yield history.violation("table", step.seq, f"{step.source} {step.event} {step.target} is not in the table")
@@ -62,16 +63,16 @@ class _Followed:
             self._follow(event.data, workflow)
 
     def _judge(self, data: Any, workflow: Workflow) -> Iterator[tuple[str, str]]:
-        if isinstance(data, happened.Claimed):
+        if isinstance(data, events.Claimed):
             yield from self._claimed(data)
-        elif isinstance(data, happened.TasksSettled):
+        elif isinstance(data, events.TasksSettled):
             for task_id in (*data.completed, *(result.task_id for result in (*data.failed, *data.retried))):
                 if self._status.get(task_id) is not TaskStatus.IN_PROGRESS:
                     yield "hand-out", f"{task_id} was settled, but nobody was at work on it"
-        elif isinstance(data, happened.Completed):
+        elif isinstance(data, events.Completed):
             yield from self._completed(workflow)
 
-    def _claimed(self, data: happened.Claimed) -> Iterator[tuple[str, str]]:
+    def _claimed(self, data: events.Claimed) -> Iterator[tuple[str, str]]:
         for task_id in data.task_ids:
             if self._status.get(task_id) is not TaskStatus.PENDING:
                 yield "hand-out", f"{task_id} was handed out while it was {self._status.get(task_id)}"
@@ -87,24 +88,24 @@ class _Followed:
             yield "completion", f"completed with unverified constraints {', '.join(workflow.header.unmet)}"
 
     def _follow(self, data: Any, workflow: Workflow) -> None:
-        if isinstance(data, happened.Imported | happened.PlanStored):
+        if isinstance(data, events.Imported | events.PlanStored):
             self._status.clear()
-            self._take(workflow.book.tasks.values())
-        elif isinstance(data, happened.Claimed):
+            self._take(workflow.tasks.by_id.values())
+        elif isinstance(data, events.Claimed):
             self._put(data.task_ids, TaskStatus.IN_PROGRESS)
-        elif isinstance(data, happened.Released):
+        elif isinstance(data, events.Released):
             self._put(data.task_ids, TaskStatus.PENDING)
-        elif isinstance(data, happened.TasksSettled):
+        elif isinstance(data, events.TasksSettled):
             self._put(data.completed, TaskStatus.COMPLETED)
             self._put((result.task_id for result in data.failed), TaskStatus.FAILED)
             self._put((result.task_id for result in data.retried), TaskStatus.PENDING)
-        elif isinstance(data, happened.TaskRetried):
+        elif isinstance(data, events.TaskRetried):
             self._put((data.task_id,), TaskStatus.PENDING)
-        elif isinstance(data, happened.TaskSkipped):
+        elif isinstance(data, events.TaskSkipped):
             self._put((data.task_id,), TaskStatus.SKIPPED)
-        elif isinstance(data, happened.Unblocked):
+        elif isinstance(data, events.Unblocked):
             blocked = [key for key, status in self._status.items() if status is TaskStatus.BLOCKED]
-            self._take(workflow.book.tasks[key] for key in blocked)
+            self._take(workflow.tasks.by_id[key] for key in blocked)
 
     def _take(self, tasks: Iterable[Task]) -> None:
         """A new plan: what is in it, and what each task waits for."""

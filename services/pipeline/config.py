@@ -5,7 +5,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class PipelineSettings(BaseSettings):
-    """How pipelines behave where they do not say so themselves. Environment: POINTSMAN_PIPELINE_<NAME>."""
+    """Defaults of pipelines, and how often timers are polled. Environment: POINTSMAN_PIPELINE_<NAME>."""
 
     model_config = SettingsConfigDict(env_prefix="POINTSMAN_PIPELINE_", frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Workflow: what is next, what is in the way, when to stop.
+"""The workflow context: which tasks of an epic are next, what blocks them, and when the workflow pauses or ends.
 
 Owns workflows (epics) with their tasks, dependencies, constraints, pauses, context usage and audits.
 
@@ -6,6 +6,6 @@ Invariants: a task is handed out to one caller at a time, never before its depen
 its blockers unblocked; a workflow changes state along eleven transitions and no other; it never completes with failed
 or blocked tasks, or with a hard constraint that is neither verified nor waived by name.
 
-Never: runs a command, opens a file that somebody named, calls another service, or keeps in memory what a restart would lose.
-The cost of a command does not grow with the number of tasks: the entity's body holds counters, tasks are child rows.
+It never runs a command, opens a file that a caller names, calls another service, or holds in memory what a restart
+would lose. The cost of a command does not grow with the number of tasks: the header has counters, tasks are child rows.
 """

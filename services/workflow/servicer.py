@@ -1,104 +1,106 @@
-"""The workflow service: decode, one call of the store, encode."""
+"""WorkflowService over gRPC: decode, one call of the store, encode."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
+from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, plans_pb2, reading_pb2, tasks_pb2
 from pointsman.services.chassis.core.caller import Caller
-from pointsman.services.chassis.rpc.paging import page_token, transition
+from pointsman.services.chassis.rpc.paging import page_size, transition
 from pointsman.services.workflow.config import WorkflowSettings
-from pointsman.services.workflow.domain import commands as asked
-from pointsman.services.workflow.domain.classification import classify
+from pointsman.services.workflow.domain import commands
+from pointsman.services.workflow.domain.dependency_classes import classify_dependencies
 from pointsman.services.workflow.domain.enums import KIND
+from pointsman.services.workflow.domain.views import TaskPage, WorkflowFilter
 from pointsman.services.workflow.formats.tasks_markdown import write_tasks
 from pointsman.services.workflow.formats.workflow_state_reader import read_state
 from pointsman.services.workflow.formats.workflow_state_writer import write_state
-from pointsman.services.workflow.store import TaskPage, WorkflowFilter, WorkflowStore
-from pointsman.services.workflow.wire import decode, encode, enums, pages
+from pointsman.services.workflow.store import WorkflowStore
+from pointsman.services.workflow.wire import decode, encode, enums
 
 
 class WorkflowServicer:
-    """WorkflowService of workflow.proto, which says what each RPC does."""
+    """Every RPC of WorkflowService; workflow.proto documents them."""
 
     def __init__(self, workflows: WorkflowStore, settings: WorkflowSettings) -> None:
         self._workflows = workflows
         self._settings = settings
 
     async def UpsertPlan(self, request: plans_pb2.UpsertPlanRequest, caller: Caller) -> plans_pb2.UpsertPlanResponse:
-        """Create a workflow or change its plan and fields."""
+        """Creates a workflow, or changes its plan and fields."""
         return encode.plan_stored(await self._workflows.submit(caller, decode.upsert_plan(request)))
 
     async def Execute(self, request: plans_pb2.ExecuteRequest, caller: Caller) -> plans_pb2.ExecuteResponse:
-        """Start a planned workflow."""
+        """Starts a planned workflow."""
         answer = await self._workflows.submit(caller, decode.execute(request))
         return plans_pb2.ExecuteResponse(progress=encode.progress(answer))
 
     async def NextTasks(self, request: tasks_pb2.NextTasksRequest, caller: Caller) -> tasks_pb2.NextTasksResponse:
-        """Hand out ready tasks."""
+        """Hands out ready tasks."""
         return encode.handed_out(await self._workflows.submit(caller, decode.next_tasks(request)))
 
     async def ReleaseTask(self, request: tasks_pb2.ReleaseTaskRequest, caller: Caller) -> tasks_pb2.ReleaseTaskResponse:
-        """Take tasks, or the whole workflow, back."""
+        """Releases tasks, or the workflow itself."""
         answer = await self._workflows.submit(caller, decode.release_task(request))
         return tasks_pb2.ReleaseTaskResponse(progress=encode.progress(answer.progress), released=answer.count)
 
     async def CompleteTask(
         self, request: tasks_pb2.CompleteTaskRequest, caller: Caller
     ) -> tasks_pb2.CompleteTaskResponse:
-        """Record that a task is done."""
+        """Completes a task."""
         answer = await self._workflows.submit(caller, decode.complete_task(request))
         return tasks_pb2.CompleteTaskResponse(progress=encode.progress(answer))
 
     async def FailTask(self, request: tasks_pb2.FailTaskRequest, caller: Caller) -> tasks_pb2.FailTaskResponse:
-        """Record that a task failed."""
+        """Fails a task."""
         answer = await self._workflows.submit(caller, decode.fail_task(request))
         return tasks_pb2.FailTaskResponse(progress=encode.progress(answer))
 
     async def RetryTask(self, request: tasks_pb2.RetryTaskRequest, caller: Caller) -> tasks_pb2.RetryTaskResponse:
-        """Let a failed task wait for its turn again."""
-        answer = await self._workflows.submit(caller, asked.RetryTask(request.workflow_id, request.task_id))
+        """Returns a failed task to pending."""
+        answer = await self._workflows.submit(caller, commands.RetryTask(request.workflow_id, request.task_id))
         return tasks_pb2.RetryTaskResponse(progress=encode.progress(answer.progress), retry_count=answer.count)
 
     async def SkipTask(self, request: tasks_pb2.SkipTaskRequest, caller: Caller) -> tasks_pb2.SkipTaskResponse:
-        """Leave a task out."""
-        command = asked.SkipTask(request.workflow_id, request.task_id, request.reason)
+        """Skips a task."""
+        command = commands.SkipTask(request.workflow_id, request.task_id, request.reason)
         return tasks_pb2.SkipTaskResponse(progress=encode.progress(await self._workflows.submit(caller, command)))
 
     async def SettleTasks(self, request: tasks_pb2.SettleTasksRequest, caller: Caller) -> tasks_pb2.SettleTasksResponse:
-        """Record a whole wave."""
+        """Records the results of a whole wave."""
         answer = await self._workflows.submit(caller, decode.settle_tasks(request))
         return tasks_pb2.SettleTasksResponse(progress=encode.progress(answer))
 
     async def Pause(self, request: plans_pb2.PauseRequest, caller: Caller) -> plans_pb2.PauseResponse:
-        """Stop a running workflow."""
-        answer = await self._workflows.submit(caller, asked.PauseWorkflow(request.workflow_id, request.reason))
+        """Pauses a running workflow."""
+        answer = await self._workflows.submit(caller, commands.PauseWorkflow(request.workflow_id, request.reason))
         return plans_pb2.PauseResponse(progress=encode.progress(answer))
 
     async def Resume(self, request: plans_pb2.ResumeRequest, caller: Caller) -> plans_pb2.ResumeResponse:
-        """Let a paused workflow run on."""
-        command = asked.Resume(request.workflow_id, decode.settings_of(request.settings))
+        """Resumes a paused workflow."""
+        command = commands.Resume(request.workflow_id, decode.settings_of(request.settings))
         return plans_pb2.ResumeResponse(progress=encode.progress(await self._workflows.submit(caller, command)))
 
     async def Unblock(self, request: plans_pb2.UnblockRequest, caller: Caller) -> plans_pb2.UnblockResponse:
-        """Take an outside dependency as there."""
-        answer = await self._workflows.submit(caller, asked.Unblock(request.workflow_id, request.dependency))
+        """Marks an external dependency as available."""
+        answer = await self._workflows.submit(caller, commands.Unblock(request.workflow_id, request.dependency))
         return plans_pb2.UnblockResponse(progress=encode.progress(answer.progress), freed=answer.count)
 
     async def CancelPlan(self, request: plans_pb2.CancelPlanRequest, caller: Caller) -> plans_pb2.CancelPlanResponse:
-        """End the plan."""
-        answer = await self._workflows.submit(caller, asked.CancelPlan(request.workflow_id))
+        """Cancels the plan."""
+        answer = await self._workflows.submit(caller, commands.CancelPlan(request.workflow_id))
         return plans_pb2.CancelPlanResponse(progress=encode.progress(answer))
 
     async def MergeConstraints(
         self, request: constraints_pb2.MergeConstraintsRequest, caller: Caller
     ) -> constraints_pb2.MergeConstraintsResponse:
-        """Merge what several models hold."""
+        """Merges the constraint sets of several models."""
         return encode.merged(await self._workflows.submit(caller, decode.merge_constraints(request)))
 
     async def RecordVerification(
         self, request: constraints_pb2.RecordVerificationRequest, caller: Caller
     ) -> constraints_pb2.RecordVerificationResponse:
-        """Record results of checks."""
+        """Records results of checks."""
         answer = await self._workflows.submit(caller, decode.record_verification(request))
         return constraints_pb2.RecordVerificationResponse(
             progress=encode.progress(answer.progress), unmet_constraint_ids=answer.unmet
@@ -107,76 +109,74 @@ class WorkflowServicer:
     async def WaiveConstraint(
         self, request: constraints_pb2.WaiveConstraintRequest, caller: Caller
     ) -> constraints_pb2.WaiveConstraintResponse:
-        """Take one constraint out of the way, in the caller's name."""
-        command = asked.WaiveConstraint(request.workflow_id, request.constraint_id, request.reason, caller.principal)
+        """Waives one constraint, in the caller's name."""
+        command = commands.WaiveConstraint(request.workflow_id, request.constraint_id, request.reason, caller.principal)
         answer = await self._workflows.submit(caller, command)
         return constraints_pb2.WaiveConstraintResponse(
             progress=encode.progress(answer.progress), unmet_constraint_ids=answer.unmet
         )
 
     async def RecordUsage(self, request: tasks_pb2.RecordUsageRequest, caller: Caller) -> tasks_pb2.RecordUsageResponse:
-        """Take context usage in."""
+        """Records context usage."""
         answer = await self._workflows.submit(caller, decode.record_usage(request))
         return tasks_pb2.RecordUsageResponse(
             progress=encode.progress(answer.progress), usage_percent=answer.usage_percent
         )
 
     async def Audit(self, request: constraints_pb2.AuditRequest, caller: Caller) -> constraints_pb2.AuditResponse:
-        """Make the zero-decision audit."""
-        answer = await self._workflows.submit(caller, asked.RunAudit(request.workflow_id))
+        """Runs the zero-decision audit."""
+        answer = await self._workflows.submit(caller, commands.RunAudit(request.workflow_id))
         return constraints_pb2.AuditResponse(audit=encode.audit(answer))
 
     async def ClassifyDependencies(
         self, request: constraints_pb2.ClassifyDependenciesRequest, _caller: Caller
     ) -> constraints_pb2.ClassifyDependenciesResponse:
-        """Say what progressive mode would infer."""
+        """Returns the dependencies that progressive mode would infer."""
         specs = decode.specs_of(request.tasks)
-        return encode.classified(specs, [classify(spec) for spec in specs])
+        return encode.classified(specs, [classify_dependencies(spec) for spec in specs])
 
     async def GetWorkflow(
         self, request: reading_pb2.GetWorkflowRequest, caller: Caller
     ) -> reading_pb2.GetWorkflowResponse:
-        """A workflow with a page of its tasks."""
-        size = pages.size_of(request.page, self._settings.max_page_size)
+        """Returns a workflow with a page of its tasks."""
+        size = self._page_size(request.page)
         statuses = enums.TASK_STATUS.all_to_domain(request.task_statuses)
-        wanted = TaskPage(size + 1, pages.position(request.page), statuses)
-        reading = await self._workflows.read(caller.project, request.workflow_id, wanted)
-        page = pages.cut(reading.tasks, size)
+        wanted = TaskPage(size + 1, decode.position_after(request.page), statuses)
+        stored = await self._workflows.read(caller.project, request.workflow_id, wanted)
         return reading_pb2.GetWorkflowResponse(
-            workflow=encode.workflow(reading.state, reading.seq),
-            tasks=[encode.task(task) for task in page.items],
-            next_page_token=page_token(page.items[-1].position) if page.more else "",
+            workflow=encode.workflow(stored.state, stored.seq),
+            tasks=[encode.task(task) for task in stored.tasks[:size]],
+            next_page_token=encode.next_page_token([(task.position,) for task in stored.tasks], size),
         )
 
     async def ListWorkflows(
         self, request: reading_pb2.ListWorkflowsRequest, caller: Caller
     ) -> reading_pb2.ListWorkflowsResponse:
-        """The project's workflows, the newest first."""
-        size = pages.size_of(request.page, self._settings.max_page_size)
+        """Returns the workflows of the project, the newest first."""
+        size = self._page_size(request.page)
         wanted = WorkflowFilter(enums.WORKFLOW_STATUS.all_to_domain(request.statuses), request.run_id)
-        found = await self._workflows.list(caller.project, wanted, pages.after(request.page, (int, str)), size + 1)
-        page = pages.cut(found, size)
+        found = await self._workflows.list(caller.project, wanted, decode.key_after(request.page, (int, str)), size + 1)
         return reading_pb2.ListWorkflowsResponse(
-            workflows=[encode.entry(one.header) for one in page.items],
-            next_page_token=page_token(*page.items[-1].key) if page.more else "",
+            workflows=[encode.entry(one.header) for one in found[:size]],
+            next_page_token=encode.next_page_token([one.key for one in found], size),
         )
 
     async def ListResumable(
         self, request: reading_pb2.ListResumableRequest, caller: Caller
     ) -> reading_pb2.ListResumableResponse:
-        """What a run could take up, in the order in which it should."""
-        size = pages.size_of(request.page, self._settings.max_page_size)
-        after = pages.after(request.page, (int, int, int, str))
-        page = pages.cut(await self._workflows.list_resumable(caller.project, after, size + 1), size)
+        """Returns the resumable workflows, in the order in which runs should continue them."""
+        size = self._page_size(request.page)
+        after = decode.key_after(request.page, (int, int, int, str))
+        found = await self._workflows.list_resumable(caller.project, after, size + 1)
         return reading_pb2.ListResumableResponse(
-            workflows=[encode.entry(one.header) for one in page.items],
-            next_page_token=page_token(*page.items[-1].key) if page.more else "",
+            workflows=[encode.entry(one.header) for one in found[:size]],
+            next_page_token=encode.next_page_token([one.key for one in found], size),
         )
 
     async def WatchWorkflow(
         self, request: reading_pb2.WatchWorkflowRequest, caller: Caller
     ) -> AsyncIterator[reading_pb2.WatchWorkflowResponse]:
-        """Every transition of a workflow, then each new one."""
+        """Streams the transitions of a workflow."""
         entity = (KIND, request.workflow_id)
         async for row in self._workflows.journal.tail(caller.project, entity, request.after_seq):
             yield reading_pb2.WatchWorkflowResponse(transition=transition(row))
@@ -184,14 +184,14 @@ class WorkflowServicer:
     async def WatchChanges(
         self, request: reading_pb2.WatchChangesRequest, caller: Caller
     ) -> AsyncIterator[reading_pb2.WatchChangesResponse]:
-        """Every transition of the project's workflows, then each new one."""
+        """Streams the transitions of all workflows of the project."""
         async for row in self._workflows.journal.changes(caller.project, request.after_position):
             yield reading_pb2.WatchChangesResponse(transition=transition(row))
 
     async def ImportState(
         self, request: reading_pb2.ImportStateRequest, caller: Caller
     ) -> reading_pb2.ImportStateResponse:
-        """Store a workflow-state.json."""
+        """Imports a workflow-state.json."""
         imported = read_state(request.state_json, request.workflow_id, self._workflows.now())
         answer: Any = await self._workflows.submit(caller, decode.import_state(request, imported))
         return reading_pb2.ImportStateResponse(progress=encode.progress(answer))
@@ -199,31 +199,34 @@ class WorkflowServicer:
     async def ExportState(
         self, request: reading_pb2.ExportStateRequest, caller: Caller
     ) -> reading_pb2.ExportStateResponse:
-        """The workflow-state.json of a workflow."""
+        """Returns a workflow as workflow-state.json."""
         state = await self._workflows.read_whole(caller.project, request.workflow_id)
         return reading_pb2.ExportStateResponse(state_json=write_state(state))
 
     async def ImportTasks(
         self, request: reading_pb2.ImportTasksRequest, caller: Caller
     ) -> reading_pb2.ImportTasksResponse:
-        """Store a tasks.md as the plan."""
+        """Imports a tasks.md as the plan."""
         answer = await self._workflows.submit(caller, decode.import_tasks(request))
         return reading_pb2.ImportTasksResponse(progress=encode.progress(answer.progress))
 
     async def ExportTasks(
         self, request: reading_pb2.ExportTasksRequest, caller: Caller
     ) -> reading_pb2.ExportTasksResponse:
-        """A page of the tasks as tasks.md."""
-        size = pages.size_of(request.page, self._settings.max_page_size)
-        wanted = TaskPage(size + 1, pages.position(request.page))
-        reading = await self._workflows.read(caller.project, request.workflow_id, wanted)
-        page = pages.cut(reading.tasks, size)
+        """Returns a page of the tasks as tasks.md."""
+        size = self._page_size(request.page)
+        wanted = TaskPage(size + 1, decode.position_after(request.page))
+        stored = await self._workflows.read(caller.project, request.workflow_id, wanted)
         return reading_pb2.ExportTasksResponse(
-            markdown=write_tasks(page.items, chinese=request.chinese),
-            next_page_token=page_token(page.items[-1].position) if page.more else "",
+            markdown=write_tasks(stored.tasks[:size], chinese=request.chinese),
+            next_page_token=encode.next_page_token([(task.position,) for task in stored.tasks], size),
         )
 
     async def ForgetRun(self, request: reading_pb2.ForgetRunRequest, caller: Caller) -> reading_pb2.ForgetRunResponse:
-        """Remove what a run left behind."""
+        """Deletes the workflows of a run that are over."""
         forgotten = await self._workflows.forget_run(caller, request.run_id)
         return reading_pb2.ForgetRunResponse(forgotten=forgotten)
+
+    def _page_size(self, page: common_pb2.Page) -> int:
+        """How many items the page holds: as asked, up to the setting."""
+        return min(page_size(page), self._settings.max_page_size)

@@ -22,7 +22,7 @@ from pointsman.services.chassis.runtime.service import start
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.pipeline.__main__ import build_on
 from pointsman.services.pipeline.config import PipelineSettings
-from pointsman.services.pipeline.domain.marker import candidates
+from pointsman.services.pipeline.formats.route_marker import find_routes
 from tests.bench.load import load as load_floor
 from tests.bench.load import paired_ratio
 from tests.bench.load import server as floor_server
@@ -199,7 +199,7 @@ def parsing() -> None:
     for name, unit in HOSTILE.items():
         text = (unit * (MIB // len(unit) + 1))[:MIB]
         begun = time.perf_counter()
-        candidates(text)
+        find_routes(text)
         emit(name="parse", transcript=name, mib_per_second=round(1 / (time.perf_counter() - begun), 1))
 
 

@@ -11,8 +11,15 @@ import sys
 import time
 
 from pointsman.services.pipeline.domain.enums import QUALITY, Correction, RouteTarget, Severity, StageKind, Verdict
-from pointsman.services.pipeline.domain.marker import Reported, candidates, parse_route
-from pointsman.services.pipeline.domain.route import MAX_HINT_CHARACTERS, EffectiveRoute, Position, enforce, repair
+from pointsman.services.pipeline.domain.route import (
+    MAX_HINT_CHARACTERS,
+    EffectiveRoute,
+    Position,
+    ReportedRoute,
+    enforce,
+    repair,
+)
+from pointsman.services.pipeline.formats.route_marker import find_routes, parse_route
 
 COUNT = 1_000_000
 PIECES = (
@@ -93,7 +100,7 @@ def position(chance: random.Random) -> Position:
     )
 
 
-def check_reported(reported: Reported, chance: random.Random) -> None:
+def check_reported(reported: ReportedRoute, chance: random.Random) -> None:
     """What counts of what was said follows the policy, whatever was said."""
     place = position(chance)
     repaired = repair(reported, place.kind)
@@ -124,7 +131,7 @@ def check_enforced(said: EffectiveRoute, route: EffectiveRoute, place: Position)
 
 def check(text: str, chance: random.Random) -> bool:
     """Read one; whether there was a route in it."""
-    found = candidates(text)
+    found = find_routes(text)
     for reported in found:
         check_reported(reported, chance)
     return bool(found)

@@ -26,7 +26,8 @@ from pointsman.services.chassis.storage.database import Database
 from pointsman.services.pipeline.__main__ import build_on
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.pipeline.domain.enums import EventName
-from pointsman.services.pipeline.domain.machine import MACHINE, TRANSITIONS
+from pointsman.services.pipeline.domain.machine import MACHINE
+from pointsman.services.pipeline.domain.transitions import TRANSITIONS
 from pointsman.services.pipeline.servicer import PipelineServicer
 from pointsman.services.pipeline.store import PipelineStore
 from tests.helpers.statuses import status_of_call

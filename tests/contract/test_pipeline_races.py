@@ -19,7 +19,7 @@ from pointsman.services.chassis.engine.timers import TimerRunner
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.pipeline.__main__ import MIGRATIONS
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import Node, build_graph
 from pointsman.services.pipeline.domain.enums import (
     Disposition,
@@ -29,8 +29,8 @@ from pointsman.services.pipeline.domain.enums import (
     StageKind,
     Verdict,
 )
-from pointsman.services.pipeline.domain.marker import Reported
 from pointsman.services.pipeline.domain.model import Head, Settings
+from pointsman.services.pipeline.domain.route import ReportedRoute
 from pointsman.services.pipeline.domain.templates import template_graph
 from pointsman.services.pipeline.loops import PipelineTimers
 from pointsman.services.pipeline.store import PipelineStore
@@ -40,8 +40,8 @@ BARRIERS = int(os.environ.get("POINTSMAN_RACE_BARRIERS", "200"))
 AT_ONCE = 64
 MEMBERS = ("REVIEW", "TEST", "QA")
 TIMEOUT_SECONDS = 60.0
-PASS = (Reported(RouteSource.TYPED, "PASS", "NEXT"),)
-FAIL = (Reported(RouteSource.TYPED, "FAIL", "DEV", "LOW"),)
+PASS = (ReportedRoute(RouteSource.TYPED, "PASS", "NEXT"),)
+FAIL = (ReportedRoute(RouteSource.TYPED, "FAIL", "DEV", "LOW"),)
 GRAPH = build_graph(
     [
         *(Node(name, StageKind[name], barrier="all", next=("DOCS",)) for name in MEMBERS),
@@ -92,7 +92,9 @@ async def race(
 
     async def finish(number: int, pipeline_id: str, member: str) -> None:
         said = FAIL if pipeline_id in failing and member == MEMBERS[0] else PASS
-        command = c.CompleteStage(pipeline_id, f"{member}#1", "agent", "seed", said, auto=c.AutoDelegate("agent"))
+        command = commands.CompleteStage(
+            pipeline_id, f"{member}#1", "agent", "seed", said, auto=commands.AutoDelegate("agent")
+        )
         await stores[number % len(stores)].submit(caller(), command)
 
     async def run_out() -> None:
@@ -132,12 +134,18 @@ async def test_a_replica_does_not_go_by_what_it_remembers_when_another_has_moved
     clock = FakeClock()
     async with replicas(database_url, clock) as first, replicas(database_url, clock) as second:
         one, other = first[0], second[0]
-        start = c.StartPipeline("p", Settings(), template_graph("quick-dev"), "seed", {}, c.AutoDelegate("agent"))
+        start = commands.StartPipeline(
+            "p", Settings(), template_graph("quick-dev"), "seed", {}, commands.AutoDelegate("agent")
+        )
 
-        async def complete(store: PipelineStore, stage: str, said: tuple[Reported, ...]) -> c.CompletionAnswer:
+        async def complete(
+            store: PipelineStore, stage: str, said: tuple[ReportedRoute, ...]
+        ) -> commands.CompletionAnswer:
             number = (await store.get("local", "p")).pipeline.stages[stage].delegations
-            command = c.CompleteStage("p", f"{stage}#{number}", "agent", "seed", said, auto=c.AutoDelegate("agent"))
-            answer: c.CompletionAnswer = await store.submit(caller(), command)
+            command = commands.CompleteStage(
+                "p", f"{stage}#{number}", "agent", "seed", said, auto=commands.AutoDelegate("agent")
+            )
+            answer: commands.CompletionAnswer = await store.submit(caller(), command)
             return answer
 
         await one.submit(caller(), start)
@@ -157,7 +165,10 @@ async def test_every_barrier_is_resolved_once_around_its_timeout(database_url: s
         ids = [f"p{number}" for number in range(BARRIERS)]
         for batch in (ids[begin : begin + AT_ONCE] for begin in range(0, len(ids), AT_ONCE)):
             settings = Settings(barrier_timeout_seconds=TIMEOUT_SECONDS)
-            starts = [c.StartPipeline(name, settings, GRAPH, "seed", {}, c.AutoDelegate("agent")) for name in batch]
+            starts = [
+                commands.StartPipeline(name, settings, GRAPH, "seed", {}, commands.AutoDelegate("agent"))
+                for name in batch
+            ]
             await asyncio.gather(*(stores[0].submit(caller(), command) for command in starts))
             await race(stores, clock, batch)
         resolved, timed_out = await stores[0].store.database.read(lambda connection: tally(connection, stores[0]))
@@ -180,10 +191,14 @@ async def test_every_barrier_with_a_fail_goes_back_once_or_on_once_around_its_ti
     settings = Settings(barrier_timeout_seconds=TIMEOUT_SECONDS)
     async with replicas(database_url, clock) as stores:
         for batch in (ids[begin : begin + AT_ONCE] for begin in range(0, len(ids), AT_ONCE)):
-            starts = [c.StartPipeline(name, settings, BACK, "seed", {}, c.AutoDelegate("agent")) for name in batch]
+            starts = [
+                commands.StartPipeline(name, settings, BACK, "seed", {}, commands.AutoDelegate("agent"))
+                for name in batch
+            ]
             await asyncio.gather(*(stores[0].submit(caller(), command) for command in starts))
             done = [
-                c.CompleteStage(name, "DEV#1", "agent", "seed", PASS, auto=c.AutoDelegate("agent")) for name in batch
+                commands.CompleteStage(name, "DEV#1", "agent", "seed", PASS, auto=commands.AutoDelegate("agent"))
+                for name in batch
             ]
             await asyncio.gather(*(stores[0].submit(caller(), command) for command in done))
             await race(stores, clock, batch, failing)

@@ -20,24 +20,24 @@ from pointsman.services.chassis.engine.journal import broken_links
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.pipeline.__main__ import MIGRATIONS
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.enums import EventName, PipelineStatus, Policy, RouteSource
 from pointsman.services.pipeline.domain.machine import MACHINE
-from pointsman.services.pipeline.domain.marker import Reported
 from pointsman.services.pipeline.domain.model import ACTIVE, ESCALATED, PASSED, READY, Pipeline, Settings
+from pointsman.services.pipeline.domain.route import ReportedRoute
 from pointsman.services.pipeline.store import PipelineStore
 from tests.unit.pipeline.model import WORDS, Model, graphs
 
-AUTO = c.AutoDelegate("agent")
+AUTO = commands.AutoDelegate("agent")
 ROUNDS = 8
 EXAMPLES = int(os.environ.get("POINTSMAN_RANDOM_PIPELINES", "25"))
 """How many random pipelines on each database; a campaign asks for more."""
 WORDS_SAID = {
-    "pass": (Reported(RouteSource.TYPED, "PASS", "NEXT"),),
-    "fail": (Reported(RouteSource.TYPED, "FAIL", "DEV"),),
-    "fail badly": (Reported(RouteSource.TYPED, "FAIL", "DEV", "CRITICAL"),),
-    "garbled": (Reported(RouteSource.MARKER, "never heard of it", "NEXT"),),
+    "pass": (ReportedRoute(RouteSource.TYPED, "PASS", "NEXT"),),
+    "fail": (ReportedRoute(RouteSource.TYPED, "FAIL", "DEV"),),
+    "fail badly": (ReportedRoute(RouteSource.TYPED, "FAIL", "DEV", "CRITICAL"),),
+    "garbled": (ReportedRoute(RouteSource.MARKER, "never heard of it", "NEXT"),),
     "silent": (),
 }
 """What an agent may say of its stage; every second one is content, or no pipeline would ever end."""
@@ -62,33 +62,37 @@ class Crowd:
 
     async def drive(self, graph: Graph, policy: Policy) -> None:
         """Finish everything that is active at once, a few times over; each result is sent twice."""
-        begin = c.StartPipeline(self.pipeline_id, Settings(policy=policy), graph, "seed", {}, AUTO)
+        begin = commands.StartPipeline(self.pipeline_id, Settings(policy=policy), graph, "seed", {}, AUTO)
         await self.store.submit(caller(), begin)
         for _ in range(ROUNDS):
             pipeline = (await self.store.get("local", self.pipeline_id)).pipeline
             if not pipeline.is_live():
                 return
-            commands: list[Any] = [*self._results(pipeline), *self._meddled(pipeline)]
-            commands += [c.DelegateStage(self.pipeline_id, stage, "agent", "s") for stage in pipeline.marked(READY)]
-            results = (self.store.submit(caller(), command) for command in commands)
+            submitted: list[Any] = [*self._results(pipeline), *self._meddled(pipeline)]
+            submitted += [
+                commands.DelegateStage(self.pipeline_id, stage, "agent", "s") for stage in pipeline.marked(READY)
+            ]
+            results = (self.store.submit(caller(), command) for command in submitted)
             for outcome in await asyncio.gather(*results, return_exceptions=True):
                 assert not isinstance(outcome, BaseException) or isinstance(outcome, Refusal)
 
-    def _results(self, pipeline: Pipeline) -> Iterator[c.CompleteStage]:
+    def _results(self, pipeline: Pipeline) -> Iterator[commands.CompleteStage]:
         for stage in pipeline.marked(ACTIVE):
             number = pipeline.stages[stage].delegations
             word = self.said.setdefault((stage, number), next(self.words))
-            command = c.CompleteStage(self.pipeline_id, f"{stage}#{number}", "agent", "s", WORDS_SAID[word], None, AUTO)
+            command = commands.CompleteStage(
+                self.pipeline_id, f"{stage}#{number}", "agent", "s", WORDS_SAID[word], None, AUTO
+            )
             yield from (command, command)
 
-    def _meddled(self, pipeline: Pipeline) -> Iterator[c.SkipStage | c.RestartFrom]:
+    def _meddled(self, pipeline: Pipeline) -> Iterator[commands.SkipStage | commands.RestartFrom]:
         what = next(self.meddling)
         if what == "skip":
-            yield from (c.SkipStage(self.pipeline_id, stage) for stage in pipeline.marked(ESCALATED)[:1])
-            yield from (c.SkipStage(self.pipeline_id, stage) for stage in pipeline.marked(ACTIVE)[:1])
+            yield from (commands.SkipStage(self.pipeline_id, stage) for stage in pipeline.marked(ESCALATED)[:1])
+            yield from (commands.SkipStage(self.pipeline_id, stage) for stage in pipeline.marked(ACTIVE)[:1])
         if what == "restart":
             over = (*pipeline.marked(PASSED), *pipeline.marked(ESCALATED))
-            yield from (c.RestartFrom(self.pipeline_id, stage) for stage in over[-1:])
+            yield from (commands.RestartFrom(self.pipeline_id, stage) for stage in over[-1:])
 
 
 async def judged(crowd: Crowd, graph: Graph, policy: Policy) -> None:

@@ -64,7 +64,7 @@ async def _compare(workflows: WorkflowStore, project: str, batches: list[list[An
         assert found == expected
     stored = await workflows.read_whole(project, ID)
     assert stored.header == model.state.header
-    assert stored.book.tasks == model.state.book.tasks
+    assert stored.tasks.by_id == model.state.tasks.by_id
     assert stored.details == model.state.details
     assert_sound(stored)
     rows = await workflows.journal.page(project, ("workflow", ID), 0, 1000)

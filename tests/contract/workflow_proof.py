@@ -7,8 +7,8 @@ from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.chassis.engine.audit import Auditor
 from pointsman.services.chassis.storage.database import Database
-from pointsman.services.workflow.domain.enums import TaskStatus, WorkflowStatus
-from pointsman.services.workflow.domain.events import EVENTS, EventName
+from pointsman.services.workflow.domain.enums import EventName, TaskStatus, WorkflowStatus
+from pointsman.services.workflow.domain.events import EVENTS
 from pointsman.services.workflow.domain.machine import MACHINE
 from pointsman.services.workflow.domain.model import Workflow
 from pointsman.services.workflow.store import WorkflowStore
@@ -32,7 +32,7 @@ def _look(connection: Connection, workflows: WorkflowStore) -> int:
     for entity_id, project in found:
         stored = workflows.read_whole_now(connection, project, entity_id)
         folded = _folded(connection, workflows, entity_id)
-        assert stored.book.tasks == folded.book.tasks
+        assert stored.tasks.by_id == folded.tasks.by_id
         assert stored.details == folded.details
         assert_counts(stored)
         _assert_never_completed_too_early(stored)
@@ -45,7 +45,7 @@ def _folded(connection: Connection, workflows: WorkflowStore, entity_id: str) ->
         event = Event(row.event, row.source, row.target, from_json(row.payload, EVENTS[row.event]))
         if event.name == EventName.CLAIMED and state is not None:
             for task_id in event.data.task_ids:
-                assert state.book.tasks[task_id].ready, f"{task_id} was handed out before its turn, or twice"
+                assert state.tasks.by_id[task_id].ready, f"{task_id} was handed out before its turn, or twice"
         state = MACHINE.apply(state, event, from_us(row.at_us))
     assert state is not None
     return state
@@ -53,5 +53,5 @@ def _folded(connection: Connection, workflows: WorkflowStore, entity_id: str) ->
 
 def _assert_never_completed_too_early(stored: Workflow) -> None:
     if stored.header.status is WorkflowStatus.COMPLETED:
-        assert {task.status for task in stored.book.tasks.values()} <= {TaskStatus.COMPLETED, TaskStatus.SKIPPED}
+        assert {task.status for task in stored.tasks.by_id.values()} <= {TaskStatus.COMPLETED, TaskStatus.SKIPPED}
         assert stored.details.constraints.unmet == ()

@@ -10,9 +10,9 @@ from pointsman.cli.options.input_files import read_bytes
 from pointsman.cli.session.pipeline_client import File, IsJson
 from pointsman.services.pipeline.domain.completion import effective_route
 from pointsman.services.pipeline.domain.enums import StageKind
-from pointsman.services.pipeline.domain.marker import Reported, parse_route
-from pointsman.services.pipeline.domain.route import EffectiveRoute, enforce_anywhere, repair
+from pointsman.services.pipeline.domain.route import EffectiveRoute, ReportedRoute, enforce_anywhere, repair
 from pointsman.services.pipeline.domain.templates import TEMPLATES, template_graph
+from pointsman.services.pipeline.formats.route_marker import parse_route
 
 
 def parse(  # noqa: PLR0913, PLR0917 - the options of the command
@@ -45,7 +45,7 @@ def _check(kind: str, template: str, stage: str) -> None:
         raise typer.BadParameter(f"the stages of {template} are {known}")
 
 
-def _effective(reported: Reported, kind: str, template: str, stage: str, retries: int) -> EffectiveRoute:
+def _effective(reported: ReportedRoute, kind: str, template: str, stage: str, retries: int) -> EffectiveRoute:
     if template:
         return effective_route(reported, template_graph(template), stage, retries)
     return enforce_anywhere(repair(reported, StageKind(kind)))

@@ -1,1 +1,1 @@
-"""The pure heart of the pipeline context: what a stage may say, and where the pipeline goes because of it."""
+"""The rules of pipelines: no clock, no database, no wire, no foreign formats."""

@@ -1,29 +1,28 @@
-"""What can be asked of a pipeline, and what each answer holds."""
+"""The commands of a pipeline, and their answers."""
 
 from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
 
-from pointsman.services.pipeline.domain.context import Delegation
 from pointsman.services.pipeline.domain.dag import Graph
+from pointsman.services.pipeline.domain.delegation import Delegation
 from pointsman.services.pipeline.domain.enums import Disposition, PipelineStatus, RiskKind
 from pointsman.services.pipeline.domain.events import PipelineImported
-from pointsman.services.pipeline.domain.marker import Reported
 from pointsman.services.pipeline.domain.model import Settings
 from pointsman.services.pipeline.domain.retries import StopDecision
-from pointsman.services.pipeline.domain.route import EffectiveRoute
+from pointsman.services.pipeline.domain.route import EffectiveRoute, ReportedRoute
 
 
 class AutoDelegate(msgspec.Struct, frozen=True):
-    """Delegate what becomes ready in the same step: to the agent named for the stage, else to the one."""
+    """Delegates stages as soon as they become ready: to the agent named for the stage, else to `agent_id`."""
 
     agent_id: str
     agents: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class StartPipeline(msgspec.Struct, frozen=True):
-    """Begin a pipeline."""
+    """Starts a pipeline."""
 
     entity_id: str
     settings: Settings
@@ -34,14 +33,14 @@ class StartPipeline(msgspec.Struct, frozen=True):
 
 
 class ImportPipeline(msgspec.Struct, frozen=True):
-    """Go on with a pipeline from a state file."""
+    """Continues a pipeline from a state file."""
 
     entity_id: str
     imported: PipelineImported
 
 
 class DelegateStage(msgspec.Struct, frozen=True):
-    """Give a stage to an agent."""
+    """Delegates a stage to an agent."""
 
     entity_id: str
     stage: str
@@ -51,26 +50,26 @@ class DelegateStage(msgspec.Struct, frozen=True):
 
 
 class NewReport(msgspec.Struct, frozen=True):
-    """A report whose body is stored already."""
+    """A report; its body is stored already."""
 
     sha256: str
     size_bytes: int
 
 
 class CompleteStage(msgspec.Struct, frozen=True):
-    """Take the result of a delegation: what the agent may have said, the last first."""
+    """Completes a delegation, with the routes that the agent reported, the last first."""
 
     entity_id: str
     delegation_id: str
     agent_id: str
     nonce_seed: str
-    said: tuple[Reported, ...] = ()
+    reported: tuple[ReportedRoute, ...] = ()
     report: NewReport | None = None
     auto: AutoDelegate | None = None
 
 
 class PutContext(msgspec.Struct, frozen=True):
-    """Attach a report to an active delegation."""
+    """Attaches a report to an active delegation."""
 
     entity_id: str
     delegation_id: str
@@ -79,7 +78,7 @@ class PutContext(msgspec.Struct, frozen=True):
 
 
 class SkipStage(msgspec.Struct, frozen=True):
-    """Let a stage be skipped."""
+    """Skips a stage."""
 
     entity_id: str
     stage: str
@@ -87,7 +86,7 @@ class SkipStage(msgspec.Struct, frozen=True):
 
 
 class RestartFrom(msgspec.Struct, frozen=True):
-    """Run a stage and all after it again."""
+    """Runs a stage and all stages after it again."""
 
     entity_id: str
     stage: str
@@ -95,14 +94,14 @@ class RestartFrom(msgspec.Struct, frozen=True):
 
 
 class CancelPipeline(msgspec.Struct, frozen=True):
-    """End a pipeline."""
+    """Cancels a pipeline."""
 
     entity_id: str
     reason: str = ""
 
 
 class TimeOutBarrier(msgspec.Struct, frozen=True):
-    """A barrier's time is over; one that has been resolved or opened anew since then is left alone."""
+    """Times out a barrier, unless it has been resolved or created again since its timer was set."""
 
     entity_id: str
     group: str
@@ -110,14 +109,14 @@ class TimeOutBarrier(msgspec.Struct, frozen=True):
 
 
 class CleanUp(msgspec.Struct, frozen=True):
-    """Remove what an ended pipeline no longer needs, if it ended long enough ago."""
+    """Removes reports and reflections of a pipeline that ended long enough ago."""
 
     entity_id: str
     older_than_seconds: float
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Where the pipeline is, and which stages became ready or were delegated."""
+    """The status of the pipeline, and the stages that became ready or were delegated."""
 
     status: PipelineStatus
     next: tuple[Delegation, ...] = ()
@@ -125,7 +124,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class CompletionAnswer(msgspec.Struct, frozen=True):
-    """Everything that is needed to go on."""
+    """The outcome of a completion, with everything that the caller needs to continue."""
 
     disposition: Disposition
     status: PipelineStatus
@@ -134,7 +133,7 @@ class CompletionAnswer(msgspec.Struct, frozen=True):
     stop: StopDecision | None = None
     risks: tuple[tuple[str, RiskKind], ...] = ()
     barrier_due_at: datetime | None = None
-    """When the first of the barriers that wait now stops waiting."""
+    """When the next waiting barrier times out."""
 
 
 ANSWERS: Mapping[type, type] = {

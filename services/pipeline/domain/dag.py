@@ -1,4 +1,4 @@
-"""The shape of a pipeline: stages, what comes before and after each, where a failure goes, who waits for whom."""
+"""The DAG of a pipeline: its stages, their edges, return targets and barriers; and its validation."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +11,9 @@ from pointsman.services.pipeline.domain.enums import StageKind
 DEFAULT_MAX_RETRIES = 3
 MAX_STAGES = 1000
 MERGED = "MERGED"
-"""The name of the joined reports of a barrier; no stage may have it."""
+"""The name under which the reports of a barrier are joined; no stage may have it."""
 MAX_NODE_CHARACTERS = 1000
-"""What one node may take of the 2,000 characters of its node context."""
+"""How many of the 2,000 characters of a node context the node itself may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Node:
 
 
 class Graph:
-    """A valid DAG with everything that is asked of it more than once. Never changed, so it may be shared."""
+    """A valid DAG with cached lookups. Immutable, so that pipelines of the same shape share one."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = tuple(nodes)
@@ -38,7 +38,7 @@ class Graph:
         self.has_dev = any(node.kind is StageKind.DEV for node in self.nodes)
         self._after: dict[str, frozenset[str]] = {}
         self.texts: dict[str, str] = {}
-        """What others have written about each stage and need not write again."""
+        """Cache for `delegation`: the JSON of each node."""
 
     def __contains__(self, stage: object) -> bool:
         return stage in self.index
@@ -49,7 +49,7 @@ class Graph:
 
     @cached_property
     def digest(self) -> str:
-        """Names the shape: two DAGs with the same digest are the same."""
+        """Identifies the DAG: equal digests, equal DAGs."""
         return hashlib.sha256(repr(self.nodes).encode()).hexdigest()
 
     @cached_property
@@ -67,20 +67,20 @@ class Graph:
         return frozenset().union(*(self.after(node.stage) for node in self.nodes if node.kind is StageKind.DEV))
 
     def after(self, stage: str) -> frozenset[str]:
-        """Every stage that comes after this one, near or far."""
+        """All stages that depend on this one, directly or not."""
         if stage not in self._after:
             found: set[str] = set()
-            waiting = list(self.node(stage).next)
-            while waiting:
-                following = waiting.pop()
+            pending = list(self.node(stage).next)
+            while pending:
+                following = pending.pop()
                 if following not in found:
                     found.add(following)
-                    waiting.extend(self.node(following).next)
+                    pending.extend(self.node(following).next)
             self._after[stage] = frozenset(found)
         return self._after[stage]
 
     def return_target(self, stage: str) -> str | None:
-        """Where a FAIL of the stage goes: onFail; itself before DEV and at DEV; else nowhere."""
+        """The stage that a FAIL returns to: `on_fail`; the stage itself before DEV and at DEV; else none."""
         node = self.node(stage)
         if node.on_fail is not None:
             return node.on_fail
@@ -90,24 +90,24 @@ class Graph:
 
 @lru_cache(maxsize=64)
 def shared_graph(nodes: tuple[Node, ...]) -> Graph:
-    """The graph of nodes that were validated before; the same one for the same nodes."""
+    """The graph of nodes that are valid already; one object for equal nodes."""
     return Graph(nodes)
 
 
 def invalid_dag(node: str, problem: str) -> Refusal:
-    """The DAG cannot be taken, because of this node."""
+    """The refusal of a DAG, because of this node."""
     return Refusal(Reason.INVALID_DAG, f"stage '{node}': {problem}", metadata={"node": node, "problem": problem})
 
 
 def build_graph(nodes: Iterable[Node]) -> Graph:
-    """A graph of nodes whose edges may be named on either side; refuses what cannot run, naming the node."""
+    """Builds a graph; an edge may be given at either end. Refuses an invalid DAG and names the node."""
     given = tuple(nodes)
     if not given:
         raise invalid_dag("", "the DAG is empty; give it at least one stage")
     if len(given) > MAX_STAGES:
         raise invalid_dag(given[MAX_STAGES].stage, f"the DAG has more than {MAX_STAGES} stages")
     _check_names(given)
-    joined = _with_both_sides(given)
+    joined = _with_edges_at_both_ends(given)
     _check_cycle(joined)
     graph = Graph(_without_lone_barriers(joined))
     _check_on_fail(graph)
@@ -117,7 +117,7 @@ def build_graph(nodes: Iterable[Node]) -> Graph:
 
 
 def kind_of(stage: str) -> StageKind:
-    """The kind that a stage's id begins with: `TEST:write` is a TEST."""
+    """The kind in the prefix of a stage id: `TEST:write` is a TEST."""
     prefix = stage.partition(":")[0]
     if prefix not in StageKind.__members__:
         raise invalid_dag(stage, f"say its kind, or begin its id with one of {', '.join(StageKind)}")
@@ -138,7 +138,7 @@ def _check_names(nodes: Sequence[Node]) -> None:
             raise invalid_dag(node.stage, f"has the unknown on_fail '{node.on_fail}'")
 
 
-def _with_both_sides(nodes: Sequence[Node]) -> tuple[Node, ...]:
+def _with_edges_at_both_ends(nodes: Sequence[Node]) -> tuple[Node, ...]:
     deps: dict[str, dict[str, None]] = {node.stage: dict.fromkeys(node.deps) for node in nodes}
     following: dict[str, dict[str, None]] = {node.stage: dict.fromkeys(node.next) for node in nodes}
     for node in nodes:

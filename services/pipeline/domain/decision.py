@@ -1,4 +1,4 @@
-"""A decision in the making: each event is folded into a copy, so that the next step sees what the last one did."""
+"""Builds a decision: each event is applied to a copy at once, so that the next rule sees its effect."""
 
 import hashlib
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ from typing import Any
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, state_forbids
 from pointsman.services.chassis.core.machine import CancelTimer, Decision, Event, SetTimer
-from pointsman.services.pipeline.domain import events as e
-from pointsman.services.pipeline.domain.apply import FOLDS, begun
-from pointsman.services.pipeline.domain.commands import AutoDelegate
-from pointsman.services.pipeline.domain.context import KIND, Delegation, view
-from pointsman.services.pipeline.domain.enums import LIVE, EventName, PipelineStatus
+from pointsman.services.pipeline.domain import events
+from pointsman.services.pipeline.domain.apply import APPLY, apply_first
+from pointsman.services.pipeline.domain.commands import Answer, AutoDelegate
+from pointsman.services.pipeline.domain.delegation import Delegation, delegation_of
+from pointsman.services.pipeline.domain.enums import KIND, LIVE, EventName, PipelineStatus
 from pointsman.services.pipeline.domain.model import ACTIVE, PENDING, READY, Pipeline
 
 CLEAN_UP_SECONDS = 3 * 24 * 3600.0
@@ -22,17 +22,17 @@ NONCE_CHARACTERS = 16
 
 @dataclass(frozen=True, slots=True)
 class BarrierDue:
-    """What a barrier's timer carries: which barrier it was set for."""
+    """The data of a barrier's timer: the barrier that it was set for."""
 
     group: str
     number: int
 
 
 class DecisionBuilder:
-    """What a command leads to, so far."""
+    """Collects the events and timers of one command, and the state that they lead to."""
 
     state: Pipeline
-    """The pipeline with every event so far."""
+    """The pipeline after the events so far."""
 
     def __init__(self, state: Pipeline | None, pipeline_id: str, now: datetime) -> None:
         if state is not None:
@@ -43,39 +43,45 @@ class DecisionBuilder:
         self._timers: dict[str, SetTimer | CancelTimer] = {}
 
     def begin(self, name: EventName, data: Any) -> None:
-        """Add the first event of a pipeline."""
-        self.state = begun(name, data, self.now)
+        """Adds the first event of a pipeline."""
+        self.state = apply_first(name, data, self.now)
         self._events.append(Event(name, "", self.state.head.status, data))
 
     def emit(self, name: EventName, data: Any) -> None:
-        """Add an event and fold it."""
+        """Adds an event and applies it; the timers of barriers that it removes are cancelled."""
         head = self.state.head
         source, barriers = head.status, head.barriers
-        FOLDS[name](self.state, data, self.now)
+        APPLY[name](self.state, data, self.now)
         self._events.append(Event(name, source, head.status, data))
+        # Events replace the dict of barriers whenever they change it, so identity shows a change.
         if head.barriers is not barriers:
             for group in barriers.keys() - head.barriers.keys():
-                self.forget_timer(barrier_timer(group))
+                self.cancel_timer(barrier_timer(group))
 
     def set_timer(self, timer: SetTimer) -> None:
-        """Wake the pipeline later."""
+        """Sets a timer."""
         self._timers[timer.name] = timer
 
-    def end(self, name: EventName, data: e.PipelineEnded) -> None:
-        """End the pipeline: its barriers and with them their timers are gone, but it will be cleaned up."""
+    def end(self, name: EventName, data: events.PipelineEnded) -> None:
+        """Ends the pipeline and schedules its clean-up."""
         self.emit(name, data)
-        self.clean_up_later()
+        self.schedule_clean_up()
 
-    def clean_up_later(self) -> None:
-        """Have what the pipeline leaves behind removed in a few days."""
+    def schedule_clean_up(self) -> None:
+        """Sets the timer that removes reports and reflections in a few days."""
         self.set_timer(SetTimer(CLEAN_UP_TIMER, self.now + timedelta(seconds=CLEAN_UP_SECONDS)))
 
-    def forget_timer(self, name: str) -> None:
-        """A timer is no longer needed."""
+    def cancel_timer(self, name: str) -> None:
+        """Cancels a timer."""
         self._timers[name] = CancelTimer(name)
 
+    def answer(self, ready: Iterable[str] = (), pipeline_id: str = "") -> Decision:
+        """The decision with a plain answer: the status, and the delegations of stages that became ready."""
+        status, delegations = self.state.head.status, delegations_of(self.state, ready)
+        return self.decision(Answer(status, delegations, pipeline_id))
+
     def decision(self, answer: Any) -> Decision:
-        """All of it, with the answer and the pipeline as it is then."""
+        """The decision: events, timers, answer and the new state."""
         return Decision(self._events, answer, timers=tuple(self._timers.values()), state=self.state)
 
 
@@ -85,7 +91,7 @@ def barrier_timer(group: str) -> str:
 
 
 def require_live(state: Pipeline, pipeline_id: str, allowed: frozenset[PipelineStatus] = LIVE) -> None:
-    """Refuse what an ended (or escalated) pipeline cannot do."""
+    """Refuses a command in a status that does not allow it."""
     if state.head.status not in allowed:
         names = tuple(sorted(allowed))
         text = f"the pipeline is {state.head.status}; this needs {' or '.join(names)}"
@@ -93,14 +99,14 @@ def require_live(state: Pipeline, pipeline_id: str, allowed: frozenset[PipelineS
 
 
 def require_stage(state: Pipeline, pipeline_id: str, stage: str) -> None:
-    """Refuse a stage that the DAG does not have."""
+    """Refuses a stage that is not in the DAG."""
     if stage not in state.graph:
         metadata = {"kind": "stage", "id": stage}
         raise Refusal(Reason.NOT_FOUND, f"no stage '{stage}' in pipeline '{pipeline_id}'", metadata=metadata)
 
 
 def newly_ready(state: Pipeline, stages: Iterable[str], finishing: Iterable[str]) -> tuple[str, ...]:
-    """Which of these stages may run once the others have finished."""
+    """Those of the stages that become ready when the finishing ones end."""
     done = set(finishing)
     return tuple(
         stage
@@ -110,44 +116,46 @@ def newly_ready(state: Pipeline, stages: Iterable[str], finishing: Iterable[str]
     )
 
 
-def open_barriers(draft: DecisionBuilder, ready: Iterable[str]) -> None:
-    """Create the barriers of stages that became ready, each with its timer."""
+def open_barriers(builder: DecisionBuilder, ready: Iterable[str]) -> None:
+    """Creates the barriers of stages that became ready, each with its timer."""
     for stage in ready:
-        group = draft.state.graph.node(stage).barrier
-        if group is None or group in draft.state.head.barriers:
+        group = builder.state.graph.node(stage).barrier
+        if group is None or group in builder.state.head.barriers:
             continue
-        due_at = draft.now + timedelta(seconds=draft.state.head.settings.barrier_timeout_seconds)
-        number = draft.state.head.barriers_created + 1
-        members = draft.state.graph.groups[group]
-        draft.emit(EventName.BARRIER_CREATED, e.BarrierCreated(group, number, members, due_at))
-        draft.set_timer(SetTimer(barrier_timer(group), due_at, BarrierDue(group, number)))
+        due_at = builder.now + timedelta(seconds=builder.state.head.settings.barrier_timeout_seconds)
+        number = builder.state.head.barriers_created + 1
+        members = builder.state.graph.groups[group]
+        builder.emit(EventName.BARRIER_CREATED, events.BarrierCreated(group, number, members, due_at))
+        builder.set_timer(SetTimer(barrier_timer(group), due_at, BarrierDue(group, number)))
 
 
-def finish_if_over(draft: DecisionBuilder) -> bool:
-    """End the pipeline when no stage is left."""
-    if draft.state.is_over():
-        draft.end(EventName.PIPELINE_COMPLETED, e.PipelineEnded())
+def finish_if_over(builder: DecisionBuilder) -> bool:
+    """Ends the pipeline when no stage is left."""
+    if builder.state.is_over():
+        builder.end(EventName.PIPELINE_COMPLETED, events.PipelineEnded())
         return True
     return False
 
 
-def delegate(draft: DecisionBuilder, stage: str, agent_id: str, nonce_seed: str) -> None:
-    """Give a stage to an agent, with a nonce of its own."""
-    number = draft.state.stages[stage].delegations + 1
+def delegate(builder: DecisionBuilder, stage: str, agent_id: str, nonce_seed: str) -> None:
+    """Delegates a stage to an agent, with a new nonce."""
+    number = builder.state.stages[stage].delegations + 1
     nonce = hashlib.sha256(f"{nonce_seed}\n{stage}\n{number}".encode()).hexdigest()[:NONCE_CHARACTERS]
-    draft.emit(EventName.STAGE_DELEGATED, e.StageDelegated(stage, number, agent_id, nonce))
+    builder.emit(EventName.STAGE_DELEGATED, events.StageDelegated(stage, number, agent_id, nonce))
 
 
-def delegate_ready(draft: DecisionBuilder, stages: Iterable[str], auto: AutoDelegate | None, nonce_seed: str) -> None:
-    """Delegate stages that became ready, if the caller wants that and nothing speaks against it."""
-    if auto is None or draft.state.head.status is not PipelineStatus.ACTIVE:
+def delegate_ready(builder: DecisionBuilder, stages: Iterable[str], auto: AutoDelegate | None, nonce_seed: str) -> None:
+    """Delegates stages that became ready, if the caller asked for it; a pending return goes first."""
+    if auto is None or builder.state.head.status is not PipelineStatus.ACTIVE:
         return
     for stage in stages:
-        returns = draft.state.head.returns
-        if draft.state.mark(stage) == READY and (not returns or stage in returns):
-            delegate(draft, stage, auto.agents.get(stage, auto.agent_id), nonce_seed)
+        returns = builder.state.head.returns
+        if builder.state.mark(stage) == READY and (not returns or stage in returns):
+            delegate(builder, stage, auto.agents.get(stage, auto.agent_id), nonce_seed)
 
 
-def views(state: Pipeline, stages: Iterable[str]) -> tuple[Delegation, ...]:
-    """Those of the stages that are delegated or wait to be, as agents get them."""
-    return tuple(view(state, stage) for stage in stages if state.mark(stage) in {READY, ACTIVE})
+def delegations_of(state: Pipeline, stages: Iterable[str]) -> tuple[Delegation, ...]:
+    """The delegations of those of the stages that are ready or active; none once the pipeline has ended."""
+    if not state.is_live():
+        return ()
+    return tuple(delegation_of(state, stage) for stage in stages if state.mark(stage) in {READY, ACTIVE})

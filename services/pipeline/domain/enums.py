@@ -1,16 +1,18 @@
-"""The words of a pipeline: kinds, verdicts, routes, states, events. Each has the name it has on the wire."""
+"""The enums of a pipeline: kinds, verdicts, routes, statuses, events; the wire has the same names."""
 
 from enum import StrEnum
 
+KIND = "pipeline"
 
-class Word(StrEnum):
-    """A word that is looked up as the text it is: an Enum's own hash is a function in Python, and tables are hot."""
+
+class TextEnum(StrEnum):
+    """A StrEnum that hashes as its text: `Enum.__hash__` is a slow Python function, and members are keys of hot tables."""
 
     __hash__ = str.__hash__
 
 
-class StageKind(Word):
-    """What a stage is for, in the order in which a task passes them."""
+class StageKind(TextEnum):
+    """The purpose of a stage, in the order of a full pipeline."""
 
     PLAN = "PLAN"
     ARCH = "ARCH"
@@ -26,15 +28,15 @@ class StageKind(Word):
 QUALITY = frozenset({StageKind.REVIEW, StageKind.TEST, StageKind.QA, StageKind.E2E})
 
 
-class Verdict(Word):
-    """Did the stage reach its aim."""
+class Verdict(TextEnum):
+    """Whether the stage reached its aim."""
 
     PASS = "PASS"
     FAIL = "FAIL"
 
 
-class RouteTarget(Word):
-    """Where an agent may ask the pipeline to go."""
+class RouteTarget(TextEnum):
+    """Where an agent may route the pipeline."""
 
     NEXT = "NEXT"
     DEV = "DEV"
@@ -43,8 +45,8 @@ class RouteTarget(Word):
     ABORT = "ABORT"
 
 
-class Severity(Word):
-    """How bad a failure is."""
+class Severity(TextEnum):
+    """The severity of a failure."""
 
     LOW = "LOW"
     MEDIUM = "MEDIUM"
@@ -55,7 +57,7 @@ class Severity(Word):
 SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
 
 
-class RouteSource(Word):
+class RouteSource(TextEnum):
     """Where a route came from."""
 
     TYPED = "TYPED"
@@ -64,8 +66,8 @@ class RouteSource(Word):
     FALLBACK = "FALLBACK"
 
 
-class Correction(Word):
-    """What was corrected in a route."""
+class Correction(TextEnum):
+    """The corrections of a reported route."""
 
     VERDICT_REPAIRED = "verdict-repaired"
     ROUTE_REPAIRED = "route-repaired"
@@ -88,8 +90,8 @@ class Correction(Word):
     BARRIER_TIMEOUT = "barrier-timeout"
 
 
-class PipelineStatus(Word):
-    """Where a pipeline is."""
+class PipelineStatus(TextEnum):
+    """The status of a pipeline."""
 
     ACTIVE = "ACTIVE"
     ESCALATED = "ESCALATED"
@@ -102,8 +104,8 @@ class PipelineStatus(Word):
 LIVE = frozenset({PipelineStatus.ACTIVE, PipelineStatus.ESCALATED})
 
 
-class StageStatus(Word):
-    """Where a stage is."""
+class StageStatus(TextEnum):
+    """The status of a stage."""
 
     PENDING = "PENDING"
     READY = "READY"
@@ -115,14 +117,14 @@ class StageStatus(Word):
     ESCALATED = "ESCALATED"
 
 
-class Policy(Word):
-    """What happens when a QUALITY stage cannot be believed."""
+class Policy(TextEnum):
+    """What follows from an unproven verdict of a QUALITY stage: SEED goes on, STRICT escalates."""
 
     SEED = "SEED"
     STRICT = "STRICT"
 
 
-class Phase(Word):
+class Phase(TextEnum):
     """The phase of a pipeline, for display only."""
 
     IDLE = "IDLE"
@@ -132,8 +134,8 @@ class Phase(Word):
     COMPLETE = "COMPLETE"
 
 
-class Disposition(Word):
-    """What a completion led to."""
+class Disposition(TextEnum):
+    """The outcome of a completion."""
 
     ADVANCED = "ADVANCED"
     WAIT = "WAIT"
@@ -144,8 +146,27 @@ class Disposition(Word):
     IGNORED = "IGNORED"
 
 
-class RiskKind(Word):
-    """Why a finished stage is no proof."""
+class StopReason(TextEnum):
+    """Why a stage is retried or not."""
+
+    QUALITY_GATE_PASSED = "quality-gate-passed"
+    MAX_RETRIES_EXHAUSTED = "max-retries-exhausted"
+    CONVERGENCE_STALL_OBSERVED = "convergence-stall-observed"
+    SEVERITY_IMPROVING = "severity-improving"
+    SEVERITY_WORSENING = "severity-worsening"
+    RETRIES_LEFT = "retries-left"
+
+
+class StopAction(TextEnum):
+    """What follows from a StopReason."""
+
+    NEXT = "NEXT"
+    FORCE_NEXT = "FORCE_NEXT"
+    RETRY = "RETRY"
+
+
+class RiskKind(TextEnum):
+    """Why a finished stage proves nothing."""
 
     DEGRADED = "DEGRADED"
     TIMED_OUT = "TIMED_OUT"
@@ -153,8 +174,8 @@ class RiskKind(Word):
     SKIPPED = "SKIPPED"
 
 
-class EventName(Word):
-    """What the timeline of a pipeline is made of."""
+class EventName(TextEnum):
+    """The events of a pipeline's journal."""
 
     PIPELINE_STARTED = "PIPELINE_STARTED"
     PIPELINE_IMPORTED = "PIPELINE_IMPORTED"

@@ -1,4 +1,4 @@
-"""The payloads of a pipeline's events: every fact that the state is folded from."""
+"""The payloads of a pipeline's events, as the journal stores them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -8,23 +8,23 @@ import msgspec
 from pointsman.services.pipeline.domain.dag import Node
 from pointsman.services.pipeline.domain.enums import EventName, PipelineStatus, Severity, Verdict
 from pointsman.services.pipeline.domain.model import OpenBarrier, Return, Settings, Stage
-from pointsman.services.pipeline.domain.route import EffectiveRoute, Warned
+from pointsman.services.pipeline.domain.route import EffectiveRoute, RouteWarning
 
 
 class PipelineStarted(msgspec.Struct, frozen=True):
-    """A pipeline begins."""
+    """A pipeline was started."""
 
     settings: Settings
     nodes: tuple[Node, ...]
     ready: tuple[str, ...]
     reflections: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """What earlier attempts taught, by stage."""
+    """The reflections of earlier attempts, by stage."""
     returned: dict[str, Return] = msgspec.field(default_factory=dict)
-    """Which stages should read it."""
+    """The stages that read them."""
 
 
 class PipelineImported(msgspec.Struct, frozen=True):
-    """A pipeline goes on from a state file."""
+    """A pipeline was imported from a state file."""
 
     settings: Settings
     nodes: tuple[Node, ...]
@@ -37,7 +37,7 @@ class PipelineImported(msgspec.Struct, frozen=True):
 
 
 class StageDelegated(msgspec.Struct, frozen=True):
-    """A stage is given to an agent."""
+    """A stage was delegated to an agent."""
 
     stage: str
     number: int
@@ -46,7 +46,7 @@ class StageDelegated(msgspec.Struct, frozen=True):
 
 
 class StageFinished(msgspec.Struct, frozen=True):
-    """An agent's verdict counts: the stage is completed or failed, and others may become ready."""
+    """A stage passed or failed; other stages may have become ready."""
 
     stage: str
     number: int
@@ -55,18 +55,18 @@ class StageFinished(msgspec.Struct, frozen=True):
 
 
 class StageRetry(msgspec.Struct, frozen=True):
-    """The pipeline goes back to a stage, or has an agent try again."""
+    """The pipeline returned to a stage, or a stage is repeated."""
 
     stage: str
     returned: Return | None
-    """None: the same stage is asked again, because its agent left no route."""
+    """None if the stage is repeated because its agent reported no route."""
     reset: tuple[str, ...] = ()
     counted: tuple[str, ...] = ()
-    """The failing stages whose retries this uses up."""
+    """The failed stages that this counts as a retry of."""
 
 
 class StageSkipped(msgspec.Struct, frozen=True):
-    """A person lets a stage be skipped."""
+    """A person skipped a stage."""
 
     stage: str
     reason: str
@@ -74,14 +74,14 @@ class StageSkipped(msgspec.Struct, frozen=True):
 
 
 class StageEscalated(msgspec.Struct, frozen=True):
-    """A stage may not go on by itself."""
+    """A stage needs a person's decision."""
 
     stage: str
     cause: str
 
 
 class StageRestarted(msgspec.Struct, frozen=True):
-    """A person has a stage and all after it run again."""
+    """A person restarted the pipeline from a stage."""
 
     stage: str
     reset: tuple[str, ...]
@@ -89,36 +89,36 @@ class StageRestarted(msgspec.Struct, frozen=True):
 
 
 class RouteFallback(msgspec.Struct, frozen=True):
-    """An agent answered without a route."""
+    """An agent reported no route."""
 
     stage: str
     number: int
 
 
 class RouteCorrected(msgspec.Struct, frozen=True):
-    """A route was repaired or overruled."""
+    """A reported route was repaired or overruled."""
 
     stage: str
-    warnings: tuple[Warned, ...]
+    warnings: tuple[RouteWarning, ...]
 
 
 class RetryExhausted(msgspec.Struct, frozen=True):
-    """Failing stages have no retries left."""
+    """Failed stages have no retries left."""
 
     stages: tuple[str, ...]
     forced_on: bool = False
-    """Whether the pipeline goes on without them; else a person decides."""
+    """Whether the pipeline was forced on; else a person decides."""
 
 
 class ConvergenceStall(msgspec.Struct, frozen=True):
-    """Two rounds in a row failed alike."""
+    """Two rounds in a row failed with the same severity."""
 
     stage: str
     severity: Severity
 
 
 class ReflectionWritten(msgspec.Struct, frozen=True):
-    """A failed round is remembered."""
+    """The reflection on a failed round was written."""
 
     stage: str
     round: int
@@ -126,7 +126,7 @@ class ReflectionWritten(msgspec.Struct, frozen=True):
 
 
 class ContextPut(msgspec.Struct, frozen=True):
-    """A stage left a report; its body is kept beside the journal, under its digest."""
+    """A report was attached to a stage; its body is stored under its digest, outside the journal."""
 
     stage: str
     number: int
@@ -135,7 +135,7 @@ class ContextPut(msgspec.Struct, frozen=True):
 
 
 class BarrierCreated(msgspec.Struct, frozen=True):
-    """Several stages will go on together."""
+    """A barrier was created for stages that must all end before the pipeline goes on."""
 
     group: str
     number: int
@@ -144,7 +144,7 @@ class BarrierCreated(msgspec.Struct, frozen=True):
 
 
 class BarrierWaiting(msgspec.Struct, frozen=True):
-    """A member arrived, others have not."""
+    """A member of a barrier has ended; others have not."""
 
     group: str
     stage: str
@@ -153,7 +153,7 @@ class BarrierWaiting(msgspec.Struct, frozen=True):
 
 
 class BarrierResolved(msgspec.Struct, frozen=True):
-    """A barrier is over, once: the worst verdict of its members wins."""
+    """A barrier was resolved with the worst verdict of its members."""
 
     group: str
     number: int
@@ -164,24 +164,24 @@ class BarrierResolved(msgspec.Struct, frozen=True):
 
 
 class BarrierTimedOut(msgspec.Struct, frozen=True):
-    """A barrier does not wait any longer for these."""
+    """A barrier timed out without the absent members."""
 
     group: str
     number: int
     absent: tuple[str, ...]
     returns: tuple[str, ...] = ()
-    """Those of them that a failure went back to: nobody has to take them any more."""
+    """The absent members to which a return was pending; it is no longer."""
 
 
 class AgentCrash(msgspec.Struct, frozen=True):
-    """An agent answered without a route once too often."""
+    """Agents reported no route as often as the crash limit allows."""
 
     stage: str
     crashes: int
 
 
 class CompletionIgnored(msgspec.Struct, frozen=True):
-    """A result came for a delegation that no longer counts."""
+    """A completion of an outdated delegation was ignored."""
 
     stage: str
     number: int
@@ -190,14 +190,14 @@ class CompletionIgnored(msgspec.Struct, frozen=True):
 
 
 class PipelineEnded(msgspec.Struct, frozen=True):
-    """Nothing more happens; an ABORT names its stage."""
+    """The pipeline ended; an ABORT names its stage."""
 
     reason: str = ""
     stage: str = ""
 
 
 class PipelineCleaned(msgspec.Struct, frozen=True):
-    """Reports, reflections and barriers were removed."""
+    """Reports and reflections were removed."""
 
 
 EVENTS: Mapping[str, type] = {

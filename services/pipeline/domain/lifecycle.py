@@ -1,22 +1,11 @@
-"""What each command does to a pipeline: events, or a refusal."""
+"""Decisions about whole pipelines: start, import, delegate, skip, restart, cancel, time out, clean up."""
 
-from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
 
-from pointsman.services.chassis.core.errors import Reason, Refusal, not_found, state_forbids
+from pointsman.services.chassis.core.errors import Reason, Refusal, state_forbids
 from pointsman.services.chassis.core.machine import Decision, SetTimer
-from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain import events as e
-from pointsman.services.pipeline.domain import reflection
-from pointsman.services.pipeline.domain.completion import (
-    Settling,
-    can_return,
-    check_delegation,
-    complete_stage,
-    put_report,
-)
-from pointsman.services.pipeline.domain.context import KIND, check_env
+from pointsman.services.pipeline.domain import commands, events, reflection
+from pointsman.services.pipeline.domain.completion import StageCompletion, can_return, check_delegation, put_report
 from pointsman.services.pipeline.domain.decision import (
     CLEAN_UP_TIMER,
     BarrierDue,
@@ -29,25 +18,14 @@ from pointsman.services.pipeline.domain.decision import (
     open_barriers,
     require_live,
     require_stage,
-    views,
 )
-from pointsman.services.pipeline.domain.enums import LIVE, Correction, EventName, PipelineStatus
+from pointsman.services.pipeline.domain.delegation import check_env
+from pointsman.services.pipeline.domain.enums import KIND, LIVE, Correction, EventName, PipelineStatus
 from pointsman.services.pipeline.domain.model import ACTIVE, ESCALATED, FAILED, PENDING, READY, Pipeline, Return
 
 
-def decide(state: Pipeline | None, command: Any, now: datetime) -> Decision:
-    """What a command leads to."""
-    if isinstance(command, c.StartPipeline | c.ImportPipeline):
-        if state is not None:
-            metadata = {"kind": KIND, "id": command.entity_id}
-            raise Refusal(Reason.ALREADY_EXISTS, f"pipeline '{command.entity_id}' exists already", metadata=metadata)
-        return _start(command, now) if isinstance(command, c.StartPipeline) else _import(command, now)
-    if state is None:
-        raise not_found(KIND, command.entity_id)
-    return _DECISIONS[type(command)](state, command, now)
-
-
-def _start(command: c.StartPipeline, now: datetime) -> Decision:
+def start_pipeline(command: commands.StartPipeline, now: datetime) -> Decision:
+    """Starts a pipeline: its first stages become ready, or are delegated at once."""
     check_env(command.settings.env)
     graph = command.graph
     ready = tuple(node.stage for node in graph.nodes if not node.deps)
@@ -56,20 +34,20 @@ def _start(command: c.StartPipeline, now: datetime) -> Decision:
         for stage, text in command.reflections.items()
         if stage in graph and (rounds := reflection.rounds_of(text))
     }
-    draft = DecisionBuilder(None, command.entity_id, now)
+    builder = DecisionBuilder(None, command.entity_id, now)
     returned = _readers(command, tuple(reflections))
-    draft.begin(
+    builder.begin(
         EventName.PIPELINE_STARTED,
-        e.PipelineStarted(command.settings, graph.nodes, ready, reflections, returned),
+        events.PipelineStarted(command.settings, graph.nodes, ready, reflections, returned),
     )
-    open_barriers(draft, ready)
-    finish_if_over(draft)
-    delegate_ready(draft, ready, command.auto, command.nonce_seed)
-    return draft.decision(c.Answer(draft.state.head.status, views(draft.state, ready), command.entity_id))
+    open_barriers(builder, ready)
+    finish_if_over(builder)
+    delegate_ready(builder, ready, command.auto, command.nonce_seed)
+    return builder.answer(ready, command.entity_id)
 
 
-def _readers(command: c.StartPipeline, reflected: tuple[str, ...]) -> dict[str, Return]:
-    """Who should read what earlier attempts taught: the stage that a failure would have gone back to."""
+def _readers(command: commands.StartPipeline, reflected: tuple[str, ...]) -> dict[str, Return]:
+    """The stages that read reflections of earlier attempts: those that a failure would have returned to."""
     readers: dict[str, Return] = {}
     for stage in reflected:
         target = command.graph.return_target(stage) or stage
@@ -78,18 +56,20 @@ def _readers(command: c.StartPipeline, reflected: tuple[str, ...]) -> dict[str, 
     return readers
 
 
-def _import(command: c.ImportPipeline, now: datetime) -> Decision:
-    draft = DecisionBuilder(None, command.entity_id, now)
-    draft.begin(EventName.PIPELINE_IMPORTED, command.imported)
+def import_pipeline(command: commands.ImportPipeline, now: datetime) -> Decision:
+    """Continues a pipeline that was read from a state file."""
+    builder = DecisionBuilder(None, command.entity_id, now)
+    builder.begin(EventName.PIPELINE_IMPORTED, command.imported)
     for group, barrier in command.imported.barriers.items():
         if barrier.due_at is not None:
-            draft.set_timer(SetTimer(barrier_timer(group), barrier.due_at, BarrierDue(group, barrier.number)))
-    if not draft.state.is_live():
-        draft.clean_up_later()
-    return draft.decision(c.Answer(draft.state.head.status, (), command.entity_id))
+            builder.set_timer(SetTimer(barrier_timer(group), barrier.due_at, BarrierDue(group, barrier.number)))
+    if not builder.state.is_live():
+        builder.schedule_clean_up()
+    return builder.answer(pipeline_id=command.entity_id)
 
 
-def _delegate(state: Pipeline, command: c.DelegateStage, now: datetime) -> Decision:
+def delegate_stage(state: Pipeline, command: commands.DelegateStage, now: datetime) -> Decision:
+    """Delegates a ready stage to an agent; with `replace`, also one that another agent has."""
     require_live(state, command.entity_id, frozenset({PipelineStatus.ACTIVE}))
     require_stage(state, command.entity_id, command.stage)
     returns = state.head.returns
@@ -102,22 +82,24 @@ def _delegate(state: Pipeline, command: c.DelegateStage, now: datetime) -> Decis
         status = state.status_of(command.stage)
         text = f"stage '{command.stage}' is {status}; it can be delegated when it is READY"
         raise state_forbids("stage", command.stage, status, ("READY",), text)
-    draft = DecisionBuilder(state, command.entity_id, now)
-    delegate(draft, command.stage, command.agent_id, command.nonce_seed)
-    return draft.decision(c.Answer(draft.state.head.status, views(draft.state, (command.stage,))))
+    builder = DecisionBuilder(state, command.entity_id, now)
+    delegate(builder, command.stage, command.agent_id, command.nonce_seed)
+    return builder.answer((command.stage,))
 
 
-def _put_context(state: Pipeline, command: c.PutContext, now: datetime) -> Decision:
+def put_context(state: Pipeline, command: commands.PutContext, now: datetime) -> Decision:
+    """Attaches a report to an active delegation."""
     stage, number = check_delegation(state, command)
     if state.mark(stage) != ACTIVE or state.stages[stage].delegations != number:
         status = state.status_of(stage)
         raise state_forbids("stage", stage, status, ("ACTIVE",), f"{command.delegation_id} is no longer active")
-    draft = DecisionBuilder(state, command.entity_id, now)
-    put_report(draft, stage, number, command.report)
-    return draft.decision(c.Answer(draft.state.head.status))
+    builder = DecisionBuilder(state, command.entity_id, now)
+    put_report(builder, stage, number, command.report)
+    return builder.answer()
 
 
-def _skip(state: Pipeline, command: c.SkipStage, now: datetime) -> Decision:
+def skip_stage(state: Pipeline, command: commands.SkipStage, now: datetime) -> Decision:
+    """Skips a stage that may run now, and makes the next stages ready."""
     require_live(state, command.entity_id)
     require_stage(state, command.entity_id, command.stage)
     if state.mark(command.stage) not in {READY, ACTIVE, ESCALATED}:
@@ -125,24 +107,21 @@ def _skip(state: Pipeline, command: c.SkipStage, now: datetime) -> Decision:
         text = f"stage '{command.stage}' is {status}; only one that may run now can be skipped"
         raise state_forbids("stage", command.stage, status, ("READY", "ACTIVE", "ESCALATED"), text)
     node = state.graph.node(command.stage)
-    draft = DecisionBuilder(state, command.entity_id, now)
+    builder = DecisionBuilder(state, command.entity_id, now)
     if node.barrier is not None:
-        draft.emit(EventName.STAGE_SKIPPED, e.StageSkipped(command.stage, command.reason))
-        settling = Settling(draft, command.stage)
-        settling.settle_barrier(node.barrier)
-        return draft.decision(c.Answer(draft.state.head.status, _live_views(draft, settling.ready)))
+        builder.emit(EventName.STAGE_SKIPPED, events.StageSkipped(command.stage, command.reason))
+        completion = StageCompletion(builder, command.stage)
+        completion.check_barrier(node.barrier)
+        return builder.answer(completion.ready)
     ready = newly_ready(state, node.next, (command.stage,))
-    draft.emit(EventName.STAGE_SKIPPED, e.StageSkipped(command.stage, command.reason, ready))
-    open_barriers(draft, ready)
-    finish_if_over(draft)
-    return draft.decision(c.Answer(draft.state.head.status, _live_views(draft, ready)))
+    builder.emit(EventName.STAGE_SKIPPED, events.StageSkipped(command.stage, command.reason, ready))
+    open_barriers(builder, ready)
+    finish_if_over(builder)
+    return builder.answer(ready)
 
 
-def _live_views(draft: DecisionBuilder, ready: tuple[str, ...]) -> tuple[Any, ...]:
-    return views(draft.state, ready) if draft.state.is_live() else ()
-
-
-def _restart(state: Pipeline, command: c.RestartFrom, now: datetime) -> Decision:
+def restart_from(state: Pipeline, command: commands.RestartFrom, now: datetime) -> Decision:
+    """Resets a stage and all stages after it, and makes the stage ready."""
     require_live(state, command.entity_id)
     require_stage(state, command.entity_id, command.stage)
     if state.mark(command.stage) == PENDING:
@@ -150,58 +129,50 @@ def _restart(state: Pipeline, command: c.RestartFrom, now: datetime) -> Decision
         raise state_forbids("stage", command.stage, state.status_of(command.stage), ("READY", "ACTIVE"), text)
     after = state.graph.after(command.stage)
     reset = tuple(node.stage for node in state.graph.nodes if node.stage in after and state.mark(node.stage) != PENDING)
-    draft = DecisionBuilder(state, command.entity_id, now)
-    draft.emit(EventName.STAGE_RESTARTED, e.StageRestarted(command.stage, reset, command.reason))
-    open_barriers(draft, (command.stage,))
-    return draft.decision(c.Answer(draft.state.head.status, views(draft.state, (command.stage,))))
+    builder = DecisionBuilder(state, command.entity_id, now)
+    builder.emit(EventName.STAGE_RESTARTED, events.StageRestarted(command.stage, reset, command.reason))
+    open_barriers(builder, (command.stage,))
+    return builder.answer((command.stage,))
 
 
-def _cancel(state: Pipeline, command: c.CancelPipeline, now: datetime) -> Decision:
+def cancel_pipeline(state: Pipeline, command: commands.CancelPipeline, now: datetime) -> Decision:
+    """Ends a pipeline as cancelled."""
     require_live(state, command.entity_id)
-    draft = DecisionBuilder(state, command.entity_id, now)
-    draft.end(EventName.PIPELINE_CANCELLED, e.PipelineEnded(command.reason))
-    return draft.decision(c.Answer(draft.state.head.status))
+    builder = DecisionBuilder(state, command.entity_id, now)
+    builder.end(EventName.PIPELINE_CANCELLED, events.PipelineEnded(command.reason))
+    return builder.answer()
 
 
-def _time_out(state: Pipeline, command: c.TimeOutBarrier, now: datetime) -> Decision:
+def time_out_barrier(state: Pipeline, command: commands.TimeOutBarrier, now: datetime) -> Decision:
+    """Ends the wait of a barrier: absent stages time out, and the barrier is resolved without them."""
     barrier = state.head.barriers.get(command.group)
     if not state.is_live() or barrier is None or barrier.number != command.number or barrier.due_at is None:
-        return Decision((), c.Answer(state.head.status))
-    draft = DecisionBuilder(state, command.entity_id, now)
-    settling = Settling(draft, "")
+        return Decision((), commands.Answer(state.head.status))
+    builder = DecisionBuilder(state, command.entity_id, now)
+    completion = StageCompletion(builder, "")
     members = state.graph.groups[command.group]
-    goes_back = any(state.mark(stage) == FAILED and can_return(state, stage) for stage in members)
-    waited_for = {PENDING, READY, ACTIVE, ESCALATED} if goes_back else {PENDING, READY, ACTIVE}
+    will_return = any(state.mark(stage) == FAILED and can_return(state, stage) for stage in members)
+    # A return resets the members anyway, so that a member which waits for a person need not hold it up.
+    waited_for = {PENDING, READY, ACTIVE, ESCALATED} if will_return else {PENDING, READY, ACTIVE}
     absent = tuple(stage for stage in members if state.mark(stage) in waited_for)
     returns = tuple(stage for stage in absent if stage in state.head.returns)
-    draft.emit(EventName.BARRIER_TIMED_OUT, e.BarrierTimedOut(command.group, command.number, absent, returns))
+    builder.emit(EventName.BARRIER_TIMED_OUT, events.BarrierTimedOut(command.group, command.number, absent, returns))
     for stage in absent:
-        if not goes_back and settling.is_strict(stage):
-            draft.emit(EventName.STAGE_ESCALATED, e.StageEscalated(stage, Correction.BARRIER_TIMEOUT))
-    if all(draft.state.finished(stage) for stage in members):
-        settling.settle_barrier(command.group)
-    return draft.decision(c.Answer(draft.state.head.status, _live_views(draft, settling.ready)))
+        if not will_return and completion.is_strict(stage):
+            builder.emit(EventName.STAGE_ESCALATED, events.StageEscalated(stage, Correction.BARRIER_TIMEOUT))
+    if all(builder.state.finished(stage) for stage in members):
+        completion.check_barrier(command.group)
+    return builder.answer(completion.ready)
 
 
-def _clean_up(state: Pipeline, command: c.CleanUp, now: datetime) -> Decision:
+def clean_up(state: Pipeline, command: commands.CleanUp, now: datetime) -> Decision:
+    """Removes reports and reflections of a pipeline that ended long enough ago."""
     ended_at = state.head.ended_at
     if state.head.status in LIVE or ended_at is None or state.head.cleaned:
-        return Decision((), c.Answer(state.head.status))
+        return Decision((), commands.Answer(state.head.status))
     if (now - ended_at).total_seconds() < command.older_than_seconds:
-        return Decision((), c.Answer(state.head.status))
-    draft = DecisionBuilder(state, command.entity_id, now)
-    draft.emit(EventName.PIPELINE_CLEANED, e.PipelineCleaned())
-    draft.forget_timer(CLEAN_UP_TIMER)
-    return draft.decision(c.Answer(draft.state.head.status))
-
-
-_DECISIONS: Mapping[type, Callable[[Pipeline, Any, datetime], Decision]] = {
-    c.DelegateStage: _delegate,
-    c.CompleteStage: complete_stage,
-    c.PutContext: _put_context,
-    c.SkipStage: _skip,
-    c.RestartFrom: _restart,
-    c.CancelPipeline: _cancel,
-    c.TimeOutBarrier: _time_out,
-    c.CleanUp: _clean_up,
-}
+        return Decision((), commands.Answer(state.head.status))
+    builder = DecisionBuilder(state, command.entity_id, now)
+    builder.emit(EventName.PIPELINE_CLEANED, events.PipelineCleaned())
+    builder.cancel_timer(CLEAN_UP_TIMER)
+    return builder.answer()

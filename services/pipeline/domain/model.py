@@ -1,4 +1,4 @@
-"""A pipeline in memory. The marks of all stages are one short text, so that a thousand of them stay cheap."""
+"""The state of a pipeline. The statuses of all stages are one short text of marks, cheap even for 1,000 stages."""
 
 from collections.abc import Iterable
 from copy import copy
@@ -10,7 +10,6 @@ import msgspec
 from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.enums import (
     LIVE,
-    Phase,
     PipelineStatus,
     Policy,
     RiskKind,
@@ -48,18 +47,18 @@ RISK_OF_MARK = {
     TIMED_OUT: RiskKind.TIMED_OUT,
 }
 UNPROVEN = frozenset({DEGRADED, FAILED, SKIPPED_AFTER_FAIL, TIMED_OUT})
-"""A pipeline that ends with one of these ends with failures."""
+"""A pipeline with one of these marks completes with failures."""
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A report of one stage, by the digest of its body."""
+    """A report of a stage: the digest of its body."""
 
     stage: str
     sha256: str
 
 
 class Return(msgspec.Struct, frozen=True):
-    """Why the pipeline came back to a stage, and what the stage should read."""
+    """Why the pipeline returned to a stage, and which reports the stage reads."""
 
     round: int
     failed: tuple[str, ...]
@@ -68,7 +67,7 @@ class Return(msgspec.Struct, frozen=True):
 
 
 class Stage(msgspec.Struct):
-    """What is known of one stage beyond its mark; it outlives resets. Never changed in place: a change is a new one."""
+    """The details of a stage beside its mark; resets keep them. Never changed in place: a change is a new object."""
 
     delegations: int = 0
     agent_id: str = ""
@@ -87,11 +86,11 @@ class Stage(msgspec.Struct):
 
 
 UNTOUCHED = Stage()
-"""A stage to which nothing has happened yet; it has no row of its own."""
+"""A stage without events; it has no row."""
 
 
 class OpenBarrier(msgspec.Struct, frozen=True):
-    """A barrier that waits: its number in this pipeline, and until when."""
+    """A waiting barrier: its number in the pipeline, and when it times out (None: it has)."""
 
     number: int
     created_at: datetime
@@ -99,7 +98,7 @@ class OpenBarrier(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What a pipeline was started with; it never changes."""
+    """The settings of a pipeline; they never change."""
 
     run_id: str = ""
     template: str = ""
@@ -108,11 +107,11 @@ class Settings(msgspec.Struct, frozen=True):
     barrier_timeout_seconds: float = DEFAULT_BARRIER_TIMEOUT_SECONDS
     env: dict[str, str] = msgspec.field(default_factory=dict)
     unknown: str = ""
-    """What the state file that it came from said beyond what is known here, as JSON."""
+    """The unknown fields of the imported state file, as JSON."""
 
 
 class Head(msgspec.Struct):
-    """The part of a pipeline that every command needs; its parts are immutable, so that a shallow copy is a copy."""
+    """The body of the entity's row, which every command needs; field values are immutable, so a shallow copy suffices."""
 
     settings: Settings
     shape: str
@@ -126,23 +125,23 @@ class Head(msgspec.Struct):
     barriers: dict[str, OpenBarrier] = msgspec.field(default_factory=dict)
     barriers_created: int = 0
     returns: tuple[str, ...] = ()
-    """The stages that a failure went back to and that nobody has been given yet."""
+    """The stages that the pipeline returned to and that are not delegated yet."""
     ended_at: datetime | None = None
     cleaned: bool = False
 
 
 @dataclass(slots=True)
 class Pipeline:
-    """A pipeline: its head, its DAG, and those of its stages that have been loaded."""
+    """The state of the machine: head, DAG and the loaded stages."""
 
     head: Head
     graph: Graph
     stages: dict[str, Stage]
     loaded: dict[str, Stage] = field(default_factory=dict)
-    """The stages as they were loaded; one that is another object now has changed."""
+    """The stages as loaded; one that is another object now has changed."""
 
     def copy(self) -> "Pipeline":
-        """A pipeline that can be changed without changing this one."""
+        """A copy that can be changed without changing this one."""
         return Pipeline(copy(self.head), self.graph, dict(self.stages), self.loaded)
 
     def mark(self, stage: str) -> str:
@@ -150,15 +149,15 @@ class Pipeline:
         return self.head.marks[self.graph.index[stage]]
 
     def status_of(self, stage: str) -> StageStatus:
-        """Where a stage is."""
+        """The status of a stage."""
         return STATUS_OF_MARK[self.mark(stage)]
 
     def finished(self, stage: str) -> bool:
-        """Whether the stage is over, one way or another."""
+        """Whether the stage has ended, in any way."""
         return self.mark(stage) not in UNFINISHED
 
     def has_report(self, stage: str) -> bool:
-        """Whether the stage left a report."""
+        """Whether the stage has a report."""
         return self.head.reported[self.graph.index[stage]] == "1"
 
     def marked(self, mark: str) -> tuple[str, ...]:
@@ -166,32 +165,32 @@ class Pipeline:
         return tuple(node.stage for node, found in zip(self.graph.nodes, self.head.marks, strict=True) if found == mark)
 
     def is_live(self) -> bool:
-        """Whether anything can still happen to it (the seed's pipelineActive)."""
+        """Whether it has not ended (`pipelineActive` of a state file)."""
         return self.head.status in LIVE
 
     @property
     def next_barrier_due(self) -> datetime | None:
-        """When the first of the barriers that wait stops waiting."""
-        return min((waiting.due_at for waiting in self.head.barriers.values() if waiting.due_at), default=None)
+        """When the next waiting barrier times out."""
+        return min((barrier.due_at for barrier in self.head.barriers.values() if barrier.due_at), default=None)
 
     def is_over(self) -> bool:
         """Whether no stage is left to run."""
         return UNFINISHED.isdisjoint(self.head.marks)
 
     def change_stage(self, stage: str, **changes: object) -> None:
-        """Put a changed copy of a stage in its place; one that was not loaded is a bug."""
+        """Replaces a stage by a changed copy; the stage must be loaded."""
         changed = copy(self.stages[stage])
         for name, value in changes.items():
             setattr(changed, name, value)
         self.stages[stage] = changed
 
     def change_head(self, **changes: object) -> None:
-        """Change fields of the head."""
+        """Changes fields of the head."""
         for name, value in changes.items():
             setattr(self.head, name, value)
 
-    def put_marks(self, stages: Iterable[str], mark: str) -> None:
-        """Give stages a mark, and the pipeline the status that follows from all marks."""
+    def set_marks(self, stages: Iterable[str], mark: str) -> None:
+        """Sets the marks of stages, and the status of the pipeline that follows from all marks."""
         marks = before = self.head.marks
         for stage in stages:
             number = self.graph.index[stage]
@@ -201,30 +200,10 @@ class Pipeline:
         self.head.marks = marks
         self.head.status = PipelineStatus.ESCALATED if ESCALATED in marks else PipelineStatus.ACTIVE
 
-    def put_reported(self, stages: Iterable[str], *, reported: bool) -> None:
-        """Note which stages have left a report."""
+    def set_reported(self, stages: Iterable[str], *, reported: bool) -> None:
+        """Sets whether stages have a report."""
         flags = self.head.reported
         for stage in stages:
             number = self.graph.index[stage]
             flags = f"{flags[:number]}{'1' if reported else '0'}{flags[number + 1 :]}"
         self.head.reported = flags
-
-
-def phase(pipeline: Pipeline) -> Phase:
-    """The phase for display: the first of five conditions that holds."""
-    if not pipeline.graph.nodes:
-        return Phase.IDLE
-    if not pipeline.is_live():
-        return Phase.COMPLETE
-    if pipeline.head.returns:
-        return Phase.RETRYING
-    return Phase.DELEGATING if ACTIVE in pipeline.head.marks else Phase.CLASSIFIED
-
-
-def risks(pipeline: Pipeline) -> tuple[tuple[str, RiskKind], ...]:
-    """What the finished stages did not prove; members of a barrier that still waits are not counted yet."""
-    pairs = zip(pipeline.graph.nodes, pipeline.head.marks, strict=True)
-    waiting = pipeline.head.barriers
-    return tuple(
-        (node.stage, RISK_OF_MARK[mark]) for node, mark in pairs if mark in RISK_OF_MARK and node.barrier not in waiting
-    )

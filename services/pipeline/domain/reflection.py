@@ -1,4 +1,4 @@
-"""What failed rounds teach the next one: short sections, the oldest forgotten first."""
+"""Reflections on failed rounds: short sections of Markdown, the oldest dropped first."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _HEADING = re.compile(r"^## Round ", re.MULTILINE)
 
 
 def section(stage: str, failed_round: int, severity: Severity, hint: str, reports: Sequence[str]) -> str:
-    """One round: the verdict, the stage, what was wrong, and the first name of the report that fits whole on a line."""
+    """The section of one round: verdict, stage, problem, and the first report name that fits."""
     lines = (
         f"## Round {failed_round}",
         f"- Verdict: FAIL ({severity})",
@@ -21,17 +21,17 @@ def section(stage: str, failed_round: int, severity: Severity, hint: str, report
         "- Report: ",
     )
     text = "\n".join(lines)
-    room = MAX_SECTION_CHARACTERS - len(text)
-    report = next((name for name in reports if name and name.isprintable() and len(name) <= room), "none")
+    left = MAX_SECTION_CHARACTERS - len(text)
+    report = next((name for name in reports if name and name.isprintable() and len(name) <= left), "none")
     return (text + report)[:MAX_SECTION_CHARACTERS]
 
 
 def with_section(rounds: Sequence[str], new: str) -> tuple[str, ...]:
-    """The rounds with one more, whole rounds dropped from the oldest until they fit."""
-    kept = [*rounds, new[:MAX_SECTION_CHARACTERS]][-MAX_ROUNDS:]
-    while len(kept) > 1 and len(body(kept)) >= MAX_TOTAL_CHARACTERS:
-        del kept[0]
-    return tuple(kept)
+    """The rounds with a new one; the oldest are dropped until all fit."""
+    result = [*rounds, new[:MAX_SECTION_CHARACTERS]][-MAX_ROUNDS:]
+    while len(result) > 1 and len(body(result)) >= MAX_TOTAL_CHARACTERS:
+        del result[0]
+    return tuple(result)
 
 
 def body(rounds: Sequence[str]) -> str:
@@ -40,11 +40,11 @@ def body(rounds: Sequence[str]) -> str:
 
 
 def rounds_of(text: str) -> tuple[str, ...]:
-    """The rounds of a text that was handed in; a text without headings is one round."""
+    """The rounds of a given text; a text without headings is one round."""
     starts = [match.start() for match in _HEADING.finditer(text)] or [0]
     pieces = [text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
-    kept: tuple[str, ...] = ()
+    result: tuple[str, ...] = ()
     for piece in pieces:
         if piece:
-            kept = with_section(kept, piece)
-    return kept
+            result = with_section(result, piece)
+    return result

@@ -1,33 +1,13 @@
-"""When a failing stage stops trying, and what its failures look like over time."""
+"""Whether a failed stage is retried, and the trend of its failures."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 
 import msgspec
 
-from pointsman.services.pipeline.domain.enums import SEVERITY_RANK, Severity, Verdict
+from pointsman.services.pipeline.domain.enums import SEVERITY_RANK, Severity, StopAction, StopReason, Verdict
 
 MAX_HISTORY = 25
-
-
-class StopReason(StrEnum):
-    """Why a stage stops or goes on trying."""
-
-    QUALITY_GATE_PASSED = "quality-gate-passed"
-    MAX_RETRIES_EXHAUSTED = "max-retries-exhausted"
-    CONVERGENCE_STALL_OBSERVED = "convergence-stall-observed"
-    SEVERITY_IMPROVING = "severity-improving"
-    SEVERITY_WORSENING = "severity-worsening"
-    RETRIES_LEFT = "retries-left"
-
-
-class StopAction(StrEnum):
-    """What follows from it."""
-
-    NEXT = "NEXT"
-    FORCE_NEXT = "FORCE_NEXT"
-    RETRY = "RETRY"
 
 
 class RetryRound(msgspec.Struct, frozen=True):
@@ -39,7 +19,7 @@ class RetryRound(msgspec.Struct, frozen=True):
 
 
 class StopDecision(msgspec.Struct, frozen=True):
-    """Whether the stage stops trying, why, and what was observed."""
+    """Whether retries stop, why, and the observed trend."""
 
     stop: bool
     reason: StopReason
@@ -53,7 +33,7 @@ _PASSED = StopDecision(stop=True, reason=StopReason.QUALITY_GATE_PASSED, action=
 def should_stop(
     verdict: Verdict, retry_count: int, max_retries: int, history: Sequence[RetryRound] = ()
 ) -> StopDecision:
-    """Only PASS and used-up retries stop; a stall or a trend is observed and said, nothing more."""
+    """Only PASS and exhausted retries stop; a stall or trend is only reported."""
     if verdict is Verdict.PASS:
         return _PASSED
     if retry_count >= max_retries:

@@ -1,4 +1,4 @@
-"""From what an agent said to what counts: repair the words, then bring them in line with the policy."""
+"""From a reported route to the effective one: repair its values, then enforce the policy."""
 
 from typing import TypeVar
 
@@ -14,24 +14,41 @@ from pointsman.services.pipeline.domain.enums import (
     StageKind,
     Verdict,
 )
-from pointsman.services.pipeline.domain.marker import Reported
 
 MAX_HINT_CHARACTERS = 200
 MAX_CONTEXT_FILE_CHARACTERS = 1024
 MAX_GROUP_CHARACTERS = 64
 
-Word = TypeVar("Word", Verdict, RouteTarget, Severity)
+Member = TypeVar("Member", Verdict, RouteTarget, Severity)
 
 
-class Warned(msgspec.Struct, frozen=True):
-    """One correction, for programs and for people."""
+class ReportedRoute(msgspec.Struct, frozen=True):
+    """A route as the agent reported it: unchecked, but every field is bounded text or absent."""
+
+    source: RouteSource
+    verdict: str | None = None
+    route: str | None = None
+    severity: str | None = None
+    context_file: str | None = None
+    hint: str | None = None
+    barrier_group: str | None = None
+    nonce: str | None = None
+
+
+def choose_route(reported: tuple[ReportedRoute, ...], nonce: str | None = None) -> ReportedRoute | None:
+    """The first reported route; with a nonce, the first that carries it."""
+    return next((route for route in reported if nonce is None or route.nonce == nonce), None)
+
+
+class RouteWarning(msgspec.Struct, frozen=True):
+    """One correction: a code for programs, a text for people."""
 
     code: Correction
     text: str
 
 
 class EffectiveRoute(msgspec.Struct, frozen=True):
-    """What counts. The severity is set exactly when the verdict is FAIL."""
+    """The route that the pipeline takes. The severity is set if and only if the verdict is FAIL."""
 
     verdict: Verdict
     route: RouteTarget
@@ -40,12 +57,12 @@ class EffectiveRoute(msgspec.Struct, frozen=True):
     hint: str = ""
     barrier_group: str = ""
     source: RouteSource = RouteSource.TYPED
-    warnings: tuple[Warned, ...] = ()
+    warnings: tuple[RouteWarning, ...] = ()
     degraded: bool = False
 
     def corrected(self, code: Correction, text: str, route: RouteTarget | None = None) -> "EffectiveRoute":
-        """The same with one more warning, and perhaps another way."""
-        return replace(self, route=route or self.route, warnings=(*self.warnings, Warned(code, text)))
+        """The same with one more warning, and possibly another target."""
+        return replace(self, route=route or self.route, warnings=(*self.warnings, RouteWarning(code, text)))
 
     def was(self, code: Correction) -> bool:
         """Whether this correction was made."""
@@ -53,12 +70,12 @@ class EffectiveRoute(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """What the policy has to know of the stage that speaks."""
+    """The properties of the reporting stage that the policy needs."""
 
     kind: StageKind
     has_next: bool
     returns_to: str | None
-    """Where a FAIL may go back to; the stage's own id when it can only repeat itself."""
+    """The stage that a FAIL returns to; the stage's own id if it can only be repeated."""
     on_fail: str | None
     has_dev: bool
     barrier: str | None
@@ -66,11 +83,11 @@ class Position(msgspec.Struct, frozen=True):
     max_retries: int
 
 
-def repair(reported: Reported, kind: StageKind) -> EffectiveRoute:
-    """Layer 1, the words: what is not a known word becomes the default, and says so."""
-    verdict = _word(Verdict, reported.verdict)
-    route = _word(RouteTarget, reported.route)
-    severity = _word(Severity, reported.severity)
+def repair(reported: ReportedRoute, kind: StageKind) -> EffectiveRoute:
+    """Layer 1, values: an unknown value becomes the default, with a warning."""
+    verdict = _member(Verdict, reported.verdict)
+    route = _member(RouteTarget, reported.route)
+    severity = _member(Severity, reported.severity)
     counted = verdict or Verdict.PASS
     default = RouteTarget.NEXT if counted is Verdict.PASS else RouteTarget.DEV
     result = EffectiveRoute(
@@ -85,13 +102,13 @@ def repair(reported: Reported, kind: StageKind) -> EffectiveRoute:
     return _with_texts(_with_severity(result, severity), reported)
 
 
-def _word(words: type[Word], said: str | None) -> Word | None:
-    """The word that was said, whatever its case; letters that only look alike are another word."""
-    if isinstance(said, words):
-        return said
-    text = (said or "").strip(" \t\r\n")
-    upper = text.upper() if text.isascii() else text
-    return words[upper] if upper in words.__members__ else None
+def _member(enum: type[Member], text: str | None) -> Member | None:
+    """The member of this name in any case; look-alike letters of other scripts do not match."""
+    if isinstance(text, enum):
+        return text
+    name = (text or "").strip(" \t\r\n")
+    name = name.upper() if name.isascii() else name
+    return enum[name] if name in enum.__members__ else None
 
 
 def _with_severity(route: EffectiveRoute, severity: Severity | None) -> EffectiveRoute:
@@ -103,7 +120,7 @@ def _with_severity(route: EffectiveRoute, severity: Severity | None) -> Effectiv
     return replace(route, severity=severity)
 
 
-def _with_texts(route: EffectiveRoute, reported: Reported) -> EffectiveRoute:
+def _with_texts(route: EffectiveRoute, reported: ReportedRoute) -> EffectiveRoute:
     hint = " ".join((reported.hint or "").split())
     context_file = reported.context_file or ""
     group = reported.barrier_group or ""
@@ -122,7 +139,7 @@ def _with_texts(route: EffectiveRoute, reported: Reported) -> EffectiveRoute:
 
 
 def enforce(route: EffectiveRoute, position: Position) -> EffectiveRoute:
-    """Layer 2, the policy: the way that the pipeline takes, whatever was asked for."""
+    """Layer 2, policy: the target that the pipeline takes, whatever the agent asked for."""
     if route.route is RouteTarget.ABORT:
         return route
     for step in (
@@ -140,7 +157,7 @@ def enforce(route: EffectiveRoute, position: Position) -> EffectiveRoute:
 
 
 def enforce_anywhere(route: EffectiveRoute) -> EffectiveRoute:
-    """The part of the policy that holds wherever the stage stands: PASS never goes back, FAIL never goes on."""
+    """The part of the policy that needs no position: PASS never returns, FAIL never advances."""
     if route.verdict is Verdict.FAIL and route.route in {RouteTarget.NEXT, RouteTarget.COMPLETE}:
         return route.corrected(Correction.FAIL_CANNOT_GO_ON, "FAIL cannot go on; back to DEV", RouteTarget.DEV)
     return _pass_goes_on(route)

@@ -1,4 +1,4 @@
-"""The named pipelines, as data, and how a list of stages becomes a DAG."""
+"""The templates: named lists of stages, and how a list becomes a DAG."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ BARRIERS: Mapping[str, frozenset[StageKind]] = {
     "post-dev": frozenset({StageKind.REVIEW, StageKind.TEST}),
     "post-qa": frozenset({StageKind.QA, StageKind.E2E}),
 }
-"""Which kinds wait for each other, wherever a template has both."""
+"""The kinds that form a barrier wherever a template has both."""
 
 NONE = "none"
 
@@ -46,7 +46,7 @@ TEMPLATES: Mapping[str, Template] = {
 
 
 def template_named(template_id: str) -> Template:
-    """The template of this id; an unknown one is refused with the ids that are known."""
+    """The template of an id; an unknown id is refused with the known ones."""
     if template_id not in TEMPLATES:
         raise invalid_field("template", f"unknown template '{template_id[:64]}'; known are {', '.join(TEMPLATES)}")
     return TEMPLATES[template_id]
@@ -60,7 +60,7 @@ def template_graph(template_id: str) -> Graph:
 
 
 def template_to_dag(stages: Sequence[str]) -> Graph:
-    """A DAG in which the stages follow each other, and the members of a barrier stand side by side."""
+    """A DAG of the stages one after the other; the members of a barrier run in parallel."""
     steps = _steps(_distinct(stages))
     nodes: list[Node] = []
     dev: str | None = None
@@ -74,7 +74,7 @@ def template_to_dag(stages: Sequence[str]) -> Graph:
 
 
 def _distinct(stages: Sequence[str]) -> tuple[str, ...]:
-    """A stage that is named twice writes before DEV and verifies after it."""
+    """Names a repeated stage `…:write` the first time and `…:verify` the second."""
     suffixes = {stage: iter(("write", "verify")) for stage in stages if stages.count(stage) == 2}
     return tuple(f"{stage}:{next(suffixes[stage])}" if stage in suffixes else stage for stage in stages)
 

@@ -1,1 +1,1 @@
-"""State files of the older engine, read and written; rules stand in `domain`."""
+"""Readers and writers of foreign formats: the route marker in transcripts, state files of the older engine."""

@@ -1,4 +1,4 @@
-"""The fields of a state file, one by one: read with care, refused by name, and kept where nobody knows them."""
+"""Reads single fields of a state file: checks types, names the field in refusals, preserves unknown fields."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -22,13 +22,13 @@ from pointsman.services.pipeline.domain.model import (
 
 VERSION = 4
 OWN = "pointsman"
-"""Where under `meta` a file keeps what only this engine knows."""
+"""The key under `meta` for fields that only this engine knows."""
 
-MARK_OF_WORD = {
+MARK_OF_STATUS = {
     "pending": PENDING, "active": ACTIVE, "completed": PASSED, "failed": FAILED, "skipped": SKIPPED,
     "timed_out": TIMED_OUT, "escalated": ESCALATED,
 }  # fmt: skip
-WORD_OF_MARK = {
+STATUS_OF_MARK = {
     PENDING: "pending", READY: "pending", ACTIVE: "active", PASSED: "completed", DEGRADED: "completed",
     FAILED: "failed", SKIPPED: "skipped", SKIPPED_AFTER_FAIL: "skipped", TIMED_OUT: "timed_out",
     ESCALATED: "escalated",
@@ -51,12 +51,12 @@ MAX_UNKNOWN_CHARACTERS = 65_536
 
 
 def refused(problem: str) -> Refusal:
-    """The state file cannot be taken; the problem names the field."""
+    """The refusal of a state file; the problem names the field."""
     return invalid_field("state_json", problem)
 
 
 def whole_file(state_json: str) -> dict[str, Any]:
-    """The JSON object that a state file is."""
+    """The JSON object of a state file."""
     try:
         return decode_object(state_json)
     except JsonError as error:
@@ -64,7 +64,7 @@ def whole_file(state_json: str) -> dict[str, Any]:
 
 
 def mapping(content: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """A field that is an object; absent or null is an empty one."""
+    """A field that is an object; empty if absent or null."""
     value = content.get(key)
     if value is None:
         return {}
@@ -74,7 +74,7 @@ def mapping(content: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def entry(content: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
-    """What an object says of one stage; absent or null is nothing."""
+    """The object of one stage in a field; empty if absent or null."""
     value = mapping(content, key).get(name)
     if value is None:
         return {}
@@ -84,17 +84,17 @@ def entry(content: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
 
 
 def field(value: object, key: str) -> Any:
-    """A field of what may be an object."""
+    """A field of a value that may be an object, else None."""
     return value.get(key) if isinstance(value, dict) else None
 
 
 def text(value: object, longest: int = MAX_TEXT) -> str:
-    """A text, cut; empty for anything else."""
+    """A text, cut to the longest; empty for any other type."""
     return value[:longest] if isinstance(value, str) else ""
 
 
 def count(value: object) -> int | None:
-    """A number that something can be counted with."""
+    """A whole number from 0 up to MAX_COUNT, else None."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT
     return value if is_count and isinstance(value, int) else None
 
@@ -105,7 +105,7 @@ def names(value: object) -> tuple[str, ...]:
 
 
 def moment(value: object) -> datetime | None:
-    """A moment that says its zone, as UTC."""
+    """A time with a zone, as UTC, else None."""
     try:
         found = datetime.fromisoformat(text(value))
         return found.astimezone(UTC) if found.tzinfo else None
@@ -113,23 +113,23 @@ def moment(value: object) -> datetime | None:
         return None
 
 
-def unknown_fields(v4: Mapping[str, Any], stages: Collection[str], taken: Mapping[str, Collection[str]]) -> str:
-    """What a file says that nobody here knows, as JSON, so that the next file says it too; empty for nothing.
+def unknown_fields(v4: Mapping[str, Any], stages: Collection[str], known_fields: Mapping[str, Collection[str]]) -> str:
+    """The unknown fields of a file as JSON, for the next export; empty if there are none.
 
-    `taken` has the fields of `classification` and `environment` that have been understood.
+    `known_fields` has the known fields of `classification` and `environment`.
     """
     found = {key: value for key, value in v4.items() if key not in FILE_FIELDS}
     parts = {
-        **{key: _without(mapping(v4, key), known) for key, known in taken.items()},
+        **{key: _without(mapping(v4, key), known) for key, known in known_fields.items()},
         "meta": _without(mapping(v4, "meta"), META_FIELDS),
         "dag": _of_each(v4, "dag", NODE_FIELDS, stages),
         "stages": _of_each(v4, "stages", STAGE_FIELDS, stages),
     }
     found |= {key: part for key, part in parts.items() if part}
-    kept = json.dumps(found, ensure_ascii=False) if found else ""
-    if len(kept) > MAX_UNKNOWN_CHARACTERS:
+    unknown = json.dumps(found, ensure_ascii=False) if found else ""
+    if len(unknown) > MAX_UNKNOWN_CHARACTERS:
         raise refused(f"its unknown fields take more than {MAX_UNKNOWN_CHARACTERS} characters; remove some")
-    return kept
+    return unknown
 
 
 def _of_each(v4: Mapping[str, Any], key: str, known: Collection[str], stages: Collection[str]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _without(value: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]
 
 
 def with_unknown(content: Mapping[str, Any], unknown: Mapping[str, Any]) -> dict[str, Any]:
-    """A file's content with what another file said beyond it; what is known wins."""
+    """A file's content with the unknown fields added; known fields win."""
     merged = dict(content)
     for key, value in unknown.items():
         known = merged.get(key)

@@ -1,4 +1,4 @@
-"""State files of the older engine: version 3 is migrated to 4, version 4 is taken as it is."""
+"""Reads state files of the older engine: version 3 is migrated to 4."""
 
 import json
 import re
@@ -42,7 +42,7 @@ from pointsman.services.pipeline.domain.retries import MAX_HISTORY, RetryRound
 from pointsman.services.pipeline.domain.route import MAX_HINT_CHARACTERS
 from pointsman.services.pipeline.domain.templates import TEMPLATES, template_graph
 from pointsman.services.pipeline.formats.state_file_fields import (
-    MARK_OF_WORD,
+    MARK_OF_STATUS,
     OWN,
     VERSION,
     count,
@@ -65,17 +65,17 @@ _SESSION = re.compile(r"[A-Za-z0-9_.:/@-]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class StateFile:
-    """What was read from a state file."""
+    """A state file as read."""
 
     session_id: str
-    """Empty where the file has none that a pipeline could be called by."""
+    """Empty if the file has none that is valid as a pipeline id."""
     migrated: bool
     barriers_rebuilt: bool
     imported: PipelineImported
 
 
 def read_state_file(state_json: str, barrier_json: str, run_id: str, now: datetime) -> StateFile:
-    """A pipeline from a state file and its barrier file; an unreadable barrier file is rebuilt from the stages."""
+    """Reads a state file and its barrier file; an unreadable barrier file is rebuilt from the stages."""
     content = whole_file(state_json)
     migrated = content.get("version") == 3
     v4 = ensure_v4(content)
@@ -105,7 +105,7 @@ def read_state_file(state_json: str, barrier_json: str, run_id: str, now: dateti
 
 
 def ensure_v4(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Version 4 as it is; version 3 with what it lacks added and what is gone removed; anything else refused."""
+    """Version 4 unchanged; version 3 migrated; any other refused."""
     version = content.get("version")
     if version == VERSION:
         return {"pipelineActive": False, **content}
@@ -113,9 +113,9 @@ def ensure_v4(content: Mapping[str, Any]) -> dict[str, Any]:
         raise refused("must be a state file of version 3 or 4")
     stages = mapping(content, "stages")
     meta = {key: value for key, value in mapping(content, "meta").items() if key != "cancelled"}
-    kept = {key: value for key, value in content.items() if key != "enforced"}
+    remaining = {key: value for key, value in content.items() if key != "enforced"}
     return {
-        **kept,
+        **remaining,
         "version": VERSION,
         "pipelineActive": _phase_of_v3(content) not in {"IDLE", "COMPLETE"},
         "activeStages": [stage for stage, known in stages.items() if field(known, "status") == "active"],
@@ -133,12 +133,12 @@ def _phase_of_v3(content: Mapping[str, Any]) -> str:
         return "RETRYING"
     if not content.get("enforced"):
         return "IDLE"
-    words = {text(field(known, "status")) for known in stages.values()}
-    return "COMPLETE" if stages and words <= {"completed", "skipped"} else "DELEGATING"
+    statuses = {text(field(known, "status")) for known in stages.values()}
+    return "COMPLETE" if stages and statuses <= {"completed", "skipped"} else "DELEGATING"
 
 
 def _graph(v4: Mapping[str, Any]) -> Graph:
-    """The DAG of the file; nodes of version 3 say only their deps, and the template they came from knows the rest."""
+    """The DAG of the file; nodes of version 3 have only deps, so the rest comes from their template."""
     nodes = {_named(stage, stage): entry(v4, "dag", stage) for stage in mapping(v4, "dag")}
     is_plain = all(node.get("next") is None and node.get("onFail") is None for node in nodes.values())
     template = _template(v4)
@@ -148,7 +148,7 @@ def _graph(v4: Mapping[str, Any]) -> Graph:
 
 
 def _with_dev(nodes: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The plain nodes of version 3 get what version 4 would have given them: a way back to DEV."""
+    """Adds to nodes of version 3 what version 4 has: DEV as their return target."""
     plain = build_graph(_node(stage, {**node, "barrier": None}) for stage, node in nodes.items())
     dev = next((node.stage for node in plain.nodes if node.kind is StageKind.DEV), None)
     return {
@@ -186,12 +186,16 @@ def _template(v4: Mapping[str, Any]) -> str:
 
 
 def _settings(v4: Mapping[str, Any], run_id: str, graph: Graph) -> Settings:
-    said = mapping(v4, "environment")
-    env = {key: value for key, value in said.items() if len(key) <= 64 and isinstance(value, str) and len(value) <= 200}
+    environment = mapping(v4, "environment")
+    env = {
+        key: value
+        for key, value in environment.items()
+        if len(key) <= 64 and isinstance(value, str) and len(value) <= 200
+    }
     fits = len(json.dumps(env, ensure_ascii=False)) <= 400
     template = _template(v4)
     is_known = template or mapping(v4, "classification").get("pipelineId") is None
-    taken = {"classification": ("pipelineId",) if is_known else (), "environment": env if fits else ()}
+    known_fields = {"classification": ("pipelineId",) if is_known else (), "environment": env if fits else ()}
     own = entry(v4, "meta", OWN)
     return Settings(
         run_id=run_id,
@@ -200,15 +204,15 @@ def _settings(v4: Mapping[str, Any], run_id: str, graph: Graph) -> Settings:
         require_nonce=_switch(own.get("requireNonce")),
         barrier_timeout_seconds=_timeout_seconds(own.get("barrierTimeoutSeconds")),
         env=env if fits else {},
-        unknown=unknown_fields(v4, graph.index, taken),
+        unknown=unknown_fields(v4, graph.index, known_fields),
     )
 
 
 def _policy(value: object) -> Policy:
-    word = text(value)
-    if value is not None and word not in Policy.__members__:
+    name = text(value)
+    if value is not None and name not in Policy.__members__:
         raise refused(f"'meta.{OWN}.policy' must be one of {', '.join(Policy)}")
-    return Policy(word) if word else Policy.SEED
+    return Policy(name) if name else Policy.SEED
 
 
 def _switch(value: object) -> bool:
@@ -255,14 +259,14 @@ def _returned(dag: Mapping[str, Any], value: object) -> Return | None:
 
 
 def _verdict(verdict: object, severity: object) -> tuple[Verdict | None, Severity | None]:
-    """The verdict of a stage: a word, `FAIL:HIGH`, or an object with both."""
+    """The verdict of a stage: `FAIL`, `FAIL:HIGH`, or an object with verdict and severity."""
     if isinstance(verdict, dict):
         return _verdict(text(verdict.get("verdict")), verdict.get("severity"))
-    word, _, detail = text(verdict).partition(":")
+    name, _, detail = text(verdict).partition(":")
     named = detail or text(severity)
-    known = Verdict(word) if word in Verdict.__members__ else None
-    how_bad = Severity(named) if named in Severity.__members__ else Severity.MEDIUM
-    return known, how_bad if known is Verdict.FAIL else None
+    known = Verdict(name) if name in Verdict.__members__ else None
+    severity_or_default = Severity(named) if named in Severity.__members__ else Severity.MEDIUM
+    return known, severity_or_default if known is Verdict.FAIL else None
 
 
 def _history(rounds: object) -> tuple[RetryRound, ...]:
@@ -276,17 +280,17 @@ def _history(rounds: object) -> tuple[RetryRound, ...]:
 
 def _mark(v4: Mapping[str, Any], stage: str) -> str:
     known = entry(v4, "stages", stage)
-    word = text(known.get("status")) or "pending"
-    if word not in MARK_OF_WORD:
-        raise refused(f"'stages.{stage}.status' is the unknown word '{word[:32]}'")
-    if word == "completed" and known.get("degraded") is True:
+    status = text(known.get("status")) or "pending"
+    if status not in MARK_OF_STATUS:
+        raise refused(f"'stages.{stage}.status' is the unknown word '{status[:32]}'")
+    if status == "completed" and known.get("degraded") is True:
         return DEGRADED
-    is_forced = MARK_OF_WORD[word] == SKIPPED and known.get("forcedOn") is True
-    return SKIPPED_AFTER_FAIL if is_forced else MARK_OF_WORD[word]
+    is_forced = MARK_OF_STATUS[status] == SKIPPED and known.get("forcedOn") is True
+    return SKIPPED_AFTER_FAIL if is_forced else MARK_OF_STATUS[status]
 
 
 class _PendingRetry(NamedTuple):
-    """A failed stage that a file wants to be repaired."""
+    """A failed stage whose retry is pending in a file."""
 
     stage: str
     severity: Severity | None
@@ -294,7 +298,7 @@ class _PendingRetry(NamedTuple):
 
 
 def _pending_retries(content: Mapping[str, Any]) -> tuple[_PendingRetry, ...]:
-    """What `pendingRetry` names: `{stage}`, `{stages: [{id, severity, round}]}` or `{stages: [id]}`."""
+    """The entries of `pendingRetry`: `{stage}`, `{stages: [{id, severity, round}]}` or `{stages: [id]}`."""
     pending = content.get("pendingRetry")
     entries = field(pending, "stages")
     items = entries if isinstance(entries, list) else [pending]
@@ -316,7 +320,7 @@ def _pending_retry(stage: str, item: object) -> _PendingRetry:
 def _send_back(
     graph: Graph, pending: Sequence[_PendingRetry], stages: dict[str, Stage], marks: dict[str, str]
 ) -> tuple[str, ...]:
-    """Where the pending retries go back to: those stages know what failed, and what comes after them is reset."""
+    """Returns to the targets of the pending retries: records what failed, and resets the stages after them."""
     named = {item.stage: item for item in pending}
     targets = {graph.return_target(stage) for stage in named}
     back: dict[str, list[str]] = {node.stage: [] for node in graph.nodes if node.stage in targets}
@@ -335,7 +339,7 @@ def _send_back(
 
 
 def _failed(stage: Stage, item: _PendingRetry | None) -> Stage:
-    """The stage as its last try left it."""
+    """The stage as failed."""
     severity = (item and item.severity) or stage.severity or Severity.MEDIUM
     return replace(stage, verdict=Verdict.FAIL, severity=severity)
 
@@ -353,9 +357,9 @@ def _put_ready(graph: Graph, marks: dict[str, str], returns: tuple[str, ...]) ->
 
 
 def _status(v4: Mapping[str, Any], marks: Mapping[str, str]) -> PipelineStatus:
-    values, said = set(marks.values()), text(mapping(v4, "meta").get("status"))
-    if not v4["pipelineActive"] and said in {PipelineStatus.ABORTED, PipelineStatus.CANCELLED}:
-        return PipelineStatus(said)
+    values, status = set(marks.values()), text(mapping(v4, "meta").get("status"))
+    if not v4["pipelineActive"] and status in {PipelineStatus.ABORTED, PipelineStatus.CANCELLED}:
+        return PipelineStatus(status)
     if UNFINISHED.isdisjoint(values):
         return PipelineStatus.COMPLETED if UNPROVEN.isdisjoint(values) else PipelineStatus.COMPLETED_WITH_FAILURES
     if not v4["pipelineActive"]:
@@ -375,7 +379,7 @@ def _barrier_file(barrier_json: str) -> dict[str, Any] | None:
 def _open_barriers(
     graph: Graph, marks: Mapping[str, str], saved: Mapping[str, Any], settings: Settings, now: datetime
 ) -> dict[str, OpenBarrier]:
-    """A barrier waits when a member may run, runs or waits for a person; since when, the file says, else since now."""
+    """The barriers with a member that is ready, active or escalated; since the time in the file, else since now."""
     found: dict[str, OpenBarrier] = {}
     for group, members in graph.groups.items():
         waits_for = {marks[member] for member in members} & {READY, ACTIVE, ESCALATED}

@@ -1,4 +1,4 @@
-"""A pipeline as a state file of version 4 and its barrier file: everything but the bodies of its reports."""
+"""Writes a pipeline as a state file of version 4 and a barrier file; without the bodies of reports."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ from pointsman.services.pipeline.domain.model import (
     Settings,
     Stage,
 )
-from pointsman.services.pipeline.formats.state_file_fields import OWN, VERSION, WORD_OF_MARK, with_unknown
+from pointsman.services.pipeline.formats.state_file_fields import OWN, STATUS_OF_MARK, VERSION, with_unknown
 
 
 def write_state_file(pipeline_id: str, pipeline: Pipeline) -> tuple[str, str]:
@@ -29,29 +29,29 @@ def write_state_file(pipeline_id: str, pipeline: Pipeline) -> tuple[str, str]:
         "sessionId": pipeline_id,
         "classification": {"pipelineId": head.settings.template or None},
         "environment": head.settings.env,
-        "dag": {node.stage: _node_out(graph, node) for node in graph.nodes},
-        "stages": {stage: _stage_out(pipeline, stage) for stage in stages},
+        "dag": {node.stage: _node_entry(graph, node) for node in graph.nodes},
+        "stages": {stage: _stage_entry(pipeline, stage) for stage in stages},
         "pipelineActive": pipeline.is_live(),
         "activeStages": list(pipeline.marked(ACTIVE)),
         "retries": {stage: known.retries for stage, known in stages.items() if known.retries},
         "retryHistory": {
-            stage: _history_out(known) for stage, known in stages.items() if known.history or known.retries
+            stage: _history_entry(known) for stage, known in stages.items() if known.history or known.retries
         },
         "crashes": {stage: known.crashes for stage, known in stages.items() if known.crashes},
         "pendingRetry": {"stages": _pending_retries(pipeline)} if head.returns else None,
         "meta": {
             "status": str(head.status),
             "createdAt": head.created_at.isoformat(),
-            OWN: _settings_out(head.settings),
+            OWN: _settings_entry(head.settings),
         },
     }
     unknown = json.loads(head.settings.unknown) if head.settings.unknown else {}
     return _dump(with_unknown(content, unknown)), _dump(
-        {group: _barrier_out(pipeline, group) for group in graph.groups}
+        {group: _barrier_entry(pipeline, group) for group in graph.groups}
     )
 
 
-def _settings_out(settings: Settings) -> dict[str, Any]:
+def _settings_entry(settings: Settings) -> dict[str, Any]:
     return {
         "policy": str(settings.policy),
         "requireNonce": settings.require_nonce,
@@ -69,7 +69,7 @@ def _pending_retries(pipeline: Pipeline) -> list[dict[str, Any]]:
     ]
 
 
-def _node_out(graph: Graph, node: Node) -> dict[str, Any]:
+def _node_entry(graph: Graph, node: Node) -> dict[str, Any]:
     members = graph.groups[node.barrier] if node.barrier else ()
     barrier = {
         "group": node.barrier,
@@ -87,34 +87,34 @@ def _node_out(graph: Graph, node: Node) -> dict[str, Any]:
     }
 
 
-def _stage_out(pipeline: Pipeline, stage: str) -> dict[str, Any]:
-    known, mark = pipeline.stages[stage], pipeline.mark(stage)
+def _stage_entry(pipeline: Pipeline, stage: str) -> dict[str, Any]:
+    details, mark = pipeline.stages[stage], pipeline.mark(stage)
     shown = mark not in {PENDING, READY}
     return {
-        "status": WORD_OF_MARK[mark],
-        "agent": known.agent_id or None,
-        "verdict": str(known.verdict) if known.verdict and shown else None,
-        "severity": str(known.severity) if known.severity and shown else None,
-        "contextFile": known.context_file or (f"context:{stage}" if known.report else None),
+        "status": STATUS_OF_MARK[mark],
+        "agent": details.agent_id or None,
+        "verdict": str(details.verdict) if details.verdict and shown else None,
+        "severity": str(details.severity) if details.severity and shown else None,
+        "contextFile": details.context_file or (f"context:{stage}" if details.report else None),
         "degraded": mark == DEGRADED,
         "forcedOn": mark == SKIPPED_AFTER_FAIL,
-        "delegations": known.delegations,
-        "nonce": known.nonce or None,
-        "hint": known.hint or None,
-        "reflection": reflection.body(known.reflection) or None,
-        "returned": _returned_out(known.returned) if known.returned else None,
+        "delegations": details.delegations,
+        "nonce": details.nonce or None,
+        "hint": details.hint or None,
+        "reflection": reflection.body(details.reflection) or None,
+        "returned": _returned_entry(details.returned) if details.returned else None,
     }
 
 
-def _returned_out(returned: Return) -> dict[str, Any]:
+def _returned_entry(returned: Return) -> dict[str, Any]:
     return {"round": returned.round, "failed": list(returned.failed), "hint": returned.hint}
 
 
-def _history_out(stage: Stage) -> list[dict[str, Any]]:
+def _history_entry(stage: Stage) -> list[dict[str, Any]]:
     return [{"round": item.round, "severity": str(item.severity), "at": item.at.isoformat()} for item in stage.history]
 
 
-def _barrier_out(pipeline: Pipeline, group: str) -> dict[str, Any]:
+def _barrier_entry(pipeline: Pipeline, group: str) -> dict[str, Any]:
     members = pipeline.graph.groups[group]
     arrived = [member for member in members if pipeline.finished(member)]
     waiting = pipeline.head.barriers.get(group)

@@ -1,4 +1,4 @@
-"""The durable rows of pipelines: every change goes through the ledger, every question is one read."""
+"""The store of pipelines: changes go through the ledger, each query is one read transaction."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -18,14 +18,20 @@ from pointsman.services.chassis.engine.retention import find_answer, forget_run,
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import insert_or_ignore
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.context import KIND, addressed_reports, context_handle
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import MERGED
 from pointsman.services.pipeline.domain.decision import CLEAN_UP_TIMER
-from pointsman.services.pipeline.domain.enums import LIVE
+from pointsman.services.pipeline.domain.delegation import addressed_reports, context_handle
+from pointsman.services.pipeline.domain.enums import KIND, LIVE
 from pointsman.services.pipeline.domain.machine import MACHINE
 from pointsman.services.pipeline.domain.model import Head, Report
-from pointsman.services.pipeline.domain.views import CleanedUp, Cursor, Filter, Listed, Stored
+from pointsman.services.pipeline.domain.views import (
+    CleanedUp,
+    ListedPipeline,
+    PipelineCursor,
+    PipelineFilter,
+    StoredPipeline,
+)
 from pointsman.services.pipeline.store.children import PipelineChildren
 from pointsman.services.pipeline.store.measures import measure
 from pointsman.services.pipeline.store.tables import pipeline_tables
@@ -46,13 +52,13 @@ class PipelineStore:
         self.journal = Journal(self.store)
 
     async def submit(self, caller: Caller, command: Any) -> Any:
-        """Decide a command and commit what it leads to."""
+        """Submits a command to the ledger."""
         return await self.ledger.submit(caller, command)
 
-    async def keep_report(self, caller: Caller, pipeline_id: str, body: str) -> c.NewReport:
-        """Store a report's body under its digest, before the command that attaches it; an ended pipeline takes none."""
+    async def store_report(self, caller: Caller, pipeline_id: str, body: str) -> commands.NewReport:
+        """Stores the body of a report under its digest, before the command that attaches it; not for an ended pipeline."""
         data = body.encode()
-        report = c.NewReport(sha256(data).hexdigest(), len(data))
+        report = commands.NewReport(sha256(data).hexdigest(), len(data))
         row = {
             "entity_id": pipeline_id,
             "sha256": report.sha256,
@@ -73,12 +79,12 @@ class PipelineStore:
             raise refused
         return report
 
-    async def get(self, project: str, pipeline_id: str) -> Stored:
+    async def get(self, project: str, pipeline_id: str) -> StoredPipeline:
         """A pipeline with all its stages."""
         return await self.store.database.read(lambda connection: self._get(connection, project, pipeline_id))
 
     async def watch(self, project: str, pipeline_id: str, after_seq: int) -> AsyncIterator[Transition]:
-        """A pipeline's transitions after a seq, as they come, until it has ended and all of them were sent."""
+        """The transitions of a pipeline after a seq, until it has ended and all are sent."""
         stored = await self.get(project, pipeline_id)
         last_seq = 0 if stored.pipeline.is_live() else stored.seq
         if not stored.pipeline.is_live() and after_seq >= last_seq:
@@ -89,7 +95,7 @@ class PipelineStore:
                 return
 
     async def context(self, project: str, pipeline_id: str, reader: str, handle: str) -> str:
-        """The report behind a handle, for the delegation it is addressed to; several are joined under headings."""
+        """The report of a handle, for the delegation that it is addressed to; several are joined under headings."""
 
         def query(connection: Connection) -> str:
             stored = self._get(connection, project, pipeline_id)
@@ -98,7 +104,9 @@ class PipelineStore:
 
         return await self.store.database.read(query)
 
-    async def page(self, project: str, wanted: Filter, after: Cursor | None, limit: int) -> list[Listed]:
+    async def page(
+        self, project: str, wanted: PipelineFilter, after: PipelineCursor | None, limit: int
+    ) -> list[ListedPipeline]:
         """Pipelines of a project, newest first, after a cursor."""
         entities = self.store.tables.entities
         conditions = [entities.c.project == project, entities.c.kind == KIND]
@@ -113,11 +121,11 @@ class PipelineStore:
         order = (entities.c.created_at_us.desc(), entities.c.entity_id.desc())
         statement = select(*columns).where(*conditions).order_by(*order).limit(limit)
         rows = await self.store.database.read(lambda connection: connection.execute(statement).all())
-        return [Listed(row[0], from_json(row[1], Head), from_us(row[2]), from_us(row[3])) for row in rows]
+        return [ListedPipeline(row[0], from_json(row[1], Head), from_us(row[2]), from_us(row[3])) for row in rows]
 
     async def clean_up(self, caller: Caller, older_than_seconds: float) -> CleanedUp:
-        """Clean the pipelines of a project that ended long enough ago; the first answer when it is asked again."""
-        before = await self._first_answer(caller, None)
+        """Cleans up pipelines of a project that ended long enough ago; a repeated request gets the first answer."""
+        before = await self._stored_answer(caller, None)
         if before is not None:
             return before
         now = self.store.database.clock.now()
@@ -125,17 +133,17 @@ class PipelineStore:
         found = await self._ended(caller.project, ended_before)
         for pipeline_id in found:
             step = replace(caller, request_id=f"{ENGINE_REQUESTS}clean-up:{caller.request_id}:{pipeline_id}")
-            await self.submit(step, c.CleanUp(pipeline_id, older_than_seconds))
+            await self.submit(step, commands.CleanUp(pipeline_id, older_than_seconds))
         done = CleanedUp(len(found), ended_before)
-        return await self._first_answer(caller, done) or done
+        return await self._stored_answer(caller, done) or done
 
-    async def _first_answer(self, caller: Caller, done: CleanedUp | None) -> CleanedUp | None:
-        """What a clean-up was answered first; what is done now becomes that if it was not answered yet."""
+    async def _stored_answer(self, caller: Caller, answer: CleanedUp | None) -> CleanedUp | None:
+        """The stored answer of this request; stores the given one if there is none."""
 
         def job(connection: Connection) -> CleanedUp | Refusal | None:
             before: CleanedUp | Refusal | None = find_answer(connection, self.store, caller, CleanedUp)
-            if before is None and done is not None:
-                store_answer(connection, self.store, caller, "CleanUp", done)
+            if before is None and answer is not None:
+                store_answer(connection, self.store, caller, "CleanUp", answer)
             return before
 
         outcome = await self.store.write(job)
@@ -144,7 +152,7 @@ class PipelineStore:
         return outcome
 
     async def _ended(self, project: str, ended_before: datetime) -> Sequence[str]:
-        """Pipelines that ended before a moment and have not been cleaned yet."""
+        """Pipelines that ended before a time and have not been cleaned up."""
         entities, timers = self.store.tables.entities, self.store.tables.timers
         statement = (
             select(timers.c.entity_id)
@@ -159,18 +167,18 @@ class PipelineStore:
         return await self.store.database.read(lambda connection: connection.execute(statement).scalars().all())
 
     async def forget_run(self, caller: Caller, run_id: str) -> int:
-        """Remove the ended pipelines of a run with everything about them."""
+        """Deletes the ended pipelines of a run with all their rows."""
         return await forget_run(self.store, caller, run_id, lambda row: row.status in MACHINE.terminal)
 
     def _status(self, connection: Connection, project: str, pipeline_id: str) -> str | None:
-        """Where a pipeline is until this transaction ends, if the project has it."""
+        """The status of a pipeline, locked until this transaction ends; None if the project has no such pipeline."""
         entities = self.store.tables.entities
         mine = (entities.c.entity_id == pipeline_id, entities.c.kind == KIND, entities.c.project == project)
         status: str | None = connection.execute(select(entities.c.status).where(*mine).with_for_update()).scalar()
         return status
 
-    def _get(self, connection: Connection, project: str, pipeline_id: str) -> Stored:
-        """All of it as of one moment: head, stages and version are rows of different tables."""
+    def _get(self, connection: Connection, project: str, pipeline_id: str) -> StoredPipeline:
+        """Reads a pipeline from one snapshot: head, stages and version are rows of different tables."""
         if self.store.database.is_postgresql:
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         pipeline = self.ledger.load(connection, project, pipeline_id)
@@ -178,7 +186,7 @@ class PipelineStore:
         entities = self.store.tables.entities
         columns = select(entities.c.version, entities.c.created_at_us, entities.c.updated_at_us)
         row = connection.execute(columns.where(entities.c.entity_id == pipeline_id)).one()
-        return Stored(pipeline_id, pipeline, row[0], from_us(row[1]), from_us(row[2]))
+        return StoredPipeline(pipeline_id, pipeline, row[0], from_us(row[1]), from_us(row[2]))
 
     def _joined(self, connection: Connection, pipeline_id: str, handle: str, reports: Sequence[Report]) -> str:
         table = self._own.reports

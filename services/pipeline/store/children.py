@@ -1,4 +1,4 @@
-"""Loads the stages that commands need and saves those that changed; a DAG is read once and then remembered."""
+"""The child rows of pipelines: loads the stages that a batch needs, saves those that changed; caches DAGs."""
 
 import threading
 from collections import OrderedDict
@@ -15,16 +15,16 @@ from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
 from pointsman.services.pipeline.domain.dag import Graph, Node
 from pointsman.services.pipeline.domain.enums import EventName
-from pointsman.services.pipeline.domain.machine import stages_seen_by
 from pointsman.services.pipeline.domain.model import UNTOUCHED, Head, Pipeline, Stage
+from pointsman.services.pipeline.domain.row_selection import stages_needed_by
 from pointsman.services.pipeline.store.tables import PipelineTables
 
-REMEMBERED_GRAPHS = 128
+CACHED_GRAPHS = 128
 _NO_GRAPH = Graph(())
 
 
 class PipelineChildren:
-    """The rows of a pipeline beside its head."""
+    """Loads and saves the DAG, the stages and the reports of pipelines."""
 
     body_type: type = Head
 
@@ -46,21 +46,21 @@ class PipelineChildren:
         self._drop_reports = PreparedStatement(database, dropped)
 
     def body(self, state: Pipeline) -> Head:
-        """The head is what every command needs."""
+        """The body of the entity's row."""
         return state.head
 
     def state(self, body: Any) -> Pipeline:
-        """A pipeline of which only the head is known yet."""
+        """A pipeline of which only the head is loaded."""
         return Pipeline(body, _NO_GRAPH, {})
 
     def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> AttachChildren[Pipeline]:
-        """Nothing is asked before the states are there: only a pipeline's DAG says which stages a command sees."""
-        return partial(self._show, connection, commands)
+        """Loads the rows after the heads: only the DAG of a pipeline says which stages a command needs."""
+        return partial(self._attach, connection, commands)
 
-    def _show(
+    def _attach(
         self, connection: Connection, commands: Mapping[str, Sequence[Any]], states: Mapping[str, Pipeline]
     ) -> None:
-        """Give each pipeline its DAG and the stages that its commands see."""
+        """Adds the DAG and the needed stages to each pipeline."""
         self._load_graphs(connection, states)
         some: dict[str, Pipeline] = {}
         whole: dict[str, Pipeline] = {}
@@ -79,12 +79,12 @@ class PipelineChildren:
             self._load_stages(connection, whole, None)
 
     def load_whole(self, connection: Connection, pipeline_id: str, pipeline: Pipeline) -> None:
-        """Give a pipeline its DAG and all its stages, for reading."""
+        """Loads the DAG and all stages of a pipeline, for reading."""
         self._load_graphs(connection, {pipeline_id: pipeline})
         self._load_stages(connection, {pipeline_id: pipeline}, None)
 
     def save(self, connection: Connection, changes: Sequence[Change[Pipeline]]) -> None:
-        """Write new shapes, changed stages, and drop the reports of what was cleaned up."""
+        """Writes new shapes and changed stages, and deletes the reports of cleaned-up pipelines."""
         shapes: list[dict[str, str]] = []
         stages: list[dict[str, str]] = []
         cleaned: list[str] = []
@@ -93,10 +93,11 @@ class PipelineChildren:
             assert pipeline is not None
             if change.is_new:
                 shapes.append({"entity_id": change.entity_id, "body": to_json(pipeline.graph.nodes)})
-                self._remember(pipeline.graph)
+                self._cache(pipeline.graph)
             stages += [
                 {"entity_id": change.entity_id, "stage": name, "body": to_json(stage)}
                 for name, stage in pipeline.stages.items()
+                # A changed stage is always a new object, so identity shows what to write.
                 if pipeline.loaded.get(name, UNTOUCHED) is not stage
             ]
             if any(event.name == EventName.PIPELINE_CLEANED for event in change.events):
@@ -114,32 +115,32 @@ class PipelineChildren:
             self._drop_reports.start(connection, {"entities": bind_list(self._database, cleaned)})
 
     def _load_graphs(self, connection: Connection, states: Mapping[str, Pipeline]) -> None:
-        graphs = self._remembered({pipeline.head.shape for pipeline in states.values()})
+        graphs = self._cached({pipeline.head.shape for pipeline in states.values()})
         missing = [key for key, pipeline in states.items() if pipeline.head.shape not in graphs]
         if missing:
             found = self._find_shapes.fetch(connection, {"entities": bind_list(self._database, missing)})
             for pipeline_id, body in found:
                 graph = Graph(from_json(body, tuple[Node, ...]))
                 graphs[states[pipeline_id].head.shape] = graph
-                self._remember(graph)
+                self._cache(graph)
         for pipeline in states.values():
             pipeline.graph = graphs[pipeline.head.shape]
 
-    def _remembered(self, shapes: set[str]) -> dict[str, Graph]:
+    def _cached(self, shapes: set[str]) -> dict[str, Graph]:
         with self._lock:
             known = {shape: self._graphs[shape] for shape in shapes if shape in self._graphs}
             for shape in known:
                 self._graphs.move_to_end(shape)
         return known
 
-    def _remember(self, graph: Graph) -> None:
+    def _cache(self, graph: Graph) -> None:
         with self._lock:
             self._graphs[graph.digest] = graph
-            while len(self._graphs) > REMEMBERED_GRAPHS:
+            while len(self._graphs) > CACHED_GRAPHS:
                 self._graphs.popitem(last=False)
 
     def _load_stages(self, connection: Connection, pipelines: Mapping[str, Pipeline], names: set[str] | None) -> None:
-        """Load the stages of these names, or all of them, where they are not known; one without a row is untouched."""
+        """Loads the named stages, or all, that are not loaded yet; a stage without a row is untouched."""
         entities = bind_list(self._database, sorted(pipelines))
         if names is None:
             rows = self._find_all.fetch(connection, {"entities": entities})
@@ -158,11 +159,11 @@ class PipelineChildren:
 
 
 def _missing(pipeline: Pipeline, commands: Sequence[Any]) -> set[str] | None:
-    """The stages that commands see and that nobody has loaded yet; None means all of them."""
-    seen: set[str] = set()
+    """The stages that commands need and that are not loaded; None means all."""
+    needed: set[str] = set()
     for command in commands:
-        stages = stages_seen_by(pipeline.graph, command)
+        stages = stages_needed_by(pipeline.graph, command)
         if stages is None:
             return None if len(pipeline.stages) < len(pipeline.graph.nodes) else set()
-        seen |= stages
-    return seen - pipeline.stages.keys()
+        needed |= stages
+    return needed - pipeline.stages.keys()

@@ -1,11 +1,11 @@
-"""What the events of pipelines mean in numbers."""
+"""The metrics of pipeline events."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.chassis.telemetry import metrics
-from pointsman.services.pipeline.domain import events as e
+from pointsman.services.pipeline.domain import events
 from pointsman.services.pipeline.domain.enums import Correction, EventName
 
 FORCED = frozenset({Correction.FORCED_ON, Correction.CRASH_LIMIT})
@@ -13,29 +13,29 @@ SKIPPED = "skipped"
 
 
 def measure(event: Event) -> None:
-    """Count what one committed event means."""
-    count = _MEANING.get(event.name)
+    """Counts one committed event."""
+    count = _COUNTERS.get(event.name)
     if count is not None:
         count(event.data)
 
 
-def _corrected(data: e.RouteCorrected) -> None:
+def _corrected(data: events.RouteCorrected) -> None:
     for warned in data.warnings:
         if warned.code in FORCED:
             metrics.forced_stages.labels(str(warned.code)).inc()
 
 
-def _exhausted(data: e.RetryExhausted) -> None:
+def _exhausted(data: events.RetryExhausted) -> None:
     if data.forced_on:
         metrics.forced_stages.labels(str(Correction.RETRY_EXHAUSTED)).inc(len(data.stages))
 
 
-def _timed_out(data: e.BarrierTimedOut) -> None:
+def _timed_out(data: events.BarrierTimedOut) -> None:
     metrics.barrier_waits.labels("timed_out").inc()
     metrics.forced_stages.labels(str(Correction.BARRIER_TIMEOUT)).inc(len(data.absent))
 
 
-_MEANING: Mapping[str, Callable[[Any], None]] = {
+_COUNTERS: Mapping[str, Callable[[Any], None]] = {
     EventName.STAGE_RETRY: lambda _data: metrics.retries.labels("stage").inc(),
     EventName.STAGE_SKIPPED: lambda _data: metrics.forced_stages.labels(SKIPPED).inc(),
     EventName.ROUTE_CORRECTED: _corrected,

@@ -1,4 +1,4 @@
-"""The tables of a pipeline beyond what the chassis keeps: its shape, its stages, its reports."""
+"""The child tables of pipelines: shapes (DAGs), stages, reports."""
 
 from dataclasses import dataclass
 

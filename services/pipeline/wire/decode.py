@@ -1,4 +1,4 @@
-"""Requests into commands of the domain."""
+"""Requests to commands and page keys."""
 
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
@@ -6,7 +6,7 @@ from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2, state_pb2
 from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.rpc.paging import page_key, seconds_of
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import DEFAULT_MAX_RETRIES, Graph, Node, build_graph, kind_of
 from pointsman.services.pipeline.domain.enums import (
     PipelineStatus,
@@ -17,18 +17,19 @@ from pointsman.services.pipeline.domain.enums import (
     StageKind,
     Verdict,
 )
-from pointsman.services.pipeline.domain.marker import Reported, candidates
 from pointsman.services.pipeline.domain.model import Settings
+from pointsman.services.pipeline.domain.route import ReportedRoute
 from pointsman.services.pipeline.domain.templates import template_graph
-from pointsman.services.pipeline.domain.views import Cursor, Filter
+from pointsman.services.pipeline.domain.views import PipelineCursor, PipelineFilter
+from pointsman.services.pipeline.formats.route_marker import find_routes
 from pointsman.services.pipeline.wire.enums import from_wire
 
 
 def start_command(
     request: pb.StartPipelineRequest, caller: Caller, pipeline_id: str, nonce_seed: str, barrier_timeout_seconds: float
-) -> c.StartPipeline:
-    """Begin a pipeline; the last argument is how long its barriers wait where it does not say."""
-    own = request.WhichOneof("shape") == "dag"
+) -> commands.StartPipeline:
+    """The command of StartPipeline; the last argument is the barrier timeout if the request has none."""
+    has_dag = request.WhichOneof("shape") == "dag"
     timeout = seconds_of(request.barrier_timeout)
     settings = Settings(
         run_id=request.run_id,
@@ -38,10 +39,10 @@ def start_command(
         barrier_timeout_seconds=timeout if request.HasField("barrier_timeout") else barrier_timeout_seconds,
         env=dict(request.env),
     )
-    return c.StartPipeline(
+    return commands.StartPipeline(
         entity_id=request.pipeline_id or pipeline_id,
         settings=settings,
-        graph=graph(request.dag) if own else template_graph(request.template),
+        graph=graph(request.dag) if has_dag else template_graph(request.template),
         nonce_seed=nonce_seed,
         reflections={reflection.stage: reflection.body for reflection in request.reflections},
         auto=auto_delegate(request, caller),
@@ -49,7 +50,7 @@ def start_command(
 
 
 def graph(dag: state_pb2.Dag) -> Graph:
-    """An own DAG, validated."""
+    """The validated DAG of a request."""
     return build_graph(
         Node(
             stage=node.stage,
@@ -64,45 +65,47 @@ def graph(dag: state_pb2.Dag) -> Graph:
     )
 
 
-def auto_delegate(request: pb.StartPipelineRequest | pb.CompleteStageRequest, caller: Caller) -> c.AutoDelegate | None:
-    """Whom the next stages go to, if the caller wants them delegated at once."""
+def auto_delegate(
+    request: pb.StartPipelineRequest | pb.CompleteStageRequest, caller: Caller
+) -> commands.AutoDelegate | None:
+    """The agents of the next stages, if the caller wants them delegated at once."""
     if not request.HasField("auto_delegate"):
         return None
     wanted = request.auto_delegate
-    return c.AutoDelegate(wanted.agent_id or caller.principal, dict(wanted.agents) if wanted.agents else {})
+    return commands.AutoDelegate(wanted.agent_id or caller.principal, dict(wanted.agents) if wanted.agents else {})
 
 
-def delegate_command(request: pb.DelegateStageRequest, caller: Caller, nonce_seed: str) -> c.DelegateStage:
-    """Give a stage to an agent."""
+def delegate_command(request: pb.DelegateStageRequest, caller: Caller, nonce_seed: str) -> commands.DelegateStage:
+    """The command of DelegateStage."""
     agent_id = request.agent_id or caller.principal
-    return c.DelegateStage(request.pipeline_id, request.stage, agent_id, nonce_seed, request.replace)
+    return commands.DelegateStage(request.pipeline_id, request.stage, agent_id, nonce_seed, request.replace)
 
 
 def complete_command(
-    request: pb.CompleteStageRequest, caller: Caller, nonce_seed: str, report: c.NewReport | None
-) -> c.CompleteStage:
-    """Take the result of a delegation."""
-    return c.CompleteStage(
+    request: pb.CompleteStageRequest, caller: Caller, nonce_seed: str, report: commands.NewReport | None
+) -> commands.CompleteStage:
+    """The command of CompleteStage."""
+    return commands.CompleteStage(
         entity_id=request.pipeline_id,
         delegation_id=request.delegation_id,
         agent_id=request.agent_id or caller.principal,
         nonce_seed=nonce_seed,
-        said=said(request),
+        reported=reported_routes(request),
         report=report,
         auto=auto_delegate(request, caller),
     )
 
 
-def said(request: pb.CompleteStageRequest) -> tuple[Reported, ...]:
-    """What the agent may have said: the typed route, or what its transcript holds."""
+def reported_routes(request: pb.CompleteStageRequest) -> tuple[ReportedRoute, ...]:
+    """The routes that the agent reported: the typed one, or those of its transcript."""
     if request.WhichOneof("result") == "route":
-        return (typed(request.route),)
-    return candidates(request.transcript)
+        return (typed_route(request.route),)
+    return find_routes(request.transcript)
 
 
-def typed(route: route_pb2.Route) -> Reported:
-    """A typed route as it was said."""
-    return Reported(
+def typed_route(route: route_pb2.Route) -> ReportedRoute:
+    """A typed route as reported."""
+    return ReportedRoute(
         source=RouteSource.TYPED,
         verdict=from_wire(Verdict, route.verdict),
         route=from_wire(RouteTarget, route.route),
@@ -114,19 +117,19 @@ def typed(route: route_pb2.Route) -> Reported:
     )
 
 
-def put_command(request: rq.PutContextRequest, caller: Caller, report: c.NewReport) -> c.PutContext:
-    """Attach a report."""
+def put_command(request: rq.PutContextRequest, caller: Caller, report: commands.NewReport) -> commands.PutContext:
+    """The command of PutContext."""
     agent_id = request.agent_id or caller.principal
-    return c.PutContext(request.pipeline_id, request.delegation_id, agent_id, report)
+    return commands.PutContext(request.pipeline_id, request.delegation_id, agent_id, report)
 
 
-def list_filter(request: rq.ListPipelinesRequest) -> Filter:
-    """Which pipelines a list shows."""
-    words = (from_wire(PipelineStatus, number) for number in request.states)
-    return Filter(tuple(word for word in words if word is not None), request.run_id)
+def list_filter(request: rq.ListPipelinesRequest) -> PipelineFilter:
+    """The filter of ListPipelines."""
+    statuses = (from_wire(PipelineStatus, number) for number in request.states)
+    return PipelineFilter(tuple(status for status in statuses if status is not None), request.run_id)
 
 
-def cursor(page: common_pb2.Page) -> Cursor | None:
-    """Where the page begins."""
+def cursor(page: common_pb2.Page) -> PipelineCursor | None:
+    """The cursor of a page; None for the first page."""
     key = page_key(page.page_token, 2)
-    return Cursor(int(key[0]), str(key[1])) if key else None
+    return PipelineCursor(int(key[0]), str(key[1])) if key else None

@@ -1,4 +1,4 @@
-"""Answers of the domain into responses."""
+"""Domain values to messages."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -11,46 +11,51 @@ from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2, state_pb2
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.rpc import paging
-from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.context import Delegation, context_handle, delegation_id, view
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import Node
+from pointsman.services.pipeline.domain.delegation import Delegation, context_handle, delegation_id, delegation_of
 from pointsman.services.pipeline.domain.enums import RiskKind
-from pointsman.services.pipeline.domain.model import ACTIVE, DEGRADED, READY, UNFINISHED, Head, Pipeline, phase, risks
+from pointsman.services.pipeline.domain.model import ACTIVE, DEGRADED, READY, UNFINISHED, Head, Pipeline
 from pointsman.services.pipeline.domain.retries import StopDecision
 from pointsman.services.pipeline.domain.route import EffectiveRoute
 from pointsman.services.pipeline.domain.templates import Template, template_graph
-from pointsman.services.pipeline.domain.views import Listed, Stored
+from pointsman.services.pipeline.domain.views import ListedPipeline, StoredPipeline, phase, risks
 from pointsman.services.pipeline.wire.enums import to_wire
 
 MAX_PENDING_SHOWN = 64
-REMEMBERED = 256
+CACHED_ROUTES = 256
 
 
-def timestamp(moment: datetime | None) -> Timestamp | None:
-    """A moment on the wire; nothing stays absent."""
-    return None if moment is None else paging.timestamp(to_us(moment))
+def timestamp(time: datetime | None) -> Timestamp | None:
+    """A time on the wire; None stays absent."""
+    return None if time is None else paging.timestamp(to_us(time))
 
 
-def delegation(shown: Delegation) -> state_pb2.Delegation:
-    """A stage as an agent gets it."""
+def delegation(value: Delegation) -> state_pb2.Delegation:
+    """A delegation as an agent gets it."""
     return state_pb2.Delegation(
-        delegation_id=shown.delegation_id,
-        stage=shown.stage,
-        kind=to_wire(shown.kind),
-        agent_id=shown.agent_id,
-        nonce=shown.nonce,
-        round=shown.round,
-        directive=shown.directive,
-        node_context_json=shown.node_context,
-        context_handles=shown.context_handles,
-        reflection_stages=shown.reflection_stages,
-        delegated_at=timestamp(shown.delegated_at),
+        delegation_id=value.delegation_id,
+        stage=value.stage,
+        kind=to_wire(value.kind),
+        agent_id=value.agent_id,
+        nonce=value.nonce,
+        round=value.round,
+        directive=value.directive,
+        node_context_json=value.node_context,
+        context_handles=value.context_handles,
+        reflection_stages=value.reflection_stages,
+        delegated_at=timestamp(value.delegated_at),
     )
 
 
-@lru_cache(maxsize=REMEMBERED)
+def delegations(values: Iterable[Delegation]) -> list[state_pb2.Delegation]:
+    """Delegations as agents get them."""
+    return [delegation(value) for value in values]
+
+
+@lru_cache(maxsize=CACHED_ROUTES)
 def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
-    """The route that counts; remembered, and copied into every answer that has it."""
+    """An effective route; cached, and copied into every response that has it."""
     return route_pb2.EffectiveRoute(
         verdict=to_wire(route.verdict),
         route=to_wire(route.route),
@@ -64,19 +69,19 @@ def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
     )
 
 
-def started(answer: c.Answer) -> pb.StartPipelineResponse:
-    """What StartPipeline answers."""
+def started(answer: commands.Answer) -> pb.StartPipelineResponse:
+    """The response of StartPipeline."""
     return pb.StartPipelineResponse(
-        pipeline_id=answer.pipeline_id, state=to_wire(answer.status), next=[delegation(shown) for shown in answer.next]
+        pipeline_id=answer.pipeline_id, state=to_wire(answer.status), next=delegations(answer.next)
     )
 
 
-def completed(answer: c.CompletionAnswer) -> pb.CompleteStageResponse:
-    """What CompleteStage answers."""
+def completed(answer: commands.CompletionAnswer) -> pb.CompleteStageResponse:
+    """The response of CompleteStage."""
     return pb.CompleteStageResponse(
         disposition=to_wire(answer.disposition),
         route=effective_route(answer.route) if answer.route else None,
-        next=[delegation(shown) for shown in answer.next],
+        next=delegations(answer.next),
         state=to_wire(answer.status),
         stop=stop_decision(answer.stop) if answer.stop else None,
         residual_risks=residual_risks(answer.risks),
@@ -85,32 +90,32 @@ def completed(answer: c.CompletionAnswer) -> pb.CompleteStageResponse:
 
 
 def stop_decision(stop: StopDecision) -> pb.StopDecision:
-    """What was observed about retries."""
+    """Whether retries stop, and why."""
     return pb.StopDecision(stop=stop.stop, reason=stop.reason, action=stop.action, note=stop.note)
 
 
 def residual_risks(found: Iterable[tuple[str, RiskKind]]) -> list[state_pb2.ResidualRisk]:
-    """What was not proven."""
+    """Residual risks of stages."""
     return [state_pb2.ResidualRisk(stage=stage, kind=to_wire(kind)) for stage, kind in found]
 
 
-def node(known: Node) -> state_pb2.Node:
+def node(value: Node) -> state_pb2.Node:
     """A node of a DAG."""
     return state_pb2.Node(
-        stage=known.stage,
-        kind=to_wire(known.kind),
-        deps=known.deps,
-        next=known.next,
-        on_fail=known.on_fail or "",
-        max_retries=known.max_retries,
-        barrier_group=known.barrier or "",
+        stage=value.stage,
+        kind=to_wire(value.kind),
+        deps=value.deps,
+        next=value.next,
+        on_fail=value.on_fail or "",
+        max_retries=value.max_retries,
+        barrier_group=value.barrier or "",
     )
 
 
-def template(known: Template) -> state_pb2.Template:
+def template(value: Template) -> state_pb2.Template:
     """A template with its DAG."""
-    nodes = [node(item) for item in template_graph(known.id).nodes]
-    return state_pb2.Template(id=known.id, description=known.description, nodes=nodes)
+    nodes = [node(item) for item in template_graph(value.id).nodes]
+    return state_pb2.Template(id=value.id, description=value.description, nodes=nodes)
 
 
 def summary(pipeline_id: str, head: Head, created_at: datetime, updated_at: datetime) -> state_pb2.PipelineSummary:
@@ -127,43 +132,43 @@ def summary(pipeline_id: str, head: Head, created_at: datetime, updated_at: date
     )
 
 
-def pipeline_page(listed: Sequence[Listed], limit: int) -> rq.ListPipelinesResponse:
-    """A page of pipelines; one more than the limit means that there is another page."""
+def pipeline_page(listed: Sequence[ListedPipeline], limit: int) -> rq.ListPipelinesResponse:
+    """A page of pipelines; there is another page if one more than the limit is given."""
     shown = listed[:limit]
     token = paging.page_token(to_us(shown[-1].created_at), shown[-1].pipeline_id) if len(listed) > limit else ""
     summaries = [summary(item.pipeline_id, item.head, item.created_at, item.updated_at) for item in shown]
     return rq.ListPipelinesResponse(pipelines=summaries, next_page_token=token)
 
 
-def pipeline(stored: Stored) -> state_pb2.Pipeline:
+def pipeline(stored: StoredPipeline) -> state_pb2.Pipeline:
     """A pipeline as a whole."""
-    known, head = stored.pipeline, stored.pipeline.head
+    state, head = stored.pipeline, stored.pipeline.head
     shown = state_pb2.Pipeline(
         summary=summary(stored.pipeline_id, head, stored.created_at, stored.updated_at),
-        stages=[stage(known, item) for item in known.graph.nodes],
-        barriers=[barrier(known, group) for group in known.graph.groups],
-        pipeline_active=known.is_live(),
-        phase=to_wire(phase(known)),
-        active_delegations=[delegation(view(known, name)) for name in known.marked(ACTIVE)],
-        pending_delegations=[delegation(view(known, name)) for name in _pending(known)[:MAX_PENDING_SHOWN]],
+        stages=[stage(state, item) for item in state.graph.nodes],
+        barriers=[barrier(state, group) for group in state.graph.groups],
+        pipeline_active=state.is_live(),
+        phase=to_wire(phase(state)),
+        active_delegations=[delegation(delegation_of(state, name)) for name in state.marked(ACTIVE)],
+        pending_delegations=[delegation(delegation_of(state, name)) for name in _pending(state)[:MAX_PENDING_SHOWN]],
         pending_returns=head.returns,
         policy=to_wire(head.settings.policy),
         require_nonce=head.settings.require_nonce,
-        residual_risks=residual_risks(risks(known)),
+        residual_risks=residual_risks(risks(state)),
         seq=stored.seq,
     )
     shown.barrier_timeout.FromNanoseconds(int(head.settings.barrier_timeout_seconds * 1_000_000_000))
     return shown
 
 
-def _pending(known: Pipeline) -> list[str]:
-    """What waits to be delegated, in an order in which it can be."""
-    return sorted(known.marked(READY), key=lambda name: name not in known.head.returns)
+def _pending(state: Pipeline) -> list[str]:
+    """The ready stages, pending returns first: that is the order in which they can be delegated."""
+    return sorted(state.marked(READY), key=lambda name: name not in state.head.returns)
 
 
-def stage(known: Pipeline, item: Node) -> state_pb2.Stage:
+def stage(state: Pipeline, item: Node) -> state_pb2.Stage:
     """One stage of a pipeline."""
-    details = known.stages[item.stage]
+    details = state.stages[item.stage]
     number = details.delegations
     rounds = [
         state_pb2.RetryRound(round=past.round, severity=to_wire(past.severity), at=timestamp(past.at))
@@ -171,31 +176,31 @@ def stage(known: Pipeline, item: Node) -> state_pb2.Stage:
     ]
     return state_pb2.Stage(
         node=node(item),
-        status=to_wire(known.status_of(item.stage)),
+        status=to_wire(state.status_of(item.stage)),
         verdict=to_wire(details.verdict),
         severity=to_wire(details.severity),
-        degraded=known.mark(item.stage) == DEGRADED,
+        degraded=state.mark(item.stage) == DEGRADED,
         delegation_id=delegation_id(item.stage, number) if number else "",
         agent_id=details.agent_id,
         delegations=number,
         retries=details.retries,
         crashes=details.crashes,
         retry_history=rounds,
-        context_handle=context_handle(item.stage) if known.has_report(item.stage) else "",
+        context_handle=context_handle(item.stage) if state.has_report(item.stage) else "",
         has_reflection=bool(details.reflection),
     )
 
 
-def barrier(known: Pipeline, group: str) -> state_pb2.Barrier:
+def barrier(state: Pipeline, group: str) -> state_pb2.Barrier:
     """One barrier of a pipeline."""
-    members = known.graph.groups[group]
-    arrived = [member for member in members if known.finished(member)]
-    waiting = known.head.barriers.get(group)
+    members = state.graph.groups[group]
+    arrived = [member for member in members if state.finished(member)]
+    waiting = state.head.barriers.get(group)
     return state_pb2.Barrier(
         group=group,
         total=len(members),
         completed=arrived,
-        next=known.graph.node(members[0]).next,
+        next=state.graph.node(members[0]).next,
         resolved=waiting is None and len(arrived) == len(members),
         created_at=timestamp(waiting.created_at) if waiting else None,
         due_at=timestamp(waiting.due_at) if waiting else None,

@@ -1,4 +1,4 @@
-"""The words of the domain and the enums of the wire: the same names, the wire's with a prefix."""
+"""Maps enums of the domain to the wire and back, by name; the wire adds a prefix."""
 
 from enum import StrEnum
 from typing import Any, TypeVar, cast
@@ -18,7 +18,7 @@ from pointsman.services.pipeline.domain.enums import (
     Verdict,
 )
 
-Word = TypeVar("Word", bound=StrEnum)
+Member = TypeVar("Member", bound=StrEnum)
 
 ENUMS: dict[type[StrEnum], tuple[str, Any]] = {
     Verdict: ("VERDICT", route_pb2.Verdict),
@@ -36,18 +36,19 @@ ENUMS: dict[type[StrEnum], tuple[str, Any]] = {
 """Each enum of the domain, with the prefix and the enum of the wire."""
 
 _TO_WIRE: dict[type[StrEnum], dict[str, int]] = {
-    words: {word: enum.Value(f"{prefix}_{word.name}") for word in words} for words, (prefix, enum) in ENUMS.items()
+    domain: {member: wire.Value(f"{prefix}_{member.name}") for member in domain}
+    for domain, (prefix, wire) in ENUMS.items()
 }
 _FROM_WIRE: dict[type[StrEnum], dict[int, StrEnum]] = {
-    words: {_TO_WIRE[words][word]: word for word in words} for words in ENUMS
+    domain: {_TO_WIRE[domain][member]: member for member in domain} for domain in ENUMS
 }
 
 
-def to_wire(word: StrEnum | None) -> Any:
-    """The wire's number of a word; nothing is UNSPECIFIED."""
-    return 0 if word is None else _TO_WIRE[type(word)][word]
+def to_wire(member: StrEnum | None) -> Any:
+    """The wire's number of a member; UNSPECIFIED for None."""
+    return 0 if member is None else _TO_WIRE[type(member)][member]
 
 
-def from_wire(words: type[Word], number: int) -> Word | None:
-    """The word of a number; UNSPECIFIED is nothing."""
-    return cast("Word | None", _FROM_WIRE[words].get(number))
+def from_wire(domain: type[Member], number: int) -> Member | None:
+    """The member of a number; None for UNSPECIFIED."""
+    return cast("Member | None", _FROM_WIRE[domain].get(number))

@@ -1,1 +1,1 @@
-"""The pure rules of workflows: no clock, no database, no wire."""
+"""The rules of workflows: no clock, no database, no wire, no foreign formats."""

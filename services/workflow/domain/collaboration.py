@@ -1,58 +1,15 @@
-"""Which models should work together on what was asked for."""
+"""Chooses which models work together, by the size and side of the intake text."""
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 
-from pointsman.services.workflow.domain.classification import latin_words
-
-
-class Size(StrEnum):
-    """How much work a text seems to ask for."""
-
-    TRIVIAL = "trivial"
-    SMALL = "small"
-    MEDIUM = "medium"
-    COMPLEX = "complex"
-
-
-class Side(StrEnum):
-    """Which side of a system a text is about."""
-
-    BACKEND = "backend"
-    FRONTEND = "frontend"
-    BOTH = "both"
-    NEITHER = "neither"
-
-
-class CollaborationMode(StrEnum):
-    """How many models work together."""
-
-    NONE = "none"
-    SINGLE = "single"
-    DUAL = "dual"
-    TRIPLE = "triple"
-
-
-class Model(StrEnum):
-    """Who can lead or support."""
-
-    CODEX = "codex"
-    GEMINI = "gemini"
-    CLAUDE = "claude"
-
-
-class ParallelPhase(StrEnum):
-    """What the models of a collaboration can do side by side."""
-
-    ANALYSIS = "analysis"
-    PROTOTYPE = "prototype"
-    REVIEW = "review"
+from pointsman.services.workflow.domain.dependency_classes import latin_words
+from pointsman.services.workflow.domain.enums import Model, Side, Size
 
 
 @dataclass(frozen=True, slots=True)
 class Collaboration:
-    """Who leads, who supports, and which phases run in parallel."""
+    """The leading model, the supporting ones, and the phases that run in parallel."""
 
     mode: str
     lead: str = ""
@@ -132,8 +89,8 @@ _CALLED_COMPLEX = re.compile(
     r"|(?:任务|需求|功能|项目|改动|工作|任務|專案|这个|這個|这|這)[^。，\n]{0,6}(?:复杂|複雜)"
     r"|複雑な(?:タスク|作業|変更|機能|課題)|(?:タスク|作業|変更|機能)は[^。、\n]{0,6}複雑"
 )
-"""Where a text says of its own task that it is complex; `complex numbers` and `the complex regex` say it of something else."""
-_DENIED = re.compile(r"\b(?:not|never|hardly|less|nothing|no|isn't|aren't|without)\b|n't|[不没沒]|複雑では|複雑じゃ")
+"""Where a text calls its own task complex; not `complex numbers` or `the complex regex`."""
+_NEGATION = re.compile(r"\b(?:not|never|hardly|less|nothing|no|isn't|aren't|without)\b|n't|[不没沒]|複雑では|複雑じゃ")
 _CLAUSE_END = re.compile(r"[.!?;,。，；！？\n]")
 _LETTERS_BEFORE, _LETTERS_AFTER = 16, 4
 _WORD = re.compile(r"[A-Za-z0-9_]+|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -160,34 +117,34 @@ def side_of(text: str) -> Side:
 
 
 def calls_itself_complex(text: str) -> bool:
-    """Whether the text says that its task is complex, and does not deny it."""
+    """Whether the text calls its task complex, without negation."""
     lower = text.lower().replace("’", "'")
     for found in _CALLED_COMPLEX.finditer(lower):
         start, end = found.span()
         before = _CLAUSE_END.split(lower[max(0, start - _LETTERS_BEFORE) : start])[-1]
         after = _CLAUSE_END.split(lower[end : end + _LETTERS_AFTER])[0]
-        if not _DENIED.search(f"{before}{found.group()}{after}"):
+        if not _NEGATION.search(f"{before}{found.group()}{after}"):
             return True
     return False
 
 
 def size_of(text: str, task_count: int) -> Size:
-    """How much work the text and its tasks seem to be; a text that calls itself complex is."""
+    """The estimated size of a task, by its words and number of tasks; COMPLEX if the text says so."""
     if calls_itself_complex(text):
         return Size.COMPLEX
     words = word_count(text)
-    weighty = bool(latin_words(text) & _COMPLEX_WORDS) or any(part in text for part in _COMPLEX_CHARACTERS)
-    if words <= TRIVIAL_WORDS and task_count <= 1 and not weighty:
+    has_complex_words = bool(latin_words(text) & _COMPLEX_WORDS) or any(part in text for part in _COMPLEX_CHARACTERS)
+    if words <= TRIVIAL_WORDS and task_count <= 1 and not has_complex_words:
         return Size.TRIVIAL
-    if words <= SMALL_WORDS and task_count <= SMALL_TASKS and not weighty:
+    if words <= SMALL_WORDS and task_count <= SMALL_TASKS and not has_complex_words:
         return Size.SMALL
-    if words <= MEDIUM_WORDS and task_count <= MEDIUM_TASKS and not (weighty and words > SMALL_WORDS):
+    if words <= MEDIUM_WORDS and task_count <= MEDIUM_TASKS and not (has_complex_words and words > SMALL_WORDS):
         return Size.MEDIUM
     return Size.COMPLEX
 
 
 def collaboration_for(text: str, task_count: int) -> Collaboration:
-    """Route what was asked for: none, single, dual or triple, with a lead by side."""
+    """The collaboration for an intake text: none, single, dual or triple, with a lead by side."""
     side = side_of(text)
     size = size_of(text, task_count)
     if size is Size.SMALL and side is Side.BOTH:

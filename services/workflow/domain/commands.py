@@ -1,21 +1,22 @@
-"""What somebody may ask of a workflow, and what each command is answered with."""
+"""The commands of a workflow, and their answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pointsman.services.chassis.core.errors import Violation
-from pointsman.services.workflow.domain.audit import Audit
 from pointsman.services.workflow.domain.collaboration import Collaboration
 from pointsman.services.workflow.domain.constraints import CheckResult, ConstraintSet
-from pointsman.services.workflow.domain.enums import TaskStatus, WorkflowStatus
+from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.domain.events import NO_FIELDS, Fields, Imported
-from pointsman.services.workflow.domain.model import NO_SETTINGS, Header, Pause, Settings, warnings
+from pointsman.services.workflow.domain.model import NO_SETTINGS, Settings
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
+from pointsman.services.workflow.domain.views import Progress
+from pointsman.services.workflow.domain.zero_decision_audit import Audit
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """A task of a new plan; a status only when a tasks.md gives one."""
+    """A task of a new plan; with a status only from a tasks.md."""
 
     spec: TaskSpec
     status: TaskStatus | None = None
@@ -23,21 +24,21 @@ class PlannedTask:
 
 @dataclass(frozen=True, slots=True)
 class UpsertPlan:
-    """Create a workflow, set its fields, store its plan."""
+    """Creates a workflow, sets its fields, stores its plan."""
 
     entity_id: str
     fields: Fields = NO_FIELDS
     tasks: tuple[PlannedTask, ...] = ()
     append: bool = False
     places: tuple[str, ...] = ()
-    """Where each task comes from, for messages; `tasks[i]` where not given."""
+    """The origin of each task, for messages; `tasks[i]` if not given."""
     unreadable: tuple[Violation, ...] = ()
-    """What could not be read of the file that the plan comes from: told together with the plan's own problems."""
+    """Problems of the tasks.md of the plan, refused together with those of the plan itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportState:
-    """Store a whole workflow as read from a workflow-state.json, with the plan of the tasks.md beside it."""
+    """Stores a workflow read from a workflow-state.json, with the plan of its tasks.md."""
 
     entity_id: str
     imported: Imported
@@ -47,7 +48,7 @@ class ImportState:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """Start a planned workflow."""
+    """Starts a planned workflow."""
 
     entity_id: str
     settings: Settings = NO_SETTINGS
@@ -56,7 +57,7 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class NextTasks:
-    """Hand out ready tasks."""
+    """Hands out ready tasks to a worker."""
 
     entity_id: str
     limit: int = 1
@@ -65,7 +66,7 @@ class NextTasks:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTask:
-    """Give tasks back, or all of them, or the whole workflow."""
+    """Releases tasks in progress, or all of them, or the workflow itself."""
 
     entity_id: str
     task_ids: tuple[str, ...] = ()
@@ -75,7 +76,7 @@ class ReleaseTask:
 
 @dataclass(frozen=True, slots=True)
 class CompleteTask:
-    """A task in progress is done."""
+    """Completes a task in progress."""
 
     entity_id: str
     task_id: str
@@ -85,7 +86,7 @@ class CompleteTask:
 
 @dataclass(frozen=True, slots=True)
 class FailTask:
-    """A task in progress failed."""
+    """Fails a task in progress."""
 
     entity_id: str
     task_id: str
@@ -95,7 +96,7 @@ class FailTask:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A result that was not accepted."""
+    """A rejected result."""
 
     task_id: str
     reason: str
@@ -104,7 +105,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class SettleTasks:
-    """Record the results of a whole wave."""
+    """Records the results of a whole wave."""
 
     entity_id: str
     completed: tuple[str, ...] = ()
@@ -113,7 +114,7 @@ class SettleTasks:
 
 @dataclass(frozen=True, slots=True)
 class RetryTask:
-    """Let a failed task wait for its turn again."""
+    """Returns a failed task to pending."""
 
     entity_id: str
     task_id: str
@@ -121,7 +122,7 @@ class RetryTask:
 
 @dataclass(frozen=True, slots=True)
 class SkipTask:
-    """Leave a task out."""
+    """Skips a task."""
 
     entity_id: str
     task_id: str
@@ -130,7 +131,7 @@ class SkipTask:
 
 @dataclass(frozen=True, slots=True)
 class PauseWorkflow:
-    """Stop a running workflow."""
+    """Pauses a running workflow."""
 
     entity_id: str
     reason: str = ""
@@ -138,7 +139,7 @@ class PauseWorkflow:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Let a paused workflow run on."""
+    """Resumes a paused workflow."""
 
     entity_id: str
     settings: Settings = NO_SETTINGS
@@ -146,7 +147,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Unblock:
-    """An outside dependency, or `all` of them, is there."""
+    """Marks an external dependency, or `all` of them, as available."""
 
     entity_id: str
     dependency: str
@@ -154,14 +155,14 @@ class Unblock:
 
 @dataclass(frozen=True, slots=True)
 class CancelPlan:
-    """End the plan."""
+    """Cancels the plan."""
 
     entity_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class MergeConstraints:
-    """Merge what several models hold into the workflow's constraints."""
+    """Merges the constraint sets of several models into those of the workflow."""
 
     entity_id: str
     sets: tuple[ConstraintSet, ...]
@@ -169,7 +170,7 @@ class MergeConstraints:
 
 @dataclass(frozen=True, slots=True)
 class RecordVerification:
-    """Record results of checks that the client ran."""
+    """Records results of checks that the client ran."""
 
     entity_id: str
     results: tuple[CheckResult, ...]
@@ -177,7 +178,7 @@ class RecordVerification:
 
 @dataclass(frozen=True, slots=True)
 class WaiveConstraint:
-    """Take one constraint out of the way, by name."""
+    """Waives one constraint, by name."""
 
     entity_id: str
     constraint_id: str
@@ -187,7 +188,7 @@ class WaiveConstraint:
 
 @dataclass(frozen=True, slots=True)
 class RecordUsage:
-    """Record context usage: characters added, or the whole context's tokens."""
+    """Records context usage: characters added, or the tokens of the whole context."""
 
     entity_id: str
     task_id: str = ""
@@ -197,23 +198,9 @@ class RecordUsage:
 
 @dataclass(frozen=True, slots=True)
 class RunAudit:
-    """Look for decisions that nobody has made."""
+    """Runs the zero-decision audit."""
 
     entity_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where a workflow stands after a command."""
-
-    workflow_id: str
-    status: WorkflowStatus
-    counts: dict[str, int]
-    pause: Pause | None = None
-    failure_reason: str = ""
-    current_task: str = ""
-    blocking: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +214,7 @@ class PlanAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HandedOut:
-    """The answer to NextTasks: tasks that belong to the caller now."""
+    """The answer to NextTasks: the claimed tasks."""
 
     tasks: tuple[Task, ...]
     progress: Progress
@@ -235,7 +222,7 @@ class HandedOut:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """An answer with a number: tasks released or freed, or a task's retries."""
+    """An answer with a number: tasks released or unblocked, or retries of a task."""
 
     progress: Progress
     count: int
@@ -252,7 +239,7 @@ class MergeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class UnmetAnswer:
-    """Where the workflow stands, and what still keeps it from completing."""
+    """The progress, and the hard constraints that are not met."""
 
     progress: Progress
     unmet: tuple[str, ...]
@@ -293,17 +280,3 @@ ANSWERS: Mapping[type, type] = {
     RecordUsage: UsageAnswer,
     RunAudit: Audit,
 }
-
-
-def progress_of(header: Header) -> Progress:
-    """Where the workflow stands."""
-    return Progress(
-        workflow_id=header.workflow_id,
-        status=header.status,
-        counts=dict(header.counts),
-        pause=header.pause,
-        failure_reason=header.failure_reason,
-        current_task=header.current_task,
-        blocking=tuple(sorted(header.blocking)),
-        warnings=warnings(header),
-    )

@@ -1,9 +1,16 @@
-"""Constraints: merged so that nothing hard vanishes silently, verified by records, waived by name."""
+"""Constraints: merged, verified by recorded checks, waived by name; what a merge drops is reported."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
+
+from pointsman.services.workflow.domain.enums import (
+    Category,
+    ConstraintPhase,
+    ConstraintType,
+    SourceModel,
+    Verification,
+)
 
 HARD_LIMIT = 7
 SOFT_LIMIT = 7
@@ -17,52 +24,9 @@ BUILTIN_VERIFIERS = {
 }
 
 
-class ConstraintType(StrEnum):
-    """Whether it must hold or should hold."""
-
-    HARD = "hard"
-    SOFT = "soft"
-
-
-class Category(StrEnum):
-    """What a constraint is about."""
-
-    REQUIREMENT = "requirement"
-    INTERFACE = "interface"
-    DATA = "data"
-    ERROR = "error"
-    SECURITY = "security"
-    PERFORMANCE = "performance"
-
-
-class SourceModel(StrEnum):
-    """Who named a constraint."""
-
-    CODEX = "codex"
-    GEMINI = "gemini"
-    CLAUDE = "claude"
-    USER = "user"
-
-
-class ConstraintPhase(StrEnum):
-    """When a constraint was named."""
-
-    ANALYSIS = "analysis"
-    REVIEW = "review"
-
-
-class Verification(StrEnum):
-    """Where the check of a constraint stands; only `passed` and `waived` let a workflow complete."""
-
-    UNVERIFIED = "unverified"
-    PASSED = "passed"
-    FAILED = "failed"
-    WAIVED = "waived"
-
-
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One thing that must or should hold."""
+    """One rule that must (hard) or should (soft) be met."""
 
     constraint_id: str
     description: str
@@ -76,7 +40,7 @@ class Constraint:
 
     @property
     def met(self) -> bool:
-        """Whether it stands in the way no longer."""
+        """Whether it is verified or waived."""
         return self.verification in (Verification.PASSED, Verification.WAIVED)
 
 
@@ -90,7 +54,7 @@ class OpenQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintSet:
-    """What one model, or the whole workflow, holds."""
+    """The constraints, questions and criteria of one model, or of a workflow."""
 
     hard: tuple[Constraint, ...] = ()
     soft: tuple[Constraint, ...] = ()
@@ -99,12 +63,12 @@ class ConstraintSet:
 
     @property
     def unmet(self) -> tuple[str, ...]:
-        """The hard constraints that keep a workflow from completing."""
+        """The hard constraints that are neither verified nor waived."""
         return tuple(constraint.constraint_id for constraint in self.hard if not constraint.met)
 
     @property
     def empty(self) -> bool:
-        """Whether it holds nothing at all."""
+        """Whether it has no entries."""
         return not (self.hard or self.soft or self.open_questions or self.success_criteria)
 
 
@@ -113,7 +77,7 @@ NO_CONSTRAINTS = ConstraintSet()
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a client found when it checked a constraint."""
+    """The result of a client's check of a constraint."""
 
     constraint_id: str
     passed: bool
@@ -122,29 +86,29 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
-    """A merged set, and all that its rules left out."""
+class MergeResult:
+    """The merged set, and what the rules of the merge dropped."""
 
-    kept: ConstraintSet
+    merged: ConstraintSet
     dropped: ConstraintSet
 
 
-def merge(sets: Sequence[ConstraintSet]) -> Merged:
-    """Hard: union; soft: by frequency; questions: union; success criteria: what every set holds; all within limits."""
+def merge(sets: Sequence[ConstraintSet]) -> MergeResult:
+    """Merges sets within limits: hard by union, soft by frequency, questions by union, criteria by intersection."""
     hard = _distinct(constraint for one in sets for constraint in one.hard)
     soft = _by_frequency([constraint for one in sets for constraint in one.soft])
     questions = _questions(sets)
-    criteria, refused = _criteria(sets)
-    return Merged(
+    criteria, dropped = _criteria(sets)
+    return MergeResult(
         ConstraintSet(hard[:HARD_LIMIT], soft[:SOFT_LIMIT], questions[:QUESTION_LIMIT], criteria[:CRITERIA_LIMIT]),
         ConstraintSet(
-            hard[HARD_LIMIT:], soft[SOFT_LIMIT:], questions[QUESTION_LIMIT:], (*criteria[CRITERIA_LIMIT:], *refused)
+            hard[HARD_LIMIT:], soft[SOFT_LIMIT:], questions[QUESTION_LIMIT:], (*criteria[CRITERIA_LIMIT:], *dropped)
         ),
     )
 
 
 def record(constraints: ConstraintSet, result: CheckResult) -> ConstraintSet:
-    """The set with one result taken in; a waiver stays a waiver until a check passes."""
+    """The set with one recorded result; a waiver stays until a check passes."""
     verification = Verification.PASSED if result.passed else Verification.FAILED
 
     def checked(constraint: Constraint) -> Constraint:
@@ -156,7 +120,7 @@ def record(constraints: ConstraintSet, result: CheckResult) -> ConstraintSet:
 
 
 def waive(constraints: ConstraintSet, constraint_id: str, reason: str) -> ConstraintSet:
-    """The set with one constraint taken out of the way by a person."""
+    """The set with one constraint waived."""
     return _changed(
         constraints, constraint_id, lambda one: replace(one, verification=Verification.WAIVED, details=reason)
     )
@@ -178,37 +142,37 @@ def _changed(
 
 
 def _distinct(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
-    """Each (id, description) once; another description under a taken id gets an id of its own."""
-    kept: dict[str, Constraint] = {}
+    """Each (id, description) once; another description with a used id gets a new id."""
+    distinct: dict[str, Constraint] = {}
     seen: set[tuple[str, str]] = set()
     for constraint in constraints:
         key = (constraint.constraint_id, constraint.description)
-        if key in seen or _is_renamed_twin(constraint, kept):
+        if key in seen or _is_renamed_duplicate(constraint, distinct):
             continue
         seen.add(key)
-        own_id = _free_id(constraint, kept)
-        kept[own_id] = replace(constraint, constraint_id=own_id)
-    return tuple(kept.values())
+        own_id = _unused_id(constraint, distinct)
+        distinct[own_id] = replace(constraint, constraint_id=own_id)
+    return tuple(distinct.values())
 
 
-def _is_renamed_twin(constraint: Constraint, kept: dict[str, Constraint]) -> bool:
-    """Whether an earlier merge kept what this says under this id and the name of the model that said it first."""
+def _is_renamed_duplicate(constraint: Constraint, stored: dict[str, Constraint]) -> bool:
+    """Whether an earlier merge stored the same description under this id plus the name of its model."""
     return any(
         one.description == constraint.description and _is_long_id(own_id, constraint.constraint_id, one.source_model)
-        for own_id, one in kept.items()
+        for own_id, one in stored.items()
     )
 
 
 def _is_long_id(own_id: str, constraint_id: str, source_model: SourceModel) -> bool:
-    behind = own_id.removeprefix(f"{constraint_id}-{source_model}")
-    return behind != own_id and (not behind or behind.removeprefix("-").isdecimal())
+    suffix = own_id.removeprefix(f"{constraint_id}-{source_model}")
+    return suffix != own_id and (not suffix or suffix.removeprefix("-").isdecimal())
 
 
-def _free_id(constraint: Constraint, taken: dict[str, Constraint]) -> str:
-    if constraint.constraint_id not in taken:
+def _unused_id(constraint: Constraint, used: dict[str, Constraint]) -> str:
+    if constraint.constraint_id not in used:
         return constraint.constraint_id
     number, candidate = 1, _long_id(constraint)
-    while candidate in taken:
+    while candidate in used:
         number += 1
         candidate = f"{_long_id(constraint)}-{number}"
     return candidate

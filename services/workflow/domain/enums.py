@@ -1,10 +1,6 @@
-"""The states of workflows and tasks, and every change between them that is allowed: tables, read by code and docs alike."""
+"""The states, modes, events and constraint terms of workflows; most have the same name on the wire."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-
-from pointsman.services.chassis.core.errors import Refusal, state_forbids
 
 KIND = "workflow"
 TASK_KIND = "task"
@@ -14,7 +10,7 @@ CANCELLED = "cancelled"
 
 
 class WorkflowStatus(StrEnum):
-    """Where a workflow stands."""
+    """The status of a workflow."""
 
     IDLE = "idle"
     PLANNED = "planned"
@@ -26,7 +22,7 @@ class WorkflowStatus(StrEnum):
 
 
 class TaskStatus(StrEnum):
-    """Where a task stands."""
+    """The status of a task."""
 
     PENDING = "pending"
     BLOCKED = "blocked"
@@ -36,8 +32,12 @@ class TaskStatus(StrEnum):
     FAILED = "failed"
 
 
+SETTLED_TASKS = frozenset({TaskStatus.COMPLETED, TaskStatus.SKIPPED})
+"""The dependants of a task in one of these states may run."""
+
+
 class ExecutionMode(StrEnum):
-    """Where a running workflow pauses by itself."""
+    """After what a running workflow pauses by itself."""
 
     STEP = "step"
     PHASE = "phase"
@@ -45,14 +45,14 @@ class ExecutionMode(StrEnum):
 
 
 class WorkflowMode(StrEnum):
-    """How blocking dependencies are found."""
+    """Whether external dependencies are inferred: not in NORMAL, in PROGRESSIVE."""
 
     NORMAL = "normal"
     PROGRESSIVE = "progressive"
 
 
 class PauseCause(StrEnum):
-    """The rule that paused a workflow."""
+    """Why a workflow was paused."""
 
     STEP = "step"
     PHASE_CHANGED = "phase_changed"
@@ -65,135 +65,116 @@ class PauseCause(StrEnum):
     OWNER_RELEASED = "owner_released"
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """One allowed change of a workflow's state, and what it stands for."""
+class ConstraintType(StrEnum):
+    """Whether a constraint must (hard) or should (soft) be met."""
 
-    source: WorkflowStatus
-    target: WorkflowStatus
-    meaning: str
+    HARD = "hard"
+    SOFT = "soft"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTransition:
-    """One allowed change of a task's state, and the command that makes it."""
+class Category(StrEnum):
+    """The subject of a constraint."""
 
-    source: TaskStatus
-    target: TaskStatus
-    meaning: str
-
-
-_W = WorkflowStatus
-_T = TaskStatus
-
-TRANSITIONS: tuple[Transition, ...] = (
-    Transition(_W.IDLE, _W.PLANNED, "a plan was stored"),
-    Transition(_W.PLANNED, _W.RUNNING, "execute"),
-    Transition(_W.PLANNED, _W.IDLE, "the plan was cancelled"),
-    Transition(_W.RUNNING, _W.PAUSED, "a pause rule, unmet constraints, or somebody asked"),
-    Transition(_W.RUNNING, _W.BLOCKED, "only blocked tasks are left"),
-    Transition(_W.RUNNING, _W.FAILED, "a task failed, or the plan was cancelled"),
-    Transition(_W.RUNNING, _W.COMPLETED, "every task is completed or skipped"),
-    Transition(_W.PAUSED, _W.RUNNING, "resume"),
-    Transition(_W.BLOCKED, _W.RUNNING, "unblock"),
-    Transition(_W.FAILED, _W.RUNNING, "retry"),
-    Transition(_W.FAILED, _W.RUNNING, "skip to the next task"),
-)
-
-TASK_TRANSITIONS: tuple[TaskTransition, ...] = (
-    TaskTransition(_T.PENDING, _T.IN_PROGRESS, "next tasks"),
-    TaskTransition(_T.PENDING, _T.SKIPPED, "skip"),
-    TaskTransition(_T.BLOCKED, _T.PENDING, "unblock"),
-    TaskTransition(_T.BLOCKED, _T.SKIPPED, "skip"),
-    TaskTransition(_T.IN_PROGRESS, _T.PENDING, "release, or rejected with retry"),
-    TaskTransition(_T.IN_PROGRESS, _T.COMPLETED, "complete, or settled as completed"),
-    TaskTransition(_T.IN_PROGRESS, _T.FAILED, "fail, or rejected without retry"),
-    TaskTransition(_T.FAILED, _T.PENDING, "retry"),
-    TaskTransition(_T.FAILED, _T.SKIPPED, "skip"),
-)
-
-SETTLED_TASKS = frozenset({_T.COMPLETED, _T.SKIPPED})
-
-COMMANDS_ALLOWED: Mapping[str, frozenset[WorkflowStatus]] = {
-    "UpsertPlan": frozenset(_W) - {_W.COMPLETED},
-    "Execute": frozenset({_W.PLANNED}),
-    "NextTasks": frozenset(_W) - {_W.IDLE, _W.PLANNED},
-    "ReleaseTask": frozenset({_W.RUNNING, _W.PAUSED, _W.FAILED}),
-    "ReleaseOwner": frozenset(_W) - {_W.COMPLETED},
-    "CompleteTask": frozenset({_W.RUNNING, _W.PAUSED, _W.FAILED}),
-    "FailTask": frozenset({_W.RUNNING, _W.PAUSED, _W.FAILED}),
-    "SettleTasks": frozenset({_W.RUNNING, _W.PAUSED, _W.FAILED}),
-    "RetryTask": frozenset({_W.RUNNING, _W.PAUSED, _W.FAILED}),
-    "SkipTask": frozenset(_W) - {_W.IDLE, _W.COMPLETED},
-    "Pause": frozenset({_W.RUNNING}),
-    "Resume": frozenset({_W.PAUSED}),
-    "Unblock": frozenset(_W),
-    "CancelPlan": frozenset(_W) - {_W.COMPLETED},
-    "MergeConstraints": frozenset(_W) - {_W.COMPLETED},
-    "RecordVerification": frozenset(_W) - {_W.COMPLETED},
-    "WaiveConstraint": frozenset(_W) - {_W.COMPLETED},
-    "RecordUsage": frozenset(_W),
-    "Audit": frozenset(_W),
-}
-"""In which states each command is taken; everything else is refused, naming the state and what it allows."""
-
-LEADS_TO: Mapping[str, WorkflowStatus] = {
-    "UpsertPlan": _W.PLANNED,
-    "Execute": _W.RUNNING,
-    "Pause": _W.PAUSED,
-    "Resume": _W.RUNNING,
-    "CancelPlan": _W.FAILED,
-}
-"""Where the commands that change the state themselves lead, for the words of a refusal."""
-
-_PAIRS = frozenset((row.source, row.target) for row in TRANSITIONS)
-_TASK_PAIRS = frozenset((row.source, row.target) for row in TASK_TRANSITIONS)
+    REQUIREMENT = "requirement"
+    INTERFACE = "interface"
+    DATA = "data"
+    ERROR = "error"
+    SECURITY = "security"
+    PERFORMANCE = "performance"
 
 
-def allows(source: WorkflowStatus, target: WorkflowStatus) -> bool:
-    """Whether a workflow may go from one state to the other."""
-    return (source, target) in _PAIRS
+class SourceModel(StrEnum):
+    """Who proposed a constraint."""
+
+    CODEX = "codex"
+    GEMINI = "gemini"
+    CLAUDE = "claude"
+    USER = "user"
 
 
-def task_allows(source: TaskStatus, target: TaskStatus) -> bool:
-    """Whether a task may go from one state to the other."""
-    return (source, target) in _TASK_PAIRS
+class ConstraintPhase(StrEnum):
+    """When a constraint was proposed."""
+
+    ANALYSIS = "analysis"
+    REVIEW = "review"
 
 
-def successors(source: WorkflowStatus) -> tuple[str, ...]:
-    """The states that a workflow in this state may go to."""
-    return tuple(dict.fromkeys(row.target.value for row in TRANSITIONS if row.source is source))
+class Verification(StrEnum):
+    """The state of a constraint's check; only `passed` and `waived` let a workflow complete."""
+
+    UNVERIFIED = "unverified"
+    PASSED = "passed"
+    FAILED = "failed"
+    WAIVED = "waived"
 
 
-def task_successors(source: TaskStatus) -> tuple[str, ...]:
-    """The states that a task in this state may go to."""
-    return tuple(row.target.value for row in TASK_TRANSITIONS if row.source is source)
+class Size(StrEnum):
+    """The estimated size of a task."""
+
+    TRIVIAL = "trivial"
+    SMALL = "small"
+    MEDIUM = "medium"
+    COMPLEX = "complex"
 
 
-def commands_allowed_in(status: WorkflowStatus) -> tuple[str, ...]:
-    """The commands that a workflow in this state takes."""
-    return tuple(name for name, states in COMMANDS_ALLOWED.items() if status in states)
+class Side(StrEnum):
+    """Which side of a system a task is about."""
+
+    BACKEND = "backend"
+    FRONTEND = "frontend"
+    BOTH = "both"
+    NEITHER = "neither"
 
 
-def check_command(name: str, workflow_id: str, status: WorkflowStatus) -> None:
-    """Refuse a command that the state does not take."""
-    if status not in COMMANDS_ALLOWED[name]:
-        ways = ", ".join(f"{row.target} ({row.meaning})" for row in TRANSITIONS if row.source is status)
-        target = f", which is to become {LEADS_TO[name]}" if name in LEADS_TO else ""
-        message = (
-            f"{name} is not taken by a workflow that is {status}{target}; from {status} it can go to: {ways or 'none'}"
-        )
-        raise state_forbids(KIND, workflow_id, status, commands_allowed_in(status), message)
+class CollaborationMode(StrEnum):
+    """How many models work together."""
+
+    NONE = "none"
+    SINGLE = "single"
+    DUAL = "dual"
+    TRIPLE = "triple"
 
 
-def check_transition(workflow_id: str, source: WorkflowStatus, target: WorkflowStatus) -> None:
-    """Refuse a change of state that is not in the table, naming both ends and what is allowed."""
-    if not allows(source, target):
-        message = f"a workflow cannot go from {source} to {target}"
-        raise state_forbids(KIND, workflow_id, source, successors(source), message)
+class Model(StrEnum):
+    """The models that can lead or support."""
+
+    CODEX = "codex"
+    GEMINI = "gemini"
+    CLAUDE = "claude"
 
 
-def task_forbids(task_id: str, status: TaskStatus, target: TaskStatus) -> Refusal:
-    """The refusal of a change of a task's state that is not in the table."""
-    message = f"task '{task_id}' cannot go from {status} to {target}"
-    return state_forbids(TASK_KIND, task_id, status, task_successors(status), message)
+class ParallelPhase(StrEnum):
+    """The phases that models can work on in parallel."""
+
+    ANALYSIS = "analysis"
+    PROTOTYPE = "prototype"
+    REVIEW = "review"
+
+
+class EventName(StrEnum):
+    """The names of events in the journal."""
+
+    CREATED = "created"
+    IMPORTED = "imported"
+    FIELDS_CHANGED = "fields_changed"
+    PLAN_STORED = "plan_stored"
+    EXECUTED = "executed"
+    CLAIMED = "claimed"
+    RELEASED = "released"
+    OWNER_RELEASED = "owner_released"
+    TASKS_SETTLED = "tasks_settled"
+    TASK_RETRIED = "task_retried"
+    TASK_SKIPPED = "task_skipped"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    REOPENED = "reopened"
+    UNBLOCKED = "unblocked"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    CONSTRAINTS_MERGED = "constraints_merged"
+    CONSTRAINTS_VERIFIED = "constraints_verified"
+    CONSTRAINT_WAIVED = "constraint_waived"
+    USAGE_RECORDED = "usage_recorded"
+    AUDITED = "audited"

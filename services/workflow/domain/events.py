@@ -1,49 +1,19 @@
-"""What can happen to a workflow: one payload for each event that its journal holds."""
+"""The payloads of a workflow's events, as the journal stores them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
-from pointsman.services.workflow.domain.audit import Audit
 from pointsman.services.workflow.domain.collaboration import Collaboration
 from pointsman.services.workflow.domain.constraints import CheckResult, ConstraintSet
-from pointsman.services.workflow.domain.enums import PauseCause, WorkflowMode
+from pointsman.services.workflow.domain.enums import EventName, PauseCause, WorkflowMode
 from pointsman.services.workflow.domain.model import NO_SETTINGS, Details, Header, Settings
 from pointsman.services.workflow.domain.tasks import Task
-
-
-class EventName(StrEnum):
-    """The names under which the journal keeps events."""
-
-    CREATED = "created"
-    IMPORTED = "imported"
-    FIELDS_CHANGED = "fields_changed"
-    PLAN_STORED = "plan_stored"
-    EXECUTED = "executed"
-    CLAIMED = "claimed"
-    RELEASED = "released"
-    OWNER_RELEASED = "owner_released"
-    TASKS_SETTLED = "tasks_settled"
-    TASK_RETRIED = "task_retried"
-    TASK_SKIPPED = "task_skipped"
-    PAUSED = "paused"
-    RESUMED = "resumed"
-    REOPENED = "reopened"
-    UNBLOCKED = "unblocked"
-    BLOCKED = "blocked"
-    FAILED = "failed"
-    COMPLETED = "completed"
-    CANCELLED = "cancelled"
-    CONSTRAINTS_MERGED = "constraints_merged"
-    CONSTRAINTS_VERIFIED = "constraints_verified"
-    CONSTRAINT_WAIVED = "constraint_waived"
-    USAGE_RECORDED = "usage_recorded"
-    AUDITED = "audited"
+from pointsman.services.workflow.domain.zero_decision_audit import Audit
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What of a workflow's own fields is set anew; None leaves what is stored."""
+    """Fields of a workflow to set; None leaves the stored value."""
 
     title: str | None = None
     intake_text: str | None = None
@@ -65,14 +35,14 @@ NO_FIELDS = Fields()
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """A workflow came to be."""
+    """A workflow was created."""
 
     workflow_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A whole workflow was read from a workflow-state.json."""
+    """A workflow was imported from a workflow-state.json."""
 
     header: Header
     details: Details
@@ -81,14 +51,14 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class FieldsChanged:
-    """The workflow's own fields were set."""
+    """Fields of the workflow were set."""
 
     fields: Fields
 
 
 @dataclass(frozen=True, slots=True)
 class PlanStored:
-    """Tasks were added behind the others, or replaced all that were not settled."""
+    """Tasks were appended, or replaced all tasks that were not settled."""
 
     tasks: tuple[Task, ...]
     append: bool = False
@@ -96,7 +66,7 @@ class PlanStored:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """A person said go."""
+    """The workflow was started."""
 
     settings: Settings = NO_SETTINGS
     accepted_findings: tuple[str, ...] = ()
@@ -104,7 +74,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """Tasks were handed out to one caller."""
+    """Tasks were handed out to one worker."""
 
     task_ids: tuple[str, ...]
     worker: str = ""
@@ -112,21 +82,21 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Tasks in progress went back to pending."""
+    """Tasks in progress returned to pending."""
 
     task_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerReleased:
-    """The run that owned the workflow let it go."""
+    """The owning run released the workflow."""
 
     owner_run_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """Why a task's result was not taken."""
+    """Why the result of a task was rejected."""
 
     task_id: str
     reason: str
@@ -134,7 +104,7 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True)
 class TasksSettled:
-    """Results of tasks in progress were recorded."""
+    """The results of tasks in progress were recorded."""
 
     completed: tuple[str, ...] = ()
     failed: tuple[TaskResult, ...] = ()
@@ -143,14 +113,14 @@ class TasksSettled:
 
 @dataclass(frozen=True, slots=True)
 class TaskRetried:
-    """A failed task waits for its turn again."""
+    """A failed task returned to pending."""
 
     task_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSkipped:
-    """A person left a task out."""
+    """A person skipped a task."""
 
     task_id: str
     reason: str
@@ -158,7 +128,7 @@ class TaskSkipped:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """A rule or a person stopped the workflow."""
+    """A rule or a person paused the workflow."""
 
     cause: PauseCause
     message: str
@@ -167,7 +137,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A person let the workflow run on."""
+    """A person resumed the workflow."""
 
     settings: Settings = NO_SETTINGS
     approves_commit: bool = False
@@ -175,45 +145,45 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """The workflow passes through running on its way to another state."""
+    """The workflow returned to running, on its way to another state."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unblocked:
-    """Outside dependencies are there now."""
+    """External dependencies became available."""
 
     dependencies: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Only tasks that wait for outside dependencies are left."""
+    """Only tasks that wait for external dependencies are left."""
 
     dependencies: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The workflow hands out nothing until a person has dealt with the failure."""
+    """The workflow failed; it hands out nothing until a person acts."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """Everything is done."""
+    """All tasks are settled and all hard constraints met."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """A person ended the plan."""
+    """The plan was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintsMerged:
-    """What the workflow holds now, and what the merge left out."""
+    """Constraints were merged; `dropped` is what the merge left out."""
 
     constraints: ConstraintSet
     dropped: ConstraintSet
@@ -228,7 +198,7 @@ class ConstraintsVerified:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintWaived:
-    """A person took a constraint out of the way."""
+    """A person waived a constraint."""
 
     constraint_id: str
     reason: str
@@ -237,7 +207,7 @@ class ConstraintWaived:
 
 @dataclass(frozen=True, slots=True)
 class UsageRecorded:
-    """Context was used; the estimate is the new one."""
+    """Context usage was recorded; `estimated_tokens` is the new total."""
 
     task_id: str
     tokens: int
@@ -246,7 +216,7 @@ class UsageRecorded:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """The zero-decision audit was made."""
+    """The zero-decision audit was run."""
 
     audit: Audit
 

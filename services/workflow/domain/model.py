@@ -1,9 +1,8 @@
-"""A workflow as it stands: a small header, the tasks in sight, and the details that few commands need."""
+"""The state of a workflow: a small header, the loaded tasks, and the details that few commands need."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from pointsman.services.workflow.domain.audit import Audit
 from pointsman.services.workflow.domain.collaboration import Collaboration
 from pointsman.services.workflow.domain.constraints import NO_CONSTRAINTS, ConstraintSet
 from pointsman.services.workflow.domain.enums import (
@@ -13,7 +12,8 @@ from pointsman.services.workflow.domain.enums import (
     WorkflowMode,
     WorkflowStatus,
 )
-from pointsman.services.workflow.domain.tasks import Book, Task
+from pointsman.services.workflow.domain.tasks import LoadedTasks, Task
+from pointsman.services.workflow.domain.zero_decision_audit import Audit
 
 SUBAGENT_TASKS = 5
 HISTORY_LIMIT = 10
@@ -44,7 +44,7 @@ class UsageRecord:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """A risk that a person took."""
+    """A risk that a person accepted."""
 
     severity: str
     subject_id: str
@@ -66,13 +66,13 @@ NO_SETTINGS = Settings()
 
 
 def no_counts() -> dict[str, int]:
-    """Counters of a workflow without tasks."""
+    """The counters of a workflow without tasks."""
     return dict.fromkeys([TOTAL, READY, *TaskStatus], 0)
 
 
 @dataclass(slots=True)
 class Header:
-    """What the entity's row holds: nothing in it grows with the number of tasks."""
+    """The body of the entity's row; no field grows with the number of tasks."""
 
     workflow_id: str
     created_at: datetime
@@ -90,7 +90,7 @@ class Header:
     intake_excerpt: str = ""
     cancelled: bool = False
     cancelled_by: str = ""
-    """The run that had it when it was cancelled."""
+    """The run that owned it when it was cancelled."""
     failure_reason: str = ""
     pause: Pause | None = None
     counts: dict[str, int] = field(default_factory=no_counts)
@@ -98,9 +98,9 @@ class Header:
     """How many blocked tasks wait for each dependency."""
     current_task: str = ""
     exclusive_task: str = ""
-    """The gate or commit in flight, beside which nothing is handed out."""
+    """The quality gate or commit in progress; nothing else is handed out beside it."""
     flight_phase: str = ""
-    """The phase of what is in flight, or was last."""
+    """The phase of the tasks in progress, or of the last ones."""
     commit_approved: bool = False
     last_position: int = 0
     consecutive_count: int = 0
@@ -120,7 +120,7 @@ class Header:
     """Hard constraints that are neither verified nor waived."""
 
     def copy(self) -> "Header":
-        """A header to try things out on; faster than `replace`, since every decision begins with one."""
+        """A copy to apply events to; faster than `replace`, since every decision begins with one."""
         copied = object.__new__(Header)
         for name in self.__slots__:
             setattr(copied, name, getattr(self, name))
@@ -134,24 +134,24 @@ class Header:
 
     @property
     def subagents(self) -> bool:
-        """Whether tasks run in subagents: as said, else when there are more than five."""
+        """Whether tasks run in subagents: as set, else when there are more than five."""
         return self.counts[TOTAL] > SUBAGENT_TASKS if self.use_subagent is None else self.use_subagent
 
     @property
-    def idle_hands(self) -> bool:
-        """Whether nothing is in flight and nothing could be handed out."""
+    def nothing_to_do(self) -> bool:
+        """Whether no task is in progress and none is ready."""
         return self.counts[TaskStatus.IN_PROGRESS] == 0 and self.counts[READY] == 0
 
     @property
     def resumable(self) -> bool:
-        """Whether a run could take it up."""
+        """Whether a run can continue it."""
         waiting = (WorkflowStatus.PLANNED, WorkflowStatus.PAUSED, WorkflowStatus.BLOCKED, WorkflowStatus.FAILED)
         worth = self.status in waiting or (self.status is WorkflowStatus.IDLE and bool(self.intake_excerpt))
         return worth and not self.owner_run_id and not self.cancelled
 
     @property
     def executable(self) -> bool:
-        """Whether it could go on with nothing in the way."""
+        """Whether it can continue without another decision."""
         if self.status is WorkflowStatus.IDLE:
             return True
         if self.status not in (WorkflowStatus.PLANNED, WorkflowStatus.PAUSED):
@@ -159,7 +159,7 @@ class Header:
         return self.counts[READY] > 0 or self.counts[TaskStatus.IN_PROGRESS] > 0
 
     def count(self, task: Task, by: int) -> None:
-        """Count a task in or out."""
+        """Adds a task to the counters (1) or removes it (-1)."""
         self.counts[TOTAL] += by
         self.counts[task.status] += by
         if task.ready:
@@ -179,7 +179,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What few commands need: kept in a row of its own."""
+    """What few commands need; it has its own row."""
 
     intake_text: str = ""
     constraints: ConstraintSet = NO_CONSTRAINTS
@@ -191,67 +191,25 @@ class Details:
 
 @dataclass(slots=True)
 class Workflow:
-    """The state of the machine: header, tasks in sight, details."""
+    """The state of the machine: header, loaded tasks, details."""
 
     header: Header
-    book: Book = field(default_factory=Book)
+    tasks: LoadedTasks = field(default_factory=LoadedTasks)
     details: Details = field(default_factory=Details)
     details_changed: bool = False
     was_resumable: bool = False
 
-    def draft(self) -> "Workflow":
-        """A copy to try events out on."""
-        return Workflow(self.header.copy(), self.book.copy(), self.details)
+    def copy(self) -> "Workflow":
+        """A copy to apply events to."""
+        return Workflow(self.header.copy(), self.tasks.copy(), self.details)
 
     def replace_task(self, task: Task) -> None:
-        """Change a task in sight, and the counters with it."""
-        self.header.count(self.book.tasks[task.task_id], -1)
+        """Replaces a loaded task, and updates the counters."""
+        self.header.count(self.tasks.by_id[task.task_id], -1)
         self.header.count(task, 1)
-        self.book.put(task)
+        self.tasks.update(task)
 
     def change_details(self, details: Details) -> None:
-        """Keep other details."""
+        """Replaces the details, and marks them as changed."""
         self.details = details
         self.details_changed = True
-
-
-def waits_for(header: Header) -> str:
-    """What a workflow that does not run waits for, in words."""
-    match header.status:
-        case WorkflowStatus.IDLE:
-            return "a plan"
-        case WorkflowStatus.PLANNED:
-            return _before(header, "execute")
-        case WorkflowStatus.PAUSED:
-            return _before(header, f"resume ({header.pause.cause})" if header.pause else "resume")
-        case WorkflowStatus.BLOCKED:
-            return f"unblock {_blockers(header) or 'all'}"
-        case WorkflowStatus.FAILED:
-            failed = header.counts[TaskStatus.FAILED]
-            return f"retry or skip {header.current_task}".rstrip() if failed and not header.cancelled else "a new plan"
-    return ""
-
-
-def _before(header: Header, step: str) -> str:
-    """The step that starts it, after what has to come first when that alone would start nothing."""
-    if header.idle_hands and header.blocking:
-        return f"unblock {_blockers(header)}, then {step}"
-    if header.idle_hands and header.pause is not None and header.pause.cause is PauseCause.CONSTRAINTS and header.unmet:
-        return f"verify or waive {', '.join(header.unmet)}"
-    return step
-
-
-def _blockers(header: Header) -> str:
-    return ", ".join(sorted(header.blocking))
-
-
-def warnings(header: Header) -> tuple[str, ...]:
-    """What a caller should know but what stops nothing."""
-    found = []
-    if header.usage_percent > header.warning_threshold:
-        over = "danger" if header.usage_percent > header.danger_threshold else "warning"
-        limit = header.danger_threshold if over == "danger" else header.warning_threshold
-        found.append(f"context usage {header.usage_percent:.0f} % is over the {over} threshold {limit} %")
-    if header.subagents and header.consecutive_count >= header.max_consecutive_tasks:
-        found.append(f"{header.consecutive_count} tasks in a row, the limit is {header.max_consecutive_tasks}")
-    return tuple(found)

@@ -1,12 +1,12 @@
-"""Plans: every problem found at once, and what a plan makes of the tasks that are there already."""
+"""Validates plans, reporting every problem at once, and merges them with the stored tasks."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pointsman.services.chassis.core.errors import Violation
-from pointsman.services.workflow.domain.classification import classify
 from pointsman.services.workflow.domain.commands import PlannedTask, UpsertPlan
+from pointsman.services.workflow.domain.dependency_classes import classify_dependencies
 from pointsman.services.workflow.domain.enums import ALL_DEPENDENCIES, SETTLED_TASKS, TaskStatus, WorkflowMode
 from pointsman.services.workflow.domain.model import TOTAL, Header, Workflow
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
@@ -18,7 +18,7 @@ _BAD_PATH = re.compile(r"[\x00-\x1f\\]|^/|^~|^[A-Za-z]:|^\s*$")
 
 
 def problems(state: Workflow | None, command: UpsertPlan) -> tuple[Violation, ...]:
-    """Everything that is wrong with the plan, by task and field."""
+    """All problems of a plan, by task and field."""
     return (*command.unreadable, *_problems(state, command))
 
 
@@ -30,7 +30,7 @@ def is_safe_path(path: str) -> bool:
 def _problems(state: Workflow | None, command: UpsertPlan) -> Iterator[Violation]:
     specs = [planned.spec for planned in command.tasks]
     places = command.places or tuple(f"tasks[{index}]" for index in range(len(specs)))
-    stored = _tasks_that_stay(state, command)
+    stored = _remaining_tasks(state, command)
     known = {spec.task_id for spec in specs} | set(stored)
     seen: set[str] = set(stored) if command.append else set()
     for place, spec in zip(places, specs, strict=True):
@@ -44,12 +44,12 @@ def _problems(state: Workflow | None, command: UpsertPlan) -> Iterator[Violation
         yield Violation("tasks", f"a workflow has at most {MAX_TASKS} tasks")
 
 
-def _tasks_that_stay(state: Workflow | None, command: UpsertPlan) -> Mapping[str, Task]:
+def _remaining_tasks(state: Workflow | None, command: UpsertPlan) -> Mapping[str, Task]:
     if state is None:
         return {}
     if command.append:
-        return state.book.tasks
-    return {task_id: task for task_id, task in state.book.tasks.items() if task.status in SETTLED_TASKS}
+        return state.tasks.by_id
+    return {task_id: task for task_id, task in state.tasks.by_id.items() if task.status in SETTLED_TASKS}
 
 
 def _own_problems(place: str, spec: TaskSpec) -> Iterator[Violation]:
@@ -87,18 +87,18 @@ def _cycles(placed: Mapping[str, TaskSpec]) -> Iterator[Violation]:
         place_of.setdefault(spec.task_id, place)
         waits.setdefault(spec.task_id, set()).update(set(spec.depends) & specs.keys())
     while True:
-        waits = _peel(waits)
+        waits = _remove_acyclic(waits)
         if not waits:
             return
-        cycle = _walk(waits)
+        cycle = _find_cycle(waits)
         first = cycle[0]
         yield _violation(place_of[first], "depends", specs[first], f"cycle {' → '.join([*cycle, first])}")
         for task_id in cycle:
             waits.pop(task_id, None)
 
 
-def _peel(waits: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Take away, again and again, the tasks that wait for nobody; what is left waits in or for a cycle."""
+def _remove_acyclic(waits: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Removes tasks without open dependencies until none is left to remove; the rest is in a cycle or depends on one."""
     dependants: dict[str, list[str]] = {}
     open_count = dict.fromkeys(waits, 0)
     for task_id, needed in waits.items():
@@ -117,23 +117,25 @@ def _peel(waits: dict[str, set[str]]) -> dict[str, set[str]]:
     return {task_id: {one for one in waits[task_id] if one in open_count} for task_id in open_count}
 
 
-def _walk(waits: dict[str, set[str]]) -> list[str]:
-    """Follow dependencies until a task comes again: that stretch is a cycle, told from its first task in the plan."""
+def _find_cycle(waits: dict[str, set[str]]) -> list[str]:
+    """Follows dependencies until a task repeats: a cycle, starting with its first task in the plan."""
     order = {task_id: index for index, task_id in enumerate(waits)}
     path: dict[str, None] = {}
     here = next(iter(waits))
     while here not in path:
         path[here] = None
         here = min(waits[here], key=order.__getitem__)
-    walked = list(path)
-    cycle = walked[walked.index(here) :]
+    visited = list(path)
+    cycle = visited[visited.index(here) :]
     start = cycle.index(min(cycle, key=order.__getitem__))
     return cycle[start:] + cycle[:start]
 
 
 def tasks_to_store(state: Workflow, tasks: Sequence[PlannedTask]) -> tuple[Task, ...]:
-    """The plan's tasks as they are to be stored: settled ones as they stand, the others new."""
-    return tuple(_task_to_store(state.header, planned, state.book.tasks.get(planned.spec.task_id)) for planned in tasks)
+    """The tasks of a plan as stored: settled ones unchanged, the others new."""
+    return tuple(
+        _task_to_store(state.header, planned, state.tasks.by_id.get(planned.spec.task_id)) for planned in tasks
+    )
 
 
 def _task_to_store(header: Header, planned: PlannedTask, stored: Task | None) -> Task:
@@ -152,14 +154,14 @@ def _stub_status(stored: Task) -> TaskStatus | None:
 
 
 def _with_blockers(header: Header, spec: TaskSpec) -> TaskSpec:
-    """Explicit blockers always win; only progressive mode infers some where none are given."""
+    """Explicit blockers always win; only progressive mode infers missing ones."""
     if spec.blocked_by or header.mode is not WorkflowMode.PROGRESSIVE:
         return spec
-    return replace(spec, blocked_by=classify(spec))
+    return replace(spec, blocked_by=classify_dependencies(spec))
 
 
 def new_task(header: Header, spec: TaskSpec, status: TaskStatus | None) -> Task:
-    """A task that nobody has worked on here: as given when settled or failed, else pending or blocked."""
+    """A new task: settled or failed as given, else pending or blocked."""
     if status in (TaskStatus.COMPLETED, TaskStatus.SKIPPED, TaskStatus.FAILED):
         return Task(spec, status)
     blocked = any(dependency not in header.unblocked for dependency in spec.blocked_by)

@@ -3,44 +3,42 @@
 from dataclasses import replace
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field, invalid_fields, state_forbids
-from pointsman.services.workflow.domain import commands as asked
-from pointsman.services.workflow.domain import events as happened
-from pointsman.services.workflow.domain.audit import Audit, audit
-from pointsman.services.workflow.domain.classification import DEPENDENCY_CLASSES
+from pointsman.services.workflow.domain import commands, events
 from pointsman.services.workflow.domain.collaboration import collaboration_for
-from pointsman.services.workflow.domain.commands import progress_of
 from pointsman.services.workflow.domain.decision import DecisionBuilder
+from pointsman.services.workflow.domain.dependency_classes import DEPENDENCY_CLASSES
 from pointsman.services.workflow.domain.enums import (
     ALL_DEPENDENCIES,
     KIND,
+    EventName,
     PauseCause,
     TaskStatus,
     WorkflowStatus,
-    check_command,
-    check_transition,
-    commands_allowed_in,
 )
-from pointsman.services.workflow.domain.events import NO_FIELDS, EventName
+from pointsman.services.workflow.domain.events import NO_FIELDS
 from pointsman.services.workflow.domain.model import READY, Workflow
-from pointsman.services.workflow.domain.pauses import Stop
+from pointsman.services.workflow.domain.pause_rules import RequiredPause
 from pointsman.services.workflow.domain.plan import problems, tasks_to_store
+from pointsman.services.workflow.domain.transitions import check_transition, commands_allowed_in
+from pointsman.services.workflow.domain.views import Progress
+from pointsman.services.workflow.domain.zero_decision_audit import Audit, audit
 
 
-def upsert_plan(draft: DecisionBuilder, command: asked.UpsertPlan) -> asked.PlanAnswer:
-    """Create the workflow if it is new, set its fields, store its plan."""
-    created = not draft.exists
-    before = draft.state if draft.exists else None
+def upsert_plan(builder: DecisionBuilder, command: commands.UpsertPlan) -> commands.PlanAnswer:
+    """Creates the workflow if it is new, sets its fields, stores its plan."""
+    created = not builder.exists
+    before = builder.state if builder.exists else None
     if before is not None:
-        check_command("UpsertPlan", command.entity_id, before.header.status)
+        builder.check_command("UpsertPlan")
         _check_owner(before, command.fields.owner_run_id)
-        _check_late(before, command.fields.owner_run_id)
+        _check_cancelled_by(before, command.fields.owner_run_id)
     _check_plan(before, command)
     if created:
-        draft.emit(EventName.CREATED, happened.Created(command.entity_id), WorkflowStatus.IDLE)
-    _set_fields(draft, command)
+        builder.emit(EventName.CREATED, events.Created(command.entity_id), WorkflowStatus.IDLE)
+    _set_fields(builder, command)
     if command.tasks:
-        _store_plan(draft, command)
-    return asked.PlanAnswer(progress_of(draft.header), draft.header.collaboration, created)
+        _store_plan(builder, command)
+    return commands.PlanAnswer(builder.progress, builder.header.collaboration, created)
 
 
 def _check_owner(state: Workflow, wanted: str | None) -> None:
@@ -49,8 +47,8 @@ def _check_owner(state: Workflow, wanted: str | None) -> None:
         raise _owned(state)
 
 
-def _check_late(state: Workflow, wanted: str | None) -> None:
-    """What a run had asked before it cancelled the plan, and comes after that, must not bring the plan back."""
+def _check_cancelled_by(state: Workflow, wanted: str | None) -> None:
+    """Refuses a late request of the run that cancelled the plan: it must not restore it."""
     header = state.header
     if header.cancelled and wanted and wanted == header.cancelled_by:
         message = (
@@ -68,7 +66,7 @@ def _owned(state: Workflow) -> Refusal:
     )
 
 
-def _check_plan(state: Workflow | None, command: asked.UpsertPlan) -> None:
+def _check_plan(state: Workflow | None, command: commands.UpsertPlan) -> None:
     if not command.tasks and not command.unreadable:
         return
     if state is not None:
@@ -86,29 +84,29 @@ def _check_nothing_in_flight(state: Workflow, what: str) -> None:
         raise state_forbids(KIND, header.workflow_id, header.status, commands_allowed_in(header.status), message)
 
 
-def _set_fields(draft: DecisionBuilder, command: asked.UpsertPlan) -> None:
+def _set_fields(builder: DecisionBuilder, command: commands.UpsertPlan) -> None:
     given = command.fields
     if given.intake_text and given.collaboration is None:
         given = replace(given, collaboration=collaboration_for(given.intake_text, len(command.tasks)))
-    header = draft.header
+    header = builder.header
     warning = given.warning_threshold or header.warning_threshold
     danger = given.danger_threshold or header.danger_threshold
     if warning > danger:
         raise invalid_field("warning_threshold", f"{warning} is above the danger threshold {danger}")
     if given != NO_FIELDS:
-        draft.emit(EventName.FIELDS_CHANGED, happened.FieldsChanged(given))
+        builder.emit(EventName.FIELDS_CHANGED, events.FieldsChanged(given))
 
 
-def _store_plan(draft: DecisionBuilder, command: asked.UpsertPlan) -> None:
-    stored = happened.PlanStored(tasks_to_store(draft.state, command.tasks), command.append)
-    outlook = draft.would_be(EventName.PLAN_STORED, stored)
-    draft.emit(EventName.PLAN_STORED, stored, _status_after_plan(outlook))
-    draft.conclude()
+def _store_plan(builder: DecisionBuilder, command: commands.UpsertPlan) -> None:
+    stored = events.PlanStored(tasks_to_store(builder.state, command.tasks), command.append)
+    preview = builder.preview(EventName.PLAN_STORED, stored)
+    builder.emit(EventName.PLAN_STORED, stored, _status_after_plan(preview))
+    builder.conclude()
 
 
-def _status_after_plan(outlook: Workflow) -> WorkflowStatus:
-    """Idle is planned now; failed runs again without failed tasks, blocked with a ready one or without blocked ones."""
-    status, counts = outlook.header.status, outlook.header.counts
+def _status_after_plan(preview: Workflow) -> WorkflowStatus:
+    """The status after a plan: idle becomes planned; failed and blocked run again if the plan removes the cause."""
+    status, counts = preview.header.status, preview.header.counts
     if status is WorkflowStatus.IDLE:
         return WorkflowStatus.PLANNED
     if status is WorkflowStatus.FAILED and not counts[TaskStatus.FAILED]:
@@ -118,21 +116,21 @@ def _status_after_plan(outlook: Workflow) -> WorkflowStatus:
     return status
 
 
-def import_state(draft: DecisionBuilder, command: asked.ImportState) -> asked.Progress:
-    """Store an imported workflow: as a new one, or along an allowed change of state in place of a stored one."""
+def import_state(builder: DecisionBuilder, command: commands.ImportState) -> Progress:
+    """Stores an imported workflow as a new one, or replaces a stored one along an allowed transition."""
     imported = command.imported
     target = imported.header.status
     if command.plan is not None and command.plan.unreadable and target is WorkflowStatus.COMPLETED:
         raise invalid_fields(command.plan.unreadable)
-    if draft.exists:
-        _check_replaceable(draft.state, command)
-    draft.emit(EventName.IMPORTED, imported, target)
+    if builder.exists:
+        _check_replaceable(builder.state, command)
+    builder.emit(EventName.IMPORTED, imported, target)
     if command.plan is not None and target is not WorkflowStatus.COMPLETED:
-        upsert_plan(draft, command.plan)
-    return progress_of(draft.header)
+        upsert_plan(builder, command.plan)
+    return builder.progress
 
 
-def _check_replaceable(state: Workflow, command: asked.ImportState) -> None:
+def _check_replaceable(state: Workflow, command: commands.ImportState) -> None:
     header = state.header
     if not command.replace:
         raise Refusal(
@@ -148,19 +146,19 @@ def _check_replaceable(state: Workflow, command: asked.ImportState) -> None:
         check_transition(header.workflow_id, header.status, target)
 
 
-def execute(draft: DecisionBuilder, command: asked.Execute) -> asked.Progress:
-    """Start a planned workflow, unless its audit forbids that."""
-    check_command("Execute", command.entity_id, draft.header.status)
-    if command.settings.require_audit or (command.settings.require_audit is None and draft.header.require_audit):
-        _require_audit(draft, command)
-    executed = happened.Executed(command.settings, command.accepted_findings)
-    draft.emit(EventName.EXECUTED, executed, WorkflowStatus.RUNNING)
-    draft.conclude()
-    return progress_of(draft.header)
+def execute(builder: DecisionBuilder, command: commands.Execute) -> Progress:
+    """Starts a planned workflow, unless a required audit fails."""
+    builder.check_command("Execute")
+    if command.settings.require_audit or (command.settings.require_audit is None and builder.header.require_audit):
+        _require_audit(builder, command)
+    executed = events.Executed(command.settings, command.accepted_findings)
+    builder.emit(EventName.EXECUTED, executed, WorkflowStatus.RUNNING)
+    builder.conclude()
+    return builder.progress
 
 
-def _require_audit(draft: DecisionBuilder, command: asked.Execute) -> None:
-    result = _audit(draft)
+def _require_audit(builder: DecisionBuilder, command: commands.Execute) -> None:
+    result = _audit(builder)
     errors = [finding.finding_id for finding in result.findings if finding.error]
     refused = [finding_id for finding_id in errors if finding_id not in command.accepted_findings]
     if refused or result.error_count > len(errors):
@@ -169,67 +167,67 @@ def _require_audit(draft: DecisionBuilder, command: asked.Execute) -> None:
             f"the zero-decision audit found {result.error_count} errors; decide them or accept each by name",
             metadata={"id": command.entity_id, "findings": ",".join(refused[:20])},
         )
-    draft.emit(EventName.AUDITED, happened.Audited(result))
+    builder.emit(EventName.AUDITED, events.Audited(result))
 
 
-def run_audit(draft: DecisionBuilder, command: asked.RunAudit) -> Audit:
-    """Make the zero-decision audit and record it."""
-    check_command("Audit", command.entity_id, draft.header.status)
-    result = _audit(draft)
-    draft.emit(EventName.AUDITED, happened.Audited(result))
+def run_audit(builder: DecisionBuilder, _command: commands.RunAudit) -> Audit:
+    """Runs the zero-decision audit and records it."""
+    builder.check_command("Audit")
+    result = _audit(builder)
+    builder.emit(EventName.AUDITED, events.Audited(result))
     return result
 
 
-def _audit(draft: DecisionBuilder) -> Audit:
-    specs = [task.spec for task in draft.state.book.in_order()]
-    return audit(specs, draft.state.details.constraints, draft.now)
+def _audit(builder: DecisionBuilder) -> Audit:
+    specs = [task.spec for task in builder.state.tasks.in_order()]
+    return audit(specs, builder.state.details.constraints, builder.now)
 
 
-def pause(draft: DecisionBuilder, command: asked.PauseWorkflow) -> asked.Progress:
-    """Stop a running workflow because somebody asked."""
-    check_command("Pause", command.entity_id, draft.header.status)
-    draft.stop(Stop(PauseCause.REQUESTED, command.reason))
-    return progress_of(draft.header)
+def pause(builder: DecisionBuilder, command: commands.PauseWorkflow) -> Progress:
+    """Pauses a running workflow on request."""
+    builder.check_command("Pause")
+    builder.pause(RequiredPause(PauseCause.REQUESTED, command.reason))
+    return builder.progress
 
 
-def resume(draft: DecisionBuilder, command: asked.Resume) -> asked.Progress:
-    """Let a paused workflow run on; who resumes before a commit approves it."""
-    check_command("Resume", command.entity_id, draft.header.status)
-    paused = draft.header.pause
+def resume(builder: DecisionBuilder, command: commands.Resume) -> Progress:
+    """Resumes a paused workflow; resuming before a commit approves it."""
+    builder.check_command("Resume")
+    paused = builder.header.pause
     approves_commit = paused is not None and paused.cause is PauseCause.BEFORE_COMMIT
-    draft.emit(EventName.RESUMED, happened.Resumed(command.settings, approves_commit), WorkflowStatus.RUNNING)
-    draft.conclude()
-    return progress_of(draft.header)
+    builder.emit(EventName.RESUMED, events.Resumed(command.settings, approves_commit), WorkflowStatus.RUNNING)
+    builder.conclude()
+    return builder.progress
 
 
-def unblock(draft: DecisionBuilder, command: asked.Unblock) -> asked.Counted:
-    """Take an outside dependency as there; saying it again changes nothing."""
-    header = draft.header
-    check_command("Unblock", command.entity_id, header.status)
+def unblock(builder: DecisionBuilder, command: commands.Unblock) -> commands.Counted:
+    """Marks an external dependency as available; repeating it changes nothing."""
+    header = builder.header
+    builder.check_command("Unblock")
     every = command.dependency == ALL_DEPENDENCIES
     named = (*DEPENDENCY_CLASSES, *sorted(header.blocking)) if every else (command.dependency,)
-    fresh = tuple(dict.fromkeys(name for name in named if name not in header.unblocked))
-    if not fresh:
-        return asked.Counted(progress_of(header), 0)
-    unblocked = happened.Unblocked(fresh)
-    outlook = draft.would_be(EventName.UNBLOCKED, unblocked)
-    freed = header.counts[TaskStatus.BLOCKED] - outlook.header.counts[TaskStatus.BLOCKED]
+    new = tuple(dict.fromkeys(name for name in named if name not in header.unblocked))
+    if not new:
+        return commands.Counted(builder.progress, 0)
+    unblocked = events.Unblocked(new)
+    preview = builder.preview(EventName.UNBLOCKED, unblocked)
+    freed = header.counts[TaskStatus.BLOCKED] - preview.header.counts[TaskStatus.BLOCKED]
     leaves = header.status is WorkflowStatus.BLOCKED and freed > 0
-    draft.emit(EventName.UNBLOCKED, unblocked, WorkflowStatus.RUNNING if leaves else None)
-    draft.conclude()
-    return asked.Counted(progress_of(draft.header), freed)
+    builder.emit(EventName.UNBLOCKED, unblocked, WorkflowStatus.RUNNING if leaves else None)
+    builder.conclude()
+    return commands.Counted(builder.progress, freed)
 
 
-def cancel_plan(draft: DecisionBuilder, command: asked.CancelPlan) -> asked.Progress:
-    """End the plan: planned goes back to idle, what runs or stands still fails as cancelled, the rest is marked."""
-    header = draft.header
-    check_command("CancelPlan", command.entity_id, header.status)
+def cancel_plan(builder: DecisionBuilder, _command: commands.CancelPlan) -> Progress:
+    """Cancels the plan: planned returns to idle, idle and failed are only marked, any other status fails."""
+    header = builder.header
+    builder.check_command("CancelPlan")
     if header.status is WorkflowStatus.PLANNED:
-        draft.emit(EventName.CANCELLED, happened.Cancelled(), WorkflowStatus.IDLE)
+        builder.emit(EventName.CANCELLED, events.Cancelled(), WorkflowStatus.IDLE)
     elif header.status in (WorkflowStatus.IDLE, WorkflowStatus.FAILED):
         if header.owner_run_id or not header.cancelled:
-            draft.emit(EventName.CANCELLED, happened.Cancelled())
+            builder.emit(EventName.CANCELLED, events.Cancelled())
     else:
-        draft.reopen("cancelled")
-        draft.emit(EventName.CANCELLED, happened.Cancelled(), WorkflowStatus.FAILED)
-    return progress_of(draft.header)
+        builder.reopen("cancelled")
+        builder.emit(EventName.CANCELLED, events.Cancelled(), WorkflowStatus.FAILED)
+    return builder.progress

@@ -1,1 +1,1 @@
-"""workflow-state.json and tasks.md, read and written; rules stand in `domain`."""
+"""Readers and writers of foreign formats: workflow-state.json and tasks.md."""

@@ -1,4 +1,4 @@
-"""tasks.md to a plan and back: `## T1: name` headings with bold fields, in Chinese or English."""
+"""Reads and writes tasks.md: `## T1: name` headings with bold fields, in Chinese or English."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,30 +12,30 @@ from pointsman.services.workflow.domain.tasks import Task, TaskSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """The names of one field in tasks.md, and how its value is read."""
+class FieldFormat:
+    """One field of tasks.md: its English and Chinese name, and the format of its value."""
 
     field: str
     chinese: str
-    reads: str
+    format: str
 
 
-VOCABULARY: tuple[Vocabulary, ...] = (
-    Vocabulary("phase", "阶段", "text"),
-    Vocabulary("file", "文件", "list"),
-    Vocabulary("leverage", "复用", "text"),
-    Vocabulary("design_ref", "设计参考", "text"),
-    Vocabulary("requirement", "需求", "text"),
-    Vocabulary("actions", "操作", "list"),
-    Vocabulary("depends", "依赖", "ids"),
-    Vocabulary("blocked_by", "阻塞依赖", "ids"),
-    Vocabulary("quality_gate", "质量关卡", "flag"),
-    Vocabulary("threshold", "阈值", "text"),
-    Vocabulary("status", "状态", "status"),
-    Vocabulary("priority", "优先级", "number"),
+FIELDS: tuple[FieldFormat, ...] = (
+    FieldFormat("phase", "阶段", "text"),
+    FieldFormat("file", "文件", "list"),
+    FieldFormat("leverage", "复用", "text"),
+    FieldFormat("design_ref", "设计参考", "text"),
+    FieldFormat("requirement", "需求", "text"),
+    FieldFormat("actions", "操作", "list"),
+    FieldFormat("depends", "依赖", "ids"),
+    FieldFormat("blocked_by", "阻塞依赖", "ids"),
+    FieldFormat("quality_gate", "质量关卡", "flag"),
+    FieldFormat("threshold", "阈值", "text"),
+    FieldFormat("status", "状态", "status"),
+    FieldFormat("priority", "优先级", "number"),
 )
 
-STATUS_WORDS: Mapping[str, TaskStatus] = {
+STATUS_NAMES: Mapping[str, TaskStatus] = {
     **{status.value: status for status in TaskStatus},
     "in progress": TaskStatus.IN_PROGRESS,
     "待执行": TaskStatus.PENDING,
@@ -54,55 +54,55 @@ NO = frozenset({"false", "no", "0", "否", ""})
 NOTHING = frozenset({"-", "none", "n/a", "无", ""})
 
 _HEADING = re.compile(r"##\s+([A-Za-z0-9][A-Za-z0-9_.-]*)\s*[:：]\s*(.*)")
-_HALF_HEADING = re.compile(r"##\s+(T\d+)\b.*")
+_HEADING_WITHOUT_NAME = re.compile(r"##\s+(T\d+)\b.*")
 _FIELD = re.compile(r"[-*]?\s*\*\*\s*([^*:：]+?)\s*[:：]?\s*\*\*\s*[:：]?\s*(.*)")
 _ITEM = re.compile(r"(\s*)[-*]\s+(.*)")
 _SEPARATOR = re.compile(r"\s*[,，、]\s*")
 _ID_SEPARATOR = re.compile(r"[\s,，、]+")
 _BREAK = re.compile(r"<(\\*)br>")
-"""A line break; one that stands in the text itself is written with a backslash more."""
+"""A line break; a literal `<br>` in a text is escaped with a backslash."""
 _SPEC_FIELD = {"file": "files"}
 _BY_NAME = {
-    name: word for word in VOCABULARY for name in (word.field, word.chinese, _SPEC_FIELD.get(word.field, word.field))
+    name: known for known in FIELDS for name in (known.field, known.chinese, _SPEC_FIELD.get(known.field, known.field))
 }
 
 
 @dataclass(slots=True)
 class _Section:
-    """One task while it is read."""
+    """One task, partly read."""
 
     line: int
     task_id: str
     name: str
     values: dict[str, Any] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
-    """The names of the fields so far: one list may stand under two, as `File` and `Files`."""
+    """The field names so far; a list may have two, `File` and `Files`."""
     open_list: str = ""
     is_indented: bool = True
-    """Whether the items of the open list stand deeper than its field, which is an item itself."""
+    """Whether the items of the open list are indented, since its field is an item itself."""
 
 
 @dataclass(slots=True)
-class _Reading:
-    """The file while it is read."""
+class _Parser:
+    """The file, partly read."""
 
     sections: list[_Section] = field(default_factory=list)
     current: _Section | None = None
     problems: list[Violation] = field(default_factory=list)
 
     def begin(self, section: _Section) -> None:
-        """Go on with another task."""
+        """Starts the next task."""
         self.current = section
         self.sections.append(section)
 
-    def complain(self, line: int, message: str) -> None:
-        """Remember a problem with its line."""
+    def add_problem(self, line: int, message: str) -> None:
+        """Adds a problem with its line."""
         self.problems.append(Violation(f"markdown:{line}", f"line {line}: {message}"))
 
 
 @dataclass(frozen=True, slots=True)
 class TasksFile:
-    """What a tasks.md holds: its tasks, the place of each for messages, and what in it could not be read."""
+    """A tasks.md as read: tasks, the line of each for messages, and problems."""
 
     tasks: tuple[PlannedTask, ...]
     places: tuple[str, ...]
@@ -110,38 +110,38 @@ class TasksFile:
 
 
 def read_file(markdown: str) -> TasksFile:
-    """A tasks.md as far as it can be read; every problem is named with its line."""
-    reading = _Reading()
+    """Reads a tasks.md as far as possible, with every problem by its line."""
+    parser = _Parser()
     for number, line in enumerate(markdown.splitlines(), 1):
-        _read_line(reading, number, line.rstrip())
-    if not reading.sections:
-        reading.complain(1, "there is no task; a task begins with '## T1: name'")
+        _read_line(parser, number, line.rstrip())
+    if not parser.sections:
+        parser.add_problem(1, "there is no task; a task begins with '## T1: name'")
     return TasksFile(
-        tuple(_planned(section) for section in reading.sections),
-        tuple(f"markdown:{section.line}" for section in reading.sections),
-        tuple(reading.problems),
+        tuple(_planned(section) for section in parser.sections),
+        tuple(f"markdown:{section.line}" for section in parser.sections),
+        tuple(parser.problems),
     )
 
 
 def read_tasks(markdown: str) -> tuple[tuple[PlannedTask, ...], tuple[str, ...]]:
-    """The plan in a tasks.md that can be read as a whole, and the place of each task for messages."""
+    """The tasks of a tasks.md and the line of each for messages; refuses a file with problems."""
     found = read_file(markdown)
     if found.problems:
         raise invalid_fields(found.problems)
     return found.tasks, found.places
 
 
-def _read_line(reading: _Reading, number: int, line: str) -> None:
+def _read_line(parser: _Parser, number: int, line: str) -> None:
     if line.startswith("#"):
-        _read_heading(reading, number, line)
+        _read_heading(parser, number, line)
         return
-    section = reading.current
+    section = parser.current
     if section is None:
         return
     named = _FIELD.fullmatch(line.strip())
     if named:
         section.is_indented = not line.lstrip().startswith("**")
-        _read_field(reading, section, number, (named[1], named[2]))
+        _read_field(parser, section, number, (named[1], named[2]))
         return
     item = _ITEM.fullmatch(line)
     if item and section.open_list and (item[1] or not section.is_indented):
@@ -150,39 +150,41 @@ def _read_line(reading: _Reading, number: int, line: str) -> None:
         section.open_list = ""
 
 
-def _read_heading(reading: _Reading, number: int, line: str) -> None:
-    match, half = _HEADING.fullmatch(line), _HALF_HEADING.fullmatch(line)
+def _read_heading(parser: _Parser, number: int, line: str) -> None:
+    match, without_name = _HEADING.fullmatch(line), _HEADING_WITHOUT_NAME.fullmatch(line)
     if match:
-        reading.begin(_Section(number, match[1], _clean(match[2])))
-    elif half:
-        reading.complain(number, "a task heading needs a colon and a name: '## T1: name'")
-        reading.begin(_Section(number, half[1], half[1]))
+        parser.begin(_Section(number, match[1], _clean(match[2])))
+    elif without_name:
+        parser.add_problem(number, "a task heading needs a colon and a name: '## T1: name'")
+        parser.begin(_Section(number, without_name[1], without_name[1]))
     elif not line.startswith("###"):
-        reading.current = None
+        parser.current = None
 
 
-def _read_field(reading: _Reading, section: _Section, number: int, named: tuple[str, str]) -> None:
+def _read_field(parser: _Parser, section: _Section, number: int, named: tuple[str, str]) -> None:
     name, text = named
-    word = _BY_NAME.get(name.strip().lower())
+    found = _BY_NAME.get(name.strip().lower())
     section.open_list = ""
-    if word is None:
-        known = ", ".join(one.field for one in VOCABULARY)
-        reading.complain(number, f"unknown field '{name[:50]}' in task '{section.task_id}'; known: {known}")
-    elif name.strip().lower() in section.names or (word.field in section.values and word.reads != "list"):
-        reading.complain(number, f"field '{name}' stands twice in task '{section.task_id}'")
+    if found is None:
+        known = ", ".join(one.field for one in FIELDS)
+        parser.add_problem(number, f"unknown field '{name[:50]}' in task '{section.task_id}'; known: {known}")
+    elif name.strip().lower() in section.names or (found.field in section.values and found.format != "list"):
+        parser.add_problem(number, f"field '{name}' stands twice in task '{section.task_id}'")
     else:
         section.names.add(name.strip().lower())
         try:
-            value = _READERS[word.reads](text.strip())
-            section.values[word.field] = section.values.get(word.field, ()) + value if word.reads == "list" else value
+            value = _READERS[found.format](text.strip())
+            section.values[found.field] = (
+                section.values.get(found.field, ()) + value if found.format == "list" else value
+            )
         except ValueError as error:
-            reading.complain(number, f"task '{section.task_id}', field '{name}': {error}")
+            parser.add_problem(number, f"task '{section.task_id}', field '{name}': {error}")
         else:
-            section.open_list = word.field if word.reads in ("list", "ids") else ""
+            section.open_list = found.field if found.format in ("list", "ids") else ""
 
 
 def _clean(text: str) -> str:
-    """One value: trimmed, out of its backticks, with its line breaks back."""
+    """A value without surrounding space and backticks, with its line breaks."""
     stripped = text.strip()
     if len(stripped) > 1 and stripped.startswith("`") and stripped.endswith("`"):
         stripped = stripped[1:-1]
@@ -212,9 +214,9 @@ def _read_flag(text: str) -> bool:
 
 def _read_status(text: str) -> TaskStatus:
     word = _clean(text).lower()
-    if word not in STATUS_WORDS:
+    if word not in STATUS_NAMES:
         raise ValueError(f"'{text[:50]}' is no status; known: {', '.join(TaskStatus)}")
-    return STATUS_WORDS[word]
+    return STATUS_NAMES[word]
 
 
 def _read_number(text: str) -> int:
@@ -238,16 +240,18 @@ def _planned(section: _Section) -> PlannedTask:
 
 
 def write_tasks(tasks: Iterable[Task], *, chinese: bool = False) -> str:
-    """The tasks as tasks.md; read again, they are the same plan."""
+    """Writes tasks as tasks.md; reading it gives the same plan."""
     return "".join(_section(task, chinese=chinese) for task in tasks)
 
 
 def _section(task: Task, *, chinese: bool) -> str:
     lines = [f"## {task.task_id}: {_inline(task.spec.name)}", ""]
-    for word in VOCABULARY:
-        name = word.chinese if chinese else word.field
+    for known in FIELDS:
+        name = known.chinese if chinese else known.field
         value = (
-            task.status.value if word.field == "status" else getattr(task.spec, _SPEC_FIELD.get(word.field, word.field))
+            task.status.value
+            if known.field == "status"
+            else getattr(task.spec, _SPEC_FIELD.get(known.field, known.field))
         )
         lines.extend(_field_lines(name, value))
     return "\n".join(lines) + "\n\n"

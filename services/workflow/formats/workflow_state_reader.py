@@ -1,4 +1,4 @@
-"""Reads a workflow-state.json: its field names exactly, every problem named by its path, the text kept for the way back."""
+"""Reads a workflow-state.json: reports every problem by its path, and stores the text for the next export."""
 
 import json
 import re
@@ -9,27 +9,30 @@ from typing import Any
 
 from pointsman._shared.strict_json import JsonError, decode_object
 from pointsman.services.chassis.core.errors import Violation, invalid_field, invalid_fields
-from pointsman.services.workflow.domain.audit import Audit, Finding
-from pointsman.services.workflow.domain.classification import DEPENDENCY_CLASSES
-from pointsman.services.workflow.domain.collaboration import Collaboration, CollaborationMode, Model, ParallelPhase
+from pointsman.services.workflow.domain.collaboration import Collaboration
 from pointsman.services.workflow.domain.constraints import (
     CRITERIA_LIMIT,
     HARD_LIMIT,
     QUESTION_LIMIT,
     SOFT_LIMIT,
-    Category,
     Constraint,
-    ConstraintPhase,
     ConstraintSet,
-    ConstraintType,
     OpenQuestion,
-    SourceModel,
-    Verification,
 )
+from pointsman.services.workflow.domain.dependency_classes import DEPENDENCY_CLASSES
 from pointsman.services.workflow.domain.enums import (
     CANCELLED,
+    SETTLED_TASKS,
+    Category,
+    CollaborationMode,
+    ConstraintPhase,
+    ConstraintType,
     ExecutionMode,
+    Model,
+    ParallelPhase,
+    SourceModel,
     TaskStatus,
+    Verification,
     WorkflowMode,
     WorkflowStatus,
 )
@@ -42,6 +45,7 @@ from pointsman.services.workflow.domain.model import (
     UsageRecord,
 )
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
+from pointsman.services.workflow.domain.zero_decision_audit import Audit, Finding
 from pointsman.services.workflow.formats.document_reader import Reader
 
 FIELD = "state_json"
@@ -51,7 +55,7 @@ PROGRESS_LISTS = (TaskStatus.COMPLETED, TaskStatus.BLOCKED, TaskStatus.FAILED, T
 
 
 def read_state(text: str, workflow_id: str, now: datetime) -> Imported:
-    """The workflow in a workflow-state.json; every problem is named by its path."""
+    """The workflow of a workflow-state.json; a refusal names every problem by its path."""
     try:
         document = decode_object(text)
     except JsonError as error:
@@ -69,7 +73,7 @@ def read_state(text: str, workflow_id: str, now: datetime) -> Imported:
 def _read(reader: Reader, document: dict[str, Any], workflow_id: str, now: datetime) -> Imported:
     own_id = workflow_id or reader.text(document, "project_id")
     if not PROJECT_ID.fullmatch(own_id):
-        reader.complain("project_id", "must match ^[A-Za-z0-9_-]+$")
+        reader.add_problem("project_id", "must match ^[A-Za-z0-9_-]+$")
     created_at = reader.moment(document, "created_at", now)
     header = Header(own_id, created_at, reader.moment(document, "updated_at", created_at))
     header.status = reader.choice(document, "status", WorkflowStatus, None)
@@ -134,7 +138,7 @@ def _read_collaboration(reader: Reader, document: dict[str, Any]) -> Collaborati
 
 
 def read_constraints(reader: Reader, section: dict[str, Any]) -> ConstraintSet:
-    """The constraints of a document, by the document's own names."""
+    """The constraints of a document."""
     at = "constraints."
     sources = reader.optional_texts(section, "openQuestionSources", at)
     return ConstraintSet(
@@ -148,7 +152,7 @@ def read_constraints(reader: Reader, section: dict[str, Any]) -> ConstraintSet:
 def _read_constraint(reader: Reader, section: dict[str, Any], kind: ConstraintType) -> Constraint:
     at = f"constraints.{kind}."
     if reader.choice(section, "type", ConstraintType, kind, at) is not kind:
-        reader.complain(f"{at}type", f"must be {kind} in the list of {kind} constraints")
+        reader.add_problem(f"{at}type", f"must be {kind} in the list of {kind} constraints")
     waiver = reader.text(section, "waiver", "", at)
     verified = reader.flag(section, "verified", False, at)  # noqa: FBT003
     verification = Verification.PASSED if verified else Verification.WAIVED if waiver else Verification.UNVERIFIED
@@ -190,13 +194,13 @@ def _read_tasks(reader: Reader, document: dict[str, Any], header: Header) -> tup
     for status in PROGRESS_LISTS:
         for task_id in reader.texts(progress, status, "progress."):
             if task_id in found:
-                reader.complain(f"progress.{status}", f"task '{task_id[:64]}' stands in two places")
+                reader.add_problem(f"progress.{status}", f"task '{task_id[:64]}' stands in two places")
             found[task_id] = status
     if header.current_task:
         found.setdefault(header.current_task, TaskStatus.PENDING)
     for task_id in found:
         if not _TASK_ID.fullmatch(task_id):
-            reader.complain("progress", f"'{task_id[:64]}' is no task id")
+            reader.add_problem("progress", f"'{task_id[:64]}' is no task id")
     return tuple(
         _stub(header, task_id, status, reader.number(retries, task_id, 0, "retry_counts."))
         for task_id, status in found.items()
@@ -204,7 +208,7 @@ def _read_tasks(reader: Reader, document: dict[str, Any], header: Header) -> tup
 
 
 def _stub(header: Header, task_id: str, status: TaskStatus, retry_count: int) -> Task:
-    """A task of which only its id is known; a blocked one waits for every class that is not unblocked."""
+    """A task of which only the id is known; a blocked one waits for every class that is not unblocked."""
     blocked_by: tuple[str, ...] = ()
     if status is TaskStatus.BLOCKED:
         waiting = tuple(name for name in DEPENDENCY_CLASSES if name not in header.unblocked)
@@ -216,9 +220,9 @@ def _contradictions(imported: Imported) -> Iterator[Violation]:
     yield from _over_limits(imported.details.constraints)
     if imported.header.status is not WorkflowStatus.COMPLETED:
         return
-    left = [task.task_id for task in imported.tasks if task.status not in (TaskStatus.COMPLETED, TaskStatus.SKIPPED)]
-    if left:
-        yield Violation(f"{FIELD}.progress", f"completed, but these tasks are not: {', '.join(left[:20])}")
+    unsettled = [task.task_id for task in imported.tasks if task.status not in SETTLED_TASKS]
+    if unsettled:
+        yield Violation(f"{FIELD}.progress", f"completed, but these tasks are not: {', '.join(unsettled[:20])}")
     if imported.header.unmet:
         unmet = ", ".join(imported.header.unmet)
         yield Violation(f"{FIELD}.constraints.hard", f"completed, but these constraints are not verified: {unmet}")
@@ -231,6 +235,6 @@ def _over_limits(constraints: ConstraintSet) -> Iterator[Violation]:
         ("openQuestions", constraints.open_questions, QUESTION_LIMIT),
         ("successCriteria", constraints.success_criteria, CRITERIA_LIMIT),
     )
-    for name, held, limit in limited:
-        if len(held) > limit:
-            yield Violation(f"{FIELD}.constraints.{name}", f"holds {len(held)}, at most {limit}; leave some out")
+    for name, entries, limit in limited:
+        if len(entries) > limit:
+            yield Violation(f"{FIELD}.constraints.{name}", f"holds {len(entries)}, at most {limit}; leave some out")

@@ -1,4 +1,4 @@
-"""Writes a workflow-state.json: what was imported and did not change comes back as it was, unknown fields included."""
+"""Writes a workflow-state.json; what has not changed since the import is written as imported, with unknown fields."""
 
 import json
 from datetime import UTC, datetime
@@ -8,63 +8,62 @@ from pointsman._shared.strict_json import decode_object
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.workflow.domain.apply import apply
-from pointsman.services.workflow.domain.audit import Audit, Finding
 from pointsman.services.workflow.domain.collaboration import Collaboration
-from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet, Verification
-from pointsman.services.workflow.domain.enums import TaskStatus
-from pointsman.services.workflow.domain.events import EventName
+from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet
+from pointsman.services.workflow.domain.enums import EventName, TaskStatus, Verification
 from pointsman.services.workflow.domain.model import DEFAULT_WINDOW_TOKENS, Header, Workflow
+from pointsman.services.workflow.domain.zero_decision_audit import Audit, Finding
 from pointsman.services.workflow.formats.workflow_state_reader import PROGRESS_LISTS, read_state
 
 SCHEMA_VERSION = "2.1"
 
 
 def write_state(state: Workflow) -> str:
-    """The workflow as workflow-state.json; what was imported and did not change comes back as it was written."""
-    ours = _written(state)
+    """The workflow as workflow-state.json, merged into the imported document if there is one."""
+    current = _document(state)
     if state.details.document:
-        ours = _laid_over(*_imported_again(state), ours)
-    return json.dumps(ours, ensure_ascii=False, indent=2) + "\n"
+        current = _merge(*_imported_again(state), current)
+    return json.dumps(current, ensure_ascii=False, indent=2) + "\n"
 
 
 def _imported_again(state: Workflow) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The document as it was imported, and as we would have written it right then."""
+    """The imported document, and what this writer would have written right after the import."""
     original = decode_object(state.details.document)
     try:
         imported = read_state(state.details.document, state.header.workflow_id, state.header.created_at)
     except Refusal:
         return original, {}
     fresh = apply(None, Event(EventName.IMPORTED, "", imported.header.status, imported), imported.header.updated_at)
-    return original, _written(fresh)
+    return original, _document(fresh)
 
 
-def _laid_over(original: Any, as_imported: Any, ours: Any) -> Any:
-    """Ours where it changed since the import, the original everywhere else."""
-    if ours == as_imported:
+def _merge(original: Any, as_imported: Any, current: Any) -> Any:
+    """The current value where it changed since the import, else the original one."""
+    if current == as_imported:
         return original
-    if isinstance(original, dict) and isinstance(ours, dict):
-        return _object_laid_over(original, as_imported if isinstance(as_imported, dict) else {}, ours)
-    if isinstance(original, list) and isinstance(ours, list):
-        return [_item_laid_over(original, as_imported, item) for item in ours]
-    return ours
+    if isinstance(original, dict) and isinstance(current, dict):
+        return _merge_objects(original, as_imported if isinstance(as_imported, dict) else {}, current)
+    if isinstance(original, list) and isinstance(current, list):
+        return [_merge_item(original, as_imported, item) for item in current]
+    return current
 
 
-def _object_laid_over(original: dict[str, Any], as_imported: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
-    merged = {name: value for name, value in original.items() if name in ours or name not in as_imported}
-    for name, value in ours.items():
+def _merge_objects(original: dict[str, Any], as_imported: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
+    merged = {name: value for name, value in original.items() if name in current or name not in as_imported}
+    for name, value in current.items():
         if name in original:
-            merged[name] = _laid_over(original[name], as_imported.get(name), value)
+            merged[name] = _merge(original[name], as_imported.get(name), value)
         elif name not in as_imported or as_imported[name] != value:
             merged[name] = value
     return merged
 
 
-def _item_laid_over(original: list[Any], as_imported: Any, item: Any) -> Any:
-    """An item of a list of objects with ids keeps what the original object of that id had beyond ours."""
+def _merge_item(original: list[Any], as_imported: Any, item: Any) -> Any:
+    """A list item, merged with the original object of the same id."""
     own_id = item.get("id") if isinstance(item, dict) else None
     if own_id is None:
         return item
-    return _laid_over(_by_id(original, own_id), _by_id(as_imported, own_id), item)
+    return _merge(_by_id(original, own_id), _by_id(as_imported, own_id), item)
 
 
 def _by_id(items: Any, own_id: str) -> Any:
@@ -72,7 +71,7 @@ def _by_id(items: Any, own_id: str) -> Any:
     return next((one for one in listed if isinstance(one, dict) and one.get("id") == own_id), None)
 
 
-def _written(state: Workflow) -> dict[str, Any]:
+def _document(state: Workflow) -> dict[str, Any]:
     header = state.header
     document: dict[str, Any] = {
         "project_id": header.workflow_id,
@@ -89,14 +88,14 @@ def _written(state: Workflow) -> dict[str, Any]:
         "unblocked": list(header.unblocked),
         "sessions": {**dict.fromkeys(("codex", "gemini", "claude")), **header.sessions},
         "progress": {status.value: _ids(state, status) for status in PROGRESS_LISTS},
-        "contextMetrics": _written_metrics(header),
+        "contextMetrics": _metrics(header),
     }
     if header.collaboration is not None:
-        document["collaboration"] = _written_collaboration(header.collaboration)
-    document["constraints"] = _written_constraints(state.details.constraints)
+        document["collaboration"] = _collaboration(header.collaboration)
+    document["constraints"] = _constraints(state.details.constraints)
     if state.details.audit is not None:
-        document["zeroDecisionAudit"] = _written_audit(state.details.audit)
-    retries = {task.task_id: task.retry_count for task in state.book.in_order() if task.retry_count}
+        document["zeroDecisionAudit"] = _audit(state.details.audit)
+    retries = {task.task_id: task.retry_count for task in state.tasks.in_order() if task.retry_count}
     if retries:
         document["retry_counts"] = retries
     document["created_at"] = _stamp(header.created_at)
@@ -106,10 +105,10 @@ def _written(state: Workflow) -> dict[str, Any]:
 
 
 def _ids(state: Workflow, status: TaskStatus) -> list[str]:
-    return [task.task_id for task in state.book.with_status(status)]
+    return [task.task_id for task in state.tasks.with_status(status)]
 
 
-def _written_metrics(header: Header) -> dict[str, Any]:
+def _metrics(header: Header) -> dict[str, Any]:
     metrics: dict[str, Any] = {
         "estimatedTokens": header.estimated_tokens,
         "warningThreshold": header.warning_threshold,
@@ -125,7 +124,7 @@ def _written_metrics(header: Header) -> dict[str, Any]:
     return metrics
 
 
-def _written_collaboration(collaboration: Collaboration) -> dict[str, Any]:
+def _collaboration(collaboration: Collaboration) -> dict[str, Any]:
     return {
         "schemaVersion": SCHEMA_VERSION,
         "mode": collaboration.mode,
@@ -137,21 +136,21 @@ def _written_collaboration(collaboration: Collaboration) -> dict[str, Any]:
     }
 
 
-def _written_constraints(constraints: ConstraintSet) -> dict[str, Any]:
-    written: dict[str, Any] = {
-        "hard": [_written_constraint(one) for one in constraints.hard],
-        "soft": [_written_constraint(one) for one in constraints.soft],
+def _constraints(constraints: ConstraintSet) -> dict[str, Any]:
+    section: dict[str, Any] = {
+        "hard": [_constraint(one) for one in constraints.hard],
+        "soft": [_constraint(one) for one in constraints.soft],
         "openQuestions": [question.text for question in constraints.open_questions],
         "successCriteria": list(constraints.success_criteria),
     }
     sources = {question.text: question.source for question in constraints.open_questions if question.source}
     if sources:
-        written["openQuestionSources"] = sources
-    return written
+        section["openQuestionSources"] = sources
+    return section
 
 
-def _written_constraint(constraint: Constraint) -> dict[str, Any]:
-    written: dict[str, Any] = {
+def _constraint(constraint: Constraint) -> dict[str, Any]:
+    section: dict[str, Any] = {
         "id": constraint.constraint_id,
         "description": constraint.description,
         "type": constraint.type.value,
@@ -161,13 +160,13 @@ def _written_constraint(constraint: Constraint) -> dict[str, Any]:
         "verified": constraint.verification is Verification.PASSED,
     }
     if constraint.verify_cmd:
-        written["verifyCmd"] = constraint.verify_cmd
+        section["verifyCmd"] = constraint.verify_cmd
     if constraint.verification is Verification.WAIVED:
-        written["waiver"] = constraint.details
-    return written
+        section["waiver"] = constraint.details
+    return section
 
 
-def _written_audit(audit: Audit) -> dict[str, Any]:
+def _audit(audit: Audit) -> dict[str, Any]:
     return {
         "passed": audit.passed,
         "antiPatterns": [_finding_text(finding) for finding in audit.findings if finding.error],

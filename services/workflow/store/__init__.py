@@ -1,7 +1,6 @@
-"""Where workflows are kept: one ledger for what changes them, and the queries that only read."""
+"""The store of workflows: changes go through the ledger, each query is one read transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,52 +14,18 @@ from pointsman.services.chassis.engine.retention import forget_run
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.workflow.domain.commands import Command
-from pointsman.services.workflow.domain.enums import KIND, TaskStatus, WorkflowStatus
+from pointsman.services.workflow.domain.enums import KIND, WorkflowStatus
 from pointsman.services.workflow.domain.machine import MACHINE
 from pointsman.services.workflow.domain.model import Header, Workflow
-from pointsman.services.workflow.domain.tasks import Task
+from pointsman.services.workflow.domain.views import ListedWorkflow, StoredWorkflow, TaskPage, WorkflowFilter
 from pointsman.services.workflow.store.children import WorkflowChildren
 from pointsman.services.workflow.store.measures import measure
-from pointsman.services.workflow.store.slices import TASK_COLUMNS, task_of
+from pointsman.services.workflow.store.row_loader import TASK_COLUMNS, task_of
 from pointsman.services.workflow.store.tables import workflow_tables
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A workflow as it was read: with its number of transitions and a page of its tasks."""
-
-    state: Workflow
-    seq: int
-    tasks: tuple[Task, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TaskPage:
-    """Which tasks to read: after a position, in some states."""
-
-    limit: int
-    after_position: int = 0
-    statuses: tuple[TaskStatus, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowFilter:
-    """Which workflows to list."""
-
-    statuses: tuple[WorkflowStatus, ...] = ()
-    run_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A workflow in a list, with the key after which the next page begins."""
-
-    header: Header
-    key: tuple[int | str, ...]
-
-
 class WorkflowStore:
-    """All workflows of one database."""
+    """Workflows, their tasks and their journal."""
 
     def __init__(self, database: Database) -> None:
         metadata = MetaData()
@@ -71,21 +36,21 @@ class WorkflowStore:
         self.ledger = Ledger(self.store, MACHINE, self._children, measure)
 
     def now(self) -> datetime:
-        """The database's time."""
+        """The time of the database."""
         return self.store.database.clock.now()
 
     async def submit(self, caller: Caller, command: Command) -> Any:
-        """Decide a command and make it durable."""
+        """Submits a command to the ledger."""
         return await self.ledger.submit(caller, command)
 
-    async def read(self, project: str, workflow_id: str, page: TaskPage) -> Reading:
+    async def read(self, project: str, workflow_id: str, page: TaskPage) -> StoredWorkflow:
         """A workflow with a page of its tasks."""
 
-        def query(connection: Connection) -> Reading:
+        def query(connection: Connection) -> StoredWorkflow:
             state = self.ledger.load(connection, project, workflow_id)
             self._children.load_details(connection, workflow_id, state)
             rows = connection.execute(self._task_page(workflow_id, page))
-            return Reading(state, self._seq(connection, workflow_id), tuple(task_of(tuple(row)) for row in rows))
+            return StoredWorkflow(state, self._seq(connection, workflow_id), tuple(task_of(tuple(row)) for row in rows))
 
         return await self.store.database.read(query)
 
@@ -94,13 +59,13 @@ class WorkflowStore:
         return await self.store.database.read(lambda connection: self.read_whole_now(connection, project, workflow_id))
 
     def read_whole_now(self, connection: Connection, project: str, workflow_id: str) -> Workflow:
-        """The same, on a connection that is open already."""
+        """The same on an open connection."""
         return self._children.load_whole(connection, workflow_id, self.ledger.load(connection, project, workflow_id))
 
     async def list(
         self, project: str, wanted: WorkflowFilter, after: Sequence[int | str], limit: int
-    ) -> Sequence[Listed]:
-        """The project's workflows, the newest first."""
+    ) -> Sequence[ListedWorkflow]:
+        """The workflows of a project, the newest first."""
         entities = self.store.tables.entities
         order = (entities.c.created_at_us, entities.c.entity_id)
         found = select(entities.c.body, *order).where(entities.c.project == project, entities.c.kind == KIND)
@@ -112,8 +77,8 @@ class WorkflowStore:
             found = found.where(tuple_(*order) < tuple_(*(literal(value) for value in after)))
         return await self._listed(found.order_by(*(column.desc() for column in order)).limit(limit))
 
-    async def list_resumable(self, project: str, after: Sequence[int | str], limit: int) -> Sequence[Listed]:
-        """What a run could take up: executable ones first, then by priority, the latest change, the id."""
+    async def list_resumable(self, project: str, after: Sequence[int | str], limit: int) -> Sequence[ListedWorkflow]:
+        """The resumable workflows: executable ones first, then by priority, latest change, id."""
         entities, resumable = self.store.tables.entities, self._tables.resumable
         order = (resumable.c.waits, resumable.c.priority, resumable.c.updated_at_us, resumable.c.entity_id)
         joined = resumable.join(entities, entities.c.entity_id == resumable.c.entity_id)
@@ -123,12 +88,12 @@ class WorkflowStore:
         return await self._listed(found.order_by(*order).limit(limit))
 
     async def forget_run(self, caller: Caller, run_id: str) -> int:
-        """Remove a run's workflows that nobody can take up any more; looked at again inside the transaction."""
+        """Deletes the workflows of a run that are over; checked again inside the transaction."""
         return await forget_run(self.store, caller, run_id, lambda row: _is_over(from_json(row.body, Header), run_id))
 
-    async def _listed(self, found: Select[Any]) -> Sequence[Listed]:
+    async def _listed(self, found: Select[Any]) -> Sequence[ListedWorkflow]:
         rows = await self.store.database.read(lambda connection: connection.execute(found).all())
-        return [Listed(from_json(row[0], Header), tuple(row[1:])) for row in rows]
+        return [ListedWorkflow(from_json(row[0], Header), tuple(row[1:])) for row in rows]
 
     def _task_page(self, workflow_id: str, page: TaskPage) -> Select[Any]:
         tasks = self._tables.tasks
@@ -145,5 +110,5 @@ class WorkflowStore:
 
 
 def _is_over(header: Header, run_id: str) -> bool:
-    """Whether only the run itself could still want the workflow."""
+    """Whether no other run can continue the workflow."""
     return header.status is WorkflowStatus.COMPLETED or header.cancelled or header.owner_run_id == run_id

@@ -1,4 +1,4 @@
-"""What the events of workflows mean in numbers."""
+"""The metrics of workflow events."""
 
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.chassis.telemetry import metrics
@@ -6,7 +6,7 @@ from pointsman.services.workflow.domain.events import TaskRetried, TasksSettled
 
 
 def measure(event: Event) -> None:
-    """Count the tasks that are done again."""
+    """Counts retried tasks."""
     if isinstance(event.data, TaskRetried):
         metrics.retries.labels("task").inc()
     elif isinstance(event.data, TasksSettled):

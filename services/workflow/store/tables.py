@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Tab
 
 @dataclass(frozen=True, slots=True)
 class WorkflowTables:
-    """One store's own copies of the workflow tables."""
+    """The workflow tables in one store's metadata."""
 
     tasks: Table
     dependencies: Table

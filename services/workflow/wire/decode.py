@@ -1,22 +1,17 @@
-"""Requests to commands."""
+"""Requests to commands and page keys."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC
 from typing import Any
 
+from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2, tasks_pb2
-from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.rpc.paging import page_key
+from pointsman.services.workflow.domain import commands
 from pointsman.services.workflow.domain.collaboration import Collaboration
-from pointsman.services.workflow.domain.constraints import (
-    Category,
-    CheckResult,
-    Constraint,
-    ConstraintPhase,
-    ConstraintSet,
-    ConstraintType,
-    OpenQuestion,
-    SourceModel,
-)
+from pointsman.services.workflow.domain.constraints import CheckResult, Constraint, ConstraintSet, OpenQuestion
+from pointsman.services.workflow.domain.enums import Category, ConstraintPhase, ConstraintType, SourceModel
 from pointsman.services.workflow.domain.events import Fields, Imported
 from pointsman.services.workflow.domain.model import Settings
 from pointsman.services.workflow.domain.tasks import TaskSpec
@@ -24,10 +19,10 @@ from pointsman.services.workflow.formats.tasks_markdown import read_file
 from pointsman.services.workflow.wire import enums
 
 
-def upsert_plan(request: plans_pb2.UpsertPlanRequest) -> asked.UpsertPlan:
-    """A plan with its fields."""
-    tasks = tuple(asked.PlannedTask(spec_of(task)) for task in request.tasks)
-    return asked.UpsertPlan(request.workflow_id, _fields(request), tasks, request.append)
+def upsert_plan(request: plans_pb2.UpsertPlanRequest) -> commands.UpsertPlan:
+    """The command of UpsertPlan."""
+    tasks = tuple(commands.PlannedTask(spec_of(task)) for task in request.tasks)
+    return commands.UpsertPlan(request.workflow_id, _fields(request), tasks, request.append)
 
 
 def _fields(request: plans_pb2.UpsertPlanRequest) -> Fields:
@@ -64,7 +59,7 @@ def _collaboration(message: constraints_pb2.Collaboration) -> Collaboration:
 
 
 def settings_of(message: plans_pb2.ExecutionSettings) -> Settings:
-    """How to execute; what is not set stays."""
+    """Execution settings; None where not set."""
     return Settings(
         enums.EXECUTION_MODE.to_domain(message.execution_mode),
         _given(message, "use_subagent"),
@@ -97,46 +92,46 @@ def specs_of(messages: Iterable[model_pb2.TaskSpec]) -> list[TaskSpec]:
     return [spec_of(message) for message in messages]
 
 
-def execute(request: plans_pb2.ExecuteRequest) -> asked.Execute:
-    """A go."""
-    return asked.Execute(request.workflow_id, settings_of(request.settings), tuple(request.accepted_findings))
+def execute(request: plans_pb2.ExecuteRequest) -> commands.Execute:
+    """The command of Execute."""
+    return commands.Execute(request.workflow_id, settings_of(request.settings), tuple(request.accepted_findings))
 
 
-def next_tasks(request: tasks_pb2.NextTasksRequest) -> asked.NextTasks:
-    """A claim; without a limit for one task."""
-    return asked.NextTasks(request.workflow_id, request.limit or 1, request.worker)
+def next_tasks(request: tasks_pb2.NextTasksRequest) -> commands.NextTasks:
+    """The command of NextTasks; the limit defaults to one."""
+    return commands.NextTasks(request.workflow_id, request.limit or 1, request.worker)
 
 
-def release_task(request: tasks_pb2.ReleaseTaskRequest) -> asked.ReleaseTask:
-    """Tasks, or the workflow, given back."""
-    return asked.ReleaseTask(request.workflow_id, tuple(request.task_ids), request.all, request.release_owner)
+def release_task(request: tasks_pb2.ReleaseTaskRequest) -> commands.ReleaseTask:
+    """The command of ReleaseTask."""
+    return commands.ReleaseTask(request.workflow_id, tuple(request.task_ids), request.all, request.release_owner)
 
 
-def complete_task(request: tasks_pb2.CompleteTaskRequest) -> asked.CompleteTask:
-    """A task that is done."""
-    return asked.CompleteTask(request.workflow_id, request.task_id, request.attempt, request.used_characters)
+def complete_task(request: tasks_pb2.CompleteTaskRequest) -> commands.CompleteTask:
+    """The command of CompleteTask."""
+    return commands.CompleteTask(request.workflow_id, request.task_id, request.attempt, request.used_characters)
 
 
-def fail_task(request: tasks_pb2.FailTaskRequest) -> asked.FailTask:
-    """A task that failed."""
-    return asked.FailTask(request.workflow_id, request.task_id, request.reason, request.attempt)
+def fail_task(request: tasks_pb2.FailTaskRequest) -> commands.FailTask:
+    """The command of FailTask."""
+    return commands.FailTask(request.workflow_id, request.task_id, request.reason, request.attempt)
 
 
-def settle_tasks(request: tasks_pb2.SettleTasksRequest) -> asked.SettleTasks:
-    """A wave."""
-    rejected = tuple(asked.Rejected(one.task_id, one.reason, one.retry) for one in request.rejected)
-    return asked.SettleTasks(request.workflow_id, tuple(request.completed), rejected)
+def settle_tasks(request: tasks_pb2.SettleTasksRequest) -> commands.SettleTasks:
+    """The command of SettleTasks."""
+    rejected = tuple(commands.Rejected(one.task_id, one.reason, one.retry) for one in request.rejected)
+    return commands.SettleTasks(request.workflow_id, tuple(request.completed), rejected)
 
 
-def record_usage(request: tasks_pb2.RecordUsageRequest) -> asked.RecordUsage:
-    """Characters added, or the whole context's tokens."""
+def record_usage(request: tasks_pb2.RecordUsageRequest) -> commands.RecordUsage:
+    """The command of RecordUsage."""
     characters = request.characters if request.WhichOneof("usage") == "characters" else None
-    return asked.RecordUsage(request.workflow_id, request.task_id, characters, request.context_tokens)
+    return commands.RecordUsage(request.workflow_id, request.task_id, characters, request.context_tokens)
 
 
-def merge_constraints(request: constraints_pb2.MergeConstraintsRequest) -> asked.MergeConstraints:
-    """What several models hold."""
-    return asked.MergeConstraints(request.workflow_id, tuple(_constraint_set(one) for one in request.sets))
+def merge_constraints(request: constraints_pb2.MergeConstraintsRequest) -> commands.MergeConstraints:
+    """The command of MergeConstraints."""
+    return commands.MergeConstraints(request.workflow_id, tuple(_constraint_set(one) for one in request.sets))
 
 
 def _constraint_set(message: constraints_pb2.ConstraintSet) -> ConstraintSet:
@@ -149,7 +144,7 @@ def _constraint_set(message: constraints_pb2.ConstraintSet) -> ConstraintSet:
 
 
 def _constraint(message: constraints_pb2.Constraint, kind: ConstraintType) -> Constraint:
-    """A constraint as somebody named it; whether it holds is not for them to say."""
+    """A constraint without a verification: callers cannot set it."""
     return Constraint(
         message.constraint_id,
         message.description,
@@ -161,27 +156,44 @@ def _constraint(message: constraints_pb2.Constraint, kind: ConstraintType) -> Co
     )
 
 
-def record_verification(request: constraints_pb2.RecordVerificationRequest) -> asked.RecordVerification:
-    """Results of checks."""
+def record_verification(request: constraints_pb2.RecordVerificationRequest) -> commands.RecordVerification:
+    """The command of RecordVerification."""
     results = tuple(
         CheckResult(one.constraint_id, one.passed, one.details, one.checked_at.ToDatetime(tzinfo=UTC))
         for one in request.verifications
     )
-    return asked.RecordVerification(request.workflow_id, results)
+    return commands.RecordVerification(request.workflow_id, results)
 
 
-def import_state(request: reading_pb2.ImportStateRequest, imported: Imported) -> asked.ImportState:
-    """An imported workflow under its own id, with its plan if there is one."""
+def import_state(request: reading_pb2.ImportStateRequest, imported: Imported) -> commands.ImportState:
+    """The command of ImportState, with the plan of its tasks.md if given."""
     workflow_id, markdown = imported.header.workflow_id, request.tasks_markdown
     plan = _plan(workflow_id, markdown) if markdown else None
-    return asked.ImportState(workflow_id, imported, request.replace, plan)
+    return commands.ImportState(workflow_id, imported, request.replace, plan)
 
 
-def import_tasks(request: reading_pb2.ImportTasksRequest) -> asked.UpsertPlan:
-    """A tasks.md as a plan."""
+def import_tasks(request: reading_pb2.ImportTasksRequest) -> commands.UpsertPlan:
+    """The command of ImportTasks."""
     return _plan(request.workflow_id, request.markdown)
 
 
-def _plan(workflow_id: str, markdown: str) -> asked.UpsertPlan:
+def _plan(workflow_id: str, markdown: str) -> commands.UpsertPlan:
     found = read_file(markdown)
-    return asked.UpsertPlan(workflow_id, tasks=found.tasks, places=found.places, unreadable=found.problems)
+    return commands.UpsertPlan(workflow_id, tasks=found.tasks, places=found.places, unreadable=found.problems)
+
+
+def key_after(page: common_pb2.Page, shape: Sequence[type]) -> tuple[int | str, ...]:
+    """The sort key after which the page begins; empty for the first page."""
+    key = page_key(page.page_token, len(shape)) or ()
+    if key and [type(part) for part in key] != list(shape):
+        raise Refusal(
+            Reason.INVALID_PAGE_TOKEN,
+            "page_token: take it from an answer of this RPC",
+            metadata={"field": "page.page_token"},
+        )
+    return key
+
+
+def position_after(page: common_pb2.Page) -> int:
+    """The position after which a page of tasks begins."""
+    return next((part for part in key_after(page, (int,)) if isinstance(part, int)), 0)

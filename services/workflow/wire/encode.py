@@ -6,25 +6,26 @@ from datetime import datetime
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2, tasks_pb2
-from pointsman.services.workflow.domain import commands as asked
-from pointsman.services.workflow.domain.audit import Audit
+from pointsman.services.chassis.rpc.paging import page_token
+from pointsman.services.workflow.domain import commands
 from pointsman.services.workflow.domain.collaboration import Collaboration
-from pointsman.services.workflow.domain.commands import Progress, progress_of
 from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet
-from pointsman.services.workflow.domain.model import Header, Pause, Workflow, waits_for
+from pointsman.services.workflow.domain.model import Header, Pause, Workflow
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
+from pointsman.services.workflow.domain.views import Progress, progress_of, waits_for
+from pointsman.services.workflow.domain.zero_decision_audit import Audit
 from pointsman.services.workflow.wire import enums
 
 
 def timestamp(moment: datetime) -> Timestamp:
-    """A moment on the wire."""
+    """A time on the wire."""
     message = Timestamp()
     message.FromDatetime(moment)
     return message
 
 
 def progress(value: Progress) -> model_pb2.Progress:
-    """Where a workflow stands."""
+    """The progress of a workflow."""
     return model_pb2.Progress(
         workflow_id=value.workflow_id,
         status=enums.WORKFLOW_STATUS.to_wire(value.status),
@@ -47,7 +48,7 @@ def _pause(pause: Pause) -> model_pb2.Pause:
 
 
 def task(value: Task) -> model_pb2.Task:
-    """A task as it stands."""
+    """A task with its state."""
     return model_pb2.Task(
         spec=_spec(value.spec),
         status=enums.TASK_STATUS.to_wire(value.status),
@@ -78,13 +79,13 @@ def _spec(spec: TaskSpec) -> model_pb2.TaskSpec:
     )
 
 
-def handed_out(answer: asked.HandedOut) -> tasks_pb2.NextTasksResponse:
-    """Tasks that belong to the caller now."""
+def handed_out(answer: commands.HandedOut) -> tasks_pb2.NextTasksResponse:
+    """The response of NextTasks."""
     return tasks_pb2.NextTasksResponse(tasks=[task(one) for one in answer.tasks], progress=progress(answer.progress))
 
 
-def plan_stored(answer: asked.PlanAnswer) -> plans_pb2.UpsertPlanResponse:
-    """Where the workflow stands after its plan."""
+def plan_stored(answer: commands.PlanAnswer) -> plans_pb2.UpsertPlanResponse:
+    """The response of UpsertPlan."""
     return plans_pb2.UpsertPlanResponse(
         progress=progress(answer.progress),
         collaboration=collaboration(answer.collaboration),
@@ -93,7 +94,7 @@ def plan_stored(answer: asked.PlanAnswer) -> plans_pb2.UpsertPlanResponse:
 
 
 def collaboration(value: Collaboration | None) -> constraints_pb2.Collaboration | None:
-    """Which models work together."""
+    """A collaboration; None stays absent."""
     if value is None:
         return None
     return constraints_pb2.Collaboration(
@@ -106,8 +107,8 @@ def collaboration(value: Collaboration | None) -> constraints_pb2.Collaboration 
     )
 
 
-def merged(answer: asked.MergeAnswer) -> constraints_pb2.MergeConstraintsResponse:
-    """What is held, and what was left out."""
+def merged(answer: commands.MergeAnswer) -> constraints_pb2.MergeConstraintsResponse:
+    """The response of MergeConstraints."""
     return constraints_pb2.MergeConstraintsResponse(
         progress=progress(answer.progress),
         constraints=constraint_set(answer.constraints),
@@ -116,7 +117,7 @@ def merged(answer: asked.MergeAnswer) -> constraints_pb2.MergeConstraintsRespons
 
 
 def constraint_set(value: ConstraintSet) -> constraints_pb2.ConstraintSet:
-    """Constraints, questions, criteria."""
+    """A set of constraints, questions and criteria."""
     return constraints_pb2.ConstraintSet(
         hard=[_constraint(one) for one in value.hard],
         soft=[_constraint(one) for one in value.soft],
@@ -140,7 +141,7 @@ def _constraint(value: Constraint) -> constraints_pb2.Constraint:
 
 
 def audit(value: Audit) -> constraints_pb2.AuditResult:
-    """What an audit found."""
+    """The result of an audit."""
     findings = [
         constraints_pb2.AuditFinding(
             finding_id=one.finding_id,
@@ -162,7 +163,7 @@ def audit(value: Audit) -> constraints_pb2.AuditResult:
 
 
 def workflow(state: Workflow, seq: int) -> plans_pb2.Workflow:
-    """A whole workflow without its tasks."""
+    """A workflow without its tasks."""
     header, details = state.header, state.details
     return plans_pb2.Workflow(
         workflow_id=header.workflow_id,
@@ -239,9 +240,14 @@ def entry(header: Header) -> reading_pb2.WorkflowEntry:
 def classified(
     specs: Sequence[TaskSpec], found: Sequence[tuple[str, ...]]
 ) -> constraints_pb2.ClassifyDependenciesResponse:
-    """What classification found for each task."""
+    """The inferred dependencies of each task."""
     tasks = [
         constraints_pb2.ClassifiedTask(task_id=spec.task_id, dependencies=dependencies)
         for spec, dependencies in zip(specs, found, strict=True)
     ]
     return constraints_pb2.ClassifyDependenciesResponse(tasks=tasks)
+
+
+def next_page_token(keys: Sequence[tuple[int | str, ...]], size: int) -> str:
+    """The token of the next page, out of the keys of one item more than a page holds."""
+    return page_token(*keys[size - 1]) if len(keys) > size else ""

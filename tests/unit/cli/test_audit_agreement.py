@@ -58,7 +58,7 @@ def test_a_workflow_that_its_run_cancelled_may_be_taken_up_again() -> None:
 
 def disagreements(run: Run, header: Header) -> list[str]:
     """What the auditor says of a run and a workflow without tasks."""
-    workflow = SimpleNamespace(header=header, book=SimpleNamespace(tasks={}))
+    workflow = SimpleNamespace(header=header, tasks=SimpleNamespace(by_id={}))
     runs: Any = SimpleNamespace(runs={run.run_id: (run, 9, False)})
     workflows: Any = SimpleNamespace(workflows={"epic": workflow})
     pipelines: Any = SimpleNamespace(pipelines={})

@@ -5,23 +5,25 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pointsman.services.chassis.core.machine import CancelTimer, Event, SetTimer
-from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain.context import Delegation
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.decision import BarrierDue
+from pointsman.services.pipeline.domain.delegation import Delegation
 from pointsman.services.pipeline.domain.enums import EventName, Policy, RouteSource, StageStatus
-from pointsman.services.pipeline.domain.machine import MACHINE, TRANSITIONS, stages_seen_by
-from pointsman.services.pipeline.domain.marker import Reported
+from pointsman.services.pipeline.domain.machine import MACHINE
 from pointsman.services.pipeline.domain.model import Pipeline, Settings, Stage
+from pointsman.services.pipeline.domain.route import ReportedRoute
+from pointsman.services.pipeline.domain.row_selection import stages_needed_by
 from pointsman.services.pipeline.domain.templates import template_graph
+from pointsman.services.pipeline.domain.transitions import TRANSITIONS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def said(verdict: str = "PASS", route: str | None = None, **more: Any) -> tuple[Reported, ...]:
+def said(verdict: str = "PASS", route: str | None = None, **more: Any) -> tuple[ReportedRoute, ...]:
     """A route in an agent's own words."""
     default = "NEXT" if verdict == "PASS" else "DEV"
-    return (Reported(RouteSource.MARKER, verdict=verdict, route=route or default, **more),)
+    return (ReportedRoute(RouteSource.MARKER, verdict=verdict, route=route or default, **more),)
 
 
 @dataclass
@@ -65,7 +67,7 @@ class Drive:
     def _slice(self, command: Any) -> Pipeline | None:
         if self.state is None:
             return None
-        seen = stages_seen_by(self.state.graph, command)
+        seen = stages_needed_by(self.state.graph, command)
         kept = {stage: known for stage, known in self.state.stages.items() if seen is None or stage in seen}
         return Pipeline(self.state.head, self.state.graph, kept)
 
@@ -87,30 +89,34 @@ class Drive:
 
     def delegate(self, stage: str, agent_id: str = "agent") -> Delegation:
         """Give a stage to an agent."""
-        answer: c.Answer = self.do(c.DelegateStage("p", stage, agent_id, "seed"))
+        answer: commands.Answer = self.do(commands.DelegateStage("p", stage, agent_id, "seed"))
         return answer.next[0]
 
-    def complete(self, stage: str, words: tuple[Reported, ...] | None = None, **more: Any) -> c.CompletionAnswer:
+    def complete(
+        self, stage: str, words: tuple[ReportedRoute, ...] | None = None, **more: Any
+    ) -> commands.CompletionAnswer:
         """Complete the current delegation of a stage; every next stage is delegated unless told otherwise."""
         known = self.pipeline.stages[stage]
-        more.setdefault("auto", c.AutoDelegate("agent"))
-        command = c.CompleteStage(
+        more.setdefault("auto", commands.AutoDelegate("agent"))
+        command = commands.CompleteStage(
             "p", f"{stage}#{known.delegations}", known.agent_id, "seed", said() if words is None else words, **more
         )
-        answer: c.CompletionAnswer = self.do(command)
+        answer: commands.CompletionAnswer = self.do(command)
         return answer
 
     def put(self, stage: str, sha256: str) -> None:
         """Attach a report to the current delegation of a stage."""
         known = self.pipeline.stages[stage]
-        self.do(c.PutContext("p", f"{stage}#{known.delegations}", known.agent_id, c.NewReport(sha256, 10)))
+        self.do(
+            commands.PutContext("p", f"{stage}#{known.delegations}", known.agent_id, commands.NewReport(sha256, 10))
+        )
 
-    def fire(self, name: str) -> c.Answer:
+    def fire(self, name: str) -> commands.Answer:
         """Let a timer come due."""
         timer = self.timers.pop(name)
         self.now = max(self.now, timer.due_at)
         assert isinstance(timer.data, BarrierDue)
-        answer: c.Answer = self.do(c.TimeOutBarrier("p", timer.data.group, timer.data.number))
+        answer: commands.Answer = self.do(commands.TimeOutBarrier("p", timer.data.group, timer.data.number))
         return answer
 
     def wait(self, seconds: float) -> None:
@@ -123,8 +129,13 @@ def start(template: str = "standard", *, graph: Graph | None = None, auto: bool 
     drive = Drive()
     reflections = settings.pop("reflections", {})
     values = Settings(template="" if graph else template, **settings)
-    command = c.StartPipeline(
-        "p", values, graph or template_graph(template), "seed", reflections, c.AutoDelegate("agent") if auto else None
+    command = commands.StartPipeline(
+        "p",
+        values,
+        graph or template_graph(template),
+        "seed",
+        reflections,
+        commands.AutoDelegate("agent") if auto else None,
     )
     drive.do(command)
     return drive

@@ -3,7 +3,7 @@
 import pytest
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import Node, build_graph, kind_of
 from pointsman.services.pipeline.domain.enums import (
     Correction,
@@ -162,7 +162,7 @@ def test_a_result_that_comes_after_the_end_is_recorded_and_ignored_if_the_barrie
     assert drive.pipeline.head == before
     for stage, agent in (("TEST", "agent"), ("REVIEW", "thief")):
         with pytest.raises(Refusal):
-            drive.do(c.CompleteStage("p", f"{stage}#1", agent, "seed", said()))
+            drive.do(commands.CompleteStage("p", f"{stage}#1", agent, "seed", said()))
 
 
 def test_a_timer_of_a_resolved_or_older_barrier_does_nothing() -> None:
@@ -233,7 +233,7 @@ def test_strict_a_timed_out_quality_stage_waits_for_a_person() -> None:
     with pytest.raises(Refusal) as refused:
         drive.delegate("REVIEW")
     assert refused.value.reason is Reason.STATE_FORBIDS
-    done = drive.do(c.SkipStage("p", "REVIEW", "known to be fine"))
+    done = drive.do(commands.SkipStage("p", "REVIEW", "known to be fine"))
     assert done.status is PipelineStatus.COMPLETED
 
 
@@ -246,7 +246,7 @@ def test_strict_used_up_retries_after_a_merge_wait_for_a_person() -> None:
     drive.complete("REVIEW", said("FAIL"))
     assert drive.complete("TEST").disposition is Disposition.ESCALATED
     assert drive.count(EventName.BARRIER_RESOLVED) == 3
-    restarted = drive.do(c.RestartFrom("p", "REVIEW", "look again"))
+    restarted = drive.do(commands.RestartFrom("p", "REVIEW", "look again"))
     assert restarted.status is PipelineStatus.ACTIVE
     assert drive.pipeline.stages["REVIEW"].retries == 0
     drive.delegate("REVIEW")
@@ -263,7 +263,7 @@ def test_strict_skipping_after_used_up_retries_keeps_the_failure() -> None:
         drive.complete("DEV")
     drive.complete("REVIEW", said("FAIL"))
     drive.complete("TEST")
-    assert drive.do(c.SkipStage("p", "REVIEW")).status is PipelineStatus.COMPLETED_WITH_FAILURES
+    assert drive.do(commands.SkipStage("p", "REVIEW")).status is PipelineStatus.COMPLETED_WITH_FAILURES
 
 
 def test_strict_an_unreadable_quality_stage_waits_for_a_person() -> None:
@@ -273,14 +273,14 @@ def test_strict_an_unreadable_quality_stage_waits_for_a_person() -> None:
     answer = drive.complete("REVIEW", ())
     assert answer.disposition is Disposition.ESCALATED
     assert drive.last(EventName.STAGE_ESCALATED).cause is Correction.CRASH_LIMIT
-    assert drive.do(c.CancelPipeline("p")).status is PipelineStatus.CANCELLED
+    assert drive.do(commands.CancelPipeline("p")).status is PipelineStatus.CANCELLED
 
 
 def test_a_lone_rerun_of_a_member_does_not_wait_for_ever() -> None:
     drive = start("standard")
     for stage in ("PLAN", "ARCH", "DEV", "REVIEW", "TEST"):
         drive.complete(stage)
-    drive.do(c.RestartFrom("p", "REVIEW"))
+    drive.do(commands.RestartFrom("p", "REVIEW"))
     assert drive.status("DOCS") is StageStatus.PENDING
     drive.delegate("REVIEW")
     answer = drive.complete("REVIEW")
@@ -291,7 +291,7 @@ def test_a_skipped_member_counts_as_arrived() -> None:
     drive = start("standard")
     for stage in ("PLAN", "ARCH", "DEV", "REVIEW"):
         drive.complete(stage)
-    answer = drive.do(c.SkipStage("p", "TEST"))
+    answer = drive.do(commands.SkipStage("p", "TEST"))
     assert [view.stage for view in answer.next] == ["DOCS"]
 
 
@@ -332,7 +332,7 @@ def test_strict_nothing_new_is_delegated_while_a_person_is_awaited() -> None:
         drive.complete("REVIEW", ())
     answer = drive.complete("PLAN")
     assert [(view.stage, view.delegation_id) for view in answer.next] == [("DOCS", "")]
-    drive.do(c.SkipStage("p", "REVIEW"))
+    drive.do(commands.SkipStage("p", "REVIEW"))
     assert drive.delegate("DOCS").delegation_id == "DOCS#1"
 
 
@@ -350,4 +350,4 @@ def test_a_barrier_that_times_out_beside_a_stage_that_waits_for_a_person_is_reso
     drive.fire("barrier:both")
     assert drive.count(EventName.BARRIER_RESOLVED) == 1
     assert drive.status("AFTER") is StageStatus.READY
-    assert drive.do(c.SkipStage("p", "REVIEW")).status is PipelineStatus.ACTIVE
+    assert drive.do(commands.SkipStage("p", "REVIEW")).status is PipelineStatus.ACTIVE

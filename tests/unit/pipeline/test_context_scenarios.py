@@ -5,10 +5,9 @@ import json
 import pytest
 
 from pointsman.services.chassis.core.errors import Code, Reason, Refusal
-from pointsman.services.pipeline.domain import commands as c
-from pointsman.services.pipeline.domain import reflection
-from pointsman.services.pipeline.domain.context import READ_FIRST, addressed_reports, tokens, view
+from pointsman.services.pipeline.domain import commands, reflection
 from pointsman.services.pipeline.domain.dag import Node, build_graph, kind_of
+from pointsman.services.pipeline.domain.delegation import READ_FIRST, addressed_reports, delegation_of, tokens
 from pointsman.services.pipeline.domain.enums import Disposition, EventName, PipelineStatus, Severity, StageStatus
 from pointsman.services.pipeline.domain.model import Report
 from tests.unit.pipeline.driver import Drive, at_barrier, said, start
@@ -35,7 +34,7 @@ def test_a_quality_agent_leaves_its_report_and_names_it_in_the_route() -> None:
 
 def test_the_directive_never_holds_the_text_of_a_report() -> None:
     drive = after_review_fail()
-    shown = view(drive.pipeline, "DEV")
+    shown = delegation_of(drive.pipeline, "DEV")
     assert shown.directive.startswith("REVIEW FAIL -> DEV, round 1.")
     assert "context:REVIEW" in shown.directive
     assert not [text for text in REPORT_TEXT if text in shown.directive]
@@ -66,7 +65,7 @@ def test_a_report_that_is_missing_leaves_the_hint() -> None:
     with pytest.raises(Refusal) as refused:
         addressed_reports(drive.pipeline, "p", "DEV#2", "context:REVIEW")
     assert refused.value.code is Code.NOT_FOUND
-    assert json.loads(view(drive.pipeline, "DEV").node_context)["hint"] == "look at the parser"
+    assert json.loads(delegation_of(drive.pipeline, "DEV").node_context)["hint"] == "look at the parser"
     assert drive.complete("DEV").disposition is Disposition.ADVANCED
 
 
@@ -76,11 +75,11 @@ def test_clean_up_removes_what_an_ended_pipeline_left_after_three_days() -> None
     drive.complete("DEV")
     three_days = 3 * 24 * 3600
     assert (drive.timers["clean-up"].due_at - drive.now).total_seconds() == three_days
-    drive.do(c.CleanUp("p", three_days))
+    drive.do(commands.CleanUp("p", three_days))
     assert not drive.pipeline.head.cleaned
     drive.wait(three_days)
-    drive.do(c.CleanUp("p", three_days))
-    drive.do(c.CleanUp("p", three_days))
+    drive.do(commands.CleanUp("p", three_days))
+    drive.do(commands.CleanUp("p", three_days))
     assert drive.count(EventName.PIPELINE_CLEANED) == 1
     assert drive.pipeline.stages["DEV"].report == ""
     assert not drive.pipeline.has_report("DEV")
@@ -96,7 +95,7 @@ def test_clean_up_removes_reflections_after_three_days() -> None:
     drive.complete("QA", said("FAIL"))
     assert len(drive.pipeline.stages["QA"].reflection) == 3
     drive.wait(3 * 24 * 3600)
-    drive.do(c.CleanUp("p", 3 * 24 * 3600))
+    drive.do(commands.CleanUp("p", 3 * 24 * 3600))
     assert drive.pipeline.head.cleaned
     assert [known.reflection for known in drive.pipeline.stages.values()] == [()] * 3
     assert [known.returned for known in drive.pipeline.stages.values()] == [None] * 3
@@ -105,14 +104,14 @@ def test_clean_up_removes_reflections_after_three_days() -> None:
 def test_clean_up_never_touches_a_live_pipeline() -> None:
     drive = after_review_fail()
     drive.wait(10**7)
-    drive.do(c.CleanUp("p", 0))
+    drive.do(commands.CleanUp("p", 0))
     assert drive.pipeline.stages["REVIEW"].reflection
     assert drive.count(EventName.PIPELINE_CLEANED) == 0
 
 
 def test_the_first_delegation_carries_the_node_context() -> None:
     drive = start("standard", env={"language": "python"})
-    content = json.loads(view(drive.pipeline, "PLAN").node_context)
+    content = json.loads(delegation_of(drive.pipeline, "PLAN").node_context)
     assert content == {
         "node": {"stage": "PLAN", "prev": [], "next": ["ARCH"], "onFail": None, "barrier": None},
         "context_files": [],
@@ -123,7 +122,7 @@ def test_the_first_delegation_carries_the_node_context() -> None:
 
 
 def test_a_return_carries_the_retry_context() -> None:
-    content = json.loads(view(after_review_fail().pipeline, "DEV").node_context)
+    content = json.loads(delegation_of(after_review_fail().pipeline, "DEV").node_context)
     assert content["retryContext"] == {
         "round": 1,
         "failedStage": "REVIEW",
@@ -135,14 +134,14 @@ def test_a_return_carries_the_retry_context() -> None:
 def test_a_context_file_is_passed_through_to_the_next_stage_as_a_handle() -> None:
     drive = start("standard")
     drive.complete("PLAN", said(context_file="/home/plan.md"))
-    content = json.loads(view(drive.pipeline, "ARCH").node_context)
+    content = json.loads(delegation_of(drive.pipeline, "ARCH").node_context)
     assert content["context_files"] == ["context:PLAN"]
-    assert "/home/plan.md" not in view(drive.pipeline, "ARCH").node_context
+    assert "/home/plan.md" not in delegation_of(drive.pipeline, "ARCH").node_context
 
 
 def test_a_barrier_member_is_told_of_its_siblings() -> None:
     drive = at_barrier()
-    content = json.loads(view(drive.pipeline, "REVIEW").node_context)
+    content = json.loads(delegation_of(drive.pipeline, "REVIEW").node_context)
     assert content["node"]["barrier"] == {"group": "post-dev", "total": 2, "siblings": ["TEST"]}
 
 
@@ -158,7 +157,7 @@ def test_budgets_hold_for_the_longest_names_and_hints() -> None:
     for member in names[1:]:
         drive.put(member, "a" * 64)
         drive.complete(member, said("FAIL", hint="h" * 200))
-    shown = view(drive.pipeline, names[0])
+    shown = delegation_of(drive.pipeline, names[0])
     assert shown.context_handles == ("context:MERGED",)
     assert tokens(shown.node_context) < 500
     assert json.loads(shown.node_context)["node"]["stage"] == names[0]
@@ -173,11 +172,11 @@ def test_a_hint_is_shortened_before_anything_else() -> None:
     drive = start(graph=build_graph(nodes), env={"k": "v" * 390})
     drive.complete(dev)
     drive.complete(review, said("FAIL", hint="h" * 200, context_file="report.md"))
-    content = json.loads(view(drive.pipeline, dev).node_context)
+    content = json.loads(delegation_of(drive.pipeline, dev).node_context)
     assert content["node"]["next"] == [review, *neighbours]
     assert content["retryContext"]["hint"] == READ_FIRST
     assert 0 < len(content["hint"]) < 200
-    assert tokens(view(drive.pipeline, dev).node_context) == 499
+    assert tokens(delegation_of(drive.pipeline, dev).node_context) == 499
 
 
 def test_an_environment_that_is_too_long_is_refused() -> None:
@@ -251,12 +250,12 @@ def test_a_pass_removes_the_reflection() -> None:
 def test_earlier_reflections_are_read_by_the_stage_they_return_to() -> None:
     text = "## Round 1\nfirst\n\n## Round 2\nsecond"
     drive = start("quick-dev", reflections={"REVIEW": text, "UNKNOWN": "x", "TEST": ""})
-    shown = view(drive.pipeline, "DEV")
+    shown = delegation_of(drive.pipeline, "DEV")
     assert shown.reflection_stages == ("REVIEW",)
     assert drive.pipeline.stages["REVIEW"].reflection == ("## Round 1\nfirst", "## Round 2\nsecond")
     assert drive.pipeline.head.returns == ()
     drive.complete("DEV")
-    assert view(drive.pipeline, "REVIEW").reflection_stages == ()
+    assert delegation_of(drive.pipeline, "REVIEW").reflection_stages == ()
 
 
 def test_delegating_marks_the_stage_active_and_remembers_the_agent() -> None:
@@ -291,7 +290,7 @@ def test_a_pending_return_must_be_delegated_before_any_other_stage() -> None:
 def test_only_the_agent_that_was_given_the_stage_completes_it() -> None:
     drive = start("fix")
     with pytest.raises(Refusal) as refused:
-        drive.do(c.CompleteStage("p", "DEV#1", "somebody else", "seed", said()))
+        drive.do(commands.CompleteStage("p", "DEV#1", "somebody else", "seed", said()))
     assert refused.value.reason is Reason.NOT_YOUR_DELEGATION
 
 
@@ -299,7 +298,7 @@ def test_only_the_agent_that_was_given_the_stage_completes_it() -> None:
 def test_a_stage_that_was_never_delegated_cannot_be_completed(delegation_id: str) -> None:
     drive = start("quick-dev")
     with pytest.raises(Refusal) as refused:
-        drive.do(c.CompleteStage("p", delegation_id, "agent", "seed", said()))
+        drive.do(commands.CompleteStage("p", delegation_id, "agent", "seed", said()))
     assert refused.value.code is Code.FAILED_PRECONDITION
 
 
@@ -315,13 +314,13 @@ def test_a_replaced_delegation_no_longer_counts() -> None:
     drive = start("fix")
     with pytest.raises(Refusal):
         drive.delegate("DEV", "second")
-    drive.do(c.DelegateStage("p", "DEV", "second", "seed", replace=True))
-    old = drive.do(c.CompleteStage("p", "DEV#1", "agent", "seed", said()))
+    drive.do(commands.DelegateStage("p", "DEV", "second", "seed", replace=True))
+    old = drive.do(commands.CompleteStage("p", "DEV#1", "agent", "seed", said()))
     assert old.disposition is Disposition.IGNORED
     assert drive.complete("DEV").status is PipelineStatus.COMPLETED
 
 
 def test_agents_can_be_named_for_each_stage() -> None:
     drive = start("quick-dev")
-    answer = drive.complete("DEV", auto=c.AutoDelegate("other", {"REVIEW": "critic"}))
+    answer = drive.complete("DEV", auto=commands.AutoDelegate("other", {"REVIEW": "critic"}))
     assert [(shown.stage, shown.agent_id) for shown in answer.next] == [("REVIEW", "critic"), ("TEST", "other")]

@@ -3,9 +3,9 @@
 import pytest
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.pipeline.domain.classify import RULE_NAMES, classify
 from pointsman.services.pipeline.domain.dag import Node, build_graph, kind_of
 from pointsman.services.pipeline.domain.enums import StageKind
+from pointsman.services.pipeline.domain.template_choice import RULE_NAMES, classify
 from pointsman.services.pipeline.domain.templates import TEMPLATES, template_graph, template_named, template_to_dag
 
 DEV, REVIEW = StageKind.DEV, StageKind.REVIEW

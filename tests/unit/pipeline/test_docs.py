@@ -4,15 +4,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pointsman.services.pipeline.domain import context, dag, marker, reflection, route
-from pointsman.services.pipeline.domain.classify import RULES
+from pointsman.services.pipeline.domain import dag, delegation, reflection, route
 from pointsman.services.pipeline.domain.decision import CLEAN_UP_SECONDS
-from pointsman.services.pipeline.domain.enums import LIVE, Correction, PipelineStatus
+from pointsman.services.pipeline.domain.enums import LIVE, Correction, PipelineStatus, StopReason
 from pointsman.services.pipeline.domain.events import EVENTS
-from pointsman.services.pipeline.domain.machine import TRANSITIONS
 from pointsman.services.pipeline.domain.model import DEFAULT_BARRIER_TIMEOUT_SECONDS
-from pointsman.services.pipeline.domain.retries import StopReason
+from pointsman.services.pipeline.domain.template_choice import RULES
 from pointsman.services.pipeline.domain.templates import TEMPLATES, template_graph
+from pointsman.services.pipeline.domain.transitions import TRANSITIONS
+from pointsman.services.pipeline.formats import route_marker
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "pipeline.md"
 
@@ -92,12 +92,12 @@ def events() -> str:
 
 def limits() -> str:
     rows = [
-        ("transcript", f"{marker.MAX_TRANSCRIPT_CHARACTERS:,} characters"),
-        ("marker", f"{marker.MAX_MARKER_CHARACTERS:,} characters"),
-        ("unparsable markers that are tried", marker.MAX_UNPARSABLE),
+        ("transcript", f"{route_marker.MAX_TRANSCRIPT_CHARACTERS:,} characters"),
+        ("marker", f"{route_marker.MAX_MARKER_CHARACTERS:,} characters"),
+        ("unparsable markers that are tried", route_marker.MAX_UNPARSABLE),
         ("hint", f"{route.MAX_HINT_CHARACTERS} characters"),
-        ("directive", f"under {context.MAX_DIRECTIVE_TOKENS} tokens (characters / 4)"),
-        ("node context", f"under {context.MAX_NODE_CONTEXT_TOKENS} tokens"),
+        ("directive", f"under {delegation.MAX_DIRECTIVE_TOKENS} tokens (characters / 4)"),
+        ("node context", f"under {delegation.MAX_NODE_CONTEXT_TOKENS} tokens"),
         ("reflection", f"{reflection.MAX_ROUNDS} rounds, {reflection.MAX_TOTAL_CHARACTERS:,} characters"),
         ("stages of a DAG", f"{dag.MAX_STAGES:,}"),
         ("retries of a stage", f"{dag.DEFAULT_MAX_RETRIES} unless the node says otherwise"),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import Node, build_graph
 from pointsman.services.pipeline.domain.enums import (
     LIVE,
@@ -21,7 +21,7 @@ from pointsman.services.pipeline.domain.enums import (
     StageStatus,
     Verdict,
 )
-from pointsman.services.pipeline.domain.machine import TRANSITIONS
+from pointsman.services.pipeline.domain.transitions import TRANSITIONS
 from tests.unit.pipeline.driver import Drive, said, start
 
 ADVANCED, WAIT, RETURNED = Disposition.ADVANCED, Disposition.WAIT, Disposition.RETURNED
@@ -77,7 +77,7 @@ def prepared(kind: StageKind, barrier: str, policy: Policy, other: StageKind = S
     return drive
 
 
-def outcome(drive: Drive, words: dict[str, str | None], retries: int) -> c.CompletionAnswer:
+def outcome(drive: Drive, words: dict[str, str | None], retries: int) -> commands.CompletionAnswer:
     """Complete X in a copy of the pipeline."""
     state = drive.pipeline.copy()
     state.stages["X"] = replace(state.stages["X"], retries=retries)

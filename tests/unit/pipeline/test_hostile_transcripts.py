@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pointsman.services.pipeline.domain.enums import RouteSource, StageKind
-from pointsman.services.pipeline.domain.marker import MAX_MARKER_CHARACTERS, candidates, parse_route
 from pointsman.services.pipeline.domain.route import repair
+from pointsman.services.pipeline.formats.route_marker import MAX_MARKER_CHARACTERS, find_routes, parse_route
 from tests.bench.pipeline_fuzz import campaign
 
 PASS = '<!-- PIPELINE_ROUTE: {"verdict":"PASS","route":"NEXT"} -->'
@@ -103,7 +103,7 @@ def test_only_a_marker_with_the_nonce_counts() -> None:
     assert reported is not None
     assert reported.verdict == "FAIL"
     assert parse_route(text, "n2") is None
-    assert [item.nonce for item in candidates(text)] == [None, "n1"]
+    assert [item.nonce for item in find_routes(text)] == [None, "n1"]
 
 
 def test_old_verdicts_with_rubbish_do_not_count() -> None:
@@ -127,7 +127,7 @@ def repeated(unit: str) -> str:
 def test_a_mebibyte_of_anything_is_read_in_bounded_time(unit: str) -> None:
     text = repeated(unit)
     began = time.process_time()
-    candidates(text)
+    find_routes(text)
     assert time.process_time() - began < 1.0
     assert verdict(f"{text[: MIB // 2]}\n\n") in {None, "(str)"}
 
@@ -141,7 +141,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=60).map("".join))
 def test_no_transcript_raises_and_what_is_found_is_bounded(text: str) -> None:
-    for reported in candidates(text):
+    for reported in find_routes(text):
         route = repair(reported, StageKind.REVIEW)
         assert reported.source in {RouteSource.MARKER, RouteSource.OLD_VERDICT}
         assert len(route.hint) <= 200

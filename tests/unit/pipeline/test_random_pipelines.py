@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pointsman.services.chassis.core.errors import Refusal
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.enums import Disposition, EventName, PipelineStatus, Policy, StageStatus
 from pointsman.services.pipeline.domain.machine import MACHINE
@@ -71,7 +71,7 @@ class RandomPipelines(RuleBasedStateMachine):
     def skip(self, data: st.DataObject) -> None:
         stage = self._pick(data, StageStatus.READY, StageStatus.ACTIVE, StageStatus.ESCALATED)
         if stage is not None:
-            self.drive.do(c.SkipStage("p", stage))
+            self.drive.do(commands.SkipStage("p", stage))
             self.model.skip(stage)
 
     @precondition(lambda self: self.drive.pipeline.is_live())
@@ -86,7 +86,7 @@ class RandomPipelines(RuleBasedStateMachine):
         )
         stage = self._pick(data, *words)
         if stage is not None:
-            self.drive.do(c.RestartFrom("p", stage))
+            self.drive.do(commands.RestartFrom("p", stage))
             self.model.restart(stage)
 
     def _due(self) -> list[str]:
@@ -104,7 +104,7 @@ class RandomPipelines(RuleBasedStateMachine):
     @rule()
     def ask_after_the_end(self) -> None:
         with pytest.raises(Refusal):
-            self.drive.do(c.CancelPipeline("p"))
+            self.drive.do(commands.CancelPipeline("p"))
 
     @invariant()
     def agrees_with_the_model(self) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from pointsman.services.chassis.core.errors import Refusal
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import Node, build_graph, kind_of
 from pointsman.services.pipeline.domain.enums import (
     Correction,
@@ -12,9 +12,11 @@ from pointsman.services.pipeline.domain.enums import (
     PipelineStatus,
     Severity,
     StageStatus,
+    StopAction,
+    StopReason,
     Verdict,
 )
-from pointsman.services.pipeline.domain.retries import RetryRound, StopAction, StopReason, should_stop
+from pointsman.services.pipeline.domain.retries import RetryRound, should_stop
 from tests.unit.pipeline.driver import START, said, start
 
 SEVERITIES = list(Severity)
@@ -157,33 +159,35 @@ def test_complete_at_the_end_completes() -> None:
 def test_skipping_needs_a_stage_that_may_run_now() -> None:
     drive = start("standard")
     with pytest.raises(Refusal):
-        drive.do(c.SkipStage("p", "ARCH"))
-    drive.do(c.SkipStage("p", "PLAN", "known"))
+        drive.do(commands.SkipStage("p", "ARCH"))
+    drive.do(commands.SkipStage("p", "PLAN", "known"))
     with pytest.raises(Refusal):
-        drive.do(c.SkipStage("p", "PLAN"))
+        drive.do(commands.SkipStage("p", "PLAN"))
     assert drive.status("ARCH") is StageStatus.READY
 
 
 def test_a_pipeline_of_skips_completes_and_names_them() -> None:
     drive = start("fix")
-    assert drive.do(c.SkipStage("p", "DEV")).status is PipelineStatus.COMPLETED
+    assert drive.do(commands.SkipStage("p", "DEV")).status is PipelineStatus.COMPLETED
 
 
 def test_restart_runs_everything_after_the_stage_again() -> None:
     drive = start("standard")
     for stage in ("PLAN", "ARCH", "DEV", "REVIEW"):
         drive.complete(stage)
-    drive.do(c.RestartFrom("p", "ARCH", "wrong structure"))
+    drive.do(commands.RestartFrom("p", "ARCH", "wrong structure"))
     assert drive.pipeline.head.marks == "pr...."
     assert drive.complete("TEST").disposition is Disposition.IGNORED
     with pytest.raises(Refusal):
-        drive.do(c.RestartFrom("p", "DOCS"))
+        drive.do(commands.RestartFrom("p", "DOCS"))
 
 
-@pytest.mark.parametrize("command", [c.CancelPipeline("p"), c.SkipStage("p", "DEV"), c.RestartFrom("p", "DEV")])
+@pytest.mark.parametrize(
+    "command", [commands.CancelPipeline("p"), commands.SkipStage("p", "DEV"), commands.RestartFrom("p", "DEV")]
+)
 def test_an_ended_pipeline_refuses_everything(command: object) -> None:
     drive = start("fix")
-    drive.do(c.CancelPipeline("p", "enough"))
+    drive.do(commands.CancelPipeline("p", "enough"))
     assert drive.pipeline.head.status is PipelineStatus.CANCELLED
     with pytest.raises(Refusal):
         drive.do(command)
@@ -194,10 +198,10 @@ def test_an_ended_pipeline_refuses_everything(command: object) -> None:
 def test_a_pipeline_cannot_be_started_twice_and_none_is_not_found() -> None:
     drive = start("fix")
     with pytest.raises(Refusal, match="exists already"):
-        drive.do(c.StartPipeline("p", drive.pipeline.head.settings, drive.pipeline.graph, "seed"))
+        drive.do(commands.StartPipeline("p", drive.pipeline.head.settings, drive.pipeline.graph, "seed"))
     drive.state = None
     with pytest.raises(Refusal, match="no pipeline"):
-        drive.do(c.CancelPipeline("p"))
+        drive.do(commands.CancelPipeline("p"))
 
 
 def test_the_template_none_is_over_at_once() -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pointsman.services.pipeline.domain.context import directive
+from pointsman.services.pipeline.domain.delegation import directive
 from pointsman.services.pipeline.domain.enums import (
     QUALITY,
     Correction,
@@ -18,8 +18,8 @@ from pointsman.services.pipeline.domain.enums import (
     StageStatus,
     Verdict,
 )
-from pointsman.services.pipeline.domain.marker import Reported, parse_route
-from pointsman.services.pipeline.domain.route import EffectiveRoute, repair
+from pointsman.services.pipeline.domain.route import EffectiveRoute, ReportedRoute, repair
+from pointsman.services.pipeline.formats.route_marker import parse_route
 from tests.unit.pipeline.driver import at_barrier, said, start
 
 
@@ -36,7 +36,7 @@ def test_a_well_formed_pipeline_route_is_parsed() -> None:
     text = marker(
         verdict="FAIL", route="DEV", severity="HIGH", context_file="/x/report.md", hint="look", barrierGroup="post-dev"
     )
-    assert parse_route(text) == Reported(
+    assert parse_route(text) == ReportedRoute(
         RouteSource.MARKER, "FAIL", "DEV", "HIGH", "/x/report.md", "look", "post-dev", None
     )
 
@@ -117,7 +117,7 @@ def test_crashes_count_only_in_a_row() -> None:
 @pytest.mark.parametrize("kind", list(StageKind))
 @pytest.mark.parametrize("verdict", ["MAYBE", "", None, "(int)", "РASS"])
 def test_an_invalid_verdict_is_repaired_to_pass(kind: StageKind, verdict: str | None) -> None:
-    route = repair(Reported(RouteSource.MARKER, verdict=verdict, route="NEXT"), kind)
+    route = repair(ReportedRoute(RouteSource.MARKER, verdict=verdict, route="NEXT"), kind)
     assert route.verdict is Verdict.PASS
     assert codes(route) == [Correction.VERDICT_REPAIRED]
     assert route.degraded is (kind in QUALITY)
@@ -126,31 +126,35 @@ def test_an_invalid_verdict_is_repaired_to_pass(kind: StageKind, verdict: str | 
 @pytest.mark.parametrize(("verdict", "target"), [("PASS", RouteTarget.NEXT), ("FAIL", RouteTarget.DEV)])
 @pytest.mark.parametrize("said_route", ["HOME", "", None, "next!"])
 def test_an_invalid_route_is_repaired_to_its_default(verdict: str, target: RouteTarget, said_route: str | None) -> None:
-    route = repair(Reported(RouteSource.MARKER, verdict=verdict, route=said_route, severity="LOW"), StageKind.REVIEW)
+    route = repair(
+        ReportedRoute(RouteSource.MARKER, verdict=verdict, route=said_route, severity="LOW"), StageKind.REVIEW
+    )
     assert route.route is target
     assert codes(route) == [Correction.ROUTE_REPAIRED]
 
 
 def test_a_fail_without_severity_is_medium() -> None:
-    route = repair(Reported(RouteSource.MARKER, verdict="FAIL", route="DEV"), StageKind.REVIEW)
+    route = repair(ReportedRoute(RouteSource.MARKER, verdict="FAIL", route="DEV"), StageKind.REVIEW)
     assert route.severity is Severity.MEDIUM
     assert codes(route) == [Correction.SEVERITY_REPAIRED]
 
 
 def test_words_count_in_any_case_but_not_in_look_alike_letters() -> None:
-    route = repair(Reported(RouteSource.MARKER, verdict=" fail ", route="dev", severity="High"), StageKind.DEV)
+    route = repair(ReportedRoute(RouteSource.MARKER, verdict=" fail ", route="dev", severity="High"), StageKind.DEV)
     assert (route.verdict, route.route, route.severity) == (Verdict.FAIL, RouteTarget.DEV, Severity.HIGH)
-    assert repair(Reported(RouteSource.MARKER, verdict="FАIL"), StageKind.DEV).verdict is Verdict.PASS
+    assert repair(ReportedRoute(RouteSource.MARKER, verdict="FАIL"), StageKind.DEV).verdict is Verdict.PASS
 
 
 def test_texts_are_bounded() -> None:
-    words = Reported(
+    words = ReportedRoute(
         RouteSource.MARKER, "PASS", "NEXT", hint="h" * 201, context_file="c" * 1025, barrier_group="b" * 65
     )
     route = repair(words, StageKind.DEV)
     assert (len(route.hint), route.context_file, route.barrier_group) == (200, "", "")
     assert codes(route) == [Correction.HINT_CUT, Correction.CONTEXT_FILE_DROPPED, Correction.BARRIER_GROUP_DROPPED]
-    fits = Reported(RouteSource.MARKER, "PASS", "NEXT", hint="h" * 200, context_file="c" * 1024, barrier_group="b" * 64)
+    fits = ReportedRoute(
+        RouteSource.MARKER, "PASS", "NEXT", hint="h" * 200, context_file="c" * 1024, barrier_group="b" * 64
+    )
     assert codes(repair(fits, StageKind.DEV)) == []
 
 
@@ -201,7 +205,7 @@ def test_dev_without_a_dev_stage_goes_on() -> None:
 def test_the_old_verdict_is_a_fallback_and_says_so() -> None:
     drive = start("review-only")
     reported = parse_route("<!-- PIPELINE_VERDICT: FAIL:HIGH -->")
-    assert reported == Reported(RouteSource.OLD_VERDICT, verdict="FAIL", severity="HIGH")
+    assert reported == ReportedRoute(RouteSource.OLD_VERDICT, verdict="FAIL", severity="HIGH")
     answer = drive.complete("REVIEW", (reported,))
     assert answer.route is not None
     assert answer.route.source is RouteSource.OLD_VERDICT

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pointsman.services.chassis.core.codec import from_json, to_json
 from pointsman.services.chassis.core.errors import Code, Refusal
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import Graph
 from pointsman.services.pipeline.domain.enums import Policy
 from pointsman.services.pipeline.domain.events import PipelineImported
@@ -36,15 +36,17 @@ def step(drive: Drive, kind: str, place: int, way: int) -> object:
     known = drive.pipeline.stages[stage]
     try:
         if kind == "d":
-            return drive.do(c.DelegateStage("p", stage, "agent", f"seed {place}"))
+            return drive.do(commands.DelegateStage("p", stage, "agent", f"seed {place}"))
         if kind == "c":
             verdict, route = SAID[way]
             words = said(verdict, route, severity=("LOW", "HIGH", None)[way % 3], hint=f"hint {way}", nonce=known.nonce)
-            return drive.complete(stage, () if way == 8 else words, auto=c.AutoDelegate("agent") if place % 2 else None)
+            return drive.complete(
+                stage, () if way == 8 else words, auto=commands.AutoDelegate("agent") if place % 2 else None
+            )
         if kind == "t":
             waiting = sorted(timer for timer in drive.timers if timer.startswith("barrier:"))
             return drive.fire(waiting[place % len(waiting)]) if waiting else None
-        command = c.SkipStage("p", stage) if kind == "s" else c.RestartFrom("p", stage)
+        command = commands.SkipStage("p", stage) if kind == "s" else commands.RestartFrom("p", stage)
         return drive.do(command)
     except Refusal as refusal:
         return refusal.reason
@@ -54,7 +56,7 @@ def again(pipeline: Pipeline, drive: Drive) -> Drive:
     """The pipeline after export and import, at the same moment."""
     state_json, barrier_json = write_state_file("p", pipeline)
     copy = Drive(now=drive.now)
-    copy.do(c.ImportPipeline("p", read_state_file(state_json, barrier_json, "", drive.now).imported))
+    copy.do(commands.ImportPipeline("p", read_state_file(state_json, barrier_json, "", drive.now).imported))
     return copy
 
 
@@ -168,7 +170,7 @@ def test_json_of_any_shape_is_taken_or_refused_and_what_is_taken_runs(content: A
         return
     assert from_json(to_json(read.imported), PipelineImported) == read.imported
     drive = Drive(now=START + timedelta(seconds=1))
-    drive.do(c.ImportPipeline("p", read.imported))
+    drive.do(commands.ImportPipeline("p", read.imported))
     assert write_state_file("p", again(drive.pipeline, drive).pipeline) == write_state_file("p", drive.pipeline)
     for kind, place, way in steps:
         step(drive, kind, place, way)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from pointsman.services.chassis.core.errors import Code, Refusal
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.enums import Disposition, Phase, PipelineStatus, Severity, StageStatus, Verdict
-from pointsman.services.pipeline.domain.model import Pipeline, Return, phase
+from pointsman.services.pipeline.domain.model import Pipeline, Return
+from pointsman.services.pipeline.domain.views import phase
 from pointsman.services.pipeline.formats.state_file_reader import ensure_v4, read_state_file
 from pointsman.services.pipeline.formats.state_file_writer import write_state_file
 from tests.unit.pipeline.driver import START, STRICT, Drive, at_barrier, said, start
@@ -38,7 +39,7 @@ def v3(**changes: Any) -> dict[str, Any]:
 def load(content: object, barrier_json: str = "") -> Drive:
     """The pipeline of a state file."""
     drive = Drive()
-    drive.do(c.ImportPipeline("p", read_state_file(json.dumps(content), barrier_json, "", START).imported))
+    drive.do(commands.ImportPipeline("p", read_state_file(json.dumps(content), barrier_json, "", START).imported))
     return drive
 
 
@@ -224,7 +225,7 @@ def test_own_dags_and_ended_pipelines_survive_too() -> None:
     state["classification"] = {}
     assert load(state).pipeline.head.status is PipelineStatus.COMPLETED
     drive = start("fix")
-    drive.do(c.CancelPipeline("p"))
+    drive.do(commands.CancelPipeline("p"))
     assert load(exported(drive.pipeline)[0]).pipeline.head.status is PipelineStatus.CANCELLED
 
 
@@ -240,7 +241,7 @@ def test_a_strict_pipeline_that_waits_for_a_person_still_waits_after_export_and_
     assert again.timers["barrier:post-dev"].due_at == drive.timers["barrier:post-dev"].due_at
     nonce = again.pipeline.stages["TEST"].nonce
     assert again.complete("TEST", said(nonce=nonce)).status is PipelineStatus.ESCALATED
-    assert again.do(c.SkipStage("p", "REVIEW")).status is PipelineStatus.COMPLETED
+    assert again.do(commands.SkipStage("p", "REVIEW")).status is PipelineStatus.COMPLETED
 
 
 def test_what_nobody_knows_is_taken_as_it_is() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from pointsman.services.chassis.core.codec import from_json, to_json
-from pointsman.services.pipeline.domain import events as e
+from pointsman.services.pipeline.domain import events
 from pointsman.services.pipeline.domain.dag import Graph, Node
 from pointsman.services.pipeline.domain.enums import EventName
 from pointsman.services.pipeline.domain.machine import MACHINE
@@ -20,8 +20,12 @@ def test_the_shape_of_a_template_has_the_same_digest_after_it_was_stored(templat
 @pytest.mark.parametrize(
     ("name", "payload", "expected"),
     [
-        (EventName.BARRIER_TIMED_OUT, '{"group":"g","number":1,"absent":["A"]}', e.BarrierTimedOut("g", 1, ("A",), ())),
-        (EventName.RETRY_EXHAUSTED, '{"stages":["A"]}', e.RetryExhausted(("A",), forced_on=False)),
+        (
+            EventName.BARRIER_TIMED_OUT,
+            '{"group":"g","number":1,"absent":["A"]}',
+            events.BarrierTimedOut("g", 1, ("A",), ()),
+        ),
+        (EventName.RETRY_EXHAUSTED, '{"stages":["A"]}', events.RetryExhausted(("A",), forced_on=False)),
     ],
 )
 def test_an_event_of_an_older_version_is_read_without_what_it_did_not_say(

@@ -2,7 +2,7 @@
 
 import json
 
-from pointsman.services.pipeline.domain import commands as c
+from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.enums import EventName
 from pointsman.services.pipeline.formats.state_file_reader import read_state_file
 from pointsman.services.pipeline.formats.state_file_writer import write_state_file
@@ -26,7 +26,7 @@ def silent_at_a_barrier() -> Drive:
         drive.complete("TEST", ())
     drive.fire("barrier:post-dev")
     drive.complete("REVIEW")
-    drive.do(c.CleanUp("p", 0))
+    drive.do(commands.CleanUp("p", 0))
     return drive
 
 
@@ -34,16 +34,16 @@ def stopped_by_a_person() -> Drive:
     drive = start("review-only", policy=STRICT)
     for _ in range(3):
         drive.complete("REVIEW", ())
-    drive.do(c.RestartFrom("p", "REVIEW"))
+    drive.do(commands.RestartFrom("p", "REVIEW"))
     drive.delegate("REVIEW")
     drive.put("REVIEW", "a" * 64)
-    drive.do(c.CancelPipeline("p"))
+    drive.do(commands.CancelPipeline("p"))
     return drive
 
 
 def skipped() -> Drive:
     drive = start("fix")
-    drive.do(c.SkipStage("p", "DEV"))
+    drive.do(commands.SkipStage("p", "DEV"))
     return drive
 
 
@@ -56,7 +56,7 @@ def aborted() -> Drive:
 def imported() -> Drive:
     drive = Drive()
     state_json, barrier_json = write_state_file("p", start("fix").pipeline)
-    drive.do(c.ImportPipeline("p", read_state_file(state_json, barrier_json, "", START).imported))
+    drive.do(commands.ImportPipeline("p", read_state_file(state_json, barrier_json, "", START).imported))
     assert json.loads(state_json)["version"] == 4
     return drive
 

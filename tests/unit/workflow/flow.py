@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain import commands
 from pointsman.services.workflow.domain.enums import ExecutionMode, TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.domain.machine import MACHINE
@@ -24,9 +24,9 @@ def spec(task_id: str, depends: str = "", **fields: Any) -> TaskSpec:
     return TaskSpec(task_id, fields.pop("name", f"do {task_id}"), depends=tuple(depends.split()), **fields)
 
 
-def planned(*specs: TaskSpec) -> tuple[asked.PlannedTask, ...]:
+def planned(*specs: TaskSpec) -> tuple[commands.PlannedTask, ...]:
     """Specs as a plan's tasks."""
-    return tuple(asked.PlannedTask(one) for one in specs)
+    return tuple(commands.PlannedTask(one) for one in specs)
 
 
 class Flow:
@@ -75,34 +75,34 @@ class Flow:
 
     def task(self, task_id: str) -> Task:
         """One task."""
-        return self.state.book.tasks[task_id]
+        return self.state.tasks.by_id[task_id]
 
     def statuses(self) -> dict[str, str]:
         """Every task's state."""
-        return {task.task_id: task.status.value for task in self.state.book.in_order()}
+        return {task.task_id: task.status.value for task in self.state.tasks.in_order()}
 
     def plan(self, *specs: TaskSpec, **fields: Any) -> Any:
         """Store a plan."""
-        return self.do(asked.UpsertPlan(ID, Fields(**fields), planned(*specs)))
+        return self.do(commands.UpsertPlan(ID, Fields(**fields), planned(*specs)))
 
     def execute(self, **settings: Any) -> Any:
         """Start it."""
-        return self.do(asked.Execute(ID, Settings(**settings)))
+        return self.do(commands.Execute(ID, Settings(**settings)))
 
     def take(self, limit: int = 1) -> list[str]:
         """Claim tasks; their ids."""
-        return [task.task_id for task in self.do(asked.NextTasks(ID, limit)).tasks]
+        return [task.task_id for task in self.do(commands.NextTasks(ID, limit)).tasks]
 
     def complete(self, *task_ids: str) -> Any:
         """Complete tasks one by one."""
         answer = None
         for task_id in task_ids:
-            answer = self.do(asked.CompleteTask(ID, task_id))
+            answer = self.do(commands.CompleteTask(ID, task_id))
         return answer
 
     def fail(self, task_id: str) -> Any:
         """Fail a task."""
-        return self.do(asked.FailTask(ID, task_id, "broken"))
+        return self.do(commands.FailTask(ID, task_id, "broken"))
 
 
 def running(*specs: TaskSpec, mode: ExecutionMode = ExecutionMode.QUALITY_GATE, **settings: Any) -> Flow:
@@ -117,7 +117,7 @@ def in_status(status: WorkflowStatus) -> Flow:
     """A workflow in each of the seven states, with at least one task of use in it."""
     flow = Flow()
     if status is WorkflowStatus.IDLE:
-        flow.do(asked.UpsertPlan(ID, Fields(intake_text="something")))
+        flow.do(commands.UpsertPlan(ID, Fields(intake_text="something")))
         return flow
     flow.plan(spec("a"), spec("b"), spec("c", blocked_by=("api_spec",)))
     if status is WorkflowStatus.PLANNED:
@@ -130,14 +130,14 @@ def in_status(status: WorkflowStatus) -> Flow:
 
 def _drive(flow: Flow, status: WorkflowStatus) -> None:
     if status is WorkflowStatus.PAUSED:
-        flow.do(asked.PauseWorkflow(ID))
+        flow.do(commands.PauseWorkflow(ID))
     elif status is WorkflowStatus.BLOCKED:
         flow.complete(*flow.take(2))
     elif status is WorkflowStatus.FAILED:
         flow.take(2)
         flow.fail("a")
     elif status is WorkflowStatus.COMPLETED:
-        flow.do(asked.Unblock(ID, "all"))
+        flow.do(commands.Unblock(ID, "all"))
         flow.complete(*flow.take(3))
 
 
@@ -154,7 +154,7 @@ def with_task_in(status: TaskStatus) -> Flow:
     if status is TaskStatus.FAILED:
         flow.fail("t")
     if status is TaskStatus.SKIPPED:
-        flow.do(asked.SkipTask(ID, "t", "not now"))
+        flow.do(commands.SkipTask(ID, "t", "not now"))
     assert flow.task("t").status is status
     return flow
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from pointsman.services.workflow.domain.audit import MAX_FINDINGS, RULES, audit, findings_in
-from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet, ConstraintType
+from pointsman.services.workflow.domain.constraints import Constraint, ConstraintSet
+from pointsman.services.workflow.domain.enums import ConstraintType
+from pointsman.services.workflow.domain.zero_decision_audit import MAX_FINDINGS, RULES, audit, findings_in
 from tests.unit.workflow.flow import spec
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,15 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.services.workflow.domain.audit import NO_ACTIONS, NO_ANCHOR, RULES
 from pointsman.services.workflow.domain.constraints import BUILTIN_VERIFIERS
-from pointsman.services.workflow.domain.enums import (
-    COMMANDS_ALLOWED,
-    TASK_TRANSITIONS,
-    TRANSITIONS,
-    WorkflowStatus,
-)
-from pointsman.services.workflow.formats.tasks_markdown import VOCABULARY
+from pointsman.services.workflow.domain.enums import WorkflowStatus
+from pointsman.services.workflow.domain.transitions import COMMANDS_ALLOWED, TASK_TRANSITIONS, TRANSITIONS
+from pointsman.services.workflow.domain.zero_decision_audit import NO_ACTIONS, NO_ANCHOR, RULES
+from pointsman.services.workflow.formats.tasks_markdown import FIELDS
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "workflow.md"
 BLOCK = re.compile(r"(<!-- printed: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -56,9 +52,7 @@ PRINTED = {
         ["from", "to", "by"], ([row.source, row.target, row.meaning] for row in TASK_TRANSITIONS)
     ),
     "commands": commands(),
-    "vocabulary": table(
-        ["field", "Chinese", "read as"], ([word.field, word.chinese, word.reads] for word in VOCABULARY)
-    ),
+    "vocabulary": table(["field", "Chinese", "read as"], ([word.field, word.chinese, word.format] for word in FIELDS)),
     "verifiers": table(["name", "command"], ([name, f"`{command}`"] for name, command in BUILTIN_VERIFIERS.items())),
     "audit": audit_rules(),
 }

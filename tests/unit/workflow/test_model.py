@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from pointsman.services.chassis.core.codec import to_json
 from pointsman.services.chassis.core.errors import Refusal
-from pointsman.services.workflow.domain import commands as asked
-from pointsman.services.workflow.domain.enums import WorkflowStatus, allows
+from pointsman.services.workflow.domain import commands
+from pointsman.services.workflow.domain.enums import WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.domain.machine import MACHINE
 from pointsman.services.workflow.domain.model import Details, Header, Settings, Workflow
-from pointsman.services.workflow.domain.row_selection import Need, is_audited, needs
-from pointsman.services.workflow.domain.tasks import Book, Task, TaskSpec
+from pointsman.services.workflow.domain.row_selection import RowSelection, needs_audit, rows_for
+from pointsman.services.workflow.domain.tasks import LoadedTasks, Task, TaskSpec
+from pointsman.services.workflow.domain.transitions import allows
 from tests.unit.workflow.flow import ID, NOON, Flow, refold
 from tests.unit.workflow.random_commands import COMMANDS, START, assert_sound
 
@@ -48,8 +49,8 @@ class SlicedFlow:
     def _slice(self, commands: list[Any]) -> Workflow | None:
         if self.header is None:
             return None
-        need = needs(commands)
-        if is_audited(self.header, commands):
+        need = rows_for(commands)
+        if needs_audit(self.header, commands):
             need.every_task = need.details = True
         header = replace(self.header, counts=dict(self.header.counts), blocking=dict(self.header.blocking))
         state = Workflow(header, _shown(self.tasks, need))
@@ -59,26 +60,26 @@ class SlicedFlow:
 
     def _keep(self, state: Workflow) -> None:
         self.header = state.header
-        if state.book.rewritten:
-            self.tasks = dict(state.book.tasks)
+        if state.tasks.replaced:
+            self.tasks = dict(state.tasks.by_id)
         else:
-            self.tasks |= {task_id: state.book.tasks[task_id] for task_id in state.book.touched | state.book.added}
+            self.tasks |= {task_id: state.tasks.by_id[task_id] for task_id in state.tasks.updated | state.tasks.added}
         if state.details_changed:
             self.details = state.details
 
 
-def _shown(tasks: dict[str, Task], need: Need) -> Book:
-    book = Book()
+def _shown(tasks: dict[str, Task], need: RowSelection) -> LoadedTasks:
+    loaded = LoadedTasks()
     in_order = sorted(tasks.values(), key=lambda task: task.position)
     ready = [task.task_id for task in in_order if task.ready][: need.ready]
     freed = {task.task_id for task in in_order if set(task.spec.depends) & need.dependants_of}
     wanted = {*ready, *need.task_ids, *freed, *(one.task_id for one in in_order if one.status in need.statuses)}
-    book.show(task for task in in_order if need.every_task or task.task_id in wanted)
+    loaded.load(task for task in in_order if need.every_task or task.task_id in wanted)
     for task in in_order:
         for dependency in task.spec.depends:
             if need.every_task or dependency in need.dependants_of:
-                book.link(dependency, task.task_id)
-    return book
+                loaded.add_dependant(dependency, task.task_id)
+    return loaded
 
 
 class StillFlow(Flow):
@@ -110,30 +111,30 @@ def test_whole_slice_and_fold_agree_after_any_commands(batches: list[list[Any]])
         assert sliced.batch(batch) == expected
         state = whole.state
         assert to_json(sliced.header) == to_json(state.header)
-        assert sliced.tasks == state.book.tasks
+        assert sliced.tasks == state.tasks.by_id
         assert sliced.details == state.details
         assert_sound(state)
     again = refold(whole.journal)
     assert again is not None
     assert to_json(again.header) == to_json(whole.state.header)
-    assert (again.book.tasks, again.details) == (whole.state.book.tasks, whole.state.details)
+    assert (again.tasks.by_id, again.details) == (whole.state.tasks.by_id, whole.state.details)
     _assert_journal_keeps_the_table(whole)
 
 
 AUDITED = Settings(require_audit=True)
-UNDECIDED = asked.UpsertPlan(
+UNDECIDED = commands.UpsertPlan(
     ID,
-    tasks=(asked.PlannedTask(TaskSpec("a", "do it")), asked.PlannedTask(TaskSpec("b", "TBD", depends=("a",)))),
+    tasks=(commands.PlannedTask(TaskSpec("a", "do it")), commands.PlannedTask(TaskSpec("b", "TBD", depends=("a",)))),
 )
-WANTED = asked.UpsertPlan(ID, Fields(settings=AUDITED))
+WANTED = commands.UpsertPlan(ID, Fields(settings=AUDITED))
 
 
 @pytest.mark.parametrize(
     "batches",
     [
-        ([UNDECIDED], [asked.Execute(ID, AUDITED)]),
-        ([UNDECIDED, WANTED], [asked.Execute(ID)]),
-        ([UNDECIDED], [WANTED, asked.Execute(ID)]),
+        ([UNDECIDED], [commands.Execute(ID, AUDITED)]),
+        ([UNDECIDED, WANTED], [commands.Execute(ID)]),
+        ([UNDECIDED], [WANTED, commands.Execute(ID)]),
     ],
     ids=["asked for at the start", "wanted by the plan", "wanted in the same batch"],
 )

@@ -2,16 +2,9 @@
 
 import pytest
 
-from pointsman.services.workflow.domain.classification import classify
-from pointsman.services.workflow.domain.collaboration import (
-    Side,
-    Size,
-    collaboration_for,
-    route,
-    side_of,
-    size_of,
-    word_count,
-)
+from pointsman.services.workflow.domain.collaboration import collaboration_for, route, side_of, size_of, word_count
+from pointsman.services.workflow.domain.dependency_classes import classify_dependencies
+from pointsman.services.workflow.domain.enums import Side, Size
 from tests.unit.workflow.flow import spec
 
 API, DESIGN = ("api_spec",), ("design_spec",)
@@ -46,12 +39,12 @@ API, DESIGN = ("api_spec",), ("design_spec",)
     ],
 )
 def test_names_are_matched_as_words_in_latin_and_as_parts_in_chinese(name: str, expected: tuple[str, ...]) -> None:
-    assert classify(spec("t", name=name)) == expected
+    assert classify_dependencies(spec("t", name=name)) == expected
 
 
 @pytest.mark.parametrize("word", ["api", "接口", "服务层", "service", "fetch", "request", "http"])
 def test_every_api_word_of_the_seed_counts(word: str) -> None:
-    assert classify(spec("t", name=f"做 {word} 做")) == API
+    assert classify_dependencies(spec("t", name=f"做 {word} 做")) == API
 
 
 @pytest.mark.parametrize("word", ["ui", "样式", "组件", "还原", "视觉", "布局", "卡片", "弹窗", "表单"])
@@ -59,7 +52,7 @@ def test_every_api_word_of_the_seed_counts(word: str) -> None:
     ("also", "expected"), [("", DESIGN), ("骨架", ()), (" skeleton", ()), (" mock", ()), (" stub", ())]
 )
 def test_every_design_word_of_the_seed_counts(word: str, also: str, expected: tuple[str, ...]) -> None:
-    assert classify(spec("t", name=f"做 {word}{also}")) == expected
+    assert classify_dependencies(spec("t", name=f"做 {word}{also}")) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,11 +74,11 @@ def test_every_design_word_of_the_seed_counts(word: str, also: str, expected: tu
     ],
 )
 def test_files_are_matched_by_folder_and_ending(file: str, expected: tuple[str, ...]) -> None:
-    assert classify(spec("t", name="do it", files=(file,))) == expected
+    assert classify_dependencies(spec("t", name="do it", files=(file,))) == expected
 
 
 def test_a_skeleton_is_exempt_from_design_only() -> None:
-    assert classify(spec("t", name="skeleton", files=("src/api/Card.tsx",))) == API
+    assert classify_dependencies(spec("t", name="skeleton", files=("src/api/Card.tsx",))) == API
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 import pytest
 
 from pointsman.services.chassis.core.errors import Reason
-from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain import commands
 from pointsman.services.workflow.domain.enums import ExecutionMode, WorkflowMode, WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
-from pointsman.services.workflow.domain.model import Settings, waits_for
+from pointsman.services.workflow.domain.model import Settings
+from pointsman.services.workflow.domain.views import waits_for
 from tests.unit.workflow.flow import ID, Flow, in_status, planned, refold, running, spec
 
 W = WorkflowStatus
@@ -28,14 +29,14 @@ def test_a_task_is_handed_out_once_and_again_after_it_was_given_back() -> None:
     flow = running(spec("a"))
     assert flow.take(64) == ["a"]
     assert flow.take(64) == []
-    assert flow.do(asked.ReleaseTask(ID, ("a",))).count == 1
-    handed = flow.do(asked.NextTasks(ID, worker="ann")).tasks[0]
+    assert flow.do(commands.ReleaseTask(ID, ("a",))).count == 1
+    handed = flow.do(commands.NextTasks(ID, worker="ann")).tasks[0]
     assert (handed.attempt, handed.worker) == (2, "ann")
 
 
 def test_skipping_frees_dependants() -> None:
     flow = running(spec("a"), spec("b", "a"))
-    flow.do(asked.SkipTask(ID, "a", "done by hand"))
+    flow.do(commands.SkipTask(ID, "a", "done by hand"))
     assert flow.take() == ["b"]
     assert flow.task("a").reason == "done by hand"
 
@@ -43,9 +44,9 @@ def test_skipping_frees_dependants() -> None:
 def test_skipping_a_quality_gate_is_a_high_risk_and_skipping_another_task_is_not() -> None:
     blocked = spec("blocked", quality_gate=True, blocked_by=("api_spec",))
     flow = running(spec("a"), spec("gate", quality_gate=True), blocked, spec("z"))
-    flow.do(asked.SkipTask(ID, "a", "no"))
-    flow.do(asked.SkipTask(ID, "gate", "flaky"))
-    flow.do(asked.SkipTask(ID, "blocked", "no API yet"))
+    flow.do(commands.SkipTask(ID, "a", "no"))
+    flow.do(commands.SkipTask(ID, "gate", "flaky"))
+    flow.do(commands.SkipTask(ID, "blocked", "no API yet"))
     risks = [(risk.severity, risk.subject_id) for risk in flow.state.details.risks]
     assert risks == [("high", "gate"), ("high", "blocked")]
     assert "flaky" in flow.state.details.risks[0].description
@@ -66,7 +67,7 @@ def test_a_failed_task_fails_the_workflow_at_once_and_tasks_in_flight_may_still_
 def test_a_failure_while_paused_goes_through_running_in_one_step() -> None:
     flow = running(spec("a"), spec("b"))
     flow.take()
-    flow.do(asked.PauseWorkflow(ID))
+    flow.do(commands.PauseWorkflow(ID))
     flow.fail("a")
     assert flow.last_events(2) == [("reopened", "paused", "running"), ("failed", "running", "failed")]
 
@@ -85,12 +86,12 @@ def test_retry_runs_the_workflow_again_at_most_three_times() -> None:
     for count in (1, 2, 3):
         flow.take()
         flow.fail("a")
-        assert flow.do(asked.RetryTask(ID, "a")).count == count
+        assert flow.do(commands.RetryTask(ID, "a")).count == count
         assert flow.status is W.RUNNING
         assert flow.state.header.failure_reason == ""
     flow.take()
     flow.fail("a")
-    refusal = flow.refused(asked.RetryTask(ID, "a"))
+    refusal = flow.refused(commands.RetryTask(ID, "a"))
     assert refusal.reason is Reason.RETRIES_EXHAUSTED
     assert "skip it or re-plan" in refusal.message
     assert flow.status is W.FAILED
@@ -100,7 +101,7 @@ def test_skipping_the_failed_task_goes_on_with_the_next() -> None:
     flow = running(spec("a"), spec("b", "a"))
     flow.take()
     flow.fail("a")
-    flow.do(asked.SkipTask(ID, "a", "not worth it"))
+    flow.do(commands.SkipTask(ID, "a", "not worth it"))
     assert flow.last_events(1) == [("task_skipped", "failed", "running")]
     assert flow.take() == ["b"]
 
@@ -109,7 +110,7 @@ def test_skipping_another_task_leaves_the_workflow_failed() -> None:
     flow = running(spec("a"), spec("b"))
     flow.take()
     flow.fail("a")
-    flow.do(asked.SkipTask(ID, "b", "no"))
+    flow.do(commands.SkipTask(ID, "b", "no"))
     assert flow.status is W.FAILED
 
 
@@ -118,10 +119,10 @@ def test_retry_and_skip_while_running_change_the_task_only() -> None:
     flow.take(2)
     flow.fail("a")
     flow.fail("b")
-    flow.do(asked.RetryTask(ID, "a"))
+    flow.do(commands.RetryTask(ID, "a"))
     assert flow.status is W.RUNNING
-    flow.do(asked.RetryTask(ID, "b"))
-    flow.do(asked.SkipTask(ID, "c", "no"))
+    flow.do(commands.RetryTask(ID, "b"))
+    flow.do(commands.SkipTask(ID, "c", "no"))
     assert [event[1:] for event in flow.last_events(2)] == [("running", "running")] * 2
 
 
@@ -130,7 +131,7 @@ def test_with_failed_tasks_left_and_nothing_to_run_the_workflow_fails_again() ->
     flow.take(2)
     flow.fail("a")
     flow.fail("b")
-    flow.do(asked.RetryTask(ID, "a"))
+    flow.do(commands.RetryTask(ID, "a"))
     flow.complete(*flow.take())
     assert flow.status is W.FAILED
     assert "1 failed" in flow.state.header.failure_reason
@@ -148,7 +149,7 @@ def test_failed_wins_over_blocked() -> None:
     flow.take(2)
     flow.fail("a")
     flow.fail("c")
-    flow.do(asked.RetryTask(ID, "a"))
+    flow.do(commands.RetryTask(ID, "a"))
     flow.complete(*flow.take())
     assert flow.status is W.FAILED
 
@@ -156,27 +157,27 @@ def test_failed_wins_over_blocked() -> None:
 def test_unblock_is_idempotent_and_frees_a_task_when_all_its_dependencies_are_there() -> None:
     flow = running(spec("a"), spec("b", blocked_by=("api_spec", "design_spec")), spec("c", blocked_by=("api_spec",)))
     flow.complete(*flow.take())
-    assert flow.do(asked.Unblock(ID, "design_spec")).count == 0
+    assert flow.do(commands.Unblock(ID, "design_spec")).count == 0
     assert flow.state.header.status == "blocked"
-    assert flow.do(asked.Unblock(ID, "api_spec")).count == 2
+    assert flow.do(commands.Unblock(ID, "api_spec")).count == 2
     assert flow.state.header.status == "running"
     events = len(flow.journal)
-    assert flow.do(asked.Unblock(ID, "api_spec")).count == 0
+    assert flow.do(commands.Unblock(ID, "api_spec")).count == 0
     assert len(flow.journal) == events
 
 
 def test_a_dependency_blocks_as_long_as_one_of_the_tasks_that_wait_for_it() -> None:
     flow = running(spec("a"), spec("b", blocked_by=("legal",)), spec("c", blocked_by=("legal",)))
-    flow.do(asked.UpsertPlan(ID, tasks=planned(spec("d")), append=True))
-    flow.do(asked.SkipTask(ID, "b", "no"))
+    flow.do(commands.UpsertPlan(ID, tasks=planned(spec("d")), append=True))
+    flow.do(commands.SkipTask(ID, "b", "no"))
     assert flow.state.header.blocking == {"legal": 1}
-    flow.do(asked.SkipTask(ID, "c", "no"))
+    flow.do(commands.SkipTask(ID, "c", "no"))
     assert flow.state.header.blocking == {}
 
 
 def test_all_unblocks_everything() -> None:
     flow = running(spec("a"), spec("b", blocked_by=("legal",)), spec("c", blocked_by=("api_spec", "x")))
-    assert flow.do(asked.Unblock(ID, "all")).count == 2
+    assert flow.do(commands.Unblock(ID, "all")).count == 2
     assert flow.state.header.blocking == {}
     flow.plan(spec("n", blocked_by=("design_spec",)))
     assert flow.statuses()["n"] == "pending"
@@ -185,20 +186,20 @@ def test_all_unblocks_everything() -> None:
 def test_a_freed_task_that_waits_for_a_blocked_one_leaves_blocked_and_comes_back() -> None:
     flow = running(spec("a", blocked_by=("api_spec",)), spec("b", "a", blocked_by=("design_spec",)))
     assert flow.status is W.BLOCKED
-    flow.do(asked.Unblock(ID, "design_spec"))
+    flow.do(commands.Unblock(ID, "design_spec"))
     assert flow.last_events(2) == [("unblocked", "blocked", "running"), ("blocked", "running", "blocked")]
 
 
 def test_skipping_the_last_blocked_task_completes_a_blocked_workflow() -> None:
     flow = in_status(W.BLOCKED)
-    flow.do(asked.SkipTask(ID, "c", "no api will come"))
+    flow.do(commands.SkipTask(ID, "c", "no api will come"))
     assert flow.last_events(2) == [("task_skipped", "blocked", "running"), ("completed", "running", "completed")]
 
 
 def test_a_plan_of_settled_tasks_completes_when_it_is_executed() -> None:
     flow = Flow()
     flow.plan(spec("a"))
-    flow.do(asked.SkipTask(ID, "a", "no"))
+    flow.do(commands.SkipTask(ID, "a", "no"))
     flow.execute()
     assert flow.status is W.COMPLETED
 
@@ -206,7 +207,7 @@ def test_a_plan_of_settled_tasks_completes_when_it_is_executed() -> None:
 def test_a_wave_is_settled_in_one_step() -> None:
     flow = running(spec("a"), spec("b"), spec("c"), spec("d", "a"))
     flow.take(3)
-    flow.do(asked.SettleTasks(ID, ("a", "c"), (asked.Rejected("b", "no evidence", retry=True),)))
+    flow.do(commands.SettleTasks(ID, ("a", "c"), (commands.Rejected("b", "no evidence", retry=True),)))
     assert flow.statuses() == {"a": "completed", "b": "pending", "c": "completed", "d": "pending"}
     assert flow.task("b").retry_count == 1
     assert flow.task("b").reason == "no evidence"
@@ -217,7 +218,9 @@ def test_a_wave_is_settled_in_one_step() -> None:
 def test_a_wave_with_a_final_rejection_records_the_rest_and_fails() -> None:
     flow = running(spec("a"), spec("b"), spec("c"))
     flow.take(3)
-    flow.do(asked.SettleTasks(ID, ("a",), (asked.Rejected("b", "wrong"), asked.Rejected("c", "late", retry=True))))
+    flow.do(
+        commands.SettleTasks(ID, ("a",), (commands.Rejected("b", "wrong"), commands.Rejected("c", "late", retry=True)))
+    )
     assert flow.statuses() == {"a": "completed", "b": "failed", "c": "pending"}
     assert flow.status is W.FAILED
 
@@ -225,12 +228,12 @@ def test_a_wave_with_a_final_rejection_records_the_rest_and_fails() -> None:
 @pytest.mark.parametrize(
     "wave",
     [
-        asked.SettleTasks(ID),
-        asked.SettleTasks(ID, ("a", "a")),
-        asked.SettleTasks(ID, ("a",), (asked.Rejected("a", "both"),)),
+        commands.SettleTasks(ID),
+        commands.SettleTasks(ID, ("a", "a")),
+        commands.SettleTasks(ID, ("a",), (commands.Rejected("a", "both"),)),
     ],
 )
-def test_a_wave_names_each_task_once(wave: asked.SettleTasks) -> None:
+def test_a_wave_names_each_task_once(wave: commands.SettleTasks) -> None:
     flow = running(spec("a"))
     flow.take()
     assert flow.refused(wave).reason is Reason.INVALID_FIELD
@@ -239,7 +242,7 @@ def test_a_wave_names_each_task_once(wave: asked.SettleTasks) -> None:
 def test_a_wave_is_refused_whole_when_one_task_cannot_be_settled() -> None:
     flow = running(spec("a"), spec("b"))
     flow.take()
-    assert flow.refused(asked.SettleTasks(ID, ("a", "b"))).reason is Reason.STATE_FORBIDS
+    assert flow.refused(commands.SettleTasks(ID, ("a", "b"))).reason is Reason.STATE_FORBIDS
     assert flow.statuses() == {"a": "in_progress", "b": "pending"}
 
 
@@ -247,31 +250,31 @@ def test_a_wave_that_retries_a_task_too_often_is_refused_whole() -> None:
     flow = running(spec("a"))
     for _ in range(3):
         flow.take()
-        flow.do(asked.SettleTasks(ID, (), (asked.Rejected("a", "no", retry=True),)))
+        flow.do(commands.SettleTasks(ID, (), (commands.Rejected("a", "no", retry=True),)))
     flow.take()
-    refusal = flow.refused(asked.SettleTasks(ID, (), (asked.Rejected("a", "no", retry=True),)))
+    refusal = flow.refused(commands.SettleTasks(ID, (), (commands.Rejected("a", "no", retry=True),)))
     assert refusal.reason is Reason.RETRIES_EXHAUSTED
-    flow.do(asked.SettleTasks(ID, (), (asked.Rejected("a", "no"),)))
+    flow.do(commands.SettleTasks(ID, (), (commands.Rejected("a", "no"),)))
     assert flow.status is W.FAILED
 
 
 def test_each_task_that_a_wave_retries_counts_its_own_retries_up_to_the_limit() -> None:
     flow = running(spec("a"), spec("b"))
-    again = tuple(asked.Rejected(task_id, "no", retry=True) for task_id in ("a", "b"))
+    again = tuple(commands.Rejected(task_id, "no", retry=True) for task_id in ("a", "b"))
     for _ in range(3):
         flow.take(2)
-        flow.do(asked.SettleTasks(ID, (), again))
+        flow.do(commands.SettleTasks(ID, (), again))
     assert [flow.task(task_id).retry_count for task_id in ("a", "b")] == [3, 3]
     flow.take(2)
-    assert flow.refused(asked.SettleTasks(ID, (), again)).reason is Reason.RETRIES_EXHAUSTED
+    assert flow.refused(commands.SettleTasks(ID, (), again)).reason is Reason.RETRIES_EXHAUSTED
 
 
 def test_a_release_has_to_say_what() -> None:
     flow = running(spec("a"))
     flow.take()
-    assert flow.refused(asked.ReleaseTask(ID)).reason is Reason.INVALID_FIELD
-    assert flow.refused(asked.ReleaseTask(ID, ("a",), every=True)).reason is Reason.INVALID_FIELD
-    assert flow.refused(asked.ReleaseTask(ID, ("a", "a"))).reason is Reason.INVALID_FIELD
+    assert flow.refused(commands.ReleaseTask(ID)).reason is Reason.INVALID_FIELD
+    assert flow.refused(commands.ReleaseTask(ID, ("a",), every=True)).reason is Reason.INVALID_FIELD
+    assert flow.refused(commands.ReleaseTask(ID, ("a", "a"))).reason is Reason.INVALID_FIELD
 
 
 def test_the_task_in_hand_is_the_handed_one_then_the_next() -> None:
@@ -289,21 +292,21 @@ def test_the_fold_of_the_journal_is_the_state() -> None:
     flow = running(spec("a"), spec("b", "a", blocked_by=("api_spec",)), spec("c", "a"))
     flow.take()
     flow.fail("a")
-    flow.do(asked.RetryTask(ID, "a"))
+    flow.do(commands.RetryTask(ID, "a"))
     flow.complete(*flow.take())
-    flow.do(asked.Unblock(ID, "all"))
+    flow.do(commands.Unblock(ID, "all"))
     flow.complete(*flow.take(2))
     assert flow.status is W.COMPLETED
     again = refold(flow.journal)
     assert again is not None
     assert again.header == flow.state.header
-    assert again.book.tasks == flow.state.book.tasks
+    assert again.tasks.by_id == flow.state.tasks.by_id
     assert again.details == flow.state.details
 
 
 def test_settings_given_with_resume_hold_from_then_on() -> None:
     flow = in_status(W.PAUSED)
-    flow.do(asked.Resume(ID, Settings(execution_mode=ExecutionMode.STEP)))
+    flow.do(commands.Resume(ID, Settings(execution_mode=ExecutionMode.STEP)))
     assert flow.state.header.execution_mode is ExecutionMode.STEP
-    flow.do(asked.UpsertPlan(ID, Fields(mode=WorkflowMode.PROGRESSIVE)))
+    flow.do(commands.UpsertPlan(ID, Fields(mode=WorkflowMode.PROGRESSIVE)))
     assert flow.state.header.mode is WorkflowMode.PROGRESSIVE

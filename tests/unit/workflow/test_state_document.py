@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain import commands
 from pointsman.services.workflow.domain.enums import TaskStatus, WorkflowStatus
 from pointsman.services.workflow.domain.events import Fields
 from pointsman.services.workflow.formats.workflow_state_reader import read_state
@@ -93,7 +93,7 @@ DOCUMENT: dict[str, Any] = {
 def imported(document: Any, workflow_id: str = "") -> Flow:
     read = read_state(json.dumps(document, ensure_ascii=False), workflow_id, NOW)
     flow = Flow()
-    flow.do(asked.ImportState(read.header.workflow_id, read))
+    flow.do(commands.ImportState(read.header.workflow_id, read))
     return flow
 
 
@@ -133,8 +133,8 @@ def test_unknown_fields_survive_at_every_depth_and_through_changes() -> None:
     document["constraints"]["extra"] = []
     flow = imported(document)
     assert exported(flow) == document
-    flow.do(asked.RecordUsage("shop", "T3", characters=400))
-    flow.do(asked.WaiveConstraint("shop", "C001", "known", "ann"))
+    flow.do(commands.RecordUsage("shop", "T3", characters=400))
+    flow.do(commands.WaiveConstraint("shop", "C001", "known", "ann"))
     after = exported(flow)
     assert after["own"] == document["own"]
     assert after["contextMetrics"]["mine"] == 1
@@ -156,7 +156,7 @@ def test_a_state_imports_without_its_tasks_and_takes_them_later() -> None:
     }  # fmt: skip
     assert flow.state.header.blocking == {"api_spec": 2, "design_spec": 2}
     tasks = planned(spec("T1"), spec("T2"), spec("T3", "T1"), spec("T4"), spec("T5", blocked_by=("api_spec",)))
-    flow.do(asked.UpsertPlan("shop", tasks=tasks))
+    flow.do(commands.UpsertPlan("shop", tasks=tasks))
     assert flow.statuses() == {
         "T1": "completed", "T2": "completed", "T3": "pending", "T4": "pending", "T5": "blocked",
     }  # fmt: skip
@@ -169,7 +169,7 @@ def test_a_failed_task_known_by_id_stays_failed_when_its_definition_comes() -> N
     document = changed(status="failed", failure_reason="tests", current_task="T3")
     document["progress"]["failed"] = ["T3"]
     flow = imported(document)
-    flow.do(asked.UpsertPlan("shop", tasks=planned(spec("T3"), spec("T4"))))
+    flow.do(commands.UpsertPlan("shop", tasks=planned(spec("T3"), spec("T4"))))
     assert flow.statuses()["T3"] == "failed"
     assert flow.status is WorkflowStatus.FAILED
 
@@ -177,26 +177,26 @@ def test_a_failed_task_known_by_id_stays_failed_when_its_definition_comes() -> N
 def test_an_import_over_a_stored_workflow_needs_replace_and_an_allowed_change_of_state() -> None:
     flow = imported(DOCUMENT)
     read = read_state(json.dumps(changed(status="paused")), "", NOW)
-    assert flow.refused(asked.ImportState("shop", read)).reason is Reason.ALREADY_EXISTS
-    flow.do(asked.ImportState("shop", read, replace=True))
+    assert flow.refused(commands.ImportState("shop", read)).reason is Reason.ALREADY_EXISTS
+    flow.do(commands.ImportState("shop", read, replace=True))
     assert flow.status is WorkflowStatus.PAUSED
     blocked = read_state(json.dumps(changed(status="blocked")), "", NOW)
-    refusal = flow.refused(asked.ImportState("shop", blocked, replace=True))
+    refusal = flow.refused(commands.ImportState("shop", blocked, replace=True))
     assert (refusal.reason, refusal.metadata["state"]) == (Reason.STATE_FORBIDS, "paused")
 
 
 def test_an_import_is_refused_while_a_task_is_in_progress() -> None:
     flow = imported(DOCUMENT)
-    assert [task.task_id for task in flow.do(asked.NextTasks("shop")).tasks] == ["T3"]
+    assert [task.task_id for task in flow.do(commands.NextTasks("shop")).tasks] == ["T3"]
     read = read_state(json.dumps(DOCUMENT), "", NOW)
-    assert flow.refused(asked.ImportState("shop", read, replace=True)).reason is Reason.STATE_FORBIDS
+    assert flow.refused(commands.ImportState("shop", read, replace=True)).reason is Reason.STATE_FORBIDS
 
 
 def test_an_import_over_a_workflow_that_a_run_owns_is_refused() -> None:
     flow = imported(DOCUMENT)
-    flow.do(asked.UpsertPlan("shop", Fields(owner_run_id="r1")))
+    flow.do(commands.UpsertPlan("shop", Fields(owner_run_id="r1")))
     read = read_state(json.dumps(DOCUMENT), "", NOW)
-    assert flow.refused(asked.ImportState("shop", read, replace=True)).reason is Reason.WORKFLOW_OWNED
+    assert flow.refused(commands.ImportState("shop", read, replace=True)).reason is Reason.WORKFLOW_OWNED
 
 
 def test_a_workflow_that_was_never_imported_is_written_with_the_seeds_names() -> None:
@@ -300,7 +300,7 @@ def test_any_document_is_taken_and_comes_back_equal_or_is_refused(fields: dict[s
 
 def test_the_states_of_tasks_in_the_document_are_the_seeds_four_lists() -> None:
     flow = imported(DOCUMENT)
-    flow.do(asked.SkipTask("shop", "T5", "no"))
+    flow.do(commands.SkipTask("shop", "T5", "no"))
     progress = exported(flow)["progress"]
     assert progress == {"completed": ["T1", "T2"], "blocked": ["T6"], "failed": [], "skipped": ["T5"]}
     assert flow.task("T6").status is TaskStatus.BLOCKED

@@ -10,18 +10,21 @@ import pytest
 
 from pointsman.api.workflow.v1 import model_pb2
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.workflow.domain import commands as asked
-from pointsman.services.workflow.domain.constraints import CheckResult, Constraint, ConstraintSet, ConstraintType
+from pointsman.services.workflow.domain import commands
+from pointsman.services.workflow.domain.constraints import CheckResult, Constraint, ConstraintSet
 from pointsman.services.workflow.domain.enums import (
-    COMMANDS_ALLOWED,
-    LEADS_TO,
-    TASK_TRANSITIONS,
-    TRANSITIONS,
+    ConstraintType,
     ExecutionMode,
     PauseCause,
     TaskStatus,
     WorkflowMode,
     WorkflowStatus,
+)
+from pointsman.services.workflow.domain.transitions import (
+    COMMANDS_ALLOWED,
+    LEADS_TO,
+    TASK_TRANSITIONS,
+    TRANSITIONS,
     allows,
     check_transition,
     successors,
@@ -42,25 +45,25 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HARD = ConstraintSet(hard=(Constraint("C1", "holds", ConstraintType.HARD),))
 
 COMMANDS: dict[str, Callable[[], object]] = {
-    "UpsertPlan": lambda: asked.UpsertPlan(ID, tasks=planned(spec("z"))),
-    "Execute": lambda: asked.Execute(ID),
-    "NextTasks": lambda: asked.NextTasks(ID),
-    "ReleaseOwner": lambda: asked.ReleaseTask(ID, release_owner=True),
-    "Pause": lambda: asked.PauseWorkflow(ID),
-    "Resume": lambda: asked.Resume(ID),
-    "Unblock": lambda: asked.Unblock(ID, "design_spec"),
-    "CancelPlan": lambda: asked.CancelPlan(ID),
-    "MergeConstraints": lambda: asked.MergeConstraints(ID, (HARD,)),
-    "RecordUsage": lambda: asked.RecordUsage(ID, characters=8),
-    "Audit": lambda: asked.RunAudit(ID),
-    "ReleaseTask": lambda: asked.ReleaseTask(ID, ("b",)),
-    "CompleteTask": lambda: asked.CompleteTask(ID, "b"),
-    "FailTask": lambda: asked.FailTask(ID, "b", "broken"),
-    "SettleTasks": lambda: asked.SettleTasks(ID, ("b",)),
-    "RetryTask": lambda: asked.RetryTask(ID, "a"),
-    "SkipTask": lambda: asked.SkipTask(ID, "c", "not needed"),
-    "RecordVerification": lambda: asked.RecordVerification(ID, (CheckResult("C1", True, "", NOW),)),
-    "WaiveConstraint": lambda: asked.WaiveConstraint(ID, "C1", "known", "ann"),
+    "UpsertPlan": lambda: commands.UpsertPlan(ID, tasks=planned(spec("z"))),
+    "Execute": lambda: commands.Execute(ID),
+    "NextTasks": lambda: commands.NextTasks(ID),
+    "ReleaseOwner": lambda: commands.ReleaseTask(ID, release_owner=True),
+    "Pause": lambda: commands.PauseWorkflow(ID),
+    "Resume": lambda: commands.Resume(ID),
+    "Unblock": lambda: commands.Unblock(ID, "design_spec"),
+    "CancelPlan": lambda: commands.CancelPlan(ID),
+    "MergeConstraints": lambda: commands.MergeConstraints(ID, (HARD,)),
+    "RecordUsage": lambda: commands.RecordUsage(ID, characters=8),
+    "Audit": lambda: commands.RunAudit(ID),
+    "ReleaseTask": lambda: commands.ReleaseTask(ID, ("b",)),
+    "CompleteTask": lambda: commands.CompleteTask(ID, "b"),
+    "FailTask": lambda: commands.FailTask(ID, "b", "broken"),
+    "SettleTasks": lambda: commands.SettleTasks(ID, ("b",)),
+    "RetryTask": lambda: commands.RetryTask(ID, "a"),
+    "SkipTask": lambda: commands.SkipTask(ID, "c", "not needed"),
+    "RecordVerification": lambda: commands.RecordVerification(ID, (CheckResult("C1", True, "", NOW),)),
+    "WaiveConstraint": lambda: commands.WaiveConstraint(ID, "C1", "known", "ann"),
 }
 
 
@@ -127,9 +130,9 @@ def _do_or_miss_a_task(flow: Flow, command: object) -> None:
 
 def _prepared(flow: Flow, name: str) -> Flow:
     if name in ("RecordVerification", "WaiveConstraint") and flow.status is not W.COMPLETED:
-        flow.do(asked.MergeConstraints(ID, (HARD,)))
+        flow.do(commands.MergeConstraints(ID, (HARD,)))
     if name == "UpsertPlan" and flow.status is W.FAILED:
-        flow.do(asked.ReleaseTask(ID, every=True))
+        flow.do(commands.ReleaseTask(ID, every=True))
     return flow
 
 
@@ -138,14 +141,14 @@ def test_each_row_of_commands_is_tested() -> None:
 
 
 TASK_COMMANDS: dict[str, tuple[Callable[[], object], set[T]]] = {
-    "release": (lambda: asked.ReleaseTask(ID, ("t",)), {T.IN_PROGRESS}),
-    "complete": (lambda: asked.CompleteTask(ID, "t"), {T.IN_PROGRESS}),
-    "fail": (lambda: asked.FailTask(ID, "t", "broken"), {T.IN_PROGRESS}),
-    "settle completed": (lambda: asked.SettleTasks(ID, ("t",)), {T.IN_PROGRESS}),
-    "settle rejected": (lambda: asked.SettleTasks(ID, (), (asked.Rejected("t", "no"),)), {T.IN_PROGRESS}),
-    "settle retried": (lambda: asked.SettleTasks(ID, (), (asked.Rejected("t", "no", True),)), {T.IN_PROGRESS}),
-    "retry": (lambda: asked.RetryTask(ID, "t"), {T.FAILED}),
-    "skip": (lambda: asked.SkipTask(ID, "t", "why not"), {T.PENDING, T.BLOCKED, T.FAILED}),
+    "release": (lambda: commands.ReleaseTask(ID, ("t",)), {T.IN_PROGRESS}),
+    "complete": (lambda: commands.CompleteTask(ID, "t"), {T.IN_PROGRESS}),
+    "fail": (lambda: commands.FailTask(ID, "t", "broken"), {T.IN_PROGRESS}),
+    "settle completed": (lambda: commands.SettleTasks(ID, ("t",)), {T.IN_PROGRESS}),
+    "settle rejected": (lambda: commands.SettleTasks(ID, (), (commands.Rejected("t", "no"),)), {T.IN_PROGRESS}),
+    "settle retried": (lambda: commands.SettleTasks(ID, (), (commands.Rejected("t", "no", True),)), {T.IN_PROGRESS}),
+    "retry": (lambda: commands.RetryTask(ID, "t"), {T.FAILED}),
+    "skip": (lambda: commands.SkipTask(ID, "t", "why not"), {T.PENDING, T.BLOCKED, T.FAILED}),
 }
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from pointsman.api.workflow.v1 import reading_pb2
 from pointsman.services.chassis.core.errors import Refusal
-from pointsman.services.workflow.domain import commands as asked
+from pointsman.services.workflow.domain import commands
 from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
-from pointsman.services.workflow.formats.tasks_markdown import STATUS_WORDS, VOCABULARY, read_tasks, write_tasks
+from pointsman.services.workflow.formats.tasks_markdown import FIELDS, STATUS_NAMES, read_tasks, write_tasks
 from pointsman.services.workflow.formats.workflow_state_reader import read_state
 from pointsman.services.workflow.wire.decode import import_state, import_tasks
 from tests.unit.workflow.flow import ID, NOON, Flow, planned, spec
@@ -89,9 +89,9 @@ def test_the_english_vocabulary_is_read() -> None:
     assert (task.spec.quality_gate, task.spec.priority, task.status) == (False, 3, TaskStatus.PENDING)
 
 
-@pytest.mark.parametrize("word", VOCABULARY)
+@pytest.mark.parametrize("word", FIELDS)
 def test_each_field_has_both_names(word: Any) -> None:
-    value = {"flag": "true", "status": "failed", "number": "5"}.get(word.reads, "x")
+    value = {"flag": "true", "status": "failed", "number": "5"}.get(word.format, "x")
     english, _ = read_tasks(f"## T1: n\n- **{word.field}**: {value}\n")
     chinese, _ = read_tasks(f"## T1: n\n- **{word.chinese}**：{value}\n")
     assert english == chinese
@@ -125,7 +125,7 @@ def test_a_bullet_beside_a_field_that_is_a_bullet_itself_is_no_item_of_it() -> N
     assert tasks[0].spec.files == ("src/a.py",)
 
 
-@pytest.mark.parametrize(("word", "status"), STATUS_WORDS.items())
+@pytest.mark.parametrize(("word", "status"), STATUS_NAMES.items())
 def test_each_status_word_is_known(word: str, status: TaskStatus) -> None:
     assert read_tasks(f"## T1: n\n**状态**: {word}\n")[0][0].status is status
 
@@ -192,7 +192,7 @@ def test_a_tasks_file_is_told_everything_that_is_wrong_with_it_at_once() -> None
 
 
 def test_a_cycle_is_told_beside_an_id_that_is_used_twice() -> None:
-    refusal = Flow().refused(asked.UpsertPlan(ID, tasks=planned(spec("a", "b"), spec("b", "a"), spec("a"))))
+    refusal = Flow().refused(commands.UpsertPlan(ID, tasks=planned(spec("a", "b"), spec("b", "a"), spec("a"))))
     assert [one.field for one in refusal.violations] == ["tasks[2].task_id", "tasks[0].depends"]
 
 
@@ -205,7 +205,7 @@ def test_a_tasks_file_that_cannot_be_read_is_refused_beside_a_completed_state_to
 
 def test_problems_of_the_plan_name_the_line_of_the_task() -> None:
     tasks, places = read_tasks("intro\n\n## T1: a\n- **depends**: T9\n")
-    refusal = Flow().refused(asked.UpsertPlan(ID, tasks=tasks, places=places))
+    refusal = Flow().refused(commands.UpsertPlan(ID, tasks=tasks, places=places))
     assert refusal.violations[0].field == "markdown:3.depends"
 
 

@@ -22,7 +22,7 @@ from pointsman.cli.session.workflow_client import (
     say,
 )
 from pointsman.services.chassis.core.ids import new_nonce
-from pointsman.services.workflow.domain.classification import classify as classes_of
+from pointsman.services.workflow.domain.dependency_classes import classify_dependencies as classes_of
 from pointsman.services.workflow.formats.tasks_markdown import read_tasks
 from pointsman.services.workflow.formats.workflow_state_reader import PROJECT_ID
 

@@ -1,4 +1,4 @@
-"""Which outside dependencies a task seems to have, by the words of its name and the place of its files."""
+"""Infers the external dependencies of a task from the words in its name and the folders of its files."""
 
 import re
 
@@ -20,8 +20,8 @@ _SKELETON_CHARACTERS = ("骨架",)
 _LATIN_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-def classify(spec: TaskSpec) -> tuple[str, ...]:
-    """The dependencies that the task seems to have, in the order of DEPENDENCY_CLASSES."""
+def classify_dependencies(spec: TaskSpec) -> tuple[str, ...]:
+    """The inferred dependencies of a task, in the order of DEPENDENCY_CLASSES."""
     words = latin_words(spec.name)
     found = []
     if words & _API_WORDS or _holds(spec.name, _API_CHARACTERS) or _in_folder(spec.files, _API_FOLDERS):

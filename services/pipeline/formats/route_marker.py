@@ -1,4 +1,4 @@
-"""Finds what an agent said in what it wrote. The transcript is hostile: every step is linear and bounded."""
+"""Reads the route marker from an agent's transcript. Transcripts are hostile: every step is linear and bounded."""
 
 import bisect
 import itertools
@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from pointsman._shared.strict_json import JsonError, decode_prefix
 from pointsman.services.pipeline.domain.enums import RouteSource, RouteTarget, Verdict
+from pointsman.services.pipeline.domain.route import ReportedRoute, choose_route
 
 MAX_TRANSCRIPT_CHARACTERS = 1_048_576
 MAX_MARKER_CHARACTERS = 4096
@@ -28,40 +27,22 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _FENCE = re.compile(r"^[ \t]{0,12}(?:[-*+] |[0-9]{1,3}[.)] )?(`{3,}|~{3,})([^\n]{0,256})", re.MULTILINE)
 _OUTPUT_NAMES = "tool_result|tool_output|tool_response|function_results|stdout|stderr|local-command-stdout|output"
 _OUTPUT = re.compile(rf"^[ \t]{{0,12}}<(/?)({_OUTPUT_NAMES})(?: [^<>\n]{{0,200}})?>", re.MULTILINE)
-_WORDS = "|".join((*Verdict, *RouteTarget))
+_VALUES = "|".join((*Verdict, *RouteTarget))
 _CHOICE = re.compile(
-    rf"(?:{_WORDS})(?:[ \t]{{0,8}}(?:[|/,]|\bor\b)[ \t]{{0,8}}(?:or[ \t]{{1,8}})?(?:{_WORDS}))+", re.IGNORECASE
+    rf"(?:{_VALUES})(?:[ \t]{{0,8}}(?:[|/,]|\bor\b)[ \t]{{0,8}}(?:or[ \t]{{1,8}})?(?:{_VALUES}))+", re.IGNORECASE
 )
 _QUOTE = re.compile(r"[ \t]{0,12}>")
 
 
-class Reported(msgspec.Struct, frozen=True):
-    """A route as it was said: nothing is believed yet, but every field is text or absent, and bounded."""
-
-    source: RouteSource
-    verdict: str | None = None
-    route: str | None = None
-    severity: str | None = None
-    context_file: str | None = None
-    hint: str | None = None
-    barrier_group: str | None = None
-    nonce: str | None = None
+def parse_route(transcript: str, nonce: str | None = None) -> ReportedRoute | None:
+    """The last valid route, or None; with a nonce, the last that carries it."""
+    return choose_route(find_routes(transcript), nonce)
 
 
-def parse_route(transcript: str, nonce: str | None = None) -> Reported | None:
-    """The last route that counts, or None; with a nonce, only one that carries it."""
-    return choose(candidates(transcript), nonce)
-
-
-def choose(found: tuple[Reported, ...], nonce: str | None = None) -> Reported | None:
-    """The first candidate, or the first that carries the nonce."""
-    return next((reported for reported in found if nonce is None or reported.nonce == nonce), None)
-
-
-def candidates(transcript: str) -> tuple[Reported, ...]:
-    """What could count, the last first, one for each nonce; the old verdict only where no route does."""
-    texts = [_Text(text) for text in reversed(spoken_texts(_tail(transcript))) if "PIPELINE_" in text]
-    found: dict[str | None, Reported] = {}
+def find_routes(transcript: str) -> tuple[ReportedRoute, ...]:
+    """The valid routes of a transcript, the last first, one for each nonce; an old verdict only if there is no route."""
+    texts = [_Text(text) for text in reversed(assistant_texts(_tail(transcript))) if "PIPELINE_" in text]
+    found: dict[str | None, ReportedRoute] = {}
     for reported in itertools.islice(_routes(texts), MAX_MARKERS):
         found.setdefault(reported.nonce, reported)
         if len(found) == MAX_CANDIDATES:
@@ -72,19 +53,19 @@ def candidates(transcript: str) -> tuple[Reported, ...]:
 
 
 def _tail(transcript: str) -> str:
-    """The end of a transcript that is too long, from the beginning of a line."""
+    """The end of a transcript that is too long, from the start of a line."""
     if len(transcript) <= MAX_TRANSCRIPT_CHARACTERS:
         return transcript
     tail = transcript[-MAX_TRANSCRIPT_CHARACTERS:]
     return tail[tail.find("\n") + 1 :]
 
 
-def spoken_texts(transcript: str) -> list[str]:
-    """The agent's own words: of a transcript of JSON messages only the texts of assistant messages, else all of it."""
+def assistant_texts(transcript: str) -> list[str]:
+    """The texts of the agent: of JSON lines the texts of assistant messages, else the whole transcript."""
     begun = transcript.lstrip()
     if not begun.startswith("{") or _message(begun.split("\n", 1)[0]) is None:
         return [transcript]
-    return [text for line in begun.split("\n") for text in _assistant_texts(_message(line))]
+    return [text for line in begun.split("\n") for text in _texts_of(_message(line))]
 
 
 def _message(line: str) -> dict[str, Any] | None:
@@ -98,7 +79,7 @@ def _message(line: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and ("type" in value or "role" in value) else None
 
 
-def _assistant_texts(message: dict[str, Any] | None) -> Iterator[str]:
+def _texts_of(message: dict[str, Any] | None) -> Iterator[str]:
     if message is None:
         return
     inner = message.get("message")
@@ -114,14 +95,14 @@ def _assistant_texts(message: dict[str, Any] | None) -> Iterator[str]:
 
 
 class _Text:
-    """A text whose openers are looked for from the end, jumping over code and quotes."""
+    """A text that is searched for markers from the end, without those in code or quotes."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._hidden = (list(_fences(text)), list(_outputs(text)))
 
     def openers(self, name: str) -> Iterator[int]:
-        """Where each `<!-- NAME` that counts ends, the last first."""
+        """The end of each `<!-- NAME` outside code and quotes, the last first."""
         position = self.text.rfind(name)
         while position >= 0:
             before = position
@@ -134,7 +115,7 @@ class _Text:
             position = self.text.rfind(name, 0, before)
 
     def _hidden_from(self, position: int) -> int | None:
-        """Where the fenced code, quoted output, block quote or code span around the position begins."""
+        """The start of the fenced code, quoted output, block quote or code span around the position."""
         for spans in self._hidden:
             before = bisect.bisect_right(spans, (position, len(self.text))) - 1
             if before >= 0 and position < spans[before][1]:
@@ -175,7 +156,7 @@ def _outputs(text: str) -> Iterator[tuple[int, int]]:
         yield opened[0], len(text)
 
 
-def _routes(texts: list[_Text]) -> Iterator[Reported]:
+def _routes(texts: list[_Text]) -> Iterator[ReportedRoute]:
     unparsable = 0
     for body in (text.text[end : end + MAX_MARKER_CHARACTERS] for text in texts for end in text.openers(_NAME)):
         fields = _decode(body)
@@ -187,16 +168,16 @@ def _routes(texts: list[_Text]) -> Iterator[Reported]:
             return
 
 
-def _old_verdicts(texts: list[_Text]) -> Iterator[Reported]:
+def _old_verdicts(texts: list[_Text]) -> Iterator[ReportedRoute]:
     for text in texts:
         for end in text.openers(_OLD_NAME):
             match = _OLD_BODY.match(text.text, end)
             if match:
-                yield Reported(RouteSource.OLD_VERDICT, verdict=match.group(1), severity=match.group(2))
+                yield ReportedRoute(RouteSource.OLD_VERDICT, verdict=match.group(1), severity=match.group(2))
 
 
 def _decode(text: str) -> dict[str, Any] | None:
-    """The JSON object at the beginning, if the marker ends right after it and it hides nothing."""
+    """The JSON object of a marker, if nothing but the end of the marker follows it."""
     start = _end_of_space(text, 0)
     if not text.startswith("{", start) or "-->" not in text:
         return None
@@ -209,9 +190,9 @@ def _decode(text: str) -> dict[str, Any] | None:
 
 
 def _is_template(fields: dict[str, Any]) -> bool:
-    """Whether verdict or route is still to be chosen, as in our own prompts: "PASS or FAIL", "NEXT|DEV"."""
-    said = (fields.get(name) for name in ("verdict", "route"))
-    return any(isinstance(word, str) and _CHOICE.fullmatch(word.strip(_BLANK)) for word in said)
+    """Whether verdict or route is still a choice, as in our own directives: "PASS or FAIL", "NEXT|DEV"."""
+    values = (fields.get(name) for name in ("verdict", "route"))
+    return any(isinstance(value, str) and _CHOICE.fullmatch(value.strip(_BLANK)) for value in values)
 
 
 def _end_of_space(text: str, position: int) -> int:
@@ -219,8 +200,8 @@ def _end_of_space(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _reported(fields: dict[str, Any]) -> Reported:
-    return Reported(
+def _reported(fields: dict[str, Any]) -> ReportedRoute:
+    return ReportedRoute(
         RouteSource.MARKER,
         verdict=_text(fields.get("verdict")),
         route=_text(fields.get("route")),
@@ -233,7 +214,7 @@ def _reported(fields: dict[str, Any]) -> Reported:
 
 
 def _text(value: Any) -> str | None:
-    """Text as it is; anything else that was said becomes text that no list of words contains."""
+    """Text as it is; any other value becomes text that matches no enum."""
     if value is None:
         return None
     return value if isinstance(value, str) else f"({type(value).__name__})"

@@ -1,4 +1,4 @@
-"""The zero-decision audit: words that show a decision nobody has made yet."""
+"""The zero-decision audit: finds words that show an open decision in plans and constraints."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ NO_ANCHOR = "no_anchor"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Words to look for, and whether finding them is an error or a warning."""
+    """A pattern, and whether a match is an error or a warning."""
 
     name: str
     pattern: re.Pattern[str]
@@ -66,7 +66,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def audit(tasks: Iterable[TaskSpec], constraints: ConstraintSet, now: datetime) -> Audit:
-    """Look through names, requirements and constraints; errors come first."""
+    """Audits names, requirements and constraints; errors come first."""
     found = [*_task_findings(tasks), *_constraint_findings(constraints)]
     errors = [finding for finding in found if finding.error]
     warnings = [finding for finding in found if not finding.error]
@@ -74,7 +74,7 @@ def audit(tasks: Iterable[TaskSpec], constraints: ConstraintSet, now: datetime) 
 
 
 def findings_in(subject_id: str, field: str, text: str) -> Iterator[Finding]:
-    """What the rules find in one text, each rule at most once."""
+    """The findings in one text, at most one per rule."""
     for rule in RULES:
         match = rule.pattern.search(text)
         if match:

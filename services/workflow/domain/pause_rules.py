@@ -1,4 +1,4 @@
-"""When a running workflow stops by itself, and which tasks it hands out."""
+"""The rules by which a running workflow pauses, and by which tasks are handed out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ MANY_ACTIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
-    """A pause that a rule calls for."""
+class RequiredPause:
+    """A pause that a rule requires."""
 
     cause: PauseCause
     message: str
@@ -27,8 +27,8 @@ def tokens_of(characters: int) -> int:
 
 
 def consecutive_limit(upcoming: TaskSpec | None, usage_percent: float) -> int:
-    """How many tasks may run in a row before this one, if one is next: fewer the heavier it is and the fuller the context."""
-    base = _weighed(upcoming) if upcoming else LIGHT_LIMIT
+    """How many tasks may run in a row before the upcoming one: fewer for a larger task and a fuller context."""
+    base = _limit_before(upcoming) if upcoming else LIGHT_LIMIT
     if usage_percent > 70:
         return max(2, base - 3)
     if usage_percent > 50:
@@ -36,44 +36,44 @@ def consecutive_limit(upcoming: TaskSpec | None, usage_percent: float) -> int:
     return base
 
 
-def _weighed(upcoming: TaskSpec) -> int:
+def _limit_before(upcoming: TaskSpec) -> int:
     if upcoming.quality_gate or upcoming.design_ref or len(upcoming.files) > 1:
         return HEAVY_LIMIT
     return MANY_ACTIONS_LIMIT if len(upcoming.actions) > MANY_ACTIONS else LIGHT_LIMIT
 
 
-def stop_after(state: Workflow, finished: Sequence[TaskSpec]) -> Stop | None:
-    """The pause that finished tasks call for, if there is one: the mode's own rule first, then the limits."""
-    return _stop_by_mode(state, finished) or _stop_by_limit(state.header)
+def pause_after(state: Workflow, finished: Sequence[TaskSpec]) -> RequiredPause | None:
+    """The pause that finished tasks require: by the execution mode first, then by the limits."""
+    return _pause_by_mode(state, finished) or _pause_by_limit(state.header)
 
 
-def stop_before_commit(state: Workflow) -> Stop | None:
-    """The pause before a commit that nobody approved yet, when a commit is next."""
+def pause_before_commit(state: Workflow) -> RequiredPause | None:
+    """The pause before a commit that is next and not approved yet."""
     header = state.header
-    upcoming = state.book.first_ready()
+    upcoming = state.tasks.first_ready()
     if header.execution_mode is not ExecutionMode.QUALITY_GATE or not header.pause_before_commit:
         return None
     if upcoming is None or not upcoming.spec.commits or header.commit_approved or _busy(header):
         return None
-    return Stop(PauseCause.BEFORE_COMMIT, f"task '{upcoming.task_id}' makes a git commit")
+    return RequiredPause(PauseCause.BEFORE_COMMIT, f"task '{upcoming.task_id}' makes a git commit")
 
 
-def over_danger(header: Header) -> Stop | None:
-    """The pause for a full context; subagents have a context of their own and are only warned."""
+def over_danger(header: Header) -> RequiredPause | None:
+    """The pause for a full context; subagents have their own context and only get a warning."""
     if header.subagents or header.usage_percent <= header.danger_threshold:
         return None
     message = f"context usage {header.usage_percent:.0f} % is over the danger threshold {header.danger_threshold} %"
-    return Stop(PauseCause.CONTEXT_USAGE, message)
+    return RequiredPause(PauseCause.CONTEXT_USAGE, message)
 
 
-def choose(state: Workflow, limit: int) -> tuple[Task, ...]:
-    """The ready tasks to hand out now: step one at a time, phase one phase, a gate or a commit alone."""
+def choose_tasks(state: Workflow, limit: int) -> tuple[Task, ...]:
+    """The ready tasks to hand out: one in step mode, of one phase in phase mode, a quality gate or commit alone."""
     header = state.header
     if header.exclusive_task or (header.execution_mode is ExecutionMode.STEP and _busy(header)):
         return ()
     most = 1 if header.execution_mode is ExecutionMode.STEP else limit
     chosen: list[Task] = []
-    for task in state.book.ready():
+    for task in state.tasks.ready():
         if len(chosen) == most or not _fits(header, chosen, task):
             break
         chosen.append(task)
@@ -91,29 +91,29 @@ def _fits(header: Header, chosen: list[Task], task: Task) -> bool:
     return task.spec.phase == phase
 
 
-def _stop_by_mode(state: Workflow, finished: Sequence[TaskSpec]) -> Stop | None:
+def _pause_by_mode(state: Workflow, finished: Sequence[TaskSpec]) -> RequiredPause | None:
     mode = state.header.execution_mode
     if mode is ExecutionMode.STEP:
-        return Stop(PauseCause.STEP, f"task '{finished[-1].task_id}' is done")
+        return RequiredPause(PauseCause.STEP, f"task '{finished[-1].task_id}' is done")
     gate = next((spec for spec in finished if spec.quality_gate), None)
     if gate is not None:
-        return Stop(PauseCause.QUALITY_GATE, f"quality gate '{gate.task_id}' is done")
+        return RequiredPause(PauseCause.QUALITY_GATE, f"quality gate '{gate.task_id}' is done")
     if mode is ExecutionMode.PHASE:
-        return _stop_by_phase(state, finished[-1].phase)
-    return stop_before_commit(state)
+        return _pause_by_phase(state, finished[-1].phase)
+    return pause_before_commit(state)
 
 
-def _stop_by_phase(state: Workflow, phase: str) -> Stop | None:
-    upcoming = state.book.first_ready()
+def _pause_by_phase(state: Workflow, phase: str) -> RequiredPause | None:
+    upcoming = state.tasks.first_ready()
     if upcoming is None or _busy(state.header) or upcoming.spec.phase == phase:
         return None
-    return Stop(PauseCause.PHASE_CHANGED, f"phase '{phase}' is done, '{upcoming.spec.phase}' is next")
+    return RequiredPause(PauseCause.PHASE_CHANGED, f"phase '{phase}' is done, '{upcoming.spec.phase}' is next")
 
 
-def _stop_by_limit(header: Header) -> Stop | None:
+def _pause_by_limit(header: Header) -> RequiredPause | None:
     if not header.subagents and header.consecutive_count >= header.max_consecutive_tasks:
         message = f"{header.consecutive_count} tasks in a row, the limit is {header.max_consecutive_tasks}"
-        return Stop(PauseCause.CONSECUTIVE_LIMIT, message)
+        return RequiredPause(PauseCause.CONSECUTIVE_LIMIT, message)
     return over_danger(header)
 
 

@@ -1,4 +1,4 @@
-"""Which template a task needs, by rules that can be read, in the order in which they are asked."""
+"""Chooses the template of a task: ordered rules, each a list of words; the first that matches decides."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ EXPLICIT = re.compile(r"\[pipeline:([^\]\s]{0,64})\]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """The template, the rule that chose it, and the words it saw."""
+    """The template, the rule that chose it, and the text that matched."""
 
     template: str
     rule: str
@@ -21,16 +21,16 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule holds when its words occur and none of the words that speak against it do."""
+    """A rule matches if one of its words occurs and none of the excluding words does."""
 
     name: str
     template: str
     words: re.Pattern[str]
-    against: re.Pattern[str] | None = None
+    excludes: re.Pattern[str] | None = None
 
 
 def _any_of(*words: str) -> re.Pattern[str]:
-    """Latin words where no Latin letter goes on, also beside Chinese ones; Chinese and Japanese words anywhere."""
+    """A pattern for any of the words: whole Latin words (also next to Chinese), Chinese and Japanese words anywhere."""
     latin = [word for word in words if word.isascii()]
     other = [word for word in words if not word.isascii()]
     return re.compile("|".join([rf"(?<![A-Za-z0-9_])(?:{'|'.join(latin)})(?![A-Za-z0-9_])", *other]), re.IGNORECASE)
@@ -88,7 +88,7 @@ RULES: tuple[Rule, ...] = (
                 "功能", "實作", "实现", "新增", "開發", "开发", "重構", "重构", "実装", "追加", "機能"),
     ),
 )  # fmt: skip
-"""The first rule that holds decides."""
+"""The first rule that matches decides."""
 
 RULE_NAMES: tuple[str, ...] = ("explicit", "answer", *(rule.name for rule in RULES), "default")
 DEFAULT = Classification("quick-dev", "default")
@@ -96,7 +96,7 @@ _BY_LOWER_ID: Mapping[str, str] = {template_id.lower(): template_id for template
 
 
 def classify(text: str, *, answer_only: bool = False) -> Classification:
-    """The template for a task: what the text names, nothing for an answer, else the first rule that holds."""
+    """The template of a task: the one that the text names, none for an answer, else that of the first matching rule."""
     named = EXPLICIT.search(text)
     if named:
         return _explicit(named.group(1), named.group(0))
@@ -104,7 +104,7 @@ def classify(text: str, *, answer_only: bool = False) -> Classification:
         return Classification(NONE, "answer")
     for rule in RULES:
         found = rule.words.search(text)
-        if found and not (rule.against and rule.against.search(text)):
+        if found and not (rule.excludes and rule.excludes.search(text)):
             return Classification(rule.template, rule.name, found.group(0)[:100])
     return DEFAULT
 

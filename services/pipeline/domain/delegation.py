@@ -1,4 +1,4 @@
-"""What a delegated agent is told: handles, its place in the DAG, and one instruction; never the text of a report."""
+"""Delegations as agents get them: a directive, the node context, handles of reports; never the text of a report."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import msgspec
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field, not_found
 from pointsman.services.pipeline.domain.dag import MERGED
-from pointsman.services.pipeline.domain.enums import StageKind
+from pointsman.services.pipeline.domain.enums import KIND, StageKind
 from pointsman.services.pipeline.domain.model import ACTIVE, Pipeline, Report, Return
 
 MAX_DIRECTIVE_TOKENS = 200
@@ -17,13 +17,12 @@ MAX_NODE_CONTEXT_TOKENS = 500
 MAX_ENV_CHARACTERS = 400
 MAX_NAMES = 3
 READ_FIRST = "Read the reflection before you change anything."
-KIND = "pipeline"
 _EMPTY = {str: '""', tuple: "[]", dict: "{}", type(None): "null"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Delegation(msgspec.Struct, frozen=True):
-    """A stage as it is, or may be, given to an agent."""
+    """A stage that is delegated to an agent, or ready to be."""
 
     stage: str
     kind: StageKind
@@ -39,7 +38,7 @@ class Delegation(msgspec.Struct, frozen=True):
 
 
 def tokens(text: str) -> int:
-    """How many tokens a text is counted as."""
+    """The estimated tokens of a text: a quarter of its characters, rounded up."""
     return -(-len(text) // 4)
 
 
@@ -49,7 +48,7 @@ def delegation_id(stage: str, number: int) -> str:
 
 
 def split_delegation_id(text: str) -> tuple[str, int]:
-    """The stage and the number in a delegation's id; an id that was never handed out has number 0."""
+    """The stage and number of a delegation id; number 0 for text that is no delegation id."""
     stage, _, number = text.rpartition("#")
     return stage, int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 0
 
@@ -65,32 +64,32 @@ def reflection_handle(stage: str) -> str:
 
 
 def check_env(env: dict[str, str]) -> None:
-    """Refuse an environment that would crowd out the rest of the node context."""
+    """Refuses an environment that leaves too little space for the rest of the node context."""
     if len(_json(env)) > MAX_ENV_CHARACTERS:
         raise invalid_field("env", f"must be at most {MAX_ENV_CHARACTERS} characters as JSON")
 
 
-def view(pipeline: Pipeline, stage: str) -> Delegation:
-    """The stage as an agent gets it, whether it is delegated already or waits to be."""
-    known, active = pipeline.stages[stage], pipeline.mark(stage) == ACTIVE
+def delegation_of(pipeline: Pipeline, stage: str) -> Delegation:
+    """The delegation of a stage, active or yet to be made."""
+    details, active = pipeline.stages[stage], pipeline.mark(stage) == ACTIVE
     handles = context_handles(pipeline, stage)
     return Delegation(
         stage=stage,
         kind=pipeline.graph.node(stage).kind,
-        round=known.delegations if active else known.delegations + 1,
-        directive=directive(stage, known.returned, handles, known.nonce if active else ""),
+        round=details.delegations if active else details.delegations + 1,
+        directive=directive(stage, details.returned, handles, details.nonce if active else ""),
         node_context=node_context(pipeline, stage, handles),
         context_handles=handles,
-        reflection_stages=known.returned.failed if known.returned else (),
-        delegation_id=delegation_id(stage, known.delegations) if active else "",
-        agent_id=known.agent_id if active else "",
-        nonce=known.nonce if active else "",
-        delegated_at=known.delegated_at if active else None,
+        reflection_stages=details.returned.failed if details.returned else (),
+        delegation_id=delegation_id(stage, details.delegations) if active else "",
+        agent_id=details.agent_id if active else "",
+        nonce=details.nonce if active else "",
+        delegated_at=details.delegated_at if active else None,
     )
 
 
 def context_handles(pipeline: Pipeline, stage: str) -> tuple[str, ...]:
-    """The reports that are addressed to a stage: of its predecessors, and of what failed after it."""
+    """The handles of the reports that are addressed to a stage: of its predecessors, and of stages that failed after it."""
     handles = [context_handle(dep) for dep in pipeline.graph.node(stage).deps if pipeline.has_report(dep)]
     returned = pipeline.stages[stage].returned
     if returned and returned.reports:
@@ -99,19 +98,19 @@ def context_handles(pipeline: Pipeline, stage: str) -> tuple[str, ...]:
 
 
 def addressed_reports(pipeline: Pipeline, pipeline_id: str, reader: str, handle: str) -> tuple[Report, ...]:
-    """The reports behind a handle, for the delegation that reads it."""
+    """The reports of a handle; refuses a delegation that it is not addressed to."""
     stage, number = split_delegation_id(reader)
     is_current = stage in pipeline.graph and pipeline.mark(stage) == ACTIVE
     if not is_current or pipeline.stages[stage].delegations != number or handle not in context_handles(pipeline, stage):
         metadata = {"kind": KIND, "id": pipeline_id, "handle": handle}
         raise Refusal(Reason.NOT_ADDRESSED, f"{handle} is not addressed to this delegation", metadata=metadata)
-    reports = _behind(pipeline, stage, handle.removeprefix("context:"))
+    reports = _reports_of(pipeline, stage, handle.removeprefix("context:"))
     if not reports:
         raise not_found("context", handle)
     return reports
 
 
-def _behind(pipeline: Pipeline, stage: str, name: str) -> tuple[Report, ...]:
+def _reports_of(pipeline: Pipeline, stage: str, name: str) -> tuple[Report, ...]:
     returned = pipeline.stages[stage].returned
     if returned and name in {MERGED, *returned.failed}:
         found = returned.reports
@@ -121,7 +120,7 @@ def _behind(pipeline: Pipeline, stage: str, name: str) -> tuple[Report, ...]:
 
 
 def node_context(pipeline: Pipeline, stage: str, handles: Sequence[str]) -> str:
-    """The node context as JSON: the hint, then the return are shortened until it fits; the node never is."""
+    """The node context as JSON; where it is too long, the hint and then the retry context are shortened, never the node."""
     returned = pipeline.stages[stage].returned
     hint = returned.hint if returned else ""
     retry = _retry_context(returned) if returned else None
@@ -129,8 +128,8 @@ def node_context(pipeline: Pipeline, stage: str, handles: Sequence[str]) -> str:
     text = _joined(before, retry, hint)
     if _fits(text) or returned is None:
         return text
-    room = len(hint) - (len(text) - (MAX_NODE_CONTEXT_TOKENS - 1) * 4)
-    text = _joined(before, retry, hint[: max(0, room)])
+    left = len(hint) - (len(text) - (MAX_NODE_CONTEXT_TOKENS - 1) * 4)
+    text = _joined(before, retry, hint[: max(0, left)])
     if _fits(text):
         return text
     return _joined(before, {"round": returned.round, "failedStage": returned.failed[0]}, "")
@@ -175,7 +174,7 @@ def _retry_context(returned: Return) -> dict[str, Any]:
 
 
 def directive(stage: str, returned: Return | None, contexts: Sequence[str], nonce: str) -> str:
-    """One instruction: what to do, what to read first, and how to end."""
+    """The directive: what to do, what to read first, and how to report the route."""
     aim = f"{_names(returned.failed)} FAIL -> {stage}, round {returned.round}." if returned else f"Run stage {stage}."
     reflections = [reflection_handle(failed) for failed in returned.failed] if returned else []
     handles = [*reflections, *reversed(contexts)]

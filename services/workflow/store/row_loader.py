@@ -1,4 +1,4 @@
-"""The statements that bring a slice of a batch's workflows into sight: one per kind of row, however many workflows."""
+"""Loads the child rows of a batch's workflows: one statement for each kind of row, however many workflows."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -12,12 +12,16 @@ from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import PreparedStatement, pipeline
 from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.domain.model import Details, Workflow
-from pointsman.services.workflow.domain.row_selection import Need
+from pointsman.services.workflow.domain.row_selection import RowSelection
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
 
 TASK_COLUMNS = (
     "task_id", "position", "status", "open_dependencies", "attempt", "retry_count", "reason", "worker", "stub", "spec",
 )  # fmt: skip
+
+_ENTITY_ID = len(TASK_COLUMNS)
+_DEPENDENCY = _ENTITY_ID + 1
+"""The positions of the columns that follow the task's own."""
 
 _TASK = ", ".join(f"t.{name}" for name in TASK_COLUMNS)
 _NAMED = "SELECT {task}, t.entity_id FROM {wanted} JOIN tasks AS t ON t.entity_id = w.value ->> 0 AND t.task_id = w.value ->> 1"
@@ -40,18 +44,18 @@ _READY_ON_SQLITE = (
 _READY_ON_POSTGRESQL = "SELECT {task}, t.entity_id FROM {wanted} CROSS JOIN LATERAL (SELECT r.* " + _TURN + ") AS t"  # noqa: S608 - the same
 
 Wanted = list[tuple[str, str]]
-Put = Callable[[Workflow, Sequence[Any]], None]
+Add = Callable[[Workflow, Sequence[Any]], None]
 
 
 def task_of(row: Sequence[Any]) -> Task:
-    """A row of TASK_COLUMNS as the task it keeps."""
+    """The task of a row of TASK_COLUMNS."""
     return Task(
         from_json(row[9], TaskSpec), TaskStatus(row[2]), row[1], row[3], row[4], row[5], row[6], row[7], bool(row[8])
     )
 
 
-class Slices:
-    """Shows workflows the rows that they need."""
+class RowLoader:
+    """Loads the selected rows of workflows and adds them to their states."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -67,61 +71,64 @@ class Slices:
         wanted = "json_array_elements(CAST(:wanted AS json))" if self._database.is_postgresql else "json_each(:wanted)"
         return PreparedStatement(self._database, text(statement.format(task=_TASK, wanted=f"{wanted} AS w")))
 
-    def show(self, connection: Connection, states: Mapping[str, Workflow], wanted: Mapping[str, Need]) -> None:
-        """Bring what is needed into sight, in one round trip."""
+    def load(self, connection: Connection, states: Mapping[str, Workflow], wanted: Mapping[str, RowSelection]) -> None:
+        """Loads the selected rows into the states, in one round trip."""
         with pipeline(self._database, connection):
-            show = self.ask(connection, wanted)
-        show(states)
+            attach = self.start(connection, wanted)
+        attach(states)
 
-    def ask(self, connection: Connection, wanted: Mapping[str, Need]) -> AttachChildren[Workflow]:
-        """Ask for what is needed of workflows; what brings it into their sight once they are there."""
+    def start(self, connection: Connection, wanted: Mapping[str, RowSelection]) -> AttachChildren[Workflow]:
+        """Sends the queries for the selected rows; the answer adds the rows to the states once those are loaded."""
         started = [
-            (put, statement.start(connection, {"wanted": msgspec.json.encode(keys).decode(), **more}))
-            for statement, put, keys, more in self._questions(wanted)
+            (add, statement.start(connection, {"wanted": msgspec.json.encode(keys).decode(), **more}))
+            for statement, add, keys, more in self._statements(wanted)
             if keys
         ]
 
-        def show(states: Mapping[str, Workflow]) -> None:
-            for put, cursor in started:
+        def attach(states: Mapping[str, Workflow]) -> None:
+            for add, cursor in started:
                 for row in cursor.fetchall():
-                    put(states[row[1] if put is _show_details else row[10]], row)
+                    entity_id = row[1] if add is _add_details else row[_ENTITY_ID]
+                    add(states[entity_id], row)
 
-        return show
+        return attach
 
-    def _questions(self, wanted: Mapping[str, Need]) -> Iterable[tuple[PreparedStatement, Put, Wanted, dict[str, int]]]:
-        whole = [(entity_id, "") for entity_id, need in wanted.items() if need.every_task]
-        sliced = {entity_id: need for entity_id, need in wanted.items() if not need.every_task}
-        most = max((need.ready for need in sliced.values()), default=0)
-        turns = [(entity_id, "") for entity_id, need in sliced.items() if need.ready]
+    def _statements(
+        self, wanted: Mapping[str, RowSelection]
+    ) -> Iterable[tuple[PreparedStatement, Add, Wanted, dict[str, int]]]:
+        whole = [(entity_id, "") for entity_id, rows in wanted.items() if rows.every_task]
+        partial = {entity_id: rows for entity_id, rows in wanted.items() if not rows.every_task}
+        most = max((rows.ready for rows in partial.values()), default=0)
+        with_ready = [(entity_id, "") for entity_id, rows in partial.items() if rows.ready]
         return (
-            (self._details, _show_details, [(entity_id, "") for entity_id, need in wanted.items() if need.details], {}),
-            (self._every, _show_with_dependencies, whole, {}),
-            (self._ready, _show_task, turns, {"most": most}),
-            (self._named, _show_task, _keys(sliced, lambda need: need.task_ids), {}),
-            (self._in_status, _show_task, _keys(sliced, lambda need: need.statuses), {}),
-            (self._dependants, _show_dependant, _keys(sliced, lambda need: need.dependants_of), {}),
+            (self._details, _add_details, [(entity_id, "") for entity_id, rows in wanted.items() if rows.details], {}),
+            (self._every, _add_task_with_dependencies, whole, {}),
+            (self._ready, _add_task, with_ready, {"most": most}),
+            (self._named, _add_task, _keys(partial, lambda rows: rows.task_ids), {}),
+            (self._in_status, _add_task, _keys(partial, lambda rows: rows.statuses), {}),
+            (self._dependants, _add_dependant, _keys(partial, lambda rows: rows.dependants_of), {}),
         )
 
 
-def _keys(wanted: Mapping[str, Need], values: Callable[[Need], Iterable[str]]) -> Wanted:
-    return [(entity_id, str(value)) for entity_id, need in wanted.items() for value in values(need)]
+def _keys(wanted: Mapping[str, RowSelection], values: Callable[[RowSelection], Iterable[str]]) -> Wanted:
+    return [(entity_id, str(value)) for entity_id, rows in wanted.items() for value in values(rows)]
 
 
-def _show_task(state: Workflow, row: Sequence[Any]) -> None:
-    state.book.show((task_of(row),))
+def _add_task(state: Workflow, row: Sequence[Any]) -> None:
+    state.tasks.load((task_of(row),))
 
 
-def _show_dependant(state: Workflow, row: Sequence[Any]) -> None:
-    state.book.show((task_of(row),))
-    state.book.link(row[11], row[0])
+def _add_dependant(state: Workflow, row: Sequence[Any]) -> None:
+    state.tasks.load((task_of(row),))
+    state.tasks.add_dependant(row[_DEPENDENCY], row[0])
 
 
-def _show_with_dependencies(state: Workflow, row: Sequence[Any]) -> None:
+def _add_task_with_dependencies(state: Workflow, row: Sequence[Any]) -> None:
     task = task_of(row)
-    state.book.show((task,))
+    state.tasks.load((task,))
     for dependency in task.spec.depends:
-        state.book.link(dependency, task.task_id)
+        state.tasks.add_dependant(dependency, task.task_id)
 
 
-def _show_details(state: Workflow, row: Sequence[Any]) -> None:
+def _add_details(state: Workflow, row: Sequence[Any]) -> None:
     state.details = from_json(row[0], Details)
