@@ -4,20 +4,16 @@ import bisect
 import itertools
 import re
 from collections.abc import Iterable
-from typing import Final
 
 from pointsman.services.router.domain.language.scan import Message, PatternSet, Span, fences
 from pointsman.services.router.domain.model import Bypass
 
-_OVERRIDE: Final = "override.user"
-_INLINE: Final = "quoted.inline"
-_EDGES: Final = re.compile(r"\w(?:.*\w)?", re.DOTALL)
-_USER_OVERRIDE: Final = Bypass.USER_OVERRIDE
-_READ_ONLY: Final = Bypass.READ_ONLY
-_ALREADY_DEBATED: Final = Bypass.ALREADY_DEBATED
-_CLAUSE_LETTERS: Final = 120
-_CLAUSE_END: Final = re.compile(r"[.!?;:,\n，。；：！？、]")
-_DENIAL: Final = re.compile(
+_OVERRIDE = "override.user"
+_INLINE = "quoted.inline"
+_EDGES = re.compile(r"\w(?:.*\w)?", re.DOTALL)
+_CLAUSE_LETTERS = 120
+_CLAUSE_END = re.compile(r"[.!?;:,\n，。；：！？、]")
+_DENIAL = re.compile(
     r"\b(?:not|never|no|nor|dont|cannot|without|instead of|rather than|\w+n't|nicht|nichts|nie|niemals|kein\w*|ne|pas|jamais"
     r"|rien|nunca|nada|não|nao|non|mai)\b|\bn'|[不别別勿]"
 )
@@ -26,10 +22,10 @@ _DENIAL: Final = re.compile(
 def bypass_of(patterns: PatternSet, message: Message, reads: bool) -> Bypass | None:
     """In order of precedence; a trivial command never comes here."""
     if _OVERRIDE in message.shapes and _overrides(patterns, message):
-        return _USER_OVERRIDE
+        return Bypass.USER_OVERRIDE
     if reads:
-        return _READ_ONLY
-    return _ALREADY_DEBATED if message.already_debated else None
+        return Bypass.READ_ONLY
+    return Bypass.ALREADY_DEBATED if message.already_debated else None
 
 
 def _overrides(patterns: PatternSet, message: Message) -> bool:

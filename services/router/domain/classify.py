@@ -4,7 +4,7 @@ import itertools
 import operator
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from pointsman.services.router.domain import debate_triggers as debating
 from pointsman.services.router.domain.bypass import bypass_of
@@ -31,38 +31,19 @@ from pointsman.services.router.domain.model import (
 from pointsman.services.router.domain.path_stakes import changed_path, foreign_changed_path
 from pointsman.services.router.domain.rulebook import RuleBook
 
-STRONG_AT: Final = 3
-# Looking up a member of an enum costs more than the rest of most functions here: they are looked up once. And a tuple's
-# constructor with names is a function in Python.
-_KEYWORD: Final = TriggerKind.KEYWORD
-_ORDER: Final = Act.ORDER
-_COMMAND: Final = Act.COMMAND
-_ACKNOWLEDGEMENT: Final = Act.ACKNOWLEDGEMENT
-_STATEMENT: Final = Act.STATEMENT
-_ACTION: Final = Mode.ACTION
-_SWARM: Final = RouteTarget.SWARM_ORCHESTRATOR
-_PLANNING: Final = Debate.PLANNING
-_NO_DEBATE: Final = Debate.NONE
-_STRONG: Final = Confidence.STRONG
-_WEAK: Final = Confidence.WEAK
-_NO_STAKES: Final = Stakes.NONE
-_MEDIUM: Final = Stakes.MEDIUM
-_HIGH: Final = Stakes.HIGH
-_SYSTEM: Final = "system.marker"
-_REDIRECTION: Final = "shape.redirection"
-_FENCE: Final = "reference.fence"
-_BULK: Final = PlanningTrigger.BULK
-_SECURITY: Final = PlanningTrigger.SECURITY
-_ZEROS: Final = itertools.repeat(0)
-_start: Final = operator.attrgetter("start")
-_new: Final = tuple.__new__
-_NO_WORDS: Final[set[str]] = set()
-_NO_PLACES: Final[Mapping[str, int]] = {}
-_LONG_TEXT: Final = 1024
-_WORDS: Final = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
-_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+STRONG_AT = 3
+_SYSTEM = "system.marker"
+_REDIRECTION = "shape.redirection"
+_FENCE = "reference.fence"
+_ZEROS = itertools.repeat(0)
+_start = operator.attrgetter("start")
+_NO_WORDS: set[str] = set()
+_NO_PLACES: Mapping[str, int] = {}
+_LONG_TEXT = 1024
+_WORDS = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _Weighed: TypeAlias = tuple[Debate, Stakes, Bypass | None, tuple[DebateReason, ...]]
-_CALM: Final[_Weighed] = (_NO_DEBATE, _NO_STAKES, None, ())
+_CALM: _Weighed = (Debate.NONE, Stakes.NONE, None, ())
 
 
 def classify(
@@ -97,7 +78,7 @@ def _classify_users(book: RuleBook, message: Message, shapes: Shapes, ascii_only
         leave_out_quotes(book.shapes.patterns, message)
     parts = sentences_of(message.masked, shapes.marks)
     if not parts:
-        return _answer(book, _ACKNOWLEDGEMENT)
+        return _answer(book, Act.ACKNOWLEDGEMENT)
     if not quotes and parts[0][0] in book.trivial and (command := book.fast_path.matching(message.lower.strip())):
         return _fast_path(book, message.lower, min(command))
     if book.own:
@@ -155,7 +136,7 @@ def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence
     if not reads and (commands or message.seen & WEIGHTY):
         reasons = debating.planning_triggers(book.debate, english, sentences, message.as_action)
     if not reads and message.references and (path := changed_path(book.debate, english, message, sentences)):
-        reasons.setdefault(_SECURITY, path)
+        reasons.setdefault(PlanningTrigger.SECURITY, path)
     if shapes and not reads and not shapes.isdisjoint(book.debated):
         _add_patterns(book, message, reasons)
     return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
@@ -166,13 +147,15 @@ def _read_all(english: English, sentences: list[Sentence]) -> bool:
     commands = False
     for sentence in sentences:
         read_english(english, sentence)
-        commands = commands or sentence.act is _COMMAND
+        commands = commands or sentence.act is Act.COMMAND
     return commands
 
 
 def _shows_harm(book: RuleBook, message: Message) -> bool:
     """Code or a command that would need a debate, and not in a fence, where it is something to talk about."""
-    if not any(trigger is not _BULK and name in message.shapes for name, trigger in book.debated.items()):
+    if not any(
+        trigger is not PlanningTrigger.BULK and name in message.shapes for name, trigger in book.debated.items()
+    ):
         return False
     return any(reference.rule != _FENCE for reference in message.references)
 
@@ -192,7 +175,7 @@ def _classify_foreign(book: RuleBook, message: Message, reading: Reading) -> Cla
     reads = not message.as_action and debating.foreign_only_reads(reading)
     reasons = {} if reads else debating.foreign_triggers(reading)
     if not reads and (path := foreign_changed_path(book.debate, reading, message)):
-        reasons.setdefault(_SECURITY, path)
+        reasons.setdefault(PlanningTrigger.SECURITY, path)
     if not reads and not message.shapes.isdisjoint(book.debated):
         _add_patterns(book, message, reasons)
     return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
@@ -225,16 +208,16 @@ def _english_keywords(book: RuleBook, message: Message, sentences: list[Sentence
     keywords = book.english.lexicon.keywords
     for sentence in sentences:
         words = sentence.words
-        if sentence.seen & KEYWORD and (len(sentences) == 1 or act_of(book.english, sentence) is not _STATEMENT):
+        if sentence.seen & KEYWORD and (len(sentences) == 1 or act_of(book.english, sentence) is not Act.STATEMENT):
             for at, flag in enumerate(sentence.flags):
                 if flag & KEYWORD and (counted := keywords[words[at]])[0] not in found:
                     stem, kind, rule = counted
                     found[stem] = _keyword(text, places, words[at], kind, rule)
         for verb, _, at, work in sentence.orders:
             if work and verb not in found and verb not in keywords:
-                found[verb] = _keyword(text, places, words[at], _KEYWORD, _ORDER)
-        if sentence.act is _COMMAND and words[0] not in found:
-            found[words[0]] = _keyword(text, places, words[0], _KEYWORD, _COMMAND)
+                found[verb] = _keyword(text, places, words[at], TriggerKind.KEYWORD, Act.ORDER)
+        if sentence.act is Act.COMMAND and words[0] not in found:
+            found[words[0]] = _keyword(text, places, words[0], TriggerKind.KEYWORD, Act.COMMAND)
     return found
 
 
@@ -260,7 +243,7 @@ def _keyword(text: str, places: Mapping[str, int], word: str, kind: TriggerKind,
     start = first = text.find(word)
     while start >= 0:
         if not (text[start - 1].isalnum() or text[start + length].isalnum()):
-            return _new(Trigger, (kind, word, rule, start, start + length))
+            return Trigger(kind, word, rule, start, start + length)
         start = text.find(word, start + 1)
     return Trigger(kind, word, rule, max(0, first), max(0, first) + length)
 
@@ -276,7 +259,7 @@ def _foreign_keywords(message: Message, reading: Reading) -> dict[str, Trigger]:
                 start, end = _trimmed(text, span)
                 word = text[start:end]
                 if word and word not in found:
-                    found[word] = _new(Trigger, (_KEYWORD, word, rule, start, end))
+                    found[word] = Trigger(TriggerKind.KEYWORD, word, rule, start, end)
     return found
 
 
@@ -314,9 +297,20 @@ def _act(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], weighed: _Wei
         rules[reason.rule] = None
     if bypass is not None:
         rules[_BYPASS_RULES[bypass]] = None
-    confidence = _STRONG if len(triggers) >= STRONG_AT else _WEAK
-    told = (_ACTION, confidence, triggers, _SWARM, False, debate, stakes, bypass, reasons, tuple(rules), book.version)
-    return _new(Classification, told)
+    confidence = Confidence.STRONG if len(triggers) >= STRONG_AT else Confidence.WEAK
+    return Classification(
+        mode=Mode.ACTION,
+        confidence=confidence,
+        triggers=triggers,
+        route=RouteTarget.SWARM_ORCHESTRATOR,
+        fast_path=False,
+        debate=debate,
+        stakes=stakes,
+        bypass=bypass,
+        reasons=reasons,
+        rules=tuple(rules),
+        rule_set_version=book.version,
+    )
 
 
 def _weigh(book: RuleBook, message: Message, triggers: int, reads: bool, found: dict[PlanningTrigger, str]) -> _Weighed:
@@ -325,16 +319,16 @@ def _weigh(book: RuleBook, message: Message, triggers: int, reads: bool, found: 
     if triggers >= STRONG_AT and found:
         found.pop(PlanningTrigger.AMBIGUOUS_SCOPE, None)
     if not (found or message.own):
-        return _CALM if bypass is None else (_NO_DEBATE, _NO_STAKES, bypass, ())
+        return _CALM if bypass is None else (Debate.NONE, Stakes.NONE, bypass, ())
     reasons = debating.reasons_for(found, message.lower)
     if message.own:
         reasons += _own_reasons(message)
-    debate = _PLANNING if reasons and bypass is None else _NO_DEBATE
+    debate = Debate.PLANNING if reasons and bypass is None else Debate.NONE
     return debate, _stakes(book, message, found), bypass, reasons
 
 
-_BYPASS_RULES: Final = {bypass: f"bypass.{bypass}" for bypass in Bypass}
-_OWN_STAKES: Final = {RuleEffect.HIGH_STAKES: Stakes.HIGH, RuleEffect.MEDIUM_STAKES: Stakes.MEDIUM}
+_BYPASS_RULES = {bypass: f"bypass.{bypass}" for bypass in Bypass}
+_OWN_STAKES = {RuleEffect.HIGH_STAKES: Stakes.HIGH, RuleEffect.MEDIUM_STAKES: Stakes.MEDIUM}
 
 
 def _own_reasons(message: Message) -> tuple[DebateReason, ...]:
@@ -352,9 +346,9 @@ def _stakes(book: RuleBook, message: Message, found: dict[PlanningTrigger, str])
     for rule, _ in message.own:
         if rule.effect in _OWN_STAKES:
             all_stakes.append(_OWN_STAKES[rule.effect])
-    if _HIGH in all_stakes:
-        return _HIGH
-    return _MEDIUM if _MEDIUM in all_stakes else _NO_STAKES
+    if Stakes.HIGH in all_stakes:
+        return Stakes.HIGH
+    return Stakes.MEDIUM if Stakes.MEDIUM in all_stakes else Stakes.NONE
 
 
 def _answer(book: RuleBook, rule: str) -> Classification:

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from pointsman.services.router.domain.language.english import act_of
 from pointsman.services.router.domain.language.languages import Reading
@@ -32,8 +31,6 @@ from pointsman.services.router.domain.language.lexicon import (
 from pointsman.services.router.domain.language.rule_document import DebateRule
 from pointsman.services.router.domain.language.sentence import (
     ACTIVE,
-    PLACE,
-    WORKS,
     Act,
     English,
     Order,
@@ -42,23 +39,13 @@ from pointsman.services.router.domain.language.sentence import (
 )
 from pointsman.services.router.domain.model import DebateReason, PlanningTrigger, Stakes
 
-_DESTRUCTIVE: Final = PlanningTrigger.DESTRUCTIVE
-_DEPLOYMENT: Final = PlanningTrigger.DEPLOYMENT
-_SECURITY: Final = PlanningTrigger.SECURITY
-_BULK: Final = PlanningTrigger.BULK
-_AMBIGUOUS_SCOPE: Final = PlanningTrigger.AMBIGUOUS_SCOPE
-_ALL: Final = tuple(PlanningTrigger)
-_COMMAND: Final = Act.COMMAND
-_WISH: Final = Act.WISH
-_QUESTION: Final = Act.QUESTION
-_REQUEST: Final = Act.REQUEST
-_STATEMENT: Final = Act.STATEMENT
-MAX_WISHED: Final = 16
-_WRITING_MARKS: Final = frozenset({">", ">>", "&", "&&", ";"})
-_WRITING_OPTIONS: Final = words_of(
+_ALL = tuple(PlanningTrigger)
+MAX_WISHED = 16
+_WRITING_MARKS = frozenset({">", ">>", "&", "&&", ";"})
+_WRITING_OPTIONS = words_of(
     "-delete -exec -execdir -ok -okdir -fprint -fprintf -fls --exec --exec-batch --delete xargs tee"
 )
-_WRITES_BY: Final = {
+_WRITES_BY = {
     "sed": ("-i", "--in-place", "-ni", "-ei", "-ri"),
     "awk": ("-i",),
     "sort": ("-o", "--output"),
@@ -66,28 +53,26 @@ _WRITES_BY: Final = {
     "history": ("-c", "-d", "-w", "-a"),
     "fd": ("-x",),
 }
-_WRITING_SQL: Final = words_of(
-    "into insert update delete drop alter create truncate replace merge grant revoke call exec"
-)
-_LISTED: Final = frozenset({"branch", "remote", "reflog"})
-_LISTING: Final = words_of("""
+_WRITING_SQL = words_of("into insert update delete drop alter create truncate replace merge grant revoke call exec")
+_LISTED = frozenset({"branch", "remote", "reflog"})
+_LISTING = words_of("""
     -a -r -v -vv -l -av -avv -rv --all --remotes --list --verbose --show-current --contains --no-contains --merged
     --no-merged --sort --format show get-url exists
     """)
-_FILTERS: Final = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
-_POINTING: Final = frozenset({"it", "them", "those", "these", "this", "that"})
-_CHANGING: Final = CHANGE | TOOL
-_ACTING: Final = CHANGE | MAKE | READ
-_LOOKING: Final = READ | TELL | ASK
-_WRITING: Final = CHANGE | MAKE
-_SECRET: Final = SECURITY | KEY
-_OBJECTS: Final = SECURITY | KEY | VAGUE
-_EDGES: Final = frozenset(
+_FILTERS = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
+_POINTING = frozenset({"it", "them", "those", "these", "this", "that"})
+_CHANGING = CHANGE | TOOL
+_ACTING = CHANGE | MAKE | READ
+_LOOKING = READ | TELL | ASK
+_WRITING = CHANGE | MAKE
+_SECRET = SECURITY | KEY
+_OBJECTS = SECURITY | KEY | VAGUE
+_EDGES = frozenset(
     {"from", "in", "of", "to", "with", "by", "under", "on", "for", "at", "into", "when", "if", "that", "which"}
 )
-_SUBORDINATE: Final = frozenset({"that", "which", "where", "when", "if", "so", "while", "because", "whose"})
-_HARMLESS: Final = frozenset({"sort", "filter", "group", "sum", "calculate", "compute", "order", "compare", "let"})
-_CHECKED: Final = {trigger: f"debate.{trigger}" for trigger in PlanningTrigger}
+_SUBORDINATE = frozenset({"that", "which", "where", "when", "if", "so", "while", "because", "whose"})
+_HARMLESS = frozenset({"sort", "filter", "group", "sum", "calculate", "compute", "order", "compare", "let"})
+_CHECKED = {trigger: f"debate.{trigger}" for trigger in PlanningTrigger}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,28 +125,28 @@ def planning_triggers(
             senses = senses_of(english, sentence)
             if sentence.orders:
                 _weigh_orders(rules, sentence, found)
-            if wanted or act is _WISH:
+            if wanted or act is Act.WISH:
                 _weigh_wish(rules, sentence, found)
             if (wanted or act in _IMPLIED_WORK) and sentence.meaning & _SECRET:
-                _note(found, _SECURITY, _security_word(sentence.words, senses))
-        if act is _COMMAND and sentence.words[0] in rules.destructive_commands:
-            _note(found, _DESTRUCTIVE, sentence.words[0])
+                _note(found, PlanningTrigger.SECURITY, _security_word(sentence.words, senses))
+        if act is Act.COMMAND and sentence.words[0] in rules.destructive_commands:
+            _note(found, PlanningTrigger.DESTRUCTIVE, sentence.words[0])
     return found
 
 
-_IMPLIED_WORK: Final = frozenset({Act.FAULT, Act.WISH, Act.CODE})
+_IMPLIED_WORK = frozenset({Act.FAULT, Act.WISH, Act.CODE})
 
 
 def _weigh_orders(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
     orders, end = sentence.orders, len(sentence.words)
     if len(orders) == 1:
         order = orders[0]
-        if order[WORKS] and not is_reading(order):
+        if order.is_work and not is_reading(order):
             _weigh(rules, sentence, order, end, found)
         return
-    ends = (*[order[PLACE] for order in orders[1:]], end)
+    ends = (*[order.at for order in orders[1:]], end)
     for order, end in zip(orders, ends, strict=True):
-        if order[WORKS] and not is_reading(order):
+        if order.is_work and not is_reading(order):
             _weigh(rules, sentence, order, end, found)
 
 
@@ -169,7 +154,7 @@ def _weigh_wish(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrig
     """What somebody wants done is weighed like an order."""
     verbs = [at for at, flag in enumerate(sentence.flags) if flag & _CHANGING][:MAX_WISHED]
     for at, end in itertools.pairwise((*verbs, len(sentence.words))):
-        _weigh(rules, sentence, (sentence.words[at], sentence.flags[at] & VERB, at, True), end, found)
+        _weigh(rules, sentence, Order(sentence.words[at], sentence.flags[at] & VERB, at, is_work=True), end, found)
 
 
 def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str) -> None:
@@ -184,13 +169,13 @@ def _weigh(rules: DebateRules, sentence: Sentence, order: Order, end: int, found
     if senses[at] & RISKY:
         _weigh_verb(rules, sentence, order, end, found)
     if meaning & BULK and flags & _CHANGING and not flags & MAKE:
-        _note(found, _BULK, _bulk_word(sentence, at + 1, end))
+        _note(found, PlanningTrigger.BULK, _bulk_word(sentence, at + 1, end))
     if meaning & _OBJECTS:
         words, senses = sentence.words[at + 1 : end], senses[at + 1 : end]
         if meaning & _SECRET:
-            _note(found, _SECURITY, _security_word(words, senses, verb))
+            _note(found, PlanningTrigger.SECURITY, _security_word(words, senses, verb))
         if meaning & VAGUE:
-            _note(found, _AMBIGUOUS_SCOPE, _vague_word(words, senses))
+            _note(found, PlanningTrigger.AMBIGUOUS_SCOPE, _vague_word(words, senses))
 
 
 def _weigh_verb(
@@ -201,9 +186,9 @@ def _weigh_verb(
     words, senses = sentence.words[at + 1 : end], (sentence.senses or [])[at + 1 : end]
     pointed = sentence.meaning if words and words[0] in _POINTING else 0
     if verb in rules.destructive and (pointed & DATA or _destroys_data(rules, words, senses, verb)):
-        _note(found, _DESTRUCTIVE, sentence.words[at])
+        _note(found, PlanningTrigger.DESTRUCTIVE, sentence.words[at])
     if verb in rules.deployment or (verb in rules.pushes and _reaches_production(words, senses)):
-        _note(found, _DEPLOYMENT, sentence.words[at])
+        _note(found, PlanningTrigger.DEPLOYMENT, sentence.words[at])
 
 
 def _destroys_data(rules: DebateRules, words: list[str], senses: list[int], verb: str) -> bool:
@@ -278,17 +263,17 @@ def _looks(rules: DebateRules, english: English, sentence: Sentence, harmful: bo
     """Whether a sentence whose orders only look does so, or is only talk; None if it asks for more. A bare reference proves nothing."""
     words = sentence.words
     act = act_of(english, sentence)
-    if act is not _QUESTION and not _WRITING_OPTIONS.isdisjoint(words):
+    if act is not Act.QUESTION and not _WRITING_OPTIONS.isdisjoint(words):
         return None
     if sentence.orders:
         return True
-    if act is _COMMAND:
+    if act is Act.COMMAND:
         return True if command_reads(rules, sentence) else None
-    if act is _STATEMENT and not harmful and _only_selects(sentence.message.lower):
+    if act is Act.STATEMENT and not harmful and _only_selects(sentence.message.lower):
         return True
-    if act in ACTIVE or (harmful and act is _STATEMENT and any(word[0] == MASK for word in words)):
+    if act in ACTIVE or (harmful and act is Act.STATEMENT and any(word[0] == MASK for word in words)):
         return None
-    return act is _QUESTION or act is _REQUEST
+    return act is Act.QUESTION or act is Act.REQUEST
 
 
 def _only_selects(text: str) -> bool:
@@ -332,17 +317,17 @@ def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
     return found
 
 
-_FOREIGN: Final[tuple[tuple[PlanningTrigger, str, frozenset[str], str], ...]] = (
-    (_DESTRUCTIVE, "destructive", frozenset({"destructive", "data"}), ""),
-    (_DEPLOYMENT, "deployment", frozenset({"deployment"}), ""),
-    (_SECURITY, "security", frozenset({"security"}), ""),
-    (_BULK, "bulk", frozenset({"bulk", "do"}), ""),
-    (_AMBIGUOUS_SCOPE, "vague", frozenset({"vague", "do"}), "work"),
+_FOREIGN: tuple[tuple[PlanningTrigger, str, frozenset[str], str], ...] = (
+    (PlanningTrigger.DESTRUCTIVE, "destructive", frozenset({"destructive", "data"}), ""),
+    (PlanningTrigger.DEPLOYMENT, "deployment", frozenset({"deployment"}), ""),
+    (PlanningTrigger.SECURITY, "security", frozenset({"security"}), ""),
+    (PlanningTrigger.BULK, "bulk", frozenset({"bulk", "do"}), ""),
+    (PlanningTrigger.AMBIGUOUS_SCOPE, "vague", frozenset({"vague", "do"}), "work"),
 )
 """Each reason, the list that names it, what has to be in the message, and what not."""
-_CHANGED: Final = frozenset({"do", "fault"})
-_MADE: Final = frozenset({"make", "wish", "approval"})
-_LOOKED_AT: Final = frozenset({"read", "question", "tell"})
+_CHANGED = frozenset({"do", "fault"})
+_MADE = frozenset({"make", "wish", "approval"})
+_LOOKED_AT = frozenset({"read", "question", "tell"})
 
 
 def foreign_only_reads(reading: Reading) -> bool:

@@ -7,16 +7,12 @@ from typing import NamedTuple
 class Mode(StrEnum):
     """Whether a message can be answered directly or needs work done."""
 
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
     ANSWER = "ANSWER"
     ACTION = "ACTION"
 
 
 class Confidence(StrEnum):
     """How many distinct triggers speak for ACTION."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
 
     NONE = "NONE"
     WEAK = "WEAK"
@@ -26,8 +22,6 @@ class Confidence(StrEnum):
 class RouteTarget(StrEnum):
     """Who takes the message."""
 
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
     DIRECT_RESPONSE = "direct_response"
     SWARM_ORCHESTRATOR = "swarm_orchestrator"
     TOOL_SPECIALIST = "tool_specialist"
@@ -36,16 +30,12 @@ class RouteTarget(StrEnum):
 class Debate(StrEnum):
     """Whether advocate and critic argue before the work starts."""
 
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
     NONE = "none"
     PLANNING = "planning"
 
 
 class Stakes(StrEnum):
     """What is at stake if the task goes wrong."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
 
     NONE = "none"
     MEDIUM = "medium"
@@ -55,8 +45,6 @@ class Stakes(StrEnum):
 class Bypass(StrEnum):
     """Why no debate is held, in order of precedence."""
 
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
     USER_OVERRIDE = "user_override"
     TRIVIAL = "trivial"
     READ_ONLY = "read_only"
@@ -65,8 +53,6 @@ class Bypass(StrEnum):
 
 class TriggerKind(StrEnum):
     """What kind of evidence a trigger is."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
 
     KEYWORD = "keyword"
     PATH = "path"
@@ -79,8 +65,6 @@ class TriggerKind(StrEnum):
 
 class PlanningTrigger(StrEnum):
     """Why a message starts a planning debate."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
 
     DESTRUCTIVE = "destructive"
     DEPLOYMENT = "deployment"

@@ -2,24 +2,21 @@
 
 import re
 from collections.abc import Iterable
-from typing import Final
 
 from pointsman.services.router.domain.debate_triggers import DebateRules, command_reads, is_reading
 from pointsman.services.router.domain.language.english import act_of
 from pointsman.services.router.domain.language.languages import Reading
 from pointsman.services.router.domain.language.lexicon import MASK
 from pointsman.services.router.domain.language.scan import Message
-from pointsman.services.router.domain.language.sentence import WORKS, Act, English, Sentence
+from pointsman.services.router.domain.language.sentence import Act, English, Sentence
 from pointsman.services.router.domain.model import Trigger, TriggerKind
 
-_PATH: Final = TriggerKind.PATH
-_COMMAND: Final = Act.COMMAND
-_IMPLIED_WORK: Final = frozenset({Act.FAULT, Act.WISH, Act.CODE})
-_FOREIGN_WORK: Final = frozenset({"do", "make", "wish", "fault"})
-_METHODS: Final = frozenset({"get", "post", "put", "head", "options"})
-_METHOD_LETTERS: Final = 12
-_SEPARATOR: Final = re.compile(r"[/\\]")
-_ENDING: Final = re.compile(r"[.:]")
+_IMPLIED_WORK = frozenset({Act.FAULT, Act.WISH, Act.CODE})
+_FOREIGN_WORK = frozenset({"do", "make", "wish", "fault"})
+_METHODS = frozenset({"get", "post", "put", "head", "options"})
+_METHOD_LETTERS = 12
+_SEPARATOR = re.compile(r"[/\\]")
+_ENDING = re.compile(r"[.:]")
 
 
 def changed_path(rules: DebateRules, english: English, message: Message, sentences: Iterable[Sentence]) -> str:
@@ -41,15 +38,15 @@ def _changes(rules: DebateRules, english: English, sentence: Sentence) -> bool:
     if not any(word[0] == MASK for word in sentence.words):
         return False
     if sentence.orders:
-        return any(order[WORKS] and not is_reading(order) for order in sentence.orders)
+        return any(order.is_work and not is_reading(order) for order in sentence.orders)
     act = act_of(english, sentence)
-    return not command_reads(rules, sentence) if act is _COMMAND else act in _IMPLIED_WORK
+    return not command_reads(rules, sentence) if act is Act.COMMAND else act in _IMPLIED_WORK
 
 
 def _sensitive_path(segments: frozenset[str], message: Message) -> str:
     """The first path of which a whole segment, or a file's stem, is a word of security; none if no path has one."""
     for reference in message.references:
-        named = reference.kind is _PATH and not segments.isdisjoint(_stems(reference.name))
+        named = reference.kind is TriggerKind.PATH and not segments.isdisjoint(_stems(reference.name))
         if named and not _is_endpoint(message.lower, reference):
             return reference.name
     return ""

@@ -1,7 +1,6 @@
 """What an English sentence does: ask, tell, order, approve, wish, report a fault, or just talk."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from pointsman.services.router.domain.language.imperatives import orders_in
 from pointsman.services.router.domain.language.lexicon import (
@@ -30,46 +29,34 @@ from pointsman.services.router.domain.language.lexicon import (
 )
 from pointsman.services.router.domain.language.polite_requests import REQUESTING, requests_in
 from pointsman.services.router.domain.language.scan import Message
-from pointsman.services.router.domain.language.sentence import ACTIVE, WORKS, Act, English, Order, Sentence, hits_in
+from pointsman.services.router.domain.language.sentence import ACTIVE, Act, English, Order, Sentence, hits_in
 from pointsman.services.router.domain.language.statements import statement
 
-_AUXILIARIES: Final = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
-_NO_SUBJECT: Final = VERB | NEGATION | FAULT
-_LONG_COMMAND: Final = 8
-_PREDICATE: Final = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
-_NO_MANY: Final = DETERMINER | SUBJECT | FUNCTION
-_EVER: Final = frozenset(
-    {"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"}
-)
-_PERSONS: Final = frozenset({"i", "you", "we", "they"})
-_DETERMINERS: Final = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
-_COMMAND_MARKS: Final = frozenset("-~.*$\"'`|&;<>" + MASK)
-_SPOKEN: Final = frozenset({"is", "are", "was", "were", "isn't", "aren't", "has", "have", "had", "vs", "versus", "or"})
-_NO_PACKAGE: Final = ASK | TELL | CHANGE | COPULA | QUESTION
+_AUXILIARIES = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
+_NO_SUBJECT = VERB | NEGATION | FAULT
+_LONG_COMMAND = 8
+_PREDICATE = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
+_NO_MANY = DETERMINER | SUBJECT | FUNCTION
+_EVER = frozenset({"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"})
+_PERSONS = frozenset({"i", "you", "we", "they"})
+_DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
+_COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
+_SPOKEN = frozenset({"is", "are", "was", "were", "isn't", "aren't", "has", "have", "had", "vs", "versus", "or"})
+_NO_PACKAGE = ASK | TELL | CHANGE | COPULA | QUESTION
 """What stands behind a pronoun, and is no name of something to install: npm i think …."""
-_PROMPTS: Final = frozenset({"$", ">", "%", "#"})
-_GREETINGS: Final = frozenset({"thanks", "thank", "thx", "ty", "cheers", "hi", "hello", "hey", "sorry"})
-_STARTING_MARKS: Final = frozenset("_$~./@" + MASK)
-_AT_HAND: Final = (["the"], ["this"], ["our"])
-_PASSED_OVER: Final = LEAD | CLAUSE
-_DOING: Final = TOOL | CHANGE | MAKE
-_NOT_DOING: Final = TELL | LEAD
-# Looking up a member costs more than the rest of most functions here: they are looked up once.
-_ORDER: Final = Act.ORDER
-_APPROVAL: Final = Act.APPROVAL
-_COMMAND: Final = Act.COMMAND
-_WISH: Final = Act.WISH
-_FAULT: Final = Act.FAULT
-_CODE: Final = Act.CODE
-_QUESTION: Final = Act.QUESTION
-_REQUEST: Final = Act.REQUEST
-_ACKNOWLEDGEMENT: Final = Act.ACKNOWLEDGEMENT
-_SOFT: Final = frozenset({_WISH, _FAULT, _CODE})
+_PROMPTS = frozenset({"$", ">", "%", "#"})
+_GREETINGS = frozenset({"thanks", "thank", "thx", "ty", "cheers", "hi", "hello", "hey", "sorry"})
+_STARTING_MARKS = frozenset("_$~./@" + MASK)
+_AT_HAND = (["the"], ["this"], ["our"])
+_PASSED_OVER = LEAD | CLAUSE
+_DOING = TOOL | CHANGE | MAKE
+_NOT_DOING = TELL | LEAD
+_SOFT = frozenset({Act.WISH, Act.FAULT, Act.CODE})
 """What asks for something only where nothing else does: beside a question it tells why somebody asks."""
-_ASKING: Final = frozenset({_QUESTION, _REQUEST})
-_ERROR_NAME: Final = "shape.error_name"
-_BYGONE: Final = frozenset({"was", "were", "had"})
-_PRESENT: Final = frozenset({"is", "are", "isn't", "aren't", "still", "now", "has", "have", "but", "again", "keeps"})
+_ASKING = frozenset({Act.QUESTION, Act.REQUEST})
+_ERROR_NAME = "shape.error_name"
+_BYGONE = frozenset({"was", "were", "had"})
+_PRESENT = frozenset({"is", "are", "isn't", "aren't", "still", "now", "has", "have", "but", "again", "keeps"})
 
 
 def read_english(english: English, sentence: Sentence) -> None:
@@ -82,10 +69,10 @@ def read_english(english: English, sentence: Sentence) -> None:
             del words[0], flags[0]
         start = _skip_leads(words, flags)
         if start == len(words):
-            sentence.act = _APPROVAL if _approves(sentence) else _ACKNOWLEDGEMENT
+            sentence.act = Act.APPROVAL if _approves(sentence) else Act.ACKNOWLEDGEMENT
             return
     if words[0] in english.commands and is_command_line(english, words):
-        sentence.act = _COMMAND
+        sentence.act = Act.COMMAND
     elif (words[-1] == "?" and not _orders_plainly(sentence, start)) or (
         flags[start] & QUESTION and _is_question(sentence, start)
     ):
@@ -96,7 +83,7 @@ def read_english(english: English, sentence: Sentence) -> None:
             orders = requests_in(english, sentence, start)
         if orders:
             sentence.orders = orders
-            sentence.act = _ORDER if orders[0][WORKS] else _act_of(orders)
+            sentence.act = Act.ORDER if orders[0].is_work else _act_of(orders)
         sentence.start = start
 
 
@@ -205,9 +192,9 @@ def _read_question(english: English, sentence: Sentence, start: int) -> None:
     if sentence.orders:
         sentence.act = _act_of(sentence.orders)
     elif _wishes(sentence, start):
-        sentence.act = _WISH
+        sentence.act = Act.WISH
     else:
-        sentence.act = _FAULT if _reports(english, sentence, start) else _QUESTION
+        sentence.act = Act.FAULT if _reports(english, sentence, start) else Act.QUESTION
 
 
 def _reports(english: English, sentence: Sentence, start: int) -> bool:
@@ -229,9 +216,9 @@ def _wishes(sentence: Sentence, start: int) -> bool:
 def _act_of(orders: Sequence[Order]) -> Act:
     """One order of work is enough."""
     for order in orders:
-        if order[WORKS]:
-            return _ORDER
-    return _REQUEST
+        if order.is_work:
+            return Act.ORDER
+    return Act.REQUEST
 
 
 def _is_question(sentence: Sentence, start: int) -> bool:
@@ -277,29 +264,29 @@ def rule_of(english: English, message: Message, sentences: list[Sentence]) -> tu
         counts = act in ACTIVE and not (requested and _belongs_to_talk(sentences[place]))
         if counts and not (around and act in _SOFT and _is_background(english, sentences[place], place, around)):
             return act, True
-        requested = requested or act is _REQUEST
-    asked = _QUESTION in acts
+        requested = requested or act is Act.REQUEST
+    asked = Act.QUESTION in acts
     if not (asked or requested) and _ERROR_NAME in message.shapes:
-        return _FAULT, True
-    return (_QUESTION if asked or talk in ACTIVE else talk), False
+        return Act.FAULT, True
+    return (Act.QUESTION if asked or talk in ACTIVE else talk), False
 
 
 def _surroundings(english: English, sentences: list[Sentence], acts: list[Act]) -> tuple[int, bool, bool]:
     """Where the last question stands, whether anything is asked that is not about what was said, and whether thanks are there."""
-    last = max((place for place, act in enumerate(acts) if act is _QUESTION), default=-1)
-    asked = last >= 0 or _REQUEST in acts
+    last = max((place for place, act in enumerate(acts) if act is Act.QUESTION), default=-1)
+    asked = last >= 0 or Act.REQUEST in acts
     elsewhere = asked and not any(
         act in _ASKING and "follow_up" in hits_in(english, sentences[place]) for place, act in enumerate(acts)
     )
-    return last, elsewhere, _ACKNOWLEDGEMENT in acts
+    return last, elsewhere, Act.ACKNOWLEDGEMENT in acts
 
 
 def _is_background(english: English, sentence: Sentence, place: int, around: tuple[int, bool, bool]) -> bool:
     """What a question or thanks go with: the docs confuse me, when does one need it? Not so where the question is about the fault."""
     last_question, asked_elsewhere, thanked = around
-    if sentence.act is _WISH:
+    if sentence.act is Act.WISH:
         return place < last_question and asked_elsewhere
-    if thanked and sentence.act is _FAULT:
+    if thanked and sentence.act is Act.FAULT:
         words = sentence.words
         if not _BYGONE.isdisjoint(words) and _PRESENT.isdisjoint(words):
             return True
@@ -308,6 +295,6 @@ def _is_background(english: English, sentence: Sentence, place: int, around: tup
 
 def _belongs_to_talk(sentence: Sentence) -> bool:
     """Of a sentence whose act is known: how the answer to a request before should look: output yes or no, it should have three lines."""
-    if sentence.seen & WORK or sentence.act in (_COMMAND, _CODE):
+    if sentence.seen & WORK or sentence.act in (Act.COMMAND, Act.CODE):
         return False
     return all(flags & ASK for _, flags, _, _ in sentence.orders)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final
 
 from pointsman.services.router.domain.language.lexicon import (
     ASK,
@@ -30,8 +29,6 @@ from pointsman.services.router.domain.language.lexicon import (
 )
 from pointsman.services.router.domain.language.nouns import is_work
 from pointsman.services.router.domain.language.sentence import (
-    PLACE,
-    WORKS,
     English,
     Order,
     Sentence,
@@ -40,57 +37,48 @@ from pointsman.services.router.domain.language.sentence import (
     skip_fillers,
 )
 
-_OBJECTS: Final = words_of("the a an my our your its their this these those all every each both it them")
-_CONDITIONS: Final = words_of(
+_OBJECTS = words_of("the a an my our your its their this these those all every each both it them")
+_CONDITIONS = words_of(
     "in at on after before inside when if once for since as under instead with given using based from"
 )
-_HYPOTHESES: Final = frozenset({"suppose", "assume", "imagine", "pretend"})
-_FAILING: Final = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
-_GENERAL: Final = words_of(
+_HYPOTHESES = frozenset({"suppose", "assume", "imagine", "pretend"})
+_FAILING = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
+_GENERAL = words_of(
     "famous infamous popular common typical notable historic historical well-known known classic legendary real-world"
 )
-_QUANTITIES: Final = words_of(
-    "two three four five six seven eight nine ten some few several couple any 2 3 4 5 6 7 8 9 10"
-)
-_AT_HAND: Final = words_of("our my this these those the all every both in from here open failing")
-_COMING: Final = words_of("came went come appear disappear vanish")
-_WANTING: Final = frozenset({"wants", "needs", "requires", "asked", "requested"})
-_PRAISES: Final = words_of("good nice great excellent awesome amazing perfect super wonderful")
-_NOUNS_OF: Final = words_of("release model report cover program process position design plan view build default")
-_NO_ORDERS: Final = frozenset({"plan", "idiom"})
-_DONE_TO: Final = words_of("the our my me us everything how a it")
-_NEGATIONS: Final = frozenset({"don't", "dont", "not", "never"})
-_FIRM_BEFORE: Final = frozenset({"please", "then", "so", "also", "now", "try"})
-_PLEAS: Final = frozenset({"please", "pls", "plz"})
-_PARTICLES: Final = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
-_VERB_ENDINGS: Final = ("ize", "ise", "ify")
-_LEAVING: Final = frozenset({"leave", "forget", "wait", "postpone", "defer", "shelve", "park", "stay"})
-_KEPT: Final = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
-_AGAIN: Final = frozenset({"help", "let's"})
-_OBJECT_START: Final = DETERMINER | WORK
-_SKIPPED: Final = LEAD | FILLER
-_MAY_ORDER: Final = VERB | LEAD | FILLER
-_MAY_BEGIN: Final = _MAY_ORDER | THIRD | GERUND
-_DOING: Final = TOOL | CHANGE
-_MANNERS: Final = frozenset({"with", "from", "by", "over", "again", "here", "there"})
-_DOING_OR_SHOWING: Final = TOOL | CHANGE | MAKE | READ
-_BEFORE_A_NOUN_OR_ITS_VERB: Final = SUBJECT | DETERMINER | QUESTION | FUNCTION | CLAUSE | GERUND
-_NOUN_SIGNS: Final = COPULA | FAULT | WORK
+_QUANTITIES = words_of("two three four five six seven eight nine ten some few several couple any 2 3 4 5 6 7 8 9 10")
+_AT_HAND = words_of("our my this these those the all every both in from here open failing")
+_COMING = words_of("came went come appear disappear vanish")
+_WANTING = frozenset({"wants", "needs", "requires", "asked", "requested"})
+_PRAISES = words_of("good nice great excellent awesome amazing perfect super wonderful")
+_NOUNS_OF = words_of("release model report cover program process position design plan view build default")
+_NO_ORDERS = frozenset({"plan", "idiom"})
+_DONE_TO = words_of("the our my me us everything how a it")
+_NEGATIONS = frozenset({"don't", "dont", "not", "never"})
+_FIRM_BEFORE = frozenset({"please", "then", "so", "also", "now", "try"})
+_PLEAS = frozenset({"please", "pls", "plz"})
+_PARTICLES = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
+_VERB_ENDINGS = ("ize", "ise", "ify")
+_LEAVING = frozenset({"leave", "forget", "wait", "postpone", "defer", "shelve", "park", "stay"})
+_KEPT = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
+_AGAIN = frozenset({"help", "let's"})
+_OBJECT_START = DETERMINER | WORK
+_SKIPPED = LEAD | FILLER
+_MAY_ORDER = VERB | LEAD | FILLER
+_MAY_BEGIN = _MAY_ORDER | THIRD | GERUND
+_DOING = TOOL | CHANGE
+_MANNERS = frozenset({"with", "from", "by", "over", "again", "here", "there"})
+_DOING_OR_SHOWING = TOOL | CHANGE | MAKE | READ
+_BEFORE_A_NOUN_OR_ITS_VERB = SUBJECT | DETERMINER | QUESTION | FUNCTION | CLAUSE | GERUND
+_NOUN_SIGNS = COPULA | FAULT | WORK
 
 
 class Place(StrEnum):
     """Where an order may stand; the later, the plainer it has to be."""
 
-    __hash__ = str.__hash__
-
     FIRST = "first"
     REQUESTED = "requested"
     LATER = "later"
-
-
-_FIRST: Final = Place.FIRST
-_REQUESTED: Final = Place.REQUESTED
-_LATER: Final = Place.LATER
 
 
 def orders_in(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
@@ -101,32 +89,32 @@ def orders_in(english: English, sentence: Sentence, start: int) -> Sequence[Orde
     elif flag and not flag & _MAY_BEGIN:
         first = None
     else:
-        first = order_at(english, sentence, start, _FIRST)
+        first = order_at(english, sentence, start, Place.FIRST)
     if first is None:
         return _orders_after_statement(english, sentence, start)
-    if not seen & CLAUSE or sentence.words[first[PLACE]] in _HYPOTHESES:
+    if not seen & CLAUSE or sentence.words[first.at] in _HYPOTHESES:
         return (first,)
-    return [first, *later_orders(english, sentence, first[PLACE] + 1)]
+    return [first, *later_orders(english, sentence, first.at + 1)]
 
 
 def _orders_after_statement(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
     """You need to …; and clear orders in later clauses of what begins like a statement."""
     words = sentence.words
     if words[start] in ("you", "your"):
-        first = order_at(english, sentence, skip_fillers(sentence, _after_duty(words)), _FIRST)
+        first = order_at(english, sentence, skip_fillers(sentence, _after_duty(words)), Place.FIRST)
         if first is not None:
-            return [first, *later_orders(english, sentence, first[PLACE] + 1)]
+            return [first, *later_orders(english, sentence, first.at + 1)]
     if words[start] in _CONDITIONS:
         first = _order_behind_condition(english, sentence, start)
         if first is not None:
-            return [first, *later_orders(english, sentence, first[PLACE] + 1)]
+            return [first, *later_orders(english, sentence, first.at + 1)]
     if not sentence.seen & CLAUSE:
         return ()
     later = later_orders(english, sentence, start)
     if not later or not hits_in(english, sentence).isdisjoint(_NO_ORDERS):
         return ()
     firm = [order for order in later if _is_firm(english, sentence, order)]
-    return firm or (later if words[0] in _CONDITIONS and not any(order[WORKS] for order in later) else ())
+    return firm or (later if words[0] in _CONDITIONS and not any(order.is_work for order in later) else ())
 
 
 def _order_behind_condition(english: English, sentence: Sentence, start: int) -> Order | None:
@@ -137,7 +125,7 @@ def _order_behind_condition(english: English, sentence: Sentence, start: int) ->
             before = flags[at - 1]
             if not before & _BEFORE_A_NOUN_OR_ITS_VERB and words[at - 1] != "not":
                 order = _plain_order(english, sentence, at)
-                return order if order is not None and order[WORKS] else None
+                return order if order is not None and order.is_work else None
     return None
 
 
@@ -160,8 +148,8 @@ def later_orders(english: English, sentence: Sentence, start: int) -> list[Order
             continue
         flag = flags[at + 1]
         if (flag & _MAY_ORDER and not flag & CLAUSE) or (not flag and _may_be_passed(sentence.words[at + 1])):
-            order = order_at(english, sentence, at + 1, _LATER)
-            if order is not None and not (found and found[-1][PLACE] == order[PLACE]):
+            order = order_at(english, sentence, at + 1, Place.LATER)
+            if order is not None and not (found and found[-1].at == order.at):
                 found.append(order)
     return found
 
@@ -209,7 +197,7 @@ def order_at(english: English, sentence: Sentence, at: int, place: Place) -> Ord
         return make_order(english, sentence, at)
     if at < last and words[at] == "let's":
         return _suggested(english, sentence, at + 1)
-    return None if place is _LATER else _unusual_order(english, sentence, at, place)
+    return None if place is Place.LATER else _unusual_order(english, sentence, at, place)
 
 
 def _suggested(english: English, sentence: Sentence, at: int) -> Order | None:
@@ -227,8 +215,8 @@ def _suggested(english: English, sentence: Sentence, at: int) -> Order | None:
     if sentence.flags[verb] & VERB:
         order = _plain_order(english, sentence, verb)
     else:
-        order = _unusual_order(english, sentence, verb, _FIRST)
-    return order or (words[at], CHANGE, at, True)
+        order = _unusual_order(english, sentence, verb, Place.FIRST)
+    return order or Order(words[at], CHANGE, at, is_work=True)
 
 
 def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
@@ -238,7 +226,7 @@ def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
     if verb == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
         wanted = pass_over(sentence, skip_fillers(sentence, at + 1))
         if words[wanted] not in _AGAIN:
-            return order_at(english, sentence, wanted, _FIRST)
+            return order_at(english, sentence, wanted, Place.FIRST)
     if at < last:
         following = flags[at + 1]
         if flag & TELL and following & GERUND:
@@ -251,7 +239,7 @@ def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
     if at and words[at - 1] in _PRAISES and (at == last or words[at + 1] == ","):
         return None
     work = is_work(english, sentence, at, flag) and not (flag & VERB == ASK and _asks_in_general(words, at))
-    return verb, flag & VERB, at, work
+    return Order(verb, flag & VERB, at, work)
 
 
 def _asks_in_general(words: list[str], at: int) -> bool:
@@ -267,7 +255,7 @@ def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) 
     """Orders by other forms: copies the …, would you mind adding …, and verbs that no list knows."""
     words, flag = sentence.words, sentence.flags[at]
     following = words[at + 1] if at + 1 < len(words) else " "
-    if place is _REQUESTED and flag & GERUND:
+    if place is Place.REQUESTED and flag & GERUND:
         return make_order(english, sentence, at)
     if flag & THIRD and words[at][-1] == "s" and _is_third_person_order(sentence, at, following):
         return make_order(english, sentence, at)
@@ -279,7 +267,7 @@ def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) 
         and _looks_like_verb(words[at], "it" if asked else following)
         and "declined" not in hits_in(english, sentence)
     ):
-        return words[at], CHANGE, at, is_work(english, sentence, at, CHANGE)
+        return Order(words[at], CHANGE, at, is_work(english, sentence, at, CHANGE))
     return None
 
 
@@ -364,4 +352,4 @@ def make_order(english: English, sentence: Sentence, at: int) -> Order:
     """The order of a verb in another form than its base."""
     verb = english.lexicon.base.get(sentence.words[at], sentence.words[at])
     flag = english.lexicon.flags.get(verb, 0) & VERB
-    return verb, flag, at, is_work(english, sentence, at, flag)
+    return Order(verb, flag, at, is_work(english, sentence, at, flag))

@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 
 from pointsman.services.router.domain.language.lexicon import FOREIGN, Lexicon
 from pointsman.services.router.domain.language.rule_document import LanguageRules, RuleProblem
@@ -39,32 +38,32 @@ from pointsman.services.router.domain.language.term_sets import (
     build_language,
 )
 
-_WORD: Final = re.compile(r"\w[\w'-]*")
-_BREAK: Final = re.compile(r"[.!?;？！。]\s*\S|\n")
-_TELLING_LETTERS: Final = 3
-_SENTENCE: Final = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
-_STRETCH: Final = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
+_WORD = re.compile(r"\w[\w'-]*")
+_BREAK = re.compile(r"[.!?;？！。]\s*\S|\n")
+_TELLING_LETTERS = 3
+_SENTENCE = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
+_STRETCH = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
 """A sentence, or a part of a very long one: what looks for a clause's beginning looks no further back."""
-_ENDED: Final = re.compile(r"[.!?;？！。\n]\s*$")
-_HARD: Final = STARTER | APPROVAL | REQUEST
-_DOING: Final = DO | MAKE | READ
-_KNOWN_OTHERWISE: Final = _DOING | TELL | PROSE | QUESTION | THANKS | APPROVAL | DECLINED | SOLVED
-_TOLD_OF: Final = _DOING | WORK
-_MORE_THAN_TOLD: Final = POLITE | WISH | APPROVAL | QUESTION | JOINED
-_ASKED_FOR: Final = _DOING | FAULT
-_FAULT_ASKED_ABOUT: Final = FAULT | FOLLOW_UP
-_SPOKEN: Final = DO | MAKE | TELL | FAULT | THANKS | POLITE | APPROVAL
+_ENDED = re.compile(r"[.!?;？！。\n]\s*$")
+_HARD = STARTER | APPROVAL | REQUEST
+_DOING = DO | MAKE | READ
+_KNOWN_OTHERWISE = _DOING | TELL | PROSE | QUESTION | THANKS | APPROVAL | DECLINED | SOLVED
+_TOLD_OF = _DOING | WORK
+_MORE_THAN_TOLD = POLITE | WISH | APPROVAL | QUESTION | JOINED
+_ASKED_FOR = _DOING | FAULT
+_FAULT_ASKED_ABOUT = FAULT | FOLLOW_UP
+_SPOKEN = DO | MAKE | TELL | FAULT | THANKS | POLITE | APPROVAL
 """Lists of which one has to match, where a single short word is all that speaks for a language."""
-_LETTERS: Final = {
+_LETTERS = {
     "han": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+"),
     "kana": re.compile("[\u3040-\u30ff]+"),
     "hangul": re.compile("[\u1100-\u11ff\uac00-\ud7af]+"),
     "cyrillic": re.compile("[\u0400-\u04ff]+"),
 }
-_OTHER_LETTERS: Final = re.compile("[" + "".join(letters.pattern.strip("[]+") for letters in _LETTERS.values()) + "]+")
-_LATIN: Final = re.compile("[a-z]+")
-_ACCENTED: Final = re.compile(r"[^\W\x00-\x7f]")
-_SCRIPTS: Final = (*_LETTERS, "latin")
+_OTHER_LETTERS = re.compile("[" + "".join(letters.pattern.strip("[]+") for letters in _LETTERS.values()) + "]+")
+_LATIN = re.compile("[a-z]+")
+_ACCENTED = re.compile(r"[^\W\x00-\x7f]")
+_SCRIPTS = (*_LETTERS, "latin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +131,9 @@ def _base_of(letter: str) -> str:
     return unicodedata.normalize("NFD", letter)[0]
 
 
-_BASES: Final = "".join(_ACCENTED.sub(_without_accent, chr(code)) for code in range(256)).encode("latin-1")
+_BASES = "".join(_ACCENTED.sub(_without_accent, chr(code)) for code in range(256)).encode("latin-1")
 """Western letters without their accents, each at the place of its code."""
-_BLANKED: Final = re.sub(r"[^\w'-]", " ", _BASES.decode("latin-1")).encode("latin-1")
+_BLANKED = re.sub(r"[^\w'-]", " ", _BASES.decode("latin-1")).encode("latin-1")
 """The same, with blanks for what stands between words."""
 
 
@@ -322,14 +321,14 @@ def _prose_rules(language: Language, text: str, hits: int) -> bool:
     return finders["prose"](searched, 0)[0] < finders["work"](searched, 0)[0]
 
 
-_HEAD_LAST: Final = frozenset({"han", "kana", "hangul"})
-_SOFT_ROWS: Final = frozenset({"fault", "unlisted", "wish", "work"})
-_ACTIVE_ROWS: Final = frozenset({"approval", "fault", "order", "make", "read", "unlisted", "wish", "work"})
-_ASKING: Final = 1 << 40
+_HEAD_LAST = frozenset({"han", "kana", "hangul"})
+_SOFT_ROWS = frozenset({"fault", "unlisted", "wish", "work"})
+_ACTIVE_ROWS = frozenset({"approval", "fault", "order", "make", "read", "unlisted", "wish", "work"})
+_ASKING = 1 << 40
 """Asks, and for nothing to be done."""
-_HEAD: Final = 1 << 41
+_HEAD = 1 << 41
 """Prose is what it is about."""
-_ROWS: Final[tuple[tuple[str, int, int], ...]] = (
+_ROWS: tuple[tuple[str, int, int], ...] = (
     ("declined", DECLINED, QUESTION | FAULT | WISH),
     ("declined", SOLVED, QUESTION | WISH | TURN),
     ("approval", APPROVAL, _ASKING),

@@ -1,7 +1,5 @@
 """Whether the object of an order lies in files, web or code (work), or in prose that can be answered (talk)."""
 
-from typing import Final
-
 from pointsman.services.router.domain.language.lexicon import (
     ASK,
     CHANGE,
@@ -20,11 +18,11 @@ from pointsman.services.router.domain.language.lexicon import (
 )
 from pointsman.services.router.domain.language.sentence import English, Sentence, means
 
-KNOWN_THINGS: Final = words_of("the it this that them these those sure all every my our your each")
-_ABILITIES: Final = frozenset({"option", "ability", "possibility", "way", "means", "setting"})
-_NOUN: Final = WORK | PROSE
-_DECIDED: Final = TOOL | TELL
-_DOING: Final = TOOL | CHANGE
+KNOWN_THINGS = words_of("the it this that them these those sure all every my our your each")
+_ABILITIES = frozenset({"option", "ability", "possibility", "way", "means", "setting"})
+_NOUN = WORK | PROSE
+_DECIDED = TOOL | TELL
+_DOING = TOOL | CHANGE
 
 
 def is_work(english: English, sentence: Sentence, at: int, verb: int) -> bool:

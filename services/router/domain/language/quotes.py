@@ -3,18 +3,17 @@
 import itertools
 import re
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from pointsman.services.router.domain.language.lexicon import MASK
 from pointsman.services.router.domain.language.scan import Message, PatternSet, Span
 from pointsman.services.router.domain.language.sentence import Sentence, sentences_of
 
-QUOTES: Final = frozenset({"quoted.block", "quoted.mail"})
-LOG: Final = "quoted.log"
-_OVERRIDE: Final = "override.user"
-_VISIBLE: Final = re.compile(r"\S")
-_WORD: Final = re.compile(rf"\w|{MASK}")
-_ZEROS: Final = itertools.repeat(0)
+QUOTES = frozenset({"quoted.block", "quoted.mail"})
+LOG = "quoted.log"
+_OVERRIDE = "override.user"
+_VISIBLE = re.compile(r"\S")
+_WORD = re.compile(rf"\w|{MASK}")
+_ZEROS = itertools.repeat(0)
 
 
 def leave_out_quotes(patterns: PatternSet, message: Message) -> None:

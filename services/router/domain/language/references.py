@@ -3,21 +3,17 @@
 import itertools
 import re
 from dataclasses import dataclass
-from typing import Final
 
 from pointsman.services.router.domain.language.rule_document import ReferenceRules
 from pointsman.services.router.domain.model import Trigger, TriggerKind
 
-_INNER: Final = "\"'`()[]{}<>,;=|\x01"
-_BLANKS: Final = str.maketrans(_INNER, " " * len(_INNER))
-_AROUND: Final = _INNER + ".:!?"
-_VISIBLE: Final = re.compile(r"[!-~]+")
-_ROOTS: Final = ("/", "~/", "./", "../")
-_SEPARATORS: Final = frozenset(_INNER)
-_RULES: Final = {kind: f"reference.{kind}" for kind in TriggerKind}
-_PATH: Final = TriggerKind.PATH
-_URL: Final = TriggerKind.URL
-_HOST: Final = TriggerKind.HOST
+_INNER = "\"'`()[]{}<>,;=|\x01"
+_BLANKS = str.maketrans(_INNER, " " * len(_INNER))
+_AROUND = _INNER + ".:!?"
+_VISIBLE = re.compile(r"[!-~]+")
+_ROOTS = ("/", "~/", "./", "../")
+_SEPARATORS = frozenset(_INNER)
+_RULES = {kind: f"reference.{kind}" for kind in TriggerKind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +78,15 @@ def _kind_of(references: References, name: str) -> TriggerKind | None:
     if not name or name in references.exempt:
         return None
     if "://" in name:
-        return _URL if name[0].isalnum() else None
+        return TriggerKind.URL if name[0].isalnum() else None
     if name[1:3] == ":\\":
-        return _PATH
+        return TriggerKind.PATH
     if name.startswith(_ROOTS):
-        return _PATH if len(name) > 1 and name != "//" and (name[1].isalnum() or name[1] in "/._*$") else None
+        return (
+            TriggerKind.PATH if len(name) > 1 and name != "//" and (name[1].isalnum() or name[1] in "/._*$") else None
+        )
     if "/" in name:
-        return _PATH if _is_path(references, name) else None
+        return TriggerKind.PATH if _is_path(references, name) else None
     return _kind_of_dotted(references, name.partition(":")[0])
 
 
@@ -106,12 +104,12 @@ def _is_path(references: References, name: str) -> bool:
 
 def _kind_of_dotted(references: References, name: str) -> TriggerKind | None:
     if name[0] == "." or name.startswith("*."):
-        return _PATH if name.lstrip("*.") in references.dot_names or name[0] == "*" else None
+        return TriggerKind.PATH if name.lstrip("*.") in references.dot_names or name[0] == "*" else None
     if _is_file_name(references, name):
-        return _PATH
+        return TriggerKind.PATH
     stem, _, ending = name.rpartition(".")
     if ending in references.hosts and "@" not in name and stem.replace("-", "").replace(".", "").isalnum():
-        return _HOST
+        return TriggerKind.HOST
     return None
 
 

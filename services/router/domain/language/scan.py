@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import re2
 
@@ -12,32 +12,32 @@ from pointsman.services.router.domain.language.references import References, fin
 from pointsman.services.router.domain.language.rule_document import OwnRule, RuleProblem
 from pointsman.services.router.domain.model import Trigger, TriggerKind
 
-_FENCE: Final = "reference.fence"
-_CODE: Final = "reference.code"
-_FILE_NAME: Final = "reference.file_name"
-_SPOKEN: Final = {
+_FENCE = "reference.fence"
+_CODE = "reference.code"
+_FILE_NAME = "reference.file_name"
+_SPOKEN = {
     _CODE: TriggerKind.CODE_BLOCK,
     _FILE_NAME: TriggerKind.PATH,
     "reference.at_hand": TriggerKind.CODE_INDICATOR,
 }
-_TERM: Final = "reference.term"
-_SET_MEMORY_BYTES: Final = 64 << 20
-MOST_COMBINATIONS: Final = 4096
+_TERM = "reference.term"
+_SET_MEMORY_BYTES = 64 << 20
+MOST_COMBINATIONS = 4096
 """How many combinations of matching expressions are kept with what they stand for."""
-_FENCE_MARK: Final = re.compile(r"```|~~~")
+_FENCE_MARK = re.compile(r"```|~~~")
 # What the steps behind the one pass over the text need to know: whether it has anything for them.
-BREAK: Final = 1
-COMMA: Final = 2
-ASKS: Final = 4
-APOSTROPHE: Final = 8
-MARK: Final = 16
-MARKS: Final = ':!;()"`/=[]{}<>|&…“”—–。，？！、：«»‘'
-_NAMED: Final = "step.named"
+BREAK = 1
+COMMA = 2
+ASKS = 4
+APOSTROPHE = 8
+MARK = 16
+MARKS = ':!;()"`/=[]{}<>|&…“”—–。，？！、：«»‘'
+_NAMED = "step.named"
 Span: TypeAlias = tuple[int, int]
-_NO_SPAN: Final = (-1, -1)
+_NO_SPAN = (-1, -1)
 Finder: TypeAlias = Callable[[bytes, int], Span]
 """Where the next match begins and ends, from a place on, in bytes; -1 if there is none."""
-_STEPS: Final = {
+_STEPS = {
     "step.break": (r"\. |\n|[?!;] |\x02", BREAK),
     "step.comma": (",", COMMA),
     "step.asks": (r"\?", ASKS),

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import NamedTuple
 
 from pointsman.services.router.domain.language.lexicon import FILLER, KNOWN, LEAD, MASK, VERB, Lexicon
 from pointsman.services.router.domain.language.scan import (
@@ -19,19 +19,17 @@ from pointsman.services.router.domain.language.scan import (
     PatternSet,
 )
 
-_BREAK: Final = "\x02"
-NAMES_CODE: Final = "names_code"
-IDENTIFIER: Final = "shape.identifier"
-_MARKS: Final = re.compile(f"([,?{re.escape(MARKS)}])")
-_ZEROS: Final = itertools.repeat(0)
-_NOWHERE: Final = (0, -1)
-_PASSED: Final = LEAD | FILLER
+_BREAK = "\x02"
+NAMES_CODE = "names_code"
+IDENTIFIER = "shape.identifier"
+_MARKS = re.compile(f"([,?{re.escape(MARKS)}])")
+_ZEROS = itertools.repeat(0)
+_NOWHERE = (0, -1)
+_PASSED = LEAD | FILLER
 
 
 class Act(StrEnum):
     """What a sentence does; the value is the rule that says so."""
-
-    __hash__ = str.__hash__
 
     ORDER = "order.verb"
     APPROVAL = "order.approval"
@@ -45,15 +43,20 @@ class Act(StrEnum):
     STATEMENT = "talk.statement"
 
 
-ACTIVE: Final = frozenset({Act.ORDER, Act.APPROVAL, Act.COMMAND, Act.WISH, Act.FAULT, Act.CODE})
+ACTIVE = frozenset({Act.ORDER, Act.APPROVAL, Act.COMMAND, Act.WISH, Act.FAULT, Act.CODE})
 
-PLACE: Final = 2
-WORKS: Final = 3
-Order: TypeAlias = tuple[str, int, int, bool]
-"""One thing that a sentence says to do: the verb's base form, what it can be, where it stands, whether it is work.
 
-A plain tuple, because one with names costs five times as much, and most sentences have an order.
-"""
+class Order(NamedTuple):
+    """One thing that a sentence orders."""
+
+    verb: str
+    """The base form."""
+    flags: int
+    """What the verb can be, as flags of the lexicon."""
+    at: int
+    """The index of the verb in the sentence."""
+    is_work: bool
+    """Whether the order is work and not talk."""
 
 
 class Sentence:

@@ -1,7 +1,6 @@
 """What an English sentence does that neither asks nor orders: approve, wish, report a fault, name code, or just talk."""
 
 import re
-from typing import Final
 
 from pointsman.services.router.domain.language.lexicon import (
     APPROVAL,
@@ -27,34 +26,28 @@ from pointsman.services.router.domain.language.lexicon import (
 from pointsman.services.router.domain.language.scan import Message
 from pointsman.services.router.domain.language.sentence import NAMES_CODE, Act, English, Sentence, hits_in, means
 
-_PERSONAL: Final = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
-_WRITERS: Final = frozenset({"i", "we", "you", "he", "she", "i'm", "i've", "we're", "we've", "you're", "let's"})
-_MODALS: Final = frozenset({"should", "could", "must"})
-_DUTIES: Final = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
-_DEMANDS: Final = words_of("need needs want wants require requires like asked asking requested requests")
-_GENERIC: Final = words_of("every each any good great most all everyone everybody nobody people no bad real")
-_OWN: Final = words_of("me my mine us sure that")
-_WAYS: Final = frozenset({"with", "without", "using"})
-_FEELINGS: Final = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores", "hopes", "believes"})
-_FINITE: Final = _FEELINGS | words_of(
+_PERSONAL = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
+_WRITERS = frozenset({"i", "we", "you", "he", "she", "i'm", "i've", "we're", "we've", "you're", "let's"})
+_MODALS = frozenset({"should", "could", "must"})
+_DUTIES = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
+_DEMANDS = words_of("need needs want wants require requires like asked asking requested requests")
+_GENERIC = words_of("every each any good great most all everyone everybody nobody people no bad real")
+_OWN = words_of("me my mine us sure that")
+_WAYS = frozenset({"with", "without", "using"})
+_FEELINGS = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores", "hopes", "believes"})
+_FINITE = _FEELINGS | words_of(
     "is are was were be been am has have had will would i we he she they you i'm it's that's"
 )
-_POINTERS: Final = frozenset({"the", "this", "our", "that", "these", "those"})
-_DENIALS: Final = frozenset({"no", "nope", "nah"})
-_OPTIONS: Final = frozenset("123456789abcde")
-_LIMITS: Final = frozenset({"only", "without", "except", "rather"})
-_TURNS: Final = frozenset({"but", "still", "however", "except", "though", "yet", "again"})
-_DOING: Final = CHANGE | TOOL | MAKE
-_NOUN: Final = WORK | PROSE
-_NO_OBJECT: Final = FUNCTION | COPULA | CLAUSE
-_HUMP: Final = re.compile("[a-z0-9][A-Z]")
-_CAMEL: Final = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
-_APPROVAL: Final = Act.APPROVAL
-_WISH: Final = Act.WISH
-_FAULT: Final = Act.FAULT
-_CODE: Final = Act.CODE
-_REQUEST: Final = Act.REQUEST
-_STATEMENT: Final = Act.STATEMENT
+_POINTERS = frozenset({"the", "this", "our", "that", "these", "those"})
+_DENIALS = frozenset({"no", "nope", "nah"})
+_OPTIONS = frozenset("123456789abcde")
+_LIMITS = frozenset({"only", "without", "except", "rather"})
+_TURNS = frozenset({"but", "still", "however", "except", "though", "yet", "again"})
+_DOING = CHANGE | TOOL | MAKE
+_NOUN = WORK | PROSE
+_NO_OBJECT = FUNCTION | COPULA | CLAUSE
+_HUMP = re.compile("[a-z0-9][A-Z]")
+_CAMEL = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
 
 
 def statement(english: English, sentence: Sentence, start: int) -> Act:
@@ -68,16 +61,16 @@ def statement(english: English, sentence: Sentence, start: int) -> Act:
         or ("past" in hits and "turn" not in hits)
         or ("musing" in hits and "complaint" not in hits and _TURNS.isdisjoint(sentence.words))
     ):
-        return _STATEMENT
+        return Act.STATEMENT
     if ("approval" in hits and not seen & FAULT) or _chooses(sentence, start):
-        return _APPROVAL
+        return Act.APPROVAL
     if "personal_wish" in hits or "retold" in hits:
-        return _REQUEST
+        return Act.REQUEST
     if _suggests(sentence) or _wants_code(sentence, hits) or _asks_again(sentence, hits):
-        return _WISH
+        return Act.WISH
     work = bool(seen & WORK) or not seen & PROSE or bool(sentence.flags[0] & FAULT)
     if not work and "complaint" not in hits and "misbehaves" not in hits:
-        return _CODE if _names_code(english, sentence, hits) else _STATEMENT
+        return Act.CODE if _names_code(english, sentence, hits) else Act.STATEMENT
     return _about_work(english, sentence, hits)
 
 
@@ -91,16 +84,16 @@ def _chooses(sentence: Sentence, start: int) -> bool:
 def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> Act:
     """A statement that is not about prose."""
     if "wish" in hits:
-        return _REQUEST if "form" in hits else _WISH
+        return Act.REQUEST if "form" in hits else Act.WISH
     if "lacking" in hits and sentence.seen & WORK and sentence.words[0] not in _PERSONAL:
-        return _WISH
+        return Act.WISH
     if "demand" in hits and _demands_work(sentence):
-        return _WISH
+        return Act.WISH
     if "praise" in hits and _TURNS.isdisjoint(sentence.words):
-        return _STATEMENT
+        return Act.STATEMENT
     if _complains(english, sentence, hits):
-        return _FAULT
-    return _CODE if _names_code(english, sentence, hits) else _STATEMENT
+        return Act.FAULT
+    return Act.CODE if _names_code(english, sentence, hits) else Act.STATEMENT
 
 
 def _asks_again(sentence: Sentence, hits: frozenset[str]) -> bool:

@@ -4,56 +4,55 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Final
 
 from pointsman.services.router.domain.language.lexicon import MASK
 from pointsman.services.router.domain.language.rule_document import LanguageRules, RuleProblem
 from pointsman.services.router.domain.language.scan import MOST_COMBINATIONS, PatternSet, pattern_set
 
-DO: Final = 1 << 0
-MAKE: Final = 1 << 1
-READ: Final = 1 << 2
-TELL: Final = 1 << 3
-WORK: Final = 1 << 4
-PROSE: Final = 1 << 5
-FAULT: Final = 1 << 6
-QUESTION: Final = 1 << 7
-POLITE: Final = 1 << 8
-WISH: Final = 1 << 9
-THANKS: Final = 1 << 10
-APPROVAL: Final = 1 << 11
-DECLINED: Final = 1 << 12
-SOLVED: Final = 1 << 13
-NARRATED: Final = 1 << 14
+DO = 1 << 0
+MAKE = 1 << 1
+READ = 1 << 2
+TELL = 1 << 3
+WORK = 1 << 4
+PROSE = 1 << 5
+FAULT = 1 << 6
+QUESTION = 1 << 7
+POLITE = 1 << 8
+WISH = 1 << 9
+THANKS = 1 << 10
+APPROVAL = 1 << 11
+DECLINED = 1 << 12
+SOLVED = 1 << 13
+NARRATED = 1 << 14
 """What the writer tells of himself: the verbs and things in it are not to be worked on, unless he asks for something too."""
-SPENT: Final = 1 << 15
+SPENT = 1 << 15
 """Clauses that ask for nothing: not to be done, done already, or left to the writer."""
-TOLD: Final = 1 << 16
-TURN: Final = 1 << 17
-GENERAL: Final = 1 << 18
-FOLLOW_UP: Final = 1 << 19
-IMPERATIVE: Final = 1 << 20
+TOLD = 1 << 16
+TURN = 1 << 17
+GENERAL = 1 << 18
+FOLLOW_UP = 1 << 19
+IMPERATIVE = 1 << 20
 """A first word with the ending of an order, right before an object."""
-OPENER: Final = 1 << 21
+OPENER = 1 << 21
 """The words of the list of questions that open one."""
-STARTER: Final = 1 << 22
+STARTER = 1 << 22
 """A verb of doing at the very beginning: what follows is no question, unless it is marked as one."""
-JOINED: Final = 1 << 23
+JOINED = 1 << 23
 """A verb of doing at the beginning of a later clause."""
-REQUEST: Final = 1 << 24
+REQUEST = 1 << 24
 """The polite words that are no mere wish: in a question only these ask for something."""
-_DERIVED: Final = {"opener": OPENER, "starter": STARTER, "joined": JOINED, "request": REQUEST}
-_BITS: Final = _DERIVED | {
+_DERIVED = {"opener": OPENER, "starter": STARTER, "joined": JOINED, "request": REQUEST}
+_BITS = _DERIVED | {
     "do": DO, "make": MAKE, "read": READ, "tell": TELL, "work": WORK, "prose": PROSE, "fault": FAULT, "question": QUESTION,
     "polite": POLITE, "wish": WISH, "thanks": THANKS, "approval": APPROVAL, "declined": DECLINED, "solved": SOLVED,
     "narrated": NARRATED, "spent": SPENT, "told": TOLD, "turn": TURN, "general": GENERAL, "follow_up": FOLLOW_UP,
     "imperative": IMPERATIVE, "destructive": 1 << 25, "data": 1 << 26, "deployment": 1 << 27, "security": 1 << 28,
     "bulk": 1 << 29, "vague": 1 << 30,
 }  # fmt: skip
-_NO_LISTS: Final = frozenset({"script", "stopwords", "verb_ending", "imperative"})
-_LISTS: Final = tuple(part.name for part in fields(LanguageRules) if part.name not in _NO_LISTS)
-_DOING: Final = ("do", "make", "read")
-_SEPARATORS: Final = r"(?:[,.;!?，。；！？、\n]|\b(?:und|dann|et|puis|y|luego|e|poi|depois)\b|然后|并且?|接着|顺便)"
+_NO_LISTS = frozenset({"script", "stopwords", "verb_ending", "imperative"})
+_LISTS = tuple(part.name for part in fields(LanguageRules) if part.name not in _NO_LISTS)
+_DOING = ("do", "make", "read")
+_SEPARATORS = r"(?:[,.;!?，。；！？、\n]|\b(?:und|dann|et|puis|y|luego|e|poi|depois)\b|然后|并且?|接着|顺便)"
 
 
 @dataclass(slots=True)
