@@ -10,8 +10,8 @@ from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.chassis.core.ids import new_id
 from pointsman.services.chassis.rpc.paging import page_size
 from pointsman.services.router.config import RouterSettings
-from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.decision import (
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.decision_record import (
     Clarified,
     Clarify,
     DecisionContext,
@@ -19,12 +19,12 @@ from pointsman.services.router.domain.decision import (
     StoredDecision,
     make_record,
 )
+from pointsman.services.router.domain.enums import Mode
 from pointsman.services.router.domain.identity import fingerprint, task_id
-from pointsman.services.router.domain.log import log_entry
-from pointsman.services.router.domain.model import Mode
 from pointsman.services.router.domain.policy import Policy
 from pointsman.services.router.domain.thinking import route_thinking
 from pointsman.services.router.domain.thinking_journal import RecordThinking, Routed
+from pointsman.services.router.formats.daily_log import log_entry
 from pointsman.services.router.rules import rule_book_with
 from pointsman.services.router.store import RouterStore
 from pointsman.services.router.wire import decode, encode

@@ -17,7 +17,7 @@ from pointsman.services.chassis.runtime.service import start
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.router.__main__ import build_on
 from pointsman.services.router.config import RouterSettings
-from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.classification.classify import classify
 from pointsman.services.router.rules import standard_rule_book
 
 SHORTEST, LONGEST = 75, 125

@@ -11,8 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from pointsman.services.router.domain.classify import classify, in_place
-from pointsman.services.router.domain.model import Classification, Confidence, Debate, Mode
+from pointsman.services.router.domain.classification.classify import classify, in_place
+from pointsman.services.router.domain.enums import Confidence, Debate, Mode
+from pointsman.services.router.domain.model import Classification
 from pointsman.services.router.rules import standard_rule_book
 
 COUNT = 1_000_000

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pointsman.services.router.domain.model import Stakes
+from pointsman.services.router.domain.enums import Stakes
 
 CONFIDENT_AT = 0.8
 

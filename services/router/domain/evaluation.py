@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.model import Classification, Mode
-from pointsman.services.router.domain.rulebook import RuleBook
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.classification.rule_book import RuleBook
+from pointsman.services.router.domain.enums import Mode
+from pointsman.services.router.domain.model import Classification
 
 FIELDS = ("confidence", "fast_path", "debate", "stakes", "debate_bypass")
 """What is scored beside the mode, wherever a label says something about it."""

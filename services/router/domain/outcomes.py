@@ -14,7 +14,7 @@ from pointsman.services.router.domain.debate_verdict import (
     failure_verdict,
     planning_verdict,
 )
-from pointsman.services.router.domain.model import Stakes
+from pointsman.services.router.domain.enums import Stakes
 
 KIND = "outcomes"
 OPEN = "OPEN"

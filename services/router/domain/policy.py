@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.machine import Decision, Event, Machine
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleProblem
-from pointsman.services.router.domain.language.scan import compile_pattern
+from pointsman.services.router.domain.patterns import compile_pattern
+from pointsman.services.router.domain.rule_document import OwnRule, RuleProblem
 
 KIND = "policy"
 IN_FORCE = "IN_FORCE"

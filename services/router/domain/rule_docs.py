@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleDocument, RuleEffect
-from pointsman.services.router.domain.model import Bypass, Mode
+from pointsman.services.router.domain.enums import Bypass, Mode
 from pointsman.services.router.domain.outcomes import REACTION_OF
+from pointsman.services.router.domain.rule_document import OwnRule, RuleDocument, RuleEffect
 from pointsman.services.router.domain.thinking import TABLE
 
 _BYPASSES = {

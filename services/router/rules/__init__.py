@@ -7,9 +7,13 @@ from typing import Any
 
 import msgspec
 
-from pointsman.services.router.domain.language.languages import check_languages
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleDocument, RuleProblem
-from pointsman.services.router.domain.rulebook import RuleBook, build_rule_book, with_own_rules
+from pointsman.services.router.domain.classification.rule_book import (
+    RuleBook,
+    build_rule_book,
+    check_rule_book,
+    with_own_rules,
+)
+from pointsman.services.router.domain.rule_document import OwnRule, RuleDocument, RuleProblem
 
 RULE_FILE = Path(__file__).with_name("routing.json")
 
@@ -42,7 +46,7 @@ def _load(file: Path, *, whole: bool) -> RuleBook:
     try:
         book = build_rule_book(document)
         if whole:
-            check_languages(book.languages)
+            check_rule_book(book)
     except RuleProblem as problem:
         raise RuleFileRefused(str(file), problem.rule, problem.problem) from None
     return book

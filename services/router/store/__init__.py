@@ -16,9 +16,9 @@ from pointsman.services.chassis.engine.ledger import Ledger
 from pointsman.services.chassis.engine.retention import forget_run
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.router.domain import decision as record
+from pointsman.services.router.domain import decision_record as record
 from pointsman.services.router.domain import outcomes, thinking_journal
-from pointsman.services.router.domain.model import Confidence, Mode
+from pointsman.services.router.domain.enums import Confidence, Mode
 from pointsman.services.router.domain.policy import MACHINE as POLICIES
 from pointsman.services.router.domain.policy import Policy, policy_id
 from pointsman.services.router.domain.views import Filter, Stats

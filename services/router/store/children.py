@@ -11,8 +11,8 @@ from pointsman.services.chassis.engine.changes import AttachChildren, Change
 from pointsman.services.chassis.storage.bulk import upsert_rows
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
-from pointsman.services.router.domain.decision import Record
-from pointsman.services.router.domain.model import Debate
+from pointsman.services.router.domain.decision_record import Record
+from pointsman.services.router.domain.enums import Debate
 from pointsman.services.router.domain.outcomes import FORGET_AFTER, OutcomeEvent, Outcomes, Report, Tally, Track
 from pointsman.services.router.store.tables import RouterTables
 

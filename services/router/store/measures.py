@@ -2,7 +2,7 @@
 
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.chassis.telemetry import metrics
-from pointsman.services.router.domain.decision import RoutingDecision
+from pointsman.services.router.domain.decision_record import RoutingDecision
 
 
 def measure(event: Event) -> None:

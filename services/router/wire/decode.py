@@ -9,10 +9,10 @@ from pointsman.api.router.v1 import decision_pb2, log_pb2, outcome_pb2, policy_p
 from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.chassis.rpc.paging import page_key
 from pointsman.services.router.domain import debate_verdict, outcomes, thinking
-from pointsman.services.router.domain.decision import RoutingDecision
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleEffect
-from pointsman.services.router.domain.model import Mode, PlanningTrigger
+from pointsman.services.router.domain.decision_record import RoutingDecision
+from pointsman.services.router.domain.enums import Mode, PlanningTrigger
 from pointsman.services.router.domain.policy import SetPolicy, policy_id
+from pointsman.services.router.domain.rule_document import OwnRule, RuleEffect
 from pointsman.services.router.domain.views import Filter
 from pointsman.services.router.wire.enums import from_wire
 

@@ -8,11 +8,11 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pointsman.api.router.v1 import decision_pb2, log_pb2, outcome_pb2, policy_pb2, thinking_pb2
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.rpc.paging import page_token, timestamp
-from pointsman.services.router.domain.decision import RoutingDecision
-from pointsman.services.router.domain.language.rule_document import OwnRule
+from pointsman.services.router.domain.decision_record import RoutingDecision
 from pointsman.services.router.domain.model import DebateReason, Trigger
 from pointsman.services.router.domain.outcomes import Reported, Resolved
 from pointsman.services.router.domain.policy import Policy
+from pointsman.services.router.domain.rule_document import OwnRule
 from pointsman.services.router.domain.thinking import Envelope
 from pointsman.services.router.domain.views import Stats
 from pointsman.services.router.wire.enums import to_wire

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.decision import DecisionContext, RoutingDecision, make_record
-from pointsman.services.router.domain.log import log_entry
-from pointsman.services.router.domain.model import Debate, Mode, Stakes
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.classification.rule_book import with_own_rules
+from pointsman.services.router.domain.decision_record import DecisionContext, RoutingDecision, make_record
+from pointsman.services.router.domain.enums import Debate, Mode, Stakes
 from pointsman.services.router.domain.rule_docs import (
     MODE_ROWS,
     OWN_EXAMPLE,
@@ -18,7 +18,7 @@ from pointsman.services.router.domain.rule_docs import (
     tables,
     with_tables,
 )
-from pointsman.services.router.domain.rulebook import with_own_rules
+from pointsman.services.router.formats.daily_log import log_entry
 from pointsman.services.router.rules import standard_rule_book
 
 PAGES = Path(__file__).parents[3] / "docs" / "concepts"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pointsman.services.router.domain.language.languages import _WORD as WORD
 from pointsman.services.router.domain.language.languages import plain, words_of
-from pointsman.services.router.domain.language.scan import compile_pattern, finder_of
 from pointsman.services.router.domain.language.term_sets import Language
+from pointsman.services.router.domain.patterns import compile_pattern, finder_of
 from pointsman.services.router.rules import standard_rule_book
 
 MOST_INSTRUCTIONS = 20_000

@@ -14,8 +14,8 @@ from pointsman.services.router.domain.debate_verdict import (
     failure_verdict,
     planning_verdict,
 )
+from pointsman.services.router.domain.enums import Stakes
 from pointsman.services.router.domain.identity import canonical_text, fingerprint, task_id
-from pointsman.services.router.domain.model import Stakes
 from pointsman.services.router.domain.outcomes import (
     EVENTS,
     Cause,

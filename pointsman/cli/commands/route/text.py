@@ -112,7 +112,7 @@ def _shown(made: Any) -> dict[str, Any]:
 
 def _in_process(content: str, rules: Path | None) -> dict[str, Any]:
     """A decision that is made here and recorded nowhere, with the same fields."""
-    from pointsman.services.router.domain.classify import classify
+    from pointsman.services.router.domain.classification.classify import classify
     from pointsman.services.router.domain.evaluation import told
 
     found = classify(book_with(rules), content)

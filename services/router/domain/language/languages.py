@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pointsman.services.router.domain.language.lexicon import FOREIGN, Lexicon
-from pointsman.services.router.domain.language.rule_document import LanguageRules, RuleProblem
 from pointsman.services.router.domain.language.term_sets import (
     APPROVAL,
     DECLINED,
@@ -37,6 +36,7 @@ from pointsman.services.router.domain.language.term_sets import (
     Language,
     build_language,
 )
+from pointsman.services.router.domain.rule_document import LanguageRules, RuleProblem
 
 _WORD = re.compile(r"\w[\w'-]*")
 _BREAK = re.compile(r"[.!?;？！。]\s*\S|\n")

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pointsman.services.router.domain.language.rule_document import EnglishRules, RuleProblem
-from pointsman.services.router.domain.model import TriggerKind
+from pointsman.services.router.domain.enums import TriggerKind
+from pointsman.services.router.domain.rule_document import EnglishRules, RuleProblem
 
 # What a word can be in a sentence. Plain numbers, no members of an enum, which cost more than all the rest of a look-up,
 # and no more than 30: longer numbers cost twice as much.

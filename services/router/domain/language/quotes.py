@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable, Iterable
 
 from pointsman.services.router.domain.language.lexicon import MASK
-from pointsman.services.router.domain.language.scan import Message, PatternSet, Span
+from pointsman.services.router.domain.language.scan import Message
 from pointsman.services.router.domain.language.sentence import Sentence, sentences_of
+from pointsman.services.router.domain.patterns import PatternSet, Span
 
 QUOTES = frozenset({"quoted.block", "quoted.mail"})
 LOG = "quoted.log"

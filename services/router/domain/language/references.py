@@ -4,8 +4,9 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from pointsman.services.router.domain.language.rule_document import ReferenceRules
-from pointsman.services.router.domain.model import Trigger, TriggerKind
+from pointsman.services.router.domain.enums import TriggerKind
+from pointsman.services.router.domain.model import Trigger
+from pointsman.services.router.domain.rule_document import ReferenceRules
 
 _INNER = "\"'`()[]{}<>,;=|\x01"
 _BLANKS = str.maketrans(_INNER, " " * len(_INNER))

@@ -8,16 +8,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pointsman.services.router.domain.language.lexicon import FILLER, KNOWN, LEAD, MASK, VERB, Lexicon
-from pointsman.services.router.domain.language.scan import (
-    APOSTROPHE,
-    ASKS,
-    BREAK,
-    COMMA,
-    MARK,
-    MARKS,
-    Message,
-    PatternSet,
-)
+from pointsman.services.router.domain.language.scan import APOSTROPHE, ASKS, BREAK, COMMA, MARK, MARKS, Message
+from pointsman.services.router.domain.patterns import PatternSet
 
 _BREAK = "\x02"
 NAMES_CODE = "names_code"

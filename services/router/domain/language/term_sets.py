@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
 from pointsman.services.router.domain.language.lexicon import MASK
-from pointsman.services.router.domain.language.rule_document import LanguageRules, RuleProblem
-from pointsman.services.router.domain.language.scan import MOST_COMBINATIONS, PatternSet, pattern_set
+from pointsman.services.router.domain.patterns import MOST_COMBINATIONS, PatternSet, pattern_set
+from pointsman.services.router.domain.rule_document import LanguageRules, RuleProblem
 
 DO = 1 << 0
 MAKE = 1 << 1

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from pointsman.services.router.domain.enums import PlanningTrigger, Stakes
 from pointsman.services.router.domain.language.english import act_of
 from pointsman.services.router.domain.language.languages import Reading
 from pointsman.services.router.domain.language.lexicon import (
@@ -28,7 +29,6 @@ from pointsman.services.router.domain.language.lexicon import (
     WEIGHTY,
     words_of,
 )
-from pointsman.services.router.domain.language.rule_document import DebateRule
 from pointsman.services.router.domain.language.sentence import (
     ACTIVE,
     Act,
@@ -37,7 +37,8 @@ from pointsman.services.router.domain.language.sentence import (
     Sentence,
     senses_of,
 )
-from pointsman.services.router.domain.model import DebateReason, PlanningTrigger, Stakes
+from pointsman.services.router.domain.model import DebateReason
+from pointsman.services.router.domain.rule_document import DebateRule
 
 _ALL = tuple(PlanningTrigger)
 MAX_WISHED = 16

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from pointsman.services.router.domain.decision import RoutingDecision, decided_mode
-from pointsman.services.router.domain.model import Mode, RouteTarget
+from pointsman.services.router.domain.decision_record import RoutingDecision, decided_mode
+from pointsman.services.router.domain.enums import Mode, RouteTarget
 
 ROUTE_NAMES = {
     RouteTarget.DIRECT_RESPONSE: "Direct Response",

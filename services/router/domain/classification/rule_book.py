@@ -5,14 +5,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pointsman.services.router.domain import debate_triggers as debating
-from pointsman.services.router.domain.language.languages import Languages, build_languages, latin_stopwords
+from pointsman.services.router.domain.classification import debate_triggers as debating
+from pointsman.services.router.domain.enums import PlanningTrigger
+from pointsman.services.router.domain.language.languages import (
+    Languages,
+    build_languages,
+    check_languages,
+    latin_stopwords,
+)
 from pointsman.services.router.domain.language.lexicon import build_lexicon
 from pointsman.services.router.domain.language.references import References, build_references
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleDocument, RuleProblem
-from pointsman.services.router.domain.language.scan import PatternSet, ShapeSet, compile_pattern, pattern_set, shape_set
+from pointsman.services.router.domain.language.scan import ShapeSet, shape_set
 from pointsman.services.router.domain.language.sentence import English
-from pointsman.services.router.domain.model import Classification, PlanningTrigger
+from pointsman.services.router.domain.model import Classification
+from pointsman.services.router.domain.patterns import PatternSet, compile_pattern, pattern_set
+from pointsman.services.router.domain.rule_document import OwnRule, RuleDocument, RuleProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,11 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
         debate=debating.build_debate(document.debate, english.commands),
         answers={},
     )
+
+
+def check_rule_book(book: RuleBook) -> None:
+    """Compile what is otherwise compiled at first use; a rule that cannot be taken is refused by name."""
+    check_languages(book.languages)
 
 
 def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:

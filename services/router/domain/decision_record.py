@@ -8,18 +8,9 @@ from typing import Any
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, not_found
 from pointsman.services.chassis.core.machine import Decision, Event, Machine
+from pointsman.services.router.domain.enums import Bypass, Confidence, Debate, Mode, RouteTarget, Stakes
 from pointsman.services.router.domain.identity import task_id
-from pointsman.services.router.domain.model import (
-    Bypass,
-    Classification,
-    Confidence,
-    Debate,
-    DebateReason,
-    Mode,
-    RouteTarget,
-    Stakes,
-    Trigger,
-)
+from pointsman.services.router.domain.model import Classification, DebateReason, Trigger
 
 KIND = "decision"
 EXCERPT_LETTERS = 200

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable
 
-from pointsman.services.router.domain.debate_triggers import DebateRules, command_reads, is_reading
+from pointsman.services.router.domain.classification.debate_triggers import DebateRules, command_reads, is_reading
+from pointsman.services.router.domain.enums import TriggerKind
 from pointsman.services.router.domain.language.english import act_of
 from pointsman.services.router.domain.language.languages import Reading
 from pointsman.services.router.domain.language.lexicon import MASK
 from pointsman.services.router.domain.language.scan import Message
 from pointsman.services.router.domain.language.sentence import Act, English, Sentence
-from pointsman.services.router.domain.model import Trigger, TriggerKind
+from pointsman.services.router.domain.model import Trigger
 
 _IMPLIED_WORK = frozenset({Act.FAULT, Act.WISH, Act.CODE})
 _FOREIGN_WORK = frozenset({"do", "make", "wish", "fault"})

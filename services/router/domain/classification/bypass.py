@@ -5,8 +5,9 @@ import itertools
 import re
 from collections.abc import Iterable
 
-from pointsman.services.router.domain.language.scan import Message, PatternSet, Span, fences
-from pointsman.services.router.domain.model import Bypass
+from pointsman.services.router.domain.enums import Bypass
+from pointsman.services.router.domain.language.scan import Message, fences
+from pointsman.services.router.domain.patterns import PatternSet, Span
 
 _OVERRIDE = "override.user"
 _INLINE = "quoted.inline"

@@ -6,30 +6,29 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from pointsman.services.router.domain import debate_triggers as debating
-from pointsman.services.router.domain.bypass import bypass_of
-from pointsman.services.router.domain.language.english import act_of, is_command_line, read_english, rule_of
-from pointsman.services.router.domain.language.languages import Reading, detect_language, read_language
-from pointsman.services.router.domain.language.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
-from pointsman.services.router.domain.language.quotes import LOG, QUOTES, leave_out_logs, leave_out_quotes
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleEffect
-from pointsman.services.router.domain.language.scan import Message, Shapes, Span, refer
-from pointsman.services.router.domain.language.sentence import Act, English, Sentence, sentences_of
-from pointsman.services.router.domain.model import (
+from pointsman.services.router.domain.classification import debate_triggers as debating
+from pointsman.services.router.domain.classification.bypass import bypass_of
+from pointsman.services.router.domain.classification.path_stakes import changed_path, foreign_changed_path
+from pointsman.services.router.domain.classification.rule_book import RuleBook
+from pointsman.services.router.domain.enums import (
     Bypass,
-    Classification,
     Confidence,
     Debate,
-    DebateReason,
     Mode,
     PlanningTrigger,
     RouteTarget,
     Stakes,
-    Trigger,
     TriggerKind,
 )
-from pointsman.services.router.domain.path_stakes import changed_path, foreign_changed_path
-from pointsman.services.router.domain.rulebook import RuleBook
+from pointsman.services.router.domain.language.english import act_of, is_command_line, read_english, rule_of
+from pointsman.services.router.domain.language.languages import Reading, detect_language, read_language
+from pointsman.services.router.domain.language.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
+from pointsman.services.router.domain.language.quotes import LOG, QUOTES, leave_out_logs, leave_out_quotes
+from pointsman.services.router.domain.language.scan import Message, Shapes, refer
+from pointsman.services.router.domain.language.sentence import Act, English, Sentence, sentences_of
+from pointsman.services.router.domain.model import Classification, DebateReason, Trigger
+from pointsman.services.router.domain.patterns import Span
+from pointsman.services.router.domain.rule_document import OwnRule, RuleEffect
 
 STRONG_AT = 3
 _SYSTEM = "system.marker"
