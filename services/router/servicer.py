@@ -12,12 +12,12 @@ from pointsman.services.chassis.rpc.paging import page_size
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.domain.classification.classify import classify
 from pointsman.services.router.domain.decision_record import (
-    Clarified,
-    Clarify,
+    ClarificationCounted,
+    CountClarification,
     DecisionContext,
     RoutingDecision,
     StoredDecision,
-    make_record,
+    make_routing_decision,
 )
 from pointsman.services.router.domain.enums import Mode
 from pointsman.services.router.domain.identity import fingerprint, task_id
@@ -70,7 +70,9 @@ class RouterServicer:
         """Take how a task went."""
         made = await self.router.decision(caller.project, request.decision_id)
         if request.outcome == outcome_pb2.OUTCOME_CLARIFICATION_REQUESTED:
-            counted: Clarified = await self.router.records.submit(caller, Clarify(request.decision_id))
+            counted: ClarificationCounted = await self.router.records.submit(
+                caller, CountClarification(request.decision_id)
+            )
             reaction = outcome_pb2.REACTION_NONE
             return outcome_pb2.ReportOutcomeResponse(reaction=reaction, task_id=counted.task_id)
         told = fingerprint(request.error_code, request.error_text)
@@ -92,7 +94,7 @@ class RouterServicer:
         """Say what the thinking workflow does next."""
         now = self.router.store.database.clock.now()
         routed = Routed(route_thinking(decode.snapshot(request.snapshot), now), request.run_id)
-        answer = await self.router.journeys.submit(caller, RecordThinking(new_id("th", now), routed))
+        answer = await self.router.thinking_decisions.submit(caller, RecordThinking(new_id("th", now), routed))
         return thinking_pb2.RouteThinkingResponse(envelope=encode.envelope(answer))
 
     async def ListDecisions(
@@ -146,8 +148,8 @@ class RouterServicer:
                 weighed = (
                     classify(book, message.text, already_debated=debated_before, as_action=True) if forced else None
                 )
-                around = DecisionContext(ids[item], run_id, session_id, policy.hard_routing, override, item)
-                made.append(make_record(message.text, found, around, weighed))
+                context = DecisionContext(ids[item], run_id, session_id, policy.hard_routing, override, item)
+                made.append(make_routing_decision(message.text, found, context, weighed))
             return made
 
         # What takes long must not hold up other callers; for what is short a thread would cost more than the decision.

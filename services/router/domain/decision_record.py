@@ -18,7 +18,7 @@ MAX_TRIGGERS = 64
 STORED = "STORED"
 
 
-class RecordEvent(StrEnum):
+class DecisionEvent(StrEnum):
     """What happens to a decision."""
 
     DECISION_MADE = "DECISION_MADE"
@@ -56,7 +56,7 @@ class Clarification:
 
 
 @dataclass(slots=True)
-class Record:
+class DecisionRecord:
     """A stored decision."""
 
     made: RoutingDecision
@@ -65,7 +65,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class StoreDecision:
     """Store a decision."""
 
     entity_id: str
@@ -73,7 +73,7 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
-class Clarify:
+class CountClarification:
     """Count that clarification was asked for."""
 
     entity_id: str
@@ -88,7 +88,7 @@ class StoredDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class Clarified:
+class ClarificationCounted:
     """The clarification was counted."""
 
     task_id: str
@@ -106,20 +106,20 @@ class DecisionContext:
     item: int = 0
 
 
-def make_record(
-    text: str, found: Classification, around: DecisionContext, weighed: Classification | None = None
+def make_routing_decision(
+    text: str, found: Classification, context: DecisionContext, weighed: Classification | None = None
 ) -> RoutingDecision:
     """The decision as it will be stored, with the caller's override applied; refused if it may not be.
 
     What was found stays, so that the log can tell it; of talk that becomes work, the debate is what was weighed as an ACTION.
     """
-    overridden = around.mode_override is not None and around.mode_override is not found.mode
-    if overridden and around.hard_routing and found.confidence is Confidence.STRONG:
-        metadata = {"mode": str(found.mode), "confidence": str(found.confidence), "item": str(around.item)}
+    overridden = context.mode_override is not None and context.mode_override is not found.mode
+    if overridden and context.hard_routing and found.confidence is Confidence.STRONG:
+        metadata = {"mode": str(found.mode), "confidence": str(found.confidence), "item": str(context.item)}
         text = "the decision is STRONG and hard routing is on; only the policy's switch lifts that"
         raise Refusal(Reason.OVERRIDE_REFUSED, text, metadata=metadata)
     kept = RoutingDecision(
-        decision_id=around.decision_id,
+        decision_id=context.decision_id,
         task_id=task_id(text),
         excerpt=text[:EXCERPT_LETTERS].replace("\0", ""),
         mode=found.mode,
@@ -134,10 +134,10 @@ def make_record(
         reasons=found.reasons,
         rules=found.rules[:MAX_TRIGGERS],
         rule_set_version=found.rule_set_version,
-        enforced=around.hard_routing,
+        enforced=context.hard_routing,
         overridden=overridden,
-        run_id=around.run_id,
-        session_id=around.session_id,
+        run_id=context.run_id,
+        session_id=context.session_id,
     )
     return _overridden(kept, weighed or found) if overridden else kept
 
@@ -172,37 +172,39 @@ def _overridden(made: RoutingDecision, weighed: Classification) -> RoutingDecisi
     )
 
 
-def decide(state: Record | None, command: Any, now: datetime) -> Decision:
+def decide(state: DecisionRecord | None, command: Any, now: datetime) -> Decision:
     """Store a decision once; count clarifications of one that is stored."""
-    if isinstance(command, Keep):
-        return Decision([Event(RecordEvent.DECISION_MADE, "", STORED, command.made)], StoredDecision(command.made, now))
+    if isinstance(command, StoreDecision):
+        return Decision(
+            [Event(DecisionEvent.DECISION_MADE, "", STORED, command.made)], StoredDecision(command.made, now)
+        )
     if state is None:
         raise not_found(KIND, command.entity_id)
-    event = Event(RecordEvent.CLARIFICATION_REQUESTED, STORED, STORED, Clarification())
-    return Decision([event], Clarified(state.made.task_id))
+    event = Event(DecisionEvent.CLARIFICATION_REQUESTED, STORED, STORED, Clarification())
+    return Decision([event], ClarificationCounted(state.made.task_id))
 
 
-def apply(state: Record | None, event: Event, at: datetime) -> Record:
+def apply(state: DecisionRecord | None, event: Event, at: datetime) -> DecisionRecord:
     """Fold one event."""
     if state is None:
-        return Record(event.data, at)
+        return DecisionRecord(event.data, at)
     state.clarifications += 1
     return state
 
 
 EVENTS: Mapping[str, type] = {
-    RecordEvent.DECISION_MADE: RoutingDecision,
-    RecordEvent.CLARIFICATION_REQUESTED: Clarification,
+    DecisionEvent.DECISION_MADE: RoutingDecision,
+    DecisionEvent.CLARIFICATION_REQUESTED: Clarification,
 }
 
-MACHINE: Machine[Record] = Machine(
+MACHINE: Machine[DecisionRecord] = Machine(
     kind=KIND,
     version=1,
-    state_type=Record,
+    state_type=DecisionRecord,
     decide=decide,
     apply=apply,
     status=lambda _record: STORED,
     run_id=lambda record: record.made.run_id,
     events=EVENTS,
-    answers={Keep: StoredDecision, Clarify: Clarified},
+    answers={StoreDecision: StoredDecision, CountClarification: ClarificationCounted},
 )

@@ -72,7 +72,7 @@ class Evaluation:
         }
 
 
-def told(found: Classification) -> dict[str, Any]:
+def as_labels(found: Classification) -> dict[str, Any]:
     """A decision in the words of the labels."""
     return {
         "mode": str(found.mode),
@@ -89,7 +89,7 @@ def evaluate(book: RuleBook, items: Iterable[Mapping[str, Any]]) -> Evaluation:
     result = Evaluation()
     for item in items:
         found = classify(book, item["text"])
-        got = told(found)
+        got = as_labels(found)
         missed = _compare(result, item, got)
         if missed:
             named = {key: item[key] for key in ("id", "lang") if key in item}

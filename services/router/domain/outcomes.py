@@ -101,7 +101,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportOutcome:
     """Tell how a task went."""
 
     entity_id: str
@@ -112,7 +112,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolve:
+class ResolveDebate:
     """Weigh a debate about a task."""
 
     entity_id: str
@@ -162,7 +162,7 @@ def decide(state: Outcomes | None, command: Any, now: datetime) -> Decision:
     known = state if state is not None else Outcomes()
     source = "" if state is None else OPEN
     track = known.tracks.get(command.task_id, Track()).at(now)
-    if isinstance(command, Report):
+    if isinstance(command, ReportOutcome):
         return _report(known, track, command, now, source)
     return _resolve(track, command, source)
 
@@ -175,7 +175,7 @@ _EVENT_OF = {
 }
 
 
-def _report(known: Outcomes, track: Track, command: Report, now: datetime, source: str) -> Decision:
+def _report(known: Outcomes, track: Track, command: ReportOutcome, now: datetime, source: str) -> Decision:
     if command.outcome is Outcome.SUCCESS and track.is_clear:
         return Decision([], Reported(Reaction.NONE, None, 0, 0))
     changed = _counted(track, command, now)
@@ -185,7 +185,7 @@ def _report(known: Outcomes, track: Track, command: Report, now: datetime, sourc
     return Decision([event], Reported(reaction, cause, changed.failures, changed.rejections))
 
 
-def _counted(track: Track, command: Report, now: datetime) -> Track:
+def _counted(track: Track, command: ReportOutcome, now: datetime) -> Track:
     if command.outcome is Outcome.FAILURE:
         return Track(
             track.failures + 1, track.rejections, command.fingerprint, track.debated_fingerprint, track.sessions, now
@@ -206,7 +206,7 @@ REACTION_OF: Mapping[Cause, Reaction] = {
 }
 
 
-def _cause(known: Outcomes, track: Track, command: Report, now: datetime) -> Cause | None:
+def _cause(known: Outcomes, track: Track, command: ReportOutcome, now: datetime) -> Cause | None:
     """The first of the causes that holds."""
     failed = command.outcome is Outcome.FAILURE
     rejected = command.outcome is Outcome.USER_REJECTED
@@ -220,7 +220,7 @@ def _cause(known: Outcomes, track: Track, command: Report, now: datetime) -> Cau
     return next((cause for cause, holds in rows if holds), None)
 
 
-def _failed_elsewhere(known: Outcomes, command: Report, now: datetime) -> bool:
+def _failed_elsewhere(known: Outcomes, command: ReportOutcome, now: datetime) -> bool:
     """Another task failed with the same error, and has not succeeded since, within 24 hours."""
     if not command.fingerprint:
         return False
@@ -228,7 +228,7 @@ def _failed_elsewhere(known: Outcomes, command: Report, now: datetime) -> bool:
     return any(task != command.task_id and now - at < FORGET_AFTER for task, at in failed.items())
 
 
-def _resolve(track: Track, command: Resolve, source: str) -> Decision:
+def _resolve(track: Track, command: ResolveDebate, source: str) -> Decision:
     debated = track.debated_fingerprint
     if command.kind is DebateKind.PLANNING:
         verdict, rule = planning_verdict(command.said, command.stakes)
@@ -269,5 +269,5 @@ MACHINE: Machine[Outcomes] = Machine(
     status=lambda _outcomes: OPEN,
     run_id=lambda _outcomes: "",
     events=EVENTS,
-    answers={Report: Reported, Resolve: Resolved},
+    answers={ReportOutcome: Reported, ResolveDebate: Resolved},
 )

@@ -12,7 +12,7 @@ KIND = "thinking"
 RECORDED = "RECORDED"
 
 
-class JourneyEvent(StrEnum):
+class ThinkingEvent(StrEnum):
     """What happens to a thinking decision."""
 
     THINKING_ROUTED = "THINKING_ROUTED"
@@ -36,7 +36,7 @@ class RecordThinking:
 
 def decide(_state: Routed | None, command: RecordThinking, _now: datetime) -> Decision:
     """Record it once."""
-    event = Event(JourneyEvent.THINKING_ROUTED, "", RECORDED, command.routed)
+    event = Event(ThinkingEvent.THINKING_ROUTED, "", RECORDED, command.routed)
     return Decision([event], command.routed.envelope)
 
 
@@ -46,7 +46,7 @@ def apply(_state: Routed | None, event: Event, _at: datetime) -> Routed:
     return routed
 
 
-EVENTS: Mapping[str, type] = {JourneyEvent.THINKING_ROUTED: Routed}
+EVENTS: Mapping[str, type] = {ThinkingEvent.THINKING_ROUTED: Routed}
 
 MACHINE: Machine[Routed] = Machine(
     kind=KIND,

@@ -22,7 +22,7 @@ from pointsman.services.router.domain.enums import Confidence, Mode
 from pointsman.services.router.domain.policy import MACHINE as POLICIES
 from pointsman.services.router.domain.policy import Policy, policy_id
 from pointsman.services.router.domain.views import Filter, Stats
-from pointsman.services.router.store.children import OutcomeChildren, RecordChildren
+from pointsman.services.router.store.children import DecisionChildren, OutcomeChildren
 from pointsman.services.router.store.measures import measure
 from pointsman.services.router.store.tables import router_tables
 
@@ -36,19 +36,20 @@ class RouterStore:
         metadata = MetaData()
         self.store = Store(database, metadata)
         self._own = router_tables(metadata)
-        self.records = Ledger(self.store, record.MACHINE, RecordChildren(database, self._own), measure)
+        self.records = Ledger(self.store, record.MACHINE, DecisionChildren(database, self._own), measure)
         self.policies = Ledger(self.store, POLICIES)
         self.outcomes = Ledger(self.store, outcomes.MACHINE, OutcomeChildren(database, self._own))
-        self.journeys = Ledger(self.store, thinking_journal.MACHINE)
+        self.thinking_decisions = Ledger(self.store, thinking_journal.MACHINE)
         self.journal = Journal(self.store)
 
     async def keep(self, caller: Caller, made: Sequence[record.RoutingDecision]) -> list[record.StoredDecision]:
         """Store decisions of one call together, each under its own part of the call's request id."""
         if len(made) == 1:
-            return [await self.records.submit(caller, record.Keep(made[0].decision_id, made[0]))]
+            return [await self.records.submit(caller, record.StoreDecision(made[0].decision_id, made[0]))]
         parts = (replace(caller, request_id=f"{caller.request_id}/{number}") for number in range(len(made)))
         submissions = (
-            self.records.submit(part, record.Keep(m.decision_id, m)) for part, m in zip(parts, made, strict=True)
+            self.records.submit(part, record.StoreDecision(m.decision_id, m))
+            for part, m in zip(parts, made, strict=True)
         )
         return list(await asyncio.gather(*submissions))
 
@@ -156,7 +157,7 @@ class RouterStore:
             .limit(limit)
         )
         rows = await self.store.database.read(lambda connection: connection.execute(statement).all())
-        return [(from_json(body, record.Record).made, from_us(at_us)) for body, at_us in rows]
+        return [(from_json(body, record.DecisionRecord).made, from_us(at_us)) for body, at_us in rows]
 
     def _policy(self, connection: Connection, project: str) -> Policy | None:
         entities = self.store.tables.entities

@@ -11,40 +11,40 @@ from pointsman.services.chassis.engine.changes import AttachChildren, Change
 from pointsman.services.chassis.storage.bulk import upsert_rows
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
-from pointsman.services.router.domain.decision_record import Record
+from pointsman.services.router.domain.decision_record import DecisionRecord
 from pointsman.services.router.domain.enums import Debate
-from pointsman.services.router.domain.outcomes import FORGET_AFTER, OutcomeEvent, Outcomes, Report, Tally, Track
+from pointsman.services.router.domain.outcomes import FORGET_AFTER, OutcomeEvent, Outcomes, ReportOutcome, Tally, Track
 from pointsman.services.router.store.tables import RouterTables
 
 _CLEARING = (OutcomeEvent.TASK_SUCCEEDED, OutcomeEvent.STARTED_FRESH)
 
 
-class RecordChildren:
+class DecisionChildren:
     """One row for each decision, in the order of time."""
 
-    body_type: type = Record
+    body_type: type = DecisionRecord
 
     def __init__(self, database: Database, tables: RouterTables) -> None:
         self._save = upsert_rows(database, tables.decisions, ("entity_id",))
 
-    def body(self, state: Record) -> Record:
+    def body(self, state: DecisionRecord) -> DecisionRecord:
         """The whole decision."""
         return state
 
-    def state(self, body: Any) -> Record:
+    def state(self, body: Any) -> DecisionRecord:
         """The body is all there is."""
-        record: Record = body
+        record: DecisionRecord = body
         return record
 
     def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> None:
         """Nothing more is needed."""
 
-    def save(self, connection: Connection, changes: Sequence[Change[Record]]) -> None:
+    def save(self, connection: Connection, changes: Sequence[Change[DecisionRecord]]) -> None:
         """List what was decided."""
         self._save.run(connection, [_listed(change) for change in changes])
 
 
-def _listed(change: Change[Record]) -> dict[str, Any]:
+def _listed(change: Change[DecisionRecord]) -> dict[str, Any]:
     record = change.state
     assert record is not None
     made = record.made
@@ -92,7 +92,7 @@ class OutcomeChildren:
         entities = bind_list(self._database, sorted(commands))
         tasks = bind_list(self._database, sorted({command.task_id for command in wanted}))
         tracks = self._find_tracks.start(connection, {"entities": entities, "tasks": tasks})
-        prints = sorted({command.fingerprint for command in wanted if isinstance(command, Report)} - {""})
+        prints = sorted({command.fingerprint for command in wanted if isinstance(command, ReportOutcome)} - {""})
         parameters = {"entities": entities, "prints": bind_list(self._database, prints)}
         errors = self._find_errors.start(connection, parameters) if prints else None
 

@@ -38,18 +38,18 @@ def set_policy(request: policy_pb2.SetPolicyRequest, project: str) -> SetPolicy:
 
 def report(
     request: outcome_pb2.ReportOutcomeRequest, project: str, made: RoutingDecision, fingerprint: str
-) -> outcomes.Report:
+) -> outcomes.ReportOutcome:
     """How a task went."""
     outcome = from_wire(outcomes.Outcome, outcome_pb2.Outcome, "OUTCOME", request.outcome)
     assert outcome is not None
     security = any(reason.trigger is PlanningTrigger.SECURITY for reason in made.reasons)
     failed = outcome is outcomes.Outcome.FAILURE
-    return outcomes.Report(
+    return outcomes.ReportOutcome(
         outcomes.outcomes_id(project), made.task_id, outcome, fingerprint if failed else "", security
     )
 
 
-def resolve(request: outcome_pb2.ResolveDebateRequest, project: str, made: RoutingDecision) -> outcomes.Resolve:
+def resolve(request: outcome_pb2.ResolveDebateRequest, project: str, made: RoutingDecision) -> outcomes.ResolveDebate:
     """A debate about a task."""
     kind = from_wire(debate_verdict.DebateKind, outcome_pb2.DebateKind, "DEBATE_KIND", request.kind)
     severity = from_wire(debate_verdict.Severity, outcome_pb2.Severity, "SEVERITY", request.critic.severity)
@@ -61,7 +61,7 @@ def resolve(request: outcome_pb2.ResolveDebateRequest, project: str, made: Routi
         has_objection=bool(request.critic.objection.strip()),
         has_counter=bool(request.critic.counter_proposal.strip()),
     )
-    return outcomes.Resolve(outcomes.outcomes_id(project), made.task_id, kind, made.session_id, made.stakes, said)
+    return outcomes.ResolveDebate(outcomes.outcomes_id(project), made.task_id, kind, made.session_id, made.stakes, said)
 
 
 def moment(wire: Timestamp) -> datetime:

@@ -38,16 +38,16 @@ def _overrides(patterns: PatternSet, message: Message) -> bool:
 def _own_words(patterns: PatternSet, message: Message, spans: Iterable[Span]) -> list[Span]:
     """Those of the places that are in no quotation and in no fence; a message that is one quotation is its writer's own."""
     text = message.lower
-    around = list(fences(text))
+    quoted = list(fences(text))
     if _INLINE in message.shapes:
         whole = _edges(text, (0, len(text)))
-        around += [span for span in patterns.spans(_INLINE, text) if not (span[0] <= whole[0] and whole[1] <= span[1])]
-    if not around:
+        quoted += [span for span in patterns.spans(_INLINE, text) if not (span[0] <= whole[0] and whole[1] <= span[1])]
+    if not quoted:
         return list(spans)
-    around.sort()
-    starts = [start for start, _ in around]
+    quoted.sort()
+    starts = [start for start, _ in quoted]
     # How far what begins up to each start reaches, so that a place needs one look.
-    furthest = list(itertools.accumulate((end for _, end in around), max))
+    furthest = list(itertools.accumulate((end for _, end in quoted), max))
     return [span for span in spans if not _is_within(_edges(text, span), starts, furthest)]
 
 

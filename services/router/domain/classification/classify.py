@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from pointsman.services.router.domain.classification import debate_triggers as debating
+from pointsman.services.router.domain.classification import debate_triggers
 from pointsman.services.router.domain.classification.bypass import bypass_of
 from pointsman.services.router.domain.classification.path_stakes import changed_path, foreign_changed_path
 from pointsman.services.router.domain.classification.rule_book import RuleBook
@@ -20,12 +20,12 @@ from pointsman.services.router.domain.enums import (
     Stakes,
     TriggerKind,
 )
-from pointsman.services.router.domain.language.english import act_of, is_command_line, read_english, rule_of
+from pointsman.services.router.domain.language.english import is_command_line, message_act, read_english, speech_act_of
 from pointsman.services.router.domain.language.languages import Reading, detect_language, read_language
 from pointsman.services.router.domain.language.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
-from pointsman.services.router.domain.language.quotes import LOG, QUOTES, leave_out_logs, leave_out_quotes
-from pointsman.services.router.domain.language.scan import Message, Shapes, refer
-from pointsman.services.router.domain.language.sentence import Act, English, Sentence, sentences_of
+from pointsman.services.router.domain.language.quotes import LOG, QUOTES, blank_logs, blank_quotes
+from pointsman.services.router.domain.language.scan import Message, Shapes, mask_references
+from pointsman.services.router.domain.language.sentence import English, Sentence, SpeechAct, sentences_of
 from pointsman.services.router.domain.model import Classification, DebateReason, Trigger
 from pointsman.services.router.domain.patterns import Span
 from pointsman.services.router.domain.rule_document import OwnRule, RuleEffect
@@ -41,8 +41,8 @@ _NO_PLACES: Mapping[str, int] = {}
 _LONG_TEXT = 1024
 _WORDS = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_Weighed: TypeAlias = tuple[Debate, Stakes, Bypass | None, tuple[DebateReason, ...]]
-_CALM: _Weighed = (Debate.NONE, Stakes.NONE, None, ())
+_DebateDecision: TypeAlias = tuple[Debate, Stakes, Bypass | None, tuple[DebateReason, ...]]
+_NO_DEBATE: _DebateDecision = (Debate.NONE, Stakes.NONE, None, ())
 
 
 def classify(
@@ -57,7 +57,7 @@ def classify(
     lower = text.lower()
     ascii_only = lower.isascii()
     if not ascii_only:
-        lower = in_place(text, lower)
+        lower = lower_in_place(text, lower)
     shapes = book.shapes.matching(lower)
     message = Message(text, lower, shapes.names, already_debated)
     if as_action:
@@ -70,14 +70,14 @@ def classify(
 def _classify_users(book: RuleBook, message: Message, shapes: Shapes, ascii_only: bool) -> Classification:
     """Decide what somebody wrote, and no program."""
     if shapes.referring:
-        refer(book.shapes.patterns, book.references, message, shapes.named)
+        mask_references(book.shapes.patterns, book.references, message, shapes.named)
     lower = message.lower
     quotes = not QUOTES.isdisjoint(shapes.names)
     if quotes:
-        leave_out_quotes(book.shapes.patterns, message)
+        blank_quotes(book.shapes.patterns, message)
     parts = sentences_of(message.masked, shapes.marks)
     if not parts:
-        return _answer(book, Act.ACKNOWLEDGEMENT)
+        return _answer(book, SpeechAct.ACKNOWLEDGEMENT)
     if not quotes and parts[0][0] in book.trivial and (command := book.fast_path.matching(message.lower.strip())):
         return _fast_path(book, message.lower, min(command))
     if book.own:
@@ -104,7 +104,7 @@ def _own_matches(book: RuleBook, lower: str) -> tuple[tuple[OwnRule, Any], ...]:
     return tuple((rule, match) for rule, pattern in book.own if (match := pattern.search(lower)) is not None)
 
 
-def in_place(text: str, lower: str) -> str:
+def lower_in_place(text: str, lower: str) -> str:
     """Lower case with straight apostrophes, every letter at its old place."""
     if len(lower) != len(text):
         lower = "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
@@ -118,7 +118,7 @@ def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence
     if message.references:
         name = message.references[0].rule
     else:
-        name, active = rule_of(english, message, sentences)
+        name, active = message_act(english, message, sentences)
         if message.own:
             name, active = _mode_rule(message, name, active)
         if not active and not message.as_action:
@@ -126,19 +126,19 @@ def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence
     triggers = _triggers(message, _english_keywords(book, message, sentences))
     shapes = message.shapes
     if LOG in shapes:
-        sentences = leave_out_logs(book.shapes.patterns, book.flags_of, marks, message)
+        sentences = blank_logs(book.shapes.patterns, book.flags_of, marks, message)
         commands = _read_all(english, sentences)
     harmful = bool(shapes) and _shows_harm(book, message)
-    reads = not message.as_action and debating.only_reads(book.debate, english, sentences, harmful)
+    reads = not message.as_action and debate_triggers.only_reads(book.debate, english, sentences, harmful)
     reads = reads and _REDIRECTION not in shapes
     reasons: dict[PlanningTrigger, str] = {}
     if not reads and (commands or message.seen & WEIGHTY):
-        reasons = debating.planning_triggers(book.debate, english, sentences, message.as_action)
+        reasons = debate_triggers.planning_triggers(book.debate, english, sentences, message.as_action)
     if not reads and message.references and (path := changed_path(book.debate, english, message, sentences)):
         reasons.setdefault(PlanningTrigger.SECURITY, path)
     if shapes and not reads and not shapes.isdisjoint(book.debated):
         _add_patterns(book, message, reasons)
-    return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
+    return _action(book, name, triggers, _decide_debate(book, message, len(triggers), reads, reasons))
 
 
 def _read_all(english: English, sentences: list[Sentence]) -> bool:
@@ -146,7 +146,7 @@ def _read_all(english: English, sentences: list[Sentence]) -> bool:
     commands = False
     for sentence in sentences:
         read_english(english, sentence)
-        commands = commands or sentence.act is Act.COMMAND
+        commands = commands or sentence.act is SpeechAct.COMMAND
     return commands
 
 
@@ -171,13 +171,13 @@ def _classify_foreign(book: RuleBook, message: Message, reading: Reading) -> Cla
     if not active and not message.as_action:
         return _answer(book, name)
     triggers = _triggers(message, _foreign_keywords(message, reading))
-    reads = not message.as_action and debating.foreign_only_reads(reading)
-    reasons = {} if reads else debating.foreign_triggers(reading)
+    reads = not message.as_action and debate_triggers.foreign_only_reads(reading)
+    reasons = {} if reads else debate_triggers.foreign_triggers(reading)
     if not reads and (path := foreign_changed_path(book.debate, reading, message)):
         reasons.setdefault(PlanningTrigger.SECURITY, path)
     if not reads and not message.shapes.isdisjoint(book.debated):
         _add_patterns(book, message, reasons)
-    return _act(book, name, triggers, _weigh(book, message, len(triggers), reads, reasons))
+    return _action(book, name, triggers, _decide_debate(book, message, len(triggers), reads, reasons))
 
 
 def _mode_rule(message: Message, spoken: str, active: bool) -> tuple[str, bool]:
@@ -207,16 +207,18 @@ def _english_keywords(book: RuleBook, message: Message, sentences: list[Sentence
     keywords = book.english.lexicon.keywords
     for sentence in sentences:
         words = sentence.words
-        if sentence.seen & KEYWORD and (len(sentences) == 1 or act_of(book.english, sentence) is not Act.STATEMENT):
+        if sentence.seen & KEYWORD and (
+            len(sentences) == 1 or speech_act_of(book.english, sentence) is not SpeechAct.STATEMENT
+        ):
             for at, flag in enumerate(sentence.flags):
                 if flag & KEYWORD and (counted := keywords[words[at]])[0] not in found:
                     stem, kind, rule = counted
                     found[stem] = _keyword(text, places, words[at], kind, rule)
-        for verb, _, at, work in sentence.orders:
+        for verb, _, at, work in sentence.imperatives:
             if work and verb not in found and verb not in keywords:
-                found[verb] = _keyword(text, places, words[at], TriggerKind.KEYWORD, Act.ORDER)
-        if sentence.act is Act.COMMAND and words[0] not in found:
-            found[words[0]] = _keyword(text, places, words[0], TriggerKind.KEYWORD, Act.COMMAND)
+                found[verb] = _keyword(text, places, words[at], TriggerKind.KEYWORD, SpeechAct.ORDER)
+        if sentence.act is SpeechAct.COMMAND and words[0] not in found:
+            found[words[0]] = _keyword(text, places, words[0], TriggerKind.KEYWORD, SpeechAct.COMMAND)
     return found
 
 
@@ -250,11 +252,11 @@ def _keyword(text: str, places: Mapping[str, int], word: str, kind: TriggerKind,
 def _foreign_keywords(message: Message, reading: Reading) -> dict[str, Trigger]:
     found: dict[str, Trigger] = {}
     text = message.masked
-    classes = reading.language.classes
+    term_sets = reading.language.term_sets
     for name in ("do", "make", "read"):
         if name in reading.hits:
             rule = f"{reading.language.code}.{name}"
-            for span in classes.spans(name, reading.text):
+            for span in term_sets.spans(name, reading.text):
                 start, end = _trimmed(text, span)
                 word = text[start:end]
                 if word and word not in found:
@@ -287,7 +289,7 @@ def _own_triggers(message: Message) -> Iterator[Trigger]:
             yield Trigger(TriggerKind.OWN_RULE, own.id, f"own.{own.id}", match.start(), match.end())
 
 
-def _act(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], weighed: _Weighed) -> Classification:
+def _action(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], weighed: _DebateDecision) -> Classification:
     debate, stakes, bypass, reasons = weighed
     rules = {rule: None}
     for trigger in triggers:
@@ -312,14 +314,16 @@ def _act(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], weighed: _Wei
     )
 
 
-def _weigh(book: RuleBook, message: Message, triggers: int, reads: bool, found: dict[PlanningTrigger, str]) -> _Weighed:
+def _decide_debate(
+    book: RuleBook, message: Message, triggers: int, reads: bool, found: dict[PlanningTrigger, str]
+) -> _DebateDecision:
     """Whether to debate, what is at stake, what bypasses the debate, and why."""
     bypass = bypass_of(book.shapes.patterns, message, reads)
     if triggers >= STRONG_AT and found:
         found.pop(PlanningTrigger.AMBIGUOUS_SCOPE, None)
     if not (found or message.own):
-        return _CALM if bypass is None else (Debate.NONE, Stakes.NONE, bypass, ())
-    reasons = debating.reasons_for(found, message.lower)
+        return _NO_DEBATE if bypass is None else (Debate.NONE, Stakes.NONE, bypass, ())
+    reasons = debate_triggers.reasons_for(found, message.lower)
     if message.own:
         reasons += _own_reasons(message)
     debate = Debate.PLANNING if reasons and bypass is None else Debate.NONE

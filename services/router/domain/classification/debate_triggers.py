@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pointsman.services.router.domain.enums import PlanningTrigger, Stakes
-from pointsman.services.router.domain.language.english import act_of
+from pointsman.services.router.domain.language.english import speech_act_of
 from pointsman.services.router.domain.language.languages import Reading
 from pointsman.services.router.domain.language.lexicon import (
     ASK,
@@ -31,10 +31,10 @@ from pointsman.services.router.domain.language.lexicon import (
 )
 from pointsman.services.router.domain.language.sentence import (
     ACTIVE,
-    Act,
     English,
-    Order,
+    Imperative,
     Sentence,
+    SpeechAct,
     senses_of,
 )
 from pointsman.services.router.domain.model import DebateReason
@@ -122,40 +122,40 @@ def planning_triggers(
     for sentence in sentences:
         act = sentence.act
         if sentence.seen & WEIGHTY:
-            act = act_of(english, sentence)
+            act = speech_act_of(english, sentence)
             senses = senses_of(english, sentence)
-            if sentence.orders:
-                _weigh_orders(rules, sentence, found)
-            if wanted or act is Act.WISH:
+            if sentence.imperatives:
+                _weigh_imperatives(rules, sentence, found)
+            if wanted or act is SpeechAct.WISH:
                 _weigh_wish(rules, sentence, found)
             if (wanted or act in _IMPLIED_WORK) and sentence.meaning & _SECRET:
                 _note(found, PlanningTrigger.SECURITY, _security_word(sentence.words, senses))
-        if act is Act.COMMAND and sentence.words[0] in rules.destructive_commands:
+        if act is SpeechAct.COMMAND and sentence.words[0] in rules.destructive_commands:
             _note(found, PlanningTrigger.DESTRUCTIVE, sentence.words[0])
     return found
 
 
-_IMPLIED_WORK = frozenset({Act.FAULT, Act.WISH, Act.CODE})
+_IMPLIED_WORK = frozenset({SpeechAct.FAULT, SpeechAct.WISH, SpeechAct.CODE})
 
 
-def _weigh_orders(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
-    orders, end = sentence.orders, len(sentence.words)
-    if len(orders) == 1:
-        order = orders[0]
-        if order.is_work and not is_reading(order):
-            _weigh(rules, sentence, order, end, found)
+def _weigh_imperatives(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
+    imperatives, end = sentence.imperatives, len(sentence.words)
+    if len(imperatives) == 1:
+        imperative = imperatives[0]
+        if imperative.is_work and not is_reading(imperative):
+            _weigh(rules, sentence, imperative, end, found)
         return
-    ends = (*[order.at for order in orders[1:]], end)
-    for order, end in zip(orders, ends, strict=True):
-        if order.is_work and not is_reading(order):
-            _weigh(rules, sentence, order, end, found)
+    ends = (*[imperative.at for imperative in imperatives[1:]], end)
+    for imperative, end in zip(imperatives, ends, strict=True):
+        if imperative.is_work and not is_reading(imperative):
+            _weigh(rules, sentence, imperative, end, found)
 
 
 def _weigh_wish(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
     """What somebody wants done is weighed like an order."""
     verbs = [at for at, flag in enumerate(sentence.flags) if flag & _CHANGING][:MAX_WISHED]
     for at, end in itertools.pairwise((*verbs, len(sentence.words))):
-        _weigh(rules, sentence, Order(sentence.words[at], sentence.flags[at] & VERB, at, is_work=True), end, found)
+        _weigh(rules, sentence, Imperative(sentence.words[at], sentence.flags[at] & VERB, at, is_work=True), end, found)
 
 
 def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str) -> None:
@@ -163,12 +163,14 @@ def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str
         found.setdefault(trigger, word)
 
 
-def _weigh(rules: DebateRules, sentence: Sentence, order: Order, end: int, found: dict[PlanningTrigger, str]) -> None:
+def _weigh(
+    rules: DebateRules, sentence: Sentence, imperative: Imperative, end: int, found: dict[PlanningTrigger, str]
+) -> None:
     """Look at an order's verb and at the words up to the next order, for what any word of the sentence can mean."""
-    verb, flags, at, _ = order
+    verb, flags, at, _ = imperative
     meaning, senses = sentence.meaning, sentence.senses or []
     if senses[at] & RISKY:
-        _weigh_verb(rules, sentence, order, end, found)
+        _weigh_verb(rules, sentence, imperative, end, found)
     if meaning & BULK and flags & _CHANGING and not flags & MAKE:
         _note(found, PlanningTrigger.BULK, _bulk_word(sentence, at + 1, end))
     if meaning & _OBJECTS:
@@ -180,10 +182,10 @@ def _weigh(rules: DebateRules, sentence: Sentence, order: Order, end: int, found
 
 
 def _weigh_verb(
-    rules: DebateRules, sentence: Sentence, order: Order, end: int, found: dict[PlanningTrigger, str]
+    rules: DebateRules, sentence: Sentence, imperative: Imperative, end: int, found: dict[PlanningTrigger, str]
 ) -> None:
     """Whether the verb destroys what stands behind it, or brings it to others."""
-    verb, _, at, _ = order
+    verb, _, at, _ = imperative
     words, senses = sentence.words[at + 1 : end], (sentence.senses or [])[at + 1 : end]
     pointed = sentence.meaning if words and words[0] in _POINTING else 0
     if verb in rules.destructive and (pointed & DATA or _destroys_data(rules, words, senses, verb)):
@@ -239,16 +241,16 @@ def _bulk_word(sentence: Sentence, start: int, end: int) -> str:
     return ""
 
 
-def is_reading(order: Order) -> bool:
+def is_reading(imperative: Imperative) -> bool:
     """The order only looks."""
-    verb, flags, _, _ = order
+    verb, flags, _, _ = imperative
     return bool(flags & _LOOKING and not flags & _WRITING) or verb in _HARMLESS
 
 
 def only_reads(rules: DebateRules, english: English, sentences: list[Sentence], harmful: bool) -> bool:
     """The whole message only looks: every order and command, something does look, and no code that does harm is just put there."""
     for sentence in sentences:
-        for verb, flags, _, _ in sentence.orders:
+        for verb, flags, _, _ in sentence.imperatives:
             if (flags & _WRITING or not flags & _LOOKING) and verb not in _HARMLESS:
                 return False
     looks = False
@@ -263,18 +265,18 @@ def only_reads(rules: DebateRules, english: English, sentences: list[Sentence], 
 def _looks(rules: DebateRules, english: English, sentence: Sentence, harmful: bool) -> bool | None:
     """Whether a sentence whose orders only look does so, or is only talk; None if it asks for more. A bare reference proves nothing."""
     words = sentence.words
-    act = act_of(english, sentence)
-    if act is not Act.QUESTION and not _WRITING_OPTIONS.isdisjoint(words):
+    act = speech_act_of(english, sentence)
+    if act is not SpeechAct.QUESTION and not _WRITING_OPTIONS.isdisjoint(words):
         return None
-    if sentence.orders:
+    if sentence.imperatives:
         return True
-    if act is Act.COMMAND:
+    if act is SpeechAct.COMMAND:
         return True if command_reads(rules, sentence) else None
-    if act is Act.STATEMENT and not harmful and _only_selects(sentence.message.lower):
+    if act is SpeechAct.STATEMENT and not harmful and _only_selects(sentence.message.lower):
         return True
-    if act in ACTIVE or (harmful and act is Act.STATEMENT and any(word[0] == MASK for word in words)):
+    if act in ACTIVE or (harmful and act is SpeechAct.STATEMENT and any(word[0] == MASK for word in words)):
         return None
-    return act is Act.QUESTION or act is Act.REQUEST
+    return act is SpeechAct.QUESTION or act is SpeechAct.REQUEST
 
 
 def _only_selects(text: str) -> bool:
@@ -310,10 +312,10 @@ def _git_lists(words: list[str]) -> bool:
 
 def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
     """Every reason to debate in another language, by its lists."""
-    hits, classes = reading.hits, reading.language.classes
+    hits, term_sets = reading.hits, reading.language.term_sets
     found: dict[PlanningTrigger, str] = {}
     for trigger, name, needed, without in _FOREIGN:
-        if needed <= hits and without not in hits and (place := classes.first(name, reading.text)) is not None:
+        if needed <= hits and without not in hits and (place := term_sets.first(name, reading.text)) is not None:
             found[trigger] = reading.text[place[0] : place[1]].strip()
     return found
 

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 
 from pointsman.services.router.domain.classification.debate_triggers import DebateRules, command_reads, is_reading
 from pointsman.services.router.domain.enums import TriggerKind
-from pointsman.services.router.domain.language.english import act_of
+from pointsman.services.router.domain.language.english import speech_act_of
 from pointsman.services.router.domain.language.languages import Reading
 from pointsman.services.router.domain.language.lexicon import MASK
 from pointsman.services.router.domain.language.scan import Message
-from pointsman.services.router.domain.language.sentence import Act, English, Sentence
+from pointsman.services.router.domain.language.sentence import English, Sentence, SpeechAct
 from pointsman.services.router.domain.model import Trigger
 
-_IMPLIED_WORK = frozenset({Act.FAULT, Act.WISH, Act.CODE})
+_IMPLIED_WORK = frozenset({SpeechAct.FAULT, SpeechAct.WISH, SpeechAct.CODE})
 _FOREIGN_WORK = frozenset({"do", "make", "wish", "fault"})
 _METHODS = frozenset({"get", "post", "put", "head", "options"})
 _METHOD_LETTERS = 12
@@ -38,10 +38,10 @@ def foreign_changed_path(rules: DebateRules, reading: Reading, message: Message)
 def _changes(rules: DebateRules, english: English, sentence: Sentence) -> bool:
     if not any(word[0] == MASK for word in sentence.words):
         return False
-    if sentence.orders:
-        return any(order.is_work and not is_reading(order) for order in sentence.orders)
-    act = act_of(english, sentence)
-    return not command_reads(rules, sentence) if act is Act.COMMAND else act in _IMPLIED_WORK
+    if sentence.imperatives:
+        return any(imperative.is_work and not is_reading(imperative) for imperative in sentence.imperatives)
+    act = speech_act_of(english, sentence)
+    return not command_reads(rules, sentence) if act is SpeechAct.COMMAND else act in _IMPLIED_WORK
 
 
 def _sensitive_path(segments: frozenset[str], message: Message) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pointsman.services.router.domain.classification import debate_triggers as debating
+from pointsman.services.router.domain.classification import debate_triggers
 from pointsman.services.router.domain.enums import PlanningTrigger
 from pointsman.services.router.domain.language.languages import (
     Languages,
@@ -36,7 +36,7 @@ class RuleBook:
     english: English
     languages: Languages
     fast_path: PatternSet
-    debate: debating.DebateRules
+    debate: debate_triggers.DebateRules
     trivial: Mapping[str, Any]
     """The first words of trivial commands."""
     flags_of: Callable[[str, int], int]
@@ -49,7 +49,7 @@ class RuleBook:
 def build_rule_book(document: RuleDocument) -> RuleBook:
     """Compile a rule file; a rule that cannot be taken is refused by name."""
     english = document.english
-    lexicon = build_lexicon(english, debating.risky_verbs(document.debate), latin_stopwords(document.languages))
+    lexicon = build_lexicon(english, debate_triggers.risky_verbs(document.debate), latin_stopwords(document.languages))
     commands = " ".join(english.commands[name] for name in ("read", "write", "destructive"))
     debated = {f"debate.{name}": rule.pattern for name, rule in document.debate.items() if rule.pattern}
     shapes = shape_set({name: rule.pattern for name, rule in document.patterns.items()} | debated)
@@ -77,7 +77,7 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
         fast_path=fast_path,
         trivial=fast_path.expressions,
         flags_of=lexicon.flags.get,
-        debate=debating.build_debate(document.debate, english.commands),
+        debate=debate_triggers.build_debate(document.debate, english.commands),
         answers={},
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pointsman.services.router.domain.language.imperatives import orders_in
+from pointsman.services.router.domain.language.imperatives import imperatives_in
 from pointsman.services.router.domain.language.lexicon import (
     APPROVAL,
     ASK,
@@ -27,10 +27,17 @@ from pointsman.services.router.domain.language.lexicon import (
     WH,
     WORK,
 )
-from pointsman.services.router.domain.language.polite_requests import REQUESTING, requests_in
+from pointsman.services.router.domain.language.polite_requests import REQUEST_OPENERS, polite_requests_in
 from pointsman.services.router.domain.language.scan import Message
-from pointsman.services.router.domain.language.sentence import ACTIVE, Act, English, Order, Sentence, hits_in
-from pointsman.services.router.domain.language.statements import statement
+from pointsman.services.router.domain.language.sentence import (
+    ACTIVE,
+    English,
+    Imperative,
+    Sentence,
+    SpeechAct,
+    phrases_in,
+)
+from pointsman.services.router.domain.language.statements import act_of_statement
 
 _AUXILIARIES = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
 _NO_SUBJECT = VERB | NEGATION | FAULT
@@ -51,9 +58,9 @@ _AT_HAND = (["the"], ["this"], ["our"])
 _PASSED_OVER = LEAD | CLAUSE
 _DOING = TOOL | CHANGE | MAKE
 _NOT_DOING = TELL | LEAD
-_SOFT = frozenset({Act.WISH, Act.FAULT, Act.CODE})
+_SOFT = frozenset({SpeechAct.WISH, SpeechAct.FAULT, SpeechAct.CODE})
 """What asks for something only where nothing else does: beside a question it tells why somebody asks."""
-_ASKING = frozenset({Act.QUESTION, Act.REQUEST})
+_ASKING = frozenset({SpeechAct.QUESTION, SpeechAct.REQUEST})
 _ERROR_NAME = "shape.error_name"
 _BYGONE = frozenset({"was", "were", "had"})
 _PRESENT = frozenset({"is", "are", "isn't", "aren't", "still", "now", "has", "have", "but", "again", "keeps"})
@@ -69,29 +76,29 @@ def read_english(english: English, sentence: Sentence) -> None:
             del words[0], flags[0]
         start = _skip_leads(words, flags)
         if start == len(words):
-            sentence.act = Act.APPROVAL if _approves(sentence) else Act.ACKNOWLEDGEMENT
+            sentence.act = SpeechAct.APPROVAL if _approves(sentence) else SpeechAct.ACKNOWLEDGEMENT
             return
     if words[0] in english.commands and is_command_line(english, words):
-        sentence.act = Act.COMMAND
-    elif (words[-1] == "?" and not _orders_plainly(sentence, start)) or (
+        sentence.act = SpeechAct.COMMAND
+    elif (words[-1] == "?" and not _is_marked_imperative(sentence, start)) or (
         flags[start] & QUESTION and _is_question(sentence, start)
     ):
         _read_question(english, sentence, start)
     else:
-        orders = orders_in(english, sentence, start)
-        if not orders and words[start] in REQUESTING:
-            orders = requests_in(english, sentence, start)
-        if orders:
-            sentence.orders = orders
-            sentence.act = Act.ORDER if orders[0].is_work else _act_of(orders)
+        imperatives = imperatives_in(english, sentence, start)
+        if not imperatives and words[start] in REQUEST_OPENERS:
+            imperatives = polite_requests_in(english, sentence, start)
+        if imperatives:
+            sentence.imperatives = imperatives
+            sentence.act = SpeechAct.ORDER if imperatives[0].is_work else _act_of(imperatives)
         sentence.start = start
 
 
-def act_of(english: English, sentence: Sentence) -> Act:
+def speech_act_of(english: English, sentence: Sentence) -> SpeechAct:
     """What a sentence does that has been read."""
     act = sentence.act
     if act is None:
-        act = sentence.act = statement(english, sentence, sentence.start)
+        act = sentence.act = act_of_statement(english, sentence, sentence.start)
     return act
 
 
@@ -177,7 +184,7 @@ def _has_option(english: English, words: list[str]) -> bool:
     return False
 
 
-def _orders_plainly(sentence: Sentence, start: int) -> bool:
+def _is_marked_imperative(sentence: Sentence, start: int) -> bool:
     """Fix the header, ok? An order stays one with a question mark."""
     flag = sentence.flags[start]
     if not flag & _DOING or flag & _NOT_DOING or sentence.seen & QUESTION:
@@ -187,21 +194,21 @@ def _orders_plainly(sentence: Sentence, start: int) -> bool:
 
 def _read_question(english: English, sentence: Sentence, start: int) -> None:
     """A question, unless it is an order in disguise."""
-    if sentence.seen & REQUEST or sentence.words[start] in REQUESTING:
-        sentence.orders = requests_in(english, sentence, start)
-    if sentence.orders:
-        sentence.act = _act_of(sentence.orders)
+    if sentence.seen & REQUEST or sentence.words[start] in REQUEST_OPENERS:
+        sentence.imperatives = polite_requests_in(english, sentence, start)
+    if sentence.imperatives:
+        sentence.act = _act_of(sentence.imperatives)
     elif _wishes(sentence, start):
-        sentence.act = Act.WISH
+        sentence.act = SpeechAct.WISH
     else:
-        sentence.act = Act.FAULT if _reports(english, sentence, start) else Act.QUESTION
+        sentence.act = SpeechAct.FAULT if _reports(english, sentence, start) else SpeechAct.QUESTION
 
 
 def _reports(english: English, sentence: Sentence, start: int) -> bool:
     """Login is broken, any idea? A fault with a question behind it that is about nothing else."""
     if not sentence.seen & FAULT or sentence.flags[start] & QUESTION or "," not in sentence.words:
         return False
-    return "follow_up" in hits_in(english, sentence)
+    return "follow_up" in phrases_in(english, sentence)
 
 
 def _wishes(sentence: Sentence, start: int) -> bool:
@@ -213,12 +220,12 @@ def _wishes(sentence: Sentence, start: int) -> bool:
     return bool(flag & WORK) and not (flag & STRONG_WORK or sentence.seen & PROSE)
 
 
-def _act_of(orders: Sequence[Order]) -> Act:
+def _act_of(imperatives: Sequence[Imperative]) -> SpeechAct:
     """One order of work is enough."""
-    for order in orders:
-        if order.is_work:
-            return Act.ORDER
-    return Act.REQUEST
+    for imperative in imperatives:
+        if imperative.is_work:
+            return SpeechAct.ORDER
+    return SpeechAct.REQUEST
 
 
 def _is_question(sentence: Sentence, start: int) -> bool:
@@ -250,51 +257,51 @@ def _asks_of_many(sentence: Sentence, start: int) -> bool:
     return words[start] == "do" and words[start + 2].isalpha() and not flag & (FUNCTION | CLAUSE | LEAD | DETERMINER)
 
 
-def rule_of(english: English, message: Message, sentences: list[Sentence]) -> tuple[Act, bool]:
+def message_act(english: English, message: Message, sentences: list[Sentence]) -> tuple[SpeechAct, bool]:
     """One operation is enough; without any, a question or the first sentence says what kind of talk it is."""
-    talk = sentences[0].act or act_of(english, sentences[0])
+    talk = sentences[0].act or speech_act_of(english, sentences[0])
     if len(sentences) == 1 and not message.shapes:
         return talk, talk in ACTIVE
     if talk in ACTIVE and (len(sentences) == 1 or talk not in _SOFT):
         return talk, True
-    acts = [act_of(english, sentence) for sentence in sentences]
-    around = None if _SOFT.isdisjoint(acts) else _surroundings(english, sentences, acts)
+    acts = [speech_act_of(english, sentence) for sentence in sentences]
+    context = None if _SOFT.isdisjoint(acts) else _surroundings(english, sentences, acts)
     requested = False
     for place, act in enumerate(acts):
         counts = act in ACTIVE and not (requested and _belongs_to_talk(sentences[place]))
-        if counts and not (around and act in _SOFT and _is_background(english, sentences[place], place, around)):
+        if counts and not (context and act in _SOFT and _is_background(english, sentences[place], place, context)):
             return act, True
-        requested = requested or act is Act.REQUEST
-    asked = Act.QUESTION in acts
+        requested = requested or act is SpeechAct.REQUEST
+    asked = SpeechAct.QUESTION in acts
     if not (asked or requested) and _ERROR_NAME in message.shapes:
-        return Act.FAULT, True
-    return (Act.QUESTION if asked or talk in ACTIVE else talk), False
+        return SpeechAct.FAULT, True
+    return (SpeechAct.QUESTION if asked or talk in ACTIVE else talk), False
 
 
-def _surroundings(english: English, sentences: list[Sentence], acts: list[Act]) -> tuple[int, bool, bool]:
+def _surroundings(english: English, sentences: list[Sentence], acts: list[SpeechAct]) -> tuple[int, bool, bool]:
     """Where the last question stands, whether anything is asked that is not about what was said, and whether thanks are there."""
-    last = max((place for place, act in enumerate(acts) if act is Act.QUESTION), default=-1)
-    asked = last >= 0 or Act.REQUEST in acts
+    last = max((place for place, act in enumerate(acts) if act is SpeechAct.QUESTION), default=-1)
+    asked = last >= 0 or SpeechAct.REQUEST in acts
     elsewhere = asked and not any(
-        act in _ASKING and "follow_up" in hits_in(english, sentences[place]) for place, act in enumerate(acts)
+        act in _ASKING and "follow_up" in phrases_in(english, sentences[place]) for place, act in enumerate(acts)
     )
-    return last, elsewhere, Act.ACKNOWLEDGEMENT in acts
+    return last, elsewhere, SpeechAct.ACKNOWLEDGEMENT in acts
 
 
-def _is_background(english: English, sentence: Sentence, place: int, around: tuple[int, bool, bool]) -> bool:
+def _is_background(english: English, sentence: Sentence, place: int, context: tuple[int, bool, bool]) -> bool:
     """What a question or thanks go with: the docs confuse me, when does one need it? Not so where the question is about the fault."""
-    last_question, asked_elsewhere, thanked = around
-    if sentence.act is Act.WISH:
+    last_question, asked_elsewhere, thanked = context
+    if sentence.act is SpeechAct.WISH:
         return place < last_question and asked_elsewhere
-    if thanked and sentence.act is Act.FAULT:
+    if thanked and sentence.act is SpeechAct.FAULT:
         words = sentence.words
         if not _BYGONE.isdisjoint(words) and _PRESENT.isdisjoint(words):
             return True
-    return asked_elsewhere and "complaint" not in hits_in(english, sentence)
+    return asked_elsewhere and "complaint" not in phrases_in(english, sentence)
 
 
 def _belongs_to_talk(sentence: Sentence) -> bool:
     """Of a sentence whose act is known: how the answer to a request before should look: output yes or no, it should have three lines."""
-    if sentence.seen & WORK or sentence.act in (Act.COMMAND, Act.CODE):
+    if sentence.seen & WORK or sentence.act in (SpeechAct.COMMAND, SpeechAct.CODE):
         return False
-    return all(flags & ASK for _, flags, _, _ in sentence.orders)
+    return all(flags & ASK for _, flags, _, _ in sentence.imperatives)

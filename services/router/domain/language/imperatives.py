@@ -30,11 +30,11 @@ from pointsman.services.router.domain.language.lexicon import (
 from pointsman.services.router.domain.language.nouns import is_work
 from pointsman.services.router.domain.language.sentence import (
     English,
-    Order,
+    Imperative,
     Sentence,
-    hits_in,
-    pass_over,
-    skip_fillers,
+    phrases_in,
+    skip_imperative_fillers,
+    skip_request_fillers,
 )
 
 _OBJECTS = words_of("the a an my our your its their this these those all every each both it them")
@@ -52,7 +52,7 @@ _COMING = words_of("came went come appear disappear vanish")
 _WANTING = frozenset({"wants", "needs", "requires", "asked", "requested"})
 _PRAISES = words_of("good nice great excellent awesome amazing perfect super wonderful")
 _NOUNS_OF = words_of("release model report cover program process position design plan view build default")
-_NO_ORDERS = frozenset({"plan", "idiom"})
+_NO_IMPERATIVES = frozenset({"plan", "idiom"})
 _DONE_TO = words_of("the our my me us everything how a it")
 _NEGATIONS = frozenset({"don't", "dont", "not", "never"})
 _FIRM_BEFORE = frozenset({"please", "then", "so", "also", "now", "try"})
@@ -60,12 +60,12 @@ _PLEAS = frozenset({"please", "pls", "plz"})
 _PARTICLES = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
 _VERB_ENDINGS = ("ize", "ise", "ify")
 _LEAVING = frozenset({"leave", "forget", "wait", "postpone", "defer", "shelve", "park", "stay"})
-_KEPT = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
+_UNCHANGED = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
 _AGAIN = frozenset({"help", "let's"})
 _OBJECT_START = DETERMINER | WORK
 _SKIPPED = LEAD | FILLER
-_MAY_ORDER = VERB | LEAD | FILLER
-_MAY_BEGIN = _MAY_ORDER | THIRD | GERUND
+_MAY_BE_IMPERATIVE = VERB | LEAD | FILLER
+_MAY_BEGIN = _MAY_BE_IMPERATIVE | THIRD | GERUND
 _DOING = TOOL | CHANGE
 _MANNERS = frozenset({"with", "from", "by", "over", "again", "here", "there"})
 _DOING_OR_SHOWING = TOOL | CHANGE | MAKE | READ
@@ -81,51 +81,51 @@ class Place(StrEnum):
     LATER = "later"
 
 
-def orders_in(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
+def imperatives_in(english: English, sentence: Sentence, start: int) -> Sequence[Imperative]:
     """The orders of a sentence that is no question."""
     flag, seen = sentence.flags[start], sentence.seen
     if flag & VERB and not (flag & LEAD or seen & NEGATION):
-        first = _plain_order(english, sentence, start)
+        first = _plain_imperative(english, sentence, start)
     elif flag and not flag & _MAY_BEGIN:
         first = None
     else:
-        first = order_at(english, sentence, start, Place.FIRST)
+        first = imperative_at(english, sentence, start, Place.FIRST)
     if first is None:
-        return _orders_after_statement(english, sentence, start)
+        return _imperatives_after_statement(english, sentence, start)
     if not seen & CLAUSE or sentence.words[first.at] in _HYPOTHESES:
         return (first,)
-    return [first, *later_orders(english, sentence, first.at + 1)]
+    return [first, *later_imperatives(english, sentence, first.at + 1)]
 
 
-def _orders_after_statement(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
+def _imperatives_after_statement(english: English, sentence: Sentence, start: int) -> Sequence[Imperative]:
     """You need to …; and clear orders in later clauses of what begins like a statement."""
     words = sentence.words
     if words[start] in ("you", "your"):
-        first = order_at(english, sentence, skip_fillers(sentence, _after_duty(words)), Place.FIRST)
+        first = imperative_at(english, sentence, skip_request_fillers(sentence, _after_duty(words)), Place.FIRST)
         if first is not None:
-            return [first, *later_orders(english, sentence, first.at + 1)]
+            return [first, *later_imperatives(english, sentence, first.at + 1)]
     if words[start] in _CONDITIONS:
-        first = _order_behind_condition(english, sentence, start)
+        first = _imperative_after_condition(english, sentence, start)
         if first is not None:
-            return [first, *later_orders(english, sentence, first.at + 1)]
+            return [first, *later_imperatives(english, sentence, first.at + 1)]
     if not sentence.seen & CLAUSE:
         return ()
-    later = later_orders(english, sentence, start)
-    if not later or not hits_in(english, sentence).isdisjoint(_NO_ORDERS):
+    later = later_imperatives(english, sentence, start)
+    if not later or not phrases_in(english, sentence).isdisjoint(_NO_IMPERATIVES):
         return ()
-    firm = [order for order in later if _is_firm(english, sentence, order)]
-    return firm or (later if words[0] in _CONDITIONS and not any(order.is_work for order in later) else ())
+    firm = [imperative for imperative in later if _is_firm(english, sentence, imperative)]
+    return firm or (later if words[0] in _CONDITIONS and not any(imperative.is_work for imperative in later) else ())
 
 
-def _order_behind_condition(english: English, sentence: Sentence, start: int) -> Order | None:
+def _imperative_after_condition(english: English, sentence: Sentence, start: int) -> Imperative | None:
     """When the queue is full show a warning: a verb with an object, behind no subject, no article and no other verb."""
     words, flags = sentence.words, sentence.flags
     for at in range(start + 3, len(words) - 1):
         if flags[at] & _DOING_OR_SHOWING and flags[at + 1] & DETERMINER and words[at + 1] not in ("that", "no"):
             before = flags[at - 1]
             if not before & _BEFORE_A_NOUN_OR_ITS_VERB and words[at - 1] != "not":
-                order = _plain_order(english, sentence, at)
-                return order if order is not None and order.is_work else None
+                imperative = _plain_imperative(english, sentence, at)
+                return imperative if imperative is not None and imperative.is_work else None
     return None
 
 
@@ -139,18 +139,18 @@ def _after_duty(words: list[str]) -> int:
     return len(words)
 
 
-def later_orders(english: English, sentence: Sentence, start: int) -> list[Order]:
+def later_imperatives(english: English, sentence: Sentence, start: int) -> list[Imperative]:
     """Orders at the beginning of later clauses: with a verb, or with something to pass over or unknown before it."""
-    found: list[Order] = []
+    found: list[Imperative] = []
     flags = sentence.flags
     for at in range(start, len(flags) - 1):
         if not flags[at] & CLAUSE:
             continue
         flag = flags[at + 1]
-        if (flag & _MAY_ORDER and not flag & CLAUSE) or (not flag and _may_be_passed(sentence.words[at + 1])):
-            order = order_at(english, sentence, at + 1, Place.LATER)
-            if order is not None and not (found and found[-1].at == order.at):
-                found.append(order)
+        if (flag & _MAY_BE_IMPERATIVE and not flag & CLAUSE) or (not flag and _may_be_passed(sentence.words[at + 1])):
+            imperative = imperative_at(english, sentence, at + 1, Place.LATER)
+            if imperative is not None and not (found and found[-1].at == imperative.at):
+                found.append(imperative)
     return found
 
 
@@ -159,9 +159,9 @@ def _may_be_passed(word: str) -> bool:
     return word[-2:] == "ly" or not word[0].isalnum() or word == "let's"
 
 
-def _is_firm(english: English, sentence: Sentence, order: Order) -> bool:
+def _is_firm(english: English, sentence: Sentence, imperative: Imperative) -> bool:
     """After a statement only a clear imperative counts: please before it, an object after it, a condition or an assurance before its comma."""
-    _, verb, at, work = order
+    _, verb, at, work = imperative
     if not work:
         return False
     before = sentence.words[at - 1]
@@ -180,57 +180,57 @@ def _is_firm(english: English, sentence: Sentence, order: Order) -> bool:
 
 def _is_assured(english: English, sentence: Sentence) -> bool:
     """I know, squash it; I'm sure, force push it: the writer has made up his mind, and says what for."""
-    return "assured" in hits_in(english, sentence)
+    return "assured" in phrases_in(english, sentence)
 
 
-def order_at(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
+def imperative_at(english: English, sentence: Sentence, at: int, place: Place) -> Imperative | None:
     """The order whose verb stands here, after any fillers."""
     words, flags = sentence.words, sentence.flags
     last = len(words) - 1
     if at < last and (not flags[at] or flags[at] & _SKIPPED):
-        at = pass_over(sentence, at)
+        at = skip_imperative_fillers(sentence, at)
     if at > last or (sentence.seen & NEGATION and _is_negated(words, at)):
         return None
     if flags[at] & VERB:
-        return _plain_order(english, sentence, at)
+        return _plain_imperative(english, sentence, at)
     if flags[at] & GERUND and at and words[at - 1] == "try":
-        return make_order(english, sentence, at)
+        return make_imperative(english, sentence, at)
     if at < last and words[at] == "let's":
         return _suggested(english, sentence, at + 1)
-    return None if place is Place.LATER else _unusual_order(english, sentence, at, place)
+    return None if place is Place.LATER else _unusual_imperative(english, sentence, at, place)
 
 
-def _suggested(english: English, sentence: Sentence, at: int) -> Order | None:
+def _suggested(english: English, sentence: Sentence, at: int) -> Imperative | None:
     """What follows let's: an order, in whatever word, unless it is to leave something as it is."""
     words = sentence.words
-    verb = pass_over(sentence, at)
+    verb = skip_imperative_fillers(sentence, at)
     if (
         words[at] in _LEAVING
         or words[verb] in _LEAVING
-        or (words[verb] == "keep" and words[verb + 1 : verb + 2] in _KEPT)
+        or (words[verb] == "keep" and words[verb + 1 : verb + 2] in _UNCHANGED)
     ):
         return None
     if sentence.seen & NEGATION and (words[verb] == "not" or _is_negated(words, verb)):
         return None
     if sentence.flags[verb] & VERB:
-        order = _plain_order(english, sentence, verb)
+        imperative = _plain_imperative(english, sentence, verb)
     else:
-        order = _unusual_order(english, sentence, verb, Place.FIRST)
-    return order or Order(words[at], CHANGE, at, is_work=True)
+        imperative = _unusual_imperative(english, sentence, verb, Place.FIRST)
+    return imperative or Imperative(words[at], CHANGE, at, is_work=True)
 
 
-def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
+def _plain_imperative(english: English, sentence: Sentence, at: int) -> Imperative | None:
     """The order of a verb in its base form: help me …, consider doing …, or what the verb itself says."""
     words, flags = sentence.words, sentence.flags
     flag, verb, last = flags[at], words[at], len(words) - 1
     if verb == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
-        wanted = pass_over(sentence, skip_fillers(sentence, at + 1))
+        wanted = skip_imperative_fillers(sentence, skip_request_fillers(sentence, at + 1))
         if words[wanted] not in _AGAIN:
-            return order_at(english, sentence, wanted, Place.FIRST)
+            return imperative_at(english, sentence, wanted, Place.FIRST)
     if at < last:
         following = flags[at + 1]
         if flag & TELL and following & GERUND:
-            return make_order(english, sentence, at + 1)
+            return make_imperative(english, sentence, at + 1)
         noun = flag & NOUNLIKE or following & _NOUN_SIGNS or words[at + 1] in _WANTING
         if noun and _is_noun_here(words, flags, at):
             return None
@@ -239,7 +239,7 @@ def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
     if at and words[at - 1] in _PRAISES and (at == last or words[at + 1] == ","):
         return None
     work = is_work(english, sentence, at, flag) and not (flag & VERB == ASK and _asks_in_general(words, at))
-    return Order(verb, flag & VERB, at, work)
+    return Imperative(verb, flag & VERB, at, work)
 
 
 def _asks_in_general(words: list[str], at: int) -> bool:
@@ -251,27 +251,27 @@ def _asks_in_general(words: list[str], at: int) -> bool:
     return general or "example of" in (line := " ".join(named)) or "examples of" in line
 
 
-def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
+def _unusual_imperative(english: English, sentence: Sentence, at: int, place: Place) -> Imperative | None:
     """Orders by other forms: copies the …, would you mind adding …, and verbs that no list knows."""
     words, flag = sentence.words, sentence.flags[at]
     following = words[at + 1] if at + 1 < len(words) else " "
     if place is Place.REQUESTED and flag & GERUND:
-        return make_order(english, sentence, at)
-    if flag & THIRD and words[at][-1] == "s" and _is_third_person_order(sentence, at, following):
-        return make_order(english, sentence, at)
+        return make_imperative(english, sentence, at)
+    if flag & THIRD and words[at][-1] == "s" and _is_third_person_imperative(sentence, at, following):
+        return make_imperative(english, sentence, at)
     if following in _PARTICLES and at + 2 < len(words):
         following = words[at + 2]
     asked = at and words[at - 1] in _PLEAS
     if (
         flag == 0
         and _looks_like_verb(words[at], "it" if asked else following)
-        and "declined" not in hits_in(english, sentence)
+        and "declined" not in phrases_in(english, sentence)
     ):
-        return Order(words[at], CHANGE, at, is_work(english, sentence, at, CHANGE))
+        return Imperative(words[at], CHANGE, at, is_work(english, sentence, at, CHANGE))
     return None
 
 
-def _is_third_person_order(sentence: Sentence, at: int, following: str) -> bool:
+def _is_third_person_imperative(sentence: Sentence, at: int, following: str) -> bool:
     """Copies the file, prints each line: as commands are described. Tests are …, updates to …: are nouns."""
     if following in _OBJECTS or following[0] in "'\"\x01":
         return True
@@ -348,8 +348,8 @@ def _looks_like_verb(word: str, following: str) -> bool:
     )
 
 
-def make_order(english: English, sentence: Sentence, at: int) -> Order:
+def make_imperative(english: English, sentence: Sentence, at: int) -> Imperative:
     """The order of a verb in another form than its base."""
     verb = english.lexicon.base.get(sentence.words[at], sentence.words[at])
     flag = english.lexicon.flags.get(verb, 0) & VERB
-    return Order(verb, flag, at, is_work(english, sentence, at, flag))
+    return Imperative(verb, flag, at, is_work(english, sentence, at, flag))

@@ -40,7 +40,7 @@ from pointsman.services.router.domain.rule_document import LanguageRules, RulePr
 
 _WORD = re.compile(r"\w[\w'-]*")
 _BREAK = re.compile(r"[.!?;？！。]\s*\S|\n")
-_TELLING_LETTERS = 3
+_DISTINCTIVE_LETTERS = 3
 _SENTENCE = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
 _STRETCH = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
 """A sentence, or a part of a very long one: what looks for a clause's beginning looks no further back."""
@@ -73,7 +73,7 @@ class Languages:
     by_script: Mapping[str, Language]
     latin: tuple[Language, ...]
     english: frozenset[str]
-    telling: frozenset[str]
+    distinctive: frozenset[str]
 
 
 class Reading:
@@ -102,17 +102,17 @@ def build_languages(rules: Mapping[str, LanguageRules], english: frozenset[str],
     languages = [build_language(code, rule) for code, rule in rules.items()]
     latin = tuple(language for language in languages if language.script == "latin")
     by_script = {language.script: language for language in languages if language.script != "latin"}
-    telling = frozenset(word for word in latin_stopwords(rules) if lexicon.flags[word] & FOREIGN)
-    return Languages(by_script, latin, english, telling)
+    distinctive = frozenset(word for word in latin_stopwords(rules) if lexicon.flags[word] & FOREIGN)
+    return Languages(by_script, latin, english, distinctive)
 
 
 def check_languages(languages: Languages) -> None:
     """Compile every language now, so that a bad list is refused at load."""
     for language in (*languages.latin, *languages.by_script.values()):
-        assert language.classes is not None
+        assert language.term_sets is not None
 
 
-def plain(text: str) -> str:
+def without_accents(text: str) -> str:
     """The text without accents, letter by letter, so that positions stay."""
     if text.isascii():
         return text
@@ -141,7 +141,7 @@ def words_of(text: str) -> set[str]:
     """The words of a text that is not ASCII, without their accents."""
     narrow = text.encode("latin-1", "ignore")
     if len(narrow) != len(text):
-        return set(_WORD.findall(plain(text)))
+        return set(_WORD.findall(without_accents(text)))
     blanked = f" {narrow.translate(_BLANKED).decode('latin-1')}"
     words = set(blanked.split())
     return {word.lstrip("'-") for word in words} if " '" in blanked or " -" in blanked else words
@@ -154,23 +154,23 @@ def detect_language(languages: Languages, text: str, words: set[str]) -> Languag
         if (script := _script(text)) is not None:
             return languages.by_script[script]
         words = words_of(text)
-    telling = languages.telling & words
-    if not telling:
+    distinctive = languages.distinctive & words
+    if not distinctive:
         return None
-    candidates = _candidates(languages, telling, words & languages.english)
-    if ascii_only and len(telling) == 1 and len(min(telling)) < _TELLING_LETTERS:
+    candidates = _candidates(languages, distinctive, words & languages.english)
+    if ascii_only and len(distinctive) == 1 and len(min(distinctive)) < _DISTINCTIVE_LETTERS:
         candidates = [language for language in candidates if language.hits(text) & _SPOKEN]
     if len(candidates) > 1:
-        return _most_alike(candidates, plain(text))
+        return _most_alike(candidates, without_accents(text))
     return candidates[0] if candidates else None
 
 
-def _candidates(languages: Languages, telling: frozenset[str], english: set[str]) -> list[Language]:
+def _candidates(languages: Languages, distinctive: frozenset[str], english: set[str]) -> list[Language]:
     """The languages with the most of these words, if they have more than what is left to English."""
     best = 0
     candidates: list[Language] = []
     for language in languages.latin:
-        score = len(telling & language.stopwords)
+        score = len(distinctive & language.stopwords)
         if score > best:
             best = score
             candidates = [language]
@@ -209,7 +209,7 @@ def _script(text: str) -> str | None:
 
 def read_language(language: Language, text: str) -> Reading:
     """Decide by the first row whose condition holds, without the clauses that ask for nothing."""
-    folded = plain(text) if language.script == "latin" else text
+    folded = without_accents(text) if language.script == "latin" else text
     hits = language.hits(folded)
     if hits & SPENT:  # for a debate even what is not to be done is named
         rule = _rule_beside_spent(language, _without_spent(language, folded), bool(hits & FAULT))
@@ -235,8 +235,8 @@ def _cleared(language: Language, stretch: str) -> str:
     """One stretch without its spent clauses; a but ends such a clause."""
     pieces: list[str] = []
     position = 0
-    for start, end in language.classes.spans("spent", stretch):
-        turned = language.classes.first("turn", stretch[start:end])
+    for start, end in language.term_sets.spans("spent", stretch):
+        turned = language.term_sets.first("turn", stretch[start:end])
         length = turned[0] if turned is not None and turned[0] else end - start
         pieces += (stretch[position:start], " " * length)
         position = start + length
@@ -258,7 +258,7 @@ def _rule_of(language: Language, text: str, hits: int) -> tuple[str, int]:
         hits &= ~POLITE
     elif hits & STARTER and not asked:
         hits &= ~QUESTION
-    hits = _with_unlisted_order(language, text, _without_told(hits))
+    hits = _with_unlisted_imperative(language, text, _without_told(hits))
     return _first_row(hits, hits & PROSE != 0 and _prose_rules(language, text, hits)), hits
 
 
@@ -271,7 +271,7 @@ def _without_told(hits: int) -> int:
     return hits
 
 
-def _with_unlisted_order(language: Language, text: str, hits: int) -> int:
+def _with_unlisted_imperative(language: Language, text: str, hits: int) -> int:
     """A first word that looks like an order with its object, and is none of the language's small words, is one."""
     if not hits & IMPERATIVE or hits & _KNOWN_OTHERWISE or text[:1] == " ":  # a spent clause was there
         return hits
@@ -281,7 +281,7 @@ def _with_unlisted_order(language: Language, text: str, hits: int) -> int:
 
 def _does_more(language: Language, text: str) -> bool:
     """Whether something is to be done before it is told, or behind that: look it up and tell me."""
-    told = language.classes.first("told", text)
+    told = language.term_sets.first("told", text)
     if told is None:
         return False
     before = _SENTENCE.findall(text[: told[0]])
@@ -316,8 +316,8 @@ def _prose_rules(language: Language, text: str, hits: int) -> bool:
     if language.script in _HEAD_LAST:
         if hits & (DO | FAULT | READ):
             return False
-        return language.classes.spans("prose", text)[-1][0] > language.classes.spans("work", text)[-1][0]
-    finders, searched = language.classes.finders, text.encode()  # in bytes the order is the same
+        return language.term_sets.spans("prose", text)[-1][0] > language.term_sets.spans("work", text)[-1][0]
+    finders, searched = language.term_sets.finders, text.encode()  # in bytes the order is the same
     return finders["prose"](searched, 0)[0] < finders["work"](searched, 0)[0]
 
 

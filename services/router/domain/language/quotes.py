@@ -17,7 +17,7 @@ _WORD = re.compile(rf"\w|{MASK}")
 _ZEROS = itertools.repeat(0)
 
 
-def leave_out_quotes(patterns: PatternSet, message: Message) -> None:
+def blank_quotes(patterns: PatternSet, message: Message) -> None:
     """Blank quoted mail and block quotes; a message that is nothing else keeps its words, but overrides nothing."""
     spans = [span for name in QUOTES & message.shapes for span in patterns.spans(name, message.lower)]
     masked = _blanked(message.masked, spans)
@@ -27,7 +27,7 @@ def leave_out_quotes(patterns: PatternSet, message: Message) -> None:
     message.masked, message.lower = masked, _blanked(message.lower, spans)
 
 
-def leave_out_logs(
+def blank_logs(
     patterns: PatternSet, flags_of: Callable[[str, int], int], marks: int, message: Message
 ) -> list[Sentence]:
     """Blank the lines of pasted logs, and give the sentences that are left, which may be none."""

@@ -119,7 +119,7 @@ class Message:
         """Whether a compound name of some code is in it, once somebody has looked."""
 
 
-def refer(patterns: PatternSet, references: References, message: Message, named: bool) -> None:
+def mask_references(patterns: PatternSet, references: References, message: Message, named: bool) -> None:
     """Look for every reference; what one covers is not looked at again."""
     matching, masked = message.shapes, message.lower
     found: list[Trigger] = []

@@ -20,7 +20,7 @@ _NOWHERE = (0, -1)
 _PASSED = LEAD | FILLER
 
 
-class Act(StrEnum):
+class SpeechAct(StrEnum):
     """What a sentence does; the value is the rule that says so."""
 
     ORDER = "order.verb"
@@ -35,10 +35,12 @@ class Act(StrEnum):
     STATEMENT = "talk.statement"
 
 
-ACTIVE = frozenset({Act.ORDER, Act.APPROVAL, Act.COMMAND, Act.WISH, Act.FAULT, Act.CODE})
+ACTIVE = frozenset(
+    {SpeechAct.ORDER, SpeechAct.APPROVAL, SpeechAct.COMMAND, SpeechAct.WISH, SpeechAct.FAULT, SpeechAct.CODE}
+)
 
 
-class Order(NamedTuple):
+class Imperative(NamedTuple):
     """One thing that a sentence orders."""
 
     verb: str
@@ -58,15 +60,15 @@ class Sentence:
         "act",
         "first_noun",
         "flags",
-        "hits",
+        "imperative_fillers",
+        "imperatives",
         "meaning",
         "message",
         "offers",
-        "orders",
-        "passed",
+        "phrases",
+        "request_fillers",
         "seen",
         "senses",
-        "skipped",
         "start",
         "texts",
         "words",
@@ -81,12 +83,12 @@ class Sentence:
             seen |= flag
         self.seen = seen
         message.seen |= seen
-        self.act: Act | None = None
+        self.act: SpeechAct | None = None
         """What it does; a statement is looked into when somebody asks."""
         self.start = 0
         """Where its words begin, behind short acknowledgements."""
-        self.orders: Sequence[Order] = ()
-        self.hits: frozenset[str] | None = None
+        self.imperatives: Sequence[Imperative] = ()
+        self.phrases: frozenset[str] | None = None
         """The phrases in it, once somebody has looked for them."""
         self.first_noun = 0
         """The first noun that is work or prose, once somebody has looked for it."""
@@ -96,7 +98,7 @@ class Sentence:
         """What else its words can mean, once somebody has asked."""
         self.meaning = 0
         """All of that together."""
-        self.passed = self.skipped = _NOWHERE
+        self.imperative_fillers = self.request_fillers = _NOWHERE
         """The last run of words that was passed over, or skipped as fillers: it is not walked again from each place in it."""
         self.offers: bool | None = None
         """Whether it offers an ability, once somebody has looked."""
@@ -172,13 +174,13 @@ def means(english: English, sentence: Sentence, sense: int) -> bool:
     return bool(sentence.meaning & sense)
 
 
-def hits_in(english: English, sentence: Sentence) -> frozenset[str]:
+def phrases_in(english: English, sentence: Sentence) -> frozenset[str]:
     """The phrases in a sentence; most sentences are understood without looking for any."""
-    if sentence.hits is None:
+    if sentence.phrases is None:
         found = english.phrases.matching(" ".join(sentence.words))
-        sentence.hits = found | {NAMES_CODE} if names_code(english, sentence.message) else found
-        return sentence.hits
-    return sentence.hits
+        sentence.phrases = found | {NAMES_CODE} if names_code(english, sentence.message) else found
+        return sentence.phrases
+    return sentence.phrases
 
 
 def names_code(english: English, message: Message) -> bool:
@@ -190,27 +192,27 @@ def names_code(english: English, message: Message) -> bool:
     return message.identified
 
 
-def skip_fillers(sentence: Sentence, at: int) -> int:
+def skip_request_fillers(sentence: Sentence, at: int) -> int:
     """The first word from here on that is none to fill a request with, or the last one."""
-    begun, ended = sentence.skipped
+    begun, ended = sentence.request_fillers
     if begun <= at <= ended:
         return ended
     words, flags, begun = sentence.words, sentence.flags, at
     while at < len(words) - 1 and (flags[at] & FILLER or words[at] in (",", "mind") or words[at].endswith("ly")):
         at += 1
-    sentence.skipped = begun, at
+    sentence.request_fillers = begun, at
     return at
 
 
-def pass_over(sentence: Sentence, at: int) -> int:
+def skip_imperative_fillers(sentence: Sentence, at: int) -> int:
     """The first word from here on that is no filler of an order, or the last one."""
-    begun, ended = sentence.passed
+    begun, ended = sentence.imperative_fillers
     if begun <= at <= ended:
         return ended
     words, flags, begun, last = sentence.words, sentence.flags, at, len(sentence.words) - 1
     while at < last and (not flags[at] or flags[at] & _PASSED) and _is_filler(words[at], flags[at]):
         at += 1
-    sentence.passed = begun, at
+    sentence.imperative_fillers = begun, at
     return at
 
 

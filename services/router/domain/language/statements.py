@@ -24,7 +24,14 @@ from pointsman.services.router.domain.language.lexicon import (
     words_of,
 )
 from pointsman.services.router.domain.language.scan import Message
-from pointsman.services.router.domain.language.sentence import NAMES_CODE, Act, English, Sentence, hits_in, means
+from pointsman.services.router.domain.language.sentence import (
+    NAMES_CODE,
+    English,
+    Sentence,
+    SpeechAct,
+    means,
+    phrases_in,
+)
 
 _PERSONAL = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
 _WRITERS = frozenset({"i", "we", "you", "he", "she", "i'm", "i've", "we're", "we've", "you're", "let's"})
@@ -50,9 +57,9 @@ _HUMP = re.compile("[a-z0-9][A-Z]")
 _CAMEL = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
 
 
-def statement(english: English, sentence: Sentence, start: int) -> Act:
+def act_of_statement(english: English, sentence: Sentence, start: int) -> SpeechAct:
     """What a statement does whose first words up to a place are to be passed over."""
-    hits, seen = hits_in(english, sentence), sentence.seen
+    hits, seen = phrases_in(english, sentence), sentence.seen
     if (
         sentence.words[start] == "let's"
         or "plan" in hits
@@ -61,16 +68,16 @@ def statement(english: English, sentence: Sentence, start: int) -> Act:
         or ("past" in hits and "turn" not in hits)
         or ("musing" in hits and "complaint" not in hits and _TURNS.isdisjoint(sentence.words))
     ):
-        return Act.STATEMENT
+        return SpeechAct.STATEMENT
     if ("approval" in hits and not seen & FAULT) or _chooses(sentence, start):
-        return Act.APPROVAL
+        return SpeechAct.APPROVAL
     if "personal_wish" in hits or "retold" in hits:
-        return Act.REQUEST
+        return SpeechAct.REQUEST
     if _suggests(sentence) or _wants_code(sentence, hits) or _asks_again(sentence, hits):
-        return Act.WISH
+        return SpeechAct.WISH
     work = bool(seen & WORK) or not seen & PROSE or bool(sentence.flags[0] & FAULT)
     if not work and "complaint" not in hits and "misbehaves" not in hits:
-        return Act.CODE if _names_code(english, sentence, hits) else Act.STATEMENT
+        return SpeechAct.CODE if _names_code(english, sentence, hits) else SpeechAct.STATEMENT
     return _about_work(english, sentence, hits)
 
 
@@ -81,19 +88,19 @@ def _chooses(sentence: Sentence, start: int) -> bool:
     return sentence.words[start] in _OPTIONS or bool(sentence.flags[start] & APPROVAL)
 
 
-def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> Act:
+def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> SpeechAct:
     """A statement that is not about prose."""
     if "wish" in hits:
-        return Act.REQUEST if "form" in hits else Act.WISH
+        return SpeechAct.REQUEST if "form" in hits else SpeechAct.WISH
     if "lacking" in hits and sentence.seen & WORK and sentence.words[0] not in _PERSONAL:
-        return Act.WISH
+        return SpeechAct.WISH
     if "demand" in hits and _demands_work(sentence):
-        return Act.WISH
+        return SpeechAct.WISH
     if "praise" in hits and _TURNS.isdisjoint(sentence.words):
-        return Act.STATEMENT
+        return SpeechAct.STATEMENT
     if _complains(english, sentence, hits):
-        return Act.FAULT
-    return Act.CODE if _names_code(english, sentence, hits) else Act.STATEMENT
+        return SpeechAct.FAULT
+    return SpeechAct.CODE if _names_code(english, sentence, hits) else SpeechAct.STATEMENT
 
 
 def _asks_again(sentence: Sentence, hits: frozenset[str]) -> bool:

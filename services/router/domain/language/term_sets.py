@@ -66,13 +66,13 @@ class Language:
     bits: tuple[int, ...]
     """What stands for each list in a number, in the order of the patterns."""
     compiled: PatternSet | None = None
-    numbers: dict[tuple[int, ...], int] = field(default_factory=dict)
+    bitmasks: dict[tuple[int, ...], int] = field(default_factory=dict)
     """The number of each combination of expressions that was met; it does not grow with the texts."""
     names: dict[int, frozenset[str]] = field(default_factory=dict)
     """The names of each of these numbers."""
 
     @property
-    def classes(self) -> PatternSet:
+    def term_sets(self) -> PatternSet:
         """The lists, compiled when they are first needed: most messages need no other language."""
         if self.compiled is None:
             try:
@@ -83,16 +83,16 @@ class Language:
 
     def hits(self, text: str) -> int:
         """Which lists have something that stands in the text."""
-        classes = self.compiled
-        if classes is None:
-            classes = self.classes
-        found = tuple(classes.match(text.encode()))
-        number = self.numbers.get(found, -1)
-        if number < 0:
-            number = sum(self.bits[hit] for hit in found)
-            if len(self.numbers) < MOST_COMBINATIONS:
-                self.numbers[found] = number
-        return number
+        term_sets = self.compiled
+        if term_sets is None:
+            term_sets = self.term_sets
+        found = tuple(term_sets.match(text.encode()))
+        bitmask = self.bitmasks.get(found, -1)
+        if bitmask < 0:
+            bitmask = sum(self.bits[hit] for hit in found)
+            if len(self.bitmasks) < MOST_COMBINATIONS:
+                self.bitmasks[found] = bitmask
+        return bitmask
 
     def names_of(self, hits: int) -> frozenset[str]:
         """The lists that a number stands for, by their names."""
