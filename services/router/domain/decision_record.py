@@ -1,4 +1,4 @@
-"""A decision that was made: what is kept of it, whether it binds, and whether a caller may override it."""
+"""The machine of a stored routing decision: what is stored, whether it binds, and whether a caller may override it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ STORED = "STORED"
 
 
 class DecisionEvent(StrEnum):
-    """What happens to a decision."""
+    """Journal events of a routing decision."""
 
     DECISION_MADE = "DECISION_MADE"
     CLARIFICATION_REQUESTED = "CLARIFICATION_REQUESTED"
@@ -27,7 +27,7 @@ class DecisionEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RoutingDecision:
-    """Everything that is kept of a decision."""
+    """Everything that is stored of a routing decision."""
 
     decision_id: str
     task_id: str
@@ -52,36 +52,36 @@ class RoutingDecision:
 
 @dataclass(frozen=True, slots=True)
 class Clarification:
-    """Clarification was asked instead of delegating."""
+    """A clarification was requested instead of delegating."""
 
 
 @dataclass(slots=True)
 class DecisionRecord:
-    """A stored decision."""
+    """State of a stored routing decision."""
 
-    made: RoutingDecision
+    made: RoutingDecision  # the name under which stored states and answers have it
     decided_at: datetime
     clarifications: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class StoreDecision:
-    """Store a decision."""
+    """Stores a routing decision."""
 
     entity_id: str
-    made: RoutingDecision
+    decision: RoutingDecision
 
 
 @dataclass(frozen=True, slots=True)
 class CountClarification:
-    """Count that clarification was asked for."""
+    """Counts a requested clarification."""
 
     entity_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDecision:
-    """The decision as it was stored first."""
+    """Answer to StoreDecision: the decision as it was first stored."""
 
     made: RoutingDecision
     decided_at: datetime
@@ -89,14 +89,14 @@ class StoredDecision:
 
 @dataclass(frozen=True, slots=True)
 class ClarificationCounted:
-    """The clarification was counted."""
+    """Answer to CountClarification."""
 
     task_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """Where a message came from and what holds there."""
+    """What a decision depends on beside its message: ids, policy and the caller's override."""
 
     decision_id: str
     run_id: str
@@ -107,76 +107,80 @@ class DecisionContext:
 
 
 def make_routing_decision(
-    text: str, found: Classification, context: DecisionContext, weighed: Classification | None = None
+    text: str, classification: Classification, context: DecisionContext, as_action: Classification | None = None
 ) -> RoutingDecision:
-    """The decision as it will be stored, with the caller's override applied; refused if it may not be.
+    """Makes the decision to store, with the caller's override applied; refuses an override that hard routing forbids.
 
-    What was found stays, so that the log can tell it; of talk that becomes work, the debate is what was weighed as an ACTION.
+    An overridden decision keeps its rules and triggers for the log; the debate of an ANSWER made ACTION comes from `as_action`.
     """
-    overridden = context.mode_override is not None and context.mode_override is not found.mode
-    if overridden and context.hard_routing and found.confidence is Confidence.STRONG:
-        metadata = {"mode": str(found.mode), "confidence": str(found.confidence), "item": str(context.item)}
-        text = "the decision is STRONG and hard routing is on; only the policy's switch lifts that"
-        raise Refusal(Reason.OVERRIDE_REFUSED, text, metadata=metadata)
-    kept = RoutingDecision(
+    overridden = context.mode_override is not None and context.mode_override is not classification.mode
+    if overridden and context.hard_routing and classification.confidence is Confidence.STRONG:
+        metadata = {
+            "mode": str(classification.mode),
+            "confidence": str(classification.confidence),
+            "item": str(context.item),
+        }
+        detail = "the decision is STRONG and hard routing is on; only the policy's switch lifts that"
+        raise Refusal(Reason.OVERRIDE_REFUSED, detail, metadata=metadata)
+    decision = RoutingDecision(
         decision_id=context.decision_id,
         task_id=task_id(text),
         excerpt=text[:EXCERPT_LETTERS].replace("\0", ""),
-        mode=found.mode,
-        confidence=found.confidence,
-        triggers=found.triggers[:MAX_TRIGGERS],
-        trigger_count=len(found.triggers),
-        route=found.route,
-        fast_path=found.fast_path,
-        debate=found.debate,
-        stakes=found.stakes,
-        bypass=found.bypass,
-        reasons=found.reasons,
-        rules=found.rules[:MAX_TRIGGERS],
-        rule_set_version=found.rule_set_version,
+        mode=classification.mode,
+        confidence=classification.confidence,
+        triggers=classification.triggers[:MAX_TRIGGERS],
+        trigger_count=len(classification.triggers),
+        route=classification.route,
+        fast_path=classification.fast_path,
+        debate=classification.debate,
+        stakes=classification.stakes,
+        bypass=classification.bypass,
+        reasons=classification.reasons,
+        rules=classification.rules[:MAX_TRIGGERS],
+        rule_set_version=classification.rule_set_version,
         enforced=context.hard_routing,
         overridden=overridden,
         run_id=context.run_id,
         session_id=context.session_id,
     )
-    return _overridden(kept, weighed or found) if overridden else kept
+    return _overridden(decision, as_action or classification) if overridden else decision
 
 
-def decided_mode(made: RoutingDecision) -> Mode:
-    """What the rules decided, whether or not it was overridden."""
-    if not made.overridden:
-        return made.mode
-    return Mode.ANSWER if made.mode is Mode.ACTION else Mode.ACTION
+def decided_mode(decision: RoutingDecision) -> Mode:
+    """The mode that the rules decided, before any override."""
+    if not decision.overridden:
+        return decision.mode
+    return Mode.ANSWER if decision.mode is Mode.ACTION else Mode.ACTION
 
 
-def _overridden(made: RoutingDecision, weighed: Classification) -> RoutingDecision:
-    """The other mode: what was work becomes a direct response, what was talk goes to the swarm, once it is debated."""
-    if made.mode is Mode.ACTION:
+def _overridden(decision: RoutingDecision, as_action: Classification) -> RoutingDecision:
+    """Switches the mode: ACTION becomes a direct response, ANSWER goes to the swarm orchestrator with its debate."""
+    if decision.mode is Mode.ACTION:
         return replace(
-            made,
+            decision,
             mode=Mode.ANSWER,
             route=RouteTarget.DIRECT_RESPONSE,
             fast_path=False,
             debate=Debate.NONE,
         )
-    debated = (rule for rule in weighed.rules if rule.startswith(("debate.", "bypass.", "own.")))
+    debated = (rule for rule in as_action.rules if rule.startswith(("debate.", "bypass.", "own.")))
     return replace(
-        made,
+        decision,
         mode=Mode.ACTION,
         route=RouteTarget.SWARM_ORCHESTRATOR,
-        debate=weighed.debate,
-        stakes=weighed.stakes,
-        bypass=weighed.bypass,
-        reasons=weighed.reasons,
-        rules=tuple(dict.fromkeys((*made.rules, *debated)))[:MAX_TRIGGERS],
+        debate=as_action.debate,
+        stakes=as_action.stakes,
+        bypass=as_action.bypass,
+        reasons=as_action.reasons,
+        rules=tuple(dict.fromkeys((*decision.rules, *debated)))[:MAX_TRIGGERS],
     )
 
 
 def decide(state: DecisionRecord | None, command: Any, now: datetime) -> Decision:
-    """Store a decision once; count clarifications of one that is stored."""
+    """Stores a new decision, or counts a clarification of a stored one."""
     if isinstance(command, StoreDecision):
         return Decision(
-            [Event(DecisionEvent.DECISION_MADE, "", STORED, command.made)], StoredDecision(command.made, now)
+            [Event(DecisionEvent.DECISION_MADE, "", STORED, command.decision)], StoredDecision(command.decision, now)
         )
     if state is None:
         raise not_found(KIND, command.entity_id)
@@ -185,7 +189,7 @@ def decide(state: DecisionRecord | None, command: Any, now: datetime) -> Decisio
 
 
 def apply(state: DecisionRecord | None, event: Event, at: datetime) -> DecisionRecord:
-    """Fold one event."""
+    """Applies one event."""
     if state is None:
         return DecisionRecord(event.data, at)
     state.clarifications += 1

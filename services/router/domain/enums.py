@@ -19,7 +19,7 @@ class Confidence(StrEnum):
 
 
 class RouteTarget(StrEnum):
-    """Who takes the message."""
+    """Which agent takes the message."""
 
     DIRECT_RESPONSE = "direct_response"
     SWARM_ORCHESTRATOR = "swarm_orchestrator"
@@ -34,7 +34,7 @@ class Debate(StrEnum):
 
 
 class Stakes(StrEnum):
-    """What is at stake if the task goes wrong."""
+    """How much harm the task could do."""
 
     NONE = "none"
     MEDIUM = "medium"

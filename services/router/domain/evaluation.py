@@ -1,4 +1,4 @@
-"""How well the rules do on labelled messages: accuracy, what was routed wrongly which way, agreement on the rest."""
+"""Evaluates the rules on labelled messages: accuracy, false positives and negatives, agreement on the other fields."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,12 +11,12 @@ from pointsman.services.router.domain.enums import Mode
 from pointsman.services.router.domain.model import Classification
 
 FIELDS = ("confidence", "fast_path", "debate", "stakes", "debate_bypass")
-"""What is scored beside the mode, wherever a label says something about it."""
+"""Fields that are scored beside the mode where an item labels them."""
 
 
 @dataclass(slots=True)
 class Score:
-    """Counts of one slice."""
+    """Confusion counts of one slice of the messages."""
 
     total: int = 0
     correct: int = 0
@@ -26,7 +26,7 @@ class Score:
     false_negatives: int = 0
 
     def count(self, expected: str, got: str) -> None:
-        """Take one message in."""
+        """Counts one message."""
         right = expected == got
         self.total += 1
         self.correct += right
@@ -52,7 +52,7 @@ class Score:
 
 @dataclass(slots=True)
 class Evaluation:
-    """All slices, the agreement on the other fields, and every item that was wrong in something."""
+    """Scores of all slices, agreement on the other fields, and every item with a wrong field."""
 
     overall: Score = field(default_factory=Score)
     by_language: dict[str, Score] = field(default_factory=lambda: defaultdict(Score))
@@ -60,7 +60,7 @@ class Evaluation:
     wrong: list[dict[str, Any]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, ready to be printed."""
+        """The evaluation as plain values for JSON."""
         return {
             **self.overall.rates(),
             "by_lang": {name: score.rates() for name, score in sorted(self.by_language.items())},
@@ -73,7 +73,7 @@ class Evaluation:
 
 
 def as_labels(found: Classification) -> dict[str, Any]:
-    """A decision in the words of the labels."""
+    """A classification with the field names and values of the labels."""
     return {
         "mode": str(found.mode),
         "confidence": str(found.confidence),
@@ -85,7 +85,7 @@ def as_labels(found: Classification) -> dict[str, Any]:
 
 
 def evaluate(book: RuleBook, items: Iterable[Mapping[str, Any]]) -> Evaluation:
-    """Decide every item and compare; a field that is missing or null in an item is not scored."""
+    """Classifies every item and compares it with its labels; a field that is missing or null in an item is not scored."""
     result = Evaluation()
     for item in items:
         found = classify(book, item["text"])
@@ -115,7 +115,7 @@ def _compare(result: Evaluation, item: Mapping[str, Any], got: Mapping[str, Any]
 
 
 def summary(result: Evaluation) -> Sequence[str]:
-    """The figures as lines, then every wrong item."""
+    """The scores as lines of text, followed by every wrong item."""
     lines = [_line("all", result.overall)]
     lines += [_line(name, score) for name, score in sorted(result.by_language.items())]
     lines += [f"{name:<14} agreed {agreed}/{scored}" for name, (agreed, scored) in result.agreed.items()]

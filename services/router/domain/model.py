@@ -15,7 +15,7 @@ from pointsman.services.router.domain.enums import (
 
 
 class Trigger(NamedTuple):
-    """One piece of evidence and where it first stands in the text, in code points."""
+    """One piece of evidence for ACTION with its first span in the text, in code points."""
 
     kind: TriggerKind
     name: str
@@ -25,7 +25,7 @@ class Trigger(NamedTuple):
 
 
 class DebateReason(NamedTuple):
-    """One reason to debate and where it stands; start equals end where nothing in the text stands for it."""
+    """One reason to debate with its span; start equals end where no text stands for it."""
 
     trigger: PlanningTrigger
     rule: str
@@ -34,7 +34,7 @@ class DebateReason(NamedTuple):
 
 
 class Classification(NamedTuple):
-    """What the rules say about one message."""
+    """The result of classifying one message."""
 
     mode: Mode
     confidence: Confidence

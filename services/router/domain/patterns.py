@@ -20,14 +20,14 @@ Finder: TypeAlias = Callable[[bytes, int], Span]
 
 @dataclass(frozen=True, slots=True)
 class PatternSet:
-    """Expressions that are tried together in one pass, in linear time."""
+    """Named expressions that are matched together in one pass, in linear time."""
 
     names: tuple[str, ...]
     expressions: Mapping[str, Any]
     match: Callable[[bytes], Sequence[int]]
     finders: Mapping[str, Finder]
     known: dict[tuple[int, ...], frozenset[str]] = field(default_factory=dict)
-    """The names of each combination of expressions that was met; it does not grow with the texts."""
+    """Cache of the names of each combination of matching expressions; it does not grow with the texts."""
 
     def matching(self, text: str) -> frozenset[str]:
         """The names of the expressions that match somewhere in the text."""
@@ -40,7 +40,7 @@ class PatternSet:
         return names
 
     def spans(self, name: str, text: str) -> list[Span]:
-        """Where one expression matches."""
+        """The spans of all matches of one expression."""
         searched = text.encode()
         find = self.finders[name]
         found: list[Span] = []
@@ -50,11 +50,11 @@ class PatternSet:
             if position == len(searched):
                 break
             position = max(span[1], position + 1)
-        # Where every letter is one byte, places need no conversion, which costs more than the search.
+        # Offsets of an ASCII text need no conversion, which costs more than the search.
         return found if len(searched) == len(text) else _in_letters(searched, found)
 
     def first(self, name: str, text: str) -> Span | None:
-        """Where one expression first matches, if it does."""
+        """The span of the first match of one expression."""
         searched = text.encode()
         span = self.finders[name](searched, 0)
         if span[0] < 0:
@@ -63,7 +63,7 @@ class PatternSet:
 
 
 def _in_letters(searched: bytes, spans: list[Span]) -> list[Span]:
-    """Places in bytes as places in letters, counted on from one to the next."""
+    """Converts spans from bytes to letters, counting from one span to the next."""
     passed = letters = 0
     found: list[Span] = []
     for start, end in spans:
@@ -74,7 +74,7 @@ def _in_letters(searched: bytes, spans: list[Span]) -> list[Span]:
 
 
 def pattern_set(patterns: Mapping[str, str]) -> PatternSet:
-    """Compile expressions; one that RE2 does not take is refused by its name."""
+    """Compiles expressions; raises RuleProblem with the name of one that RE2 refuses."""
     options = re2.Options()
     options.max_mem = _SET_MEMORY_BYTES
     together = re2.Set.SearchSet(options)
@@ -88,13 +88,13 @@ def pattern_set(patterns: Mapping[str, str]) -> PatternSet:
 
 
 def _match_of(together: Any) -> Callable[[bytes], Sequence[int]]:
-    """How to match a set: without the layer that takes text too, where there is one, for it takes as long as the match."""
+    """The match function of a set on bytes; skips re2's wrapper for text, which takes as long as the match."""
     inner: Any = getattr(together, "_set", None)
     return getattr(inner, "Match", None) or (lambda text: together.Match(text) or ())
 
 
 def finder_of(expression: Any) -> Finder:
-    """How to find the next match of one expression, likewise: what makes an object of it takes twice as long as the search."""
+    """The function that finds the next match; skips re2's match object, which takes twice as long as the search."""
     match: Any = getattr(getattr(expression, "_regexp", None), "Match", None)
     anchor: Any = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
 
@@ -111,10 +111,10 @@ def finder_of(expression: Any) -> Finder:
 
 
 def compile_pattern(name: str, pattern: str) -> Any:
-    """One expression, compiled by RE2, or the reason why not."""
+    """Compiles one expression with RE2; raises RuleProblem if it is invalid or matches the empty text."""
     options = re2.Options()
     options.log_errors = False
-    options.never_capture = True  # nobody asks for groups, and finding them takes several times as long
+    options.never_capture = True  # groups are not needed, and finding them is several times slower
     try:
         expression = re2.compile(pattern, options)
     except re2.error as error:

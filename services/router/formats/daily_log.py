@@ -1,4 +1,4 @@
-"""The daily log of routing decisions, in the words of its format: `memory/YYYY-MM-DD.md`."""
+"""Writes entries of the daily log of routing decisions (`memory/YYYY-MM-DD.md`)."""
 
 from datetime import datetime
 
@@ -19,18 +19,18 @@ _TALK = {
 }
 
 
-def log_entry(made: RoutingDecision, decided_at: datetime) -> str:
-    """One decision, with the line break that ends it: what the rules said, and what became of it if somebody overrode it."""
-    mode = decided_mode(made)
-    lines = [f'{decided_at:%H:%M} ROUTE "{" ".join(made.excerpt.split())}" → {mode}']
+def log_entry(decision: RoutingDecision, decided_at: datetime) -> str:
+    """The log entry of one decision, with its final line break; an override is shown beside the rules' mode."""
+    mode = decided_mode(decision)
+    lines = [f'{decided_at:%H:%M} ROUTE "{" ".join(decision.excerpt.split())}" → {mode}']
     if mode is Mode.ACTION:
-        noun = "trigger" if made.trigger_count == 1 else "triggers"
-        lines.append(f"  Triggers: [{', '.join(trigger.name for trigger in made.triggers)}]")
-        lines.append(f"  Confidence: {made.confidence} ({made.trigger_count} {noun})")
+        noun = "trigger" if decision.trigger_count == 1 else "triggers"
+        lines.append(f"  Triggers: [{', '.join(trigger.name for trigger in decision.triggers)}]")
+        lines.append(f"  Confidence: {decision.confidence} ({decision.trigger_count} {noun})")
     else:
         lines.append("  Triggers: []")
-        lines.append(f"  Pattern: {_TALK.get(made.rules[0].rpartition('.')[2], 'Statement')} + no external refs")
-    if made.overridden:
-        lines.append(f"  Overridden: {made.mode}")
-    lines.append(f"  Routed to: {ROUTE_NAMES[made.route]}")
+        lines.append(f"  Pattern: {_TALK.get(decision.rules[0].rpartition('.')[2], 'Statement')} + no external refs")
+    if decision.overridden:
+        lines.append(f"  Overridden: {decision.mode}")
+    lines.append(f"  Routed to: {ROUTE_NAMES[decision.route]}")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What bypasses a debate: the user's override in his own words, a message that only reads, a debate that was held before."""
+"""What bypasses a debate: the user's override in their own words, a read-only message, an earlier debate of the same task."""
 
 import bisect
 import itertools
@@ -21,7 +21,7 @@ _DENIAL = re.compile(
 
 
 def bypass_of(patterns: PatternSet, message: Message, reads: bool) -> Bypass | None:
-    """In order of precedence; a trivial command never comes here."""
+    """Finds the bypass of highest precedence; trivial commands are handled before."""
     if _OVERRIDE in message.shapes and _overrides(patterns, message):
         return Bypass.USER_OVERRIDE
     if reads:
@@ -30,13 +30,13 @@ def bypass_of(patterns: PatternSet, message: Message, reads: bool) -> Bypass | N
 
 
 def _overrides(patterns: PatternSet, message: Message) -> bool:
-    """Whether the user takes the responsibility: in his own words, with no negation before it in its clause."""
+    """Whether the user overrides the debate in their own words, without a negation before it in the same clause."""
     spans = _own_words(patterns, message, patterns.spans(_OVERRIDE, message.lower))
     return any(not _is_denied(message.lower, start, end) for start, end in spans)
 
 
 def _own_words(patterns: PatternSet, message: Message, spans: Iterable[Span]) -> list[Span]:
-    """Those of the places that are in no quotation and in no fence; a message that is one quotation is its writer's own."""
+    """Drops spans inside quotations and code fences; a message that is one whole quotation counts as the writer's own."""
     text = message.lower
     quoted = list(fences(text))
     if _INLINE in message.shapes:
@@ -46,7 +46,7 @@ def _own_words(patterns: PatternSet, message: Message, spans: Iterable[Span]) ->
         return list(spans)
     quoted.sort()
     starts = [start for start, _ in quoted]
-    # How far what begins up to each start reaches, so that a place needs one look.
+    # The furthest end of all spans that begin up to each start, so that one binary search decides whether a span is inside one.
     furthest = list(itertools.accumulate((end for _, end in quoted), max))
     return [span for span in spans if not _is_within(_edges(text, span), starts, furthest)]
 
@@ -57,7 +57,7 @@ def _is_within(span: Span, starts: list[int], furthest: list[int]) -> bool:
 
 
 def _edges(text: str, span: Span) -> Span:
-    """From the first letter to the last of a place."""
+    """The span from its first to its last letter."""
     found = _EDGES.search(text, *span)
     return span if found is None else found.span()
 
@@ -66,4 +66,6 @@ def _is_denied(text: str, start: int, end: int) -> bool:
     while start < end and not text[start].isalnum():
         start += 1
     clause = _CLAUSE_END.split(text[max(0, start - _CLAUSE_LETTERS) : start])[-1].strip()
-    return _DENIAL.search(clause.removesuffix("no")) is not None  # no just do it: that answers what was said before
+    return (
+        _DENIAL.search(clause.removesuffix("no")) is not None
+    )  # "no, just do it": this "no" answers an earlier message

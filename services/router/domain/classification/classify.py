@@ -1,4 +1,4 @@
-"""The procedure: one message in, one explained decision out. The same text and rules always give the same."""
+"""Classifies one message: mode, confidence, triggers, debate and stakes. The same text and rules give the same result."""
 
 import itertools
 import operator
@@ -53,7 +53,7 @@ def classify(
     system_generated: bool = False,
     as_action: bool = False,
 ) -> Classification:
-    """Decide one message; as an ACTION, what it talks about is weighed like what is to be done."""
+    """Classifies one message; with as_action every sentence is weighed as if it asked for work."""
     lower = text.lower()
     ascii_only = lower.isascii()
     if not ascii_only:
@@ -68,7 +68,7 @@ def classify(
 
 
 def _classify_users(book: RuleBook, message: Message, shapes: Shapes, ascii_only: bool) -> Classification:
-    """Decide what somebody wrote, and no program."""
+    """Classifies a message that a person wrote, not a program."""
     if shapes.referring:
         mask_references(book.shapes.patterns, book.references, message, shapes.named)
     lower = message.lower
@@ -91,7 +91,7 @@ def _classify_users(book: RuleBook, message: Message, shapes: Shapes, ascii_only
 
 
 def _foreign_reading(book: RuleBook, message: Message, parts: list[list[str]]) -> Reading | None:
-    """What a message does that is not in English."""
+    """Reads a message in another language; None for English and for command lines."""
     words = set(itertools.chain.from_iterable(parts)) if message.lower.isascii() else _NO_WORDS
     language = detect_language(book.languages, message.lower, words)
     first = parts[0]
@@ -105,7 +105,7 @@ def _own_matches(book: RuleBook, lower: str) -> tuple[tuple[OwnRule, Any], ...]:
 
 
 def lower_in_place(text: str, lower: str) -> str:
-    """Lower case with straight apostrophes, every letter at its old place."""
+    """Lower-cases a text and straightens apostrophes without moving any letter."""
     if len(lower) != len(text):
         lower = "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
     return _SURROGATE.sub("\ufffd", lower).replace("’", "'")
@@ -142,7 +142,7 @@ def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence
 
 
 def _read_all(english: English, sentences: list[Sentence]) -> bool:
-    """Read each sentence; whether one of them is a command line."""
+    """Reads each sentence and returns whether one of them is a command line."""
     commands = False
     for sentence in sentences:
         read_english(english, sentence)
@@ -151,7 +151,7 @@ def _read_all(english: English, sentences: list[Sentence]) -> bool:
 
 
 def _shows_harm(book: RuleBook, message: Message) -> bool:
-    """Code or a command that would need a debate, and not in a fence, where it is something to talk about."""
+    """Whether the message holds harmful code or commands outside a code fence, where it may only be quoted for discussion."""
     if not any(
         trigger is not PlanningTrigger.BULK and name in message.shapes for name, trigger in book.debated.items()
     ):
@@ -160,7 +160,7 @@ def _shows_harm(book: RuleBook, message: Message) -> bool:
 
 
 def _add_patterns(book: RuleBook, message: Message, found: dict[PlanningTrigger, str]) -> None:
-    """Reasons to debate that are expressions over the text: SQL, command lines, wildcards."""
+    """Adds reasons to debate that are found by expressions over the text: SQL, command lines, wildcards."""
     for name, trigger in book.debated.items():
         if name in message.shapes and (span := book.shapes.patterns.first(name, message.lower)):
             found.setdefault(trigger, message.lower[slice(*span)].strip())
@@ -181,7 +181,7 @@ def _classify_foreign(book: RuleBook, message: Message, reading: Reading) -> Cla
 
 
 def _mode_rule(message: Message, spoken: str, active: bool) -> tuple[str, bool]:
-    """References first, then what the project's own rules say, then what the message does."""
+    """The rule that decides the mode, and whether it is ACTION: references, then the project's own rules, then the sentences."""
     if message.references:
         return message.references[0].rule, True
     if message.own:
@@ -195,12 +195,12 @@ def _mode_rule(message: Message, spoken: str, active: bool) -> tuple[str, bool]:
 
 
 def _own_with(message: Message, effect: RuleEffect) -> str:
-    """The first own rule of this effect that matches."""
+    """The name of the first matching own rule with this effect."""
     return next((f"own.{rule.id}" for rule, _ in message.own if rule.effect is effect), "")
 
 
 def _english_keywords(book: RuleBook, message: Message, sentences: list[Sentence]) -> dict[str, Trigger]:
-    """Each distinct keyword by its stem, as it first stands."""
+    """Collects each distinct keyword by its stem, with its first position."""
     found: dict[str, Trigger] = {}
     text = message.masked + " "
     places = _places(text, sentences) if len(text) > _LONG_TEXT else _NO_PLACES
@@ -223,7 +223,7 @@ def _english_keywords(book: RuleBook, message: Message, sentences: list[Sentence
 
 
 def _places(text: str, sentences: list[Sentence]) -> dict[str, int]:
-    """Where each word of the sentences first stands, in one pass: looking from the beginning for each takes the square of it."""
+    """The first position of each word, found in one pass; searching from the start for each word takes quadratic time."""
     places: dict[str, int] = {}
     position = 0
     for sentence in sentences:
@@ -236,7 +236,7 @@ def _places(text: str, sentences: list[Sentence]) -> dict[str, int]:
 
 
 def _keyword(text: str, places: Mapping[str, int], word: str, kind: TriggerKind, rule: str) -> Trigger:
-    """A word of a text that ends with a blank: where it first stands as a word, or at least as a part."""
+    """The trigger of a keyword at its first position as a whole word, else inside another word; the text must end with a blank."""
     length = len(word)
     if places:
         start = places[word]
@@ -265,7 +265,7 @@ def _foreign_keywords(message: Message, reading: Reading) -> dict[str, Trigger]:
 
 
 def _trimmed(text: str, span: Span) -> Span:
-    """From the first letter to the last of a place: in some scripts a match has its neighbours with it."""
+    """The span from its first to its last letter; in some scripts a match includes its neighbours."""
     start, end = span
     if text[start:end].isalnum():
         return span
@@ -274,8 +274,8 @@ def _trimmed(text: str, span: Span) -> Span:
 
 
 def _triggers(message: Message, keywords: dict[str, Trigger]) -> tuple[Trigger, ...]:
-    """References, keywords and own rules, in the order of their places."""
-    if message.references or message.own:  # a reference counts as itself
+    """References, keywords and matches of own rules, sorted by position."""
+    if message.references or message.own:  # a masked reference is already a trigger, not a keyword too
         words = [trigger for trigger in keywords.values() if not trigger.name.startswith(MASK)]
         return tuple(sorted([*words, *message.references, *_own_triggers(message)], key=_start))
     if len(keywords) < 2:
@@ -317,7 +317,7 @@ def _action(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], weighed: _
 def _decide_debate(
     book: RuleBook, message: Message, triggers: int, reads: bool, found: dict[PlanningTrigger, str]
 ) -> _DebateDecision:
-    """Whether to debate, what is at stake, what bypasses the debate, and why."""
+    """Decides whether to debate, with stakes, bypass and reasons."""
     bypass = bypass_of(book.shapes.patterns, message, reads)
     if triggers >= STRONG_AT and found:
         found.pop(PlanningTrigger.AMBIGUOUS_SCOPE, None)
@@ -343,7 +343,7 @@ def _own_reasons(message: Message) -> tuple[DebateReason, ...]:
 
 
 def _stakes(book: RuleBook, message: Message, found: dict[PlanningTrigger, str]) -> Stakes:
-    """The highest of all that apply."""
+    """The highest stakes of all reasons and own rules that apply."""
     table = book.debate.stakes
     all_stakes = [table[trigger] for trigger in found]
     for rule, _ in message.own:
@@ -355,7 +355,7 @@ def _stakes(book: RuleBook, message: Message, found: dict[PlanningTrigger, str])
 
 
 def _answer(book: RuleBook, rule: str) -> Classification:
-    """Talk: one decision for each rule that says so, made once."""
+    """The ANSWER classification of a rule, cached in the rule book."""
     known = book.answers.get(rule)
     if known is None:
         known = book.answers[rule] = Classification(

@@ -1,4 +1,4 @@
-"""Whether to debate before starting: what is at stake, and what bypasses the debate."""
+"""Finds reasons for a planning debate in sentences, and recognises messages that only read."""
 
 import itertools
 from collections.abc import Iterable, Mapping
@@ -78,7 +78,7 @@ _CHECKED = {trigger: f"debate.{trigger}" for trigger in PlanningTrigger}
 
 @dataclass(frozen=True, slots=True)
 class DebateRules:
-    """The debate's lists, ready to be used."""
+    """The word sets of the debate rules."""
 
     destructive: frozenset[str]
     any_object: frozenset[str]
@@ -89,16 +89,16 @@ class DebateRules:
     read_launcher_verbs: frozenset[str]
     destructive_commands: frozenset[str]
     segments: frozenset[str]
-    """Whole parts of a path that are words of security."""
+    """Path segments that name something security-relevant."""
 
 
 def risky_verbs(rules: Mapping[str, DebateRule]) -> list[str]:
-    """The verbs that may start a debate."""
+    """All verbs that may trigger a debate."""
     return [verb for rule in rules.values() for verb in f"{rule.verbs} {rule.pushes}".split()]
 
 
 def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -> DebateRules:
-    """Prepare the debate's lists."""
+    """Builds the word sets from the rule file."""
     destructive = rules[PlanningTrigger.DESTRUCTIVE]
     deployment = rules[PlanningTrigger.DEPLOYMENT]
     return DebateRules(
@@ -117,7 +117,7 @@ def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -
 def planning_triggers(
     rules: DebateRules, english: English, sentences: Iterable[Sentence], wanted: bool = False
 ) -> dict[PlanningTrigger, str]:
-    """Every reason to debate that the sentences give, each with the word that stands for it; wanted is all that they say."""
+    """Every reason to debate that the sentences give, with the deciding word; with wanted every sentence counts as a wish."""
     found: dict[PlanningTrigger, str] = {}
     for sentence in sentences:
         act = sentence.act
@@ -152,7 +152,7 @@ def _weigh_imperatives(rules: DebateRules, sentence: Sentence, found: dict[Plann
 
 
 def _weigh_wish(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
-    """What somebody wants done is weighed like an order."""
+    """Weighs each verb of a wish like an imperative."""
     verbs = [at for at, flag in enumerate(sentence.flags) if flag & _CHANGING][:MAX_WISHED]
     for at, end in itertools.pairwise((*verbs, len(sentence.words))):
         _weigh(rules, sentence, Imperative(sentence.words[at], sentence.flags[at] & VERB, at, is_work=True), end, found)
@@ -166,7 +166,7 @@ def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str
 def _weigh(
     rules: DebateRules, sentence: Sentence, imperative: Imperative, end: int, found: dict[PlanningTrigger, str]
 ) -> None:
-    """Look at an order's verb and at the words up to the next order, for what any word of the sentence can mean."""
+    """Weighs an imperative's verb and the words up to the next imperative."""
     verb, flags, at, _ = imperative
     meaning, senses = sentence.meaning, sentence.senses or []
     if senses[at] & RISKY:
@@ -184,7 +184,7 @@ def _weigh(
 def _weigh_verb(
     rules: DebateRules, sentence: Sentence, imperative: Imperative, end: int, found: dict[PlanningTrigger, str]
 ) -> None:
-    """Whether the verb destroys what stands behind it, or brings it to others."""
+    """Adds a reason if the verb destroys its object, or deploys it."""
     verb, _, at, _ = imperative
     words, senses = sentence.words[at + 1 : end], (sentence.senses or [])[at + 1 : end]
     pointed = sentence.meaning if words and words[0] in _POINTING else 0
@@ -195,7 +195,7 @@ def _weigh_verb(
 
 
 def _destroys_data(rules: DebateRules, words: list[str], senses: list[int], verb: str) -> bool:
-    """The object, up to the first preposition, is data; some verbs need no more than any object that is no label."""
+    """Whether the object, up to the first preposition, is data; some verbs destroy any object but a part of a user interface."""
     seen = 0
     for at, word in enumerate(words):
         if word in _EDGES and at:
@@ -229,7 +229,7 @@ def _vague_word(words: list[str], senses: list[int]) -> str:
 
 
 def _bulk_word(sentence: Sentence, start: int, end: int) -> str:
-    """A word of quantity that governs what is changed: before any subordinate clause, and not of time."""
+    """The quantifier of what is changed: before any subordinate clause, and not of time ("all day")."""
     senses = sentence.senses or []
     words, flags = sentence.words, sentence.flags
     for at in range(start, end):
@@ -242,13 +242,13 @@ def _bulk_word(sentence: Sentence, start: int, end: int) -> str:
 
 
 def is_reading(imperative: Imperative) -> bool:
-    """The order only looks."""
+    """Whether the imperative only reads."""
     verb, flags, _, _ = imperative
     return bool(flags & _LOOKING and not flags & _WRITING) or verb in _HARMLESS
 
 
 def only_reads(rules: DebateRules, english: English, sentences: list[Sentence], harmful: bool) -> bool:
-    """The whole message only looks: every order and command, something does look, and no code that does harm is just put there."""
+    """Whether the message only reads: all its imperatives and commands do, there is one, and no harmful code stands alone."""
     for sentence in sentences:
         for verb, flags, _, _ in sentence.imperatives:
             if (flags & _WRITING or not flags & _LOOKING) and verb not in _HARMLESS:
@@ -263,7 +263,7 @@ def only_reads(rules: DebateRules, english: English, sentences: list[Sentence], 
 
 
 def _looks(rules: DebateRules, english: English, sentence: Sentence, harmful: bool) -> bool | None:
-    """Whether a sentence whose orders only look does so, or is only talk; None if it asks for more. A bare reference proves nothing."""
+    """Whether a sentence reads (True), is only talk (False), or asks for more (None); a reference alone proves nothing."""
     words = sentence.words
     act = speech_act_of(english, sentence)
     if act is not SpeechAct.QUESTION and not _WRITING_OPTIONS.isdisjoint(words):
@@ -280,12 +280,12 @@ def _looks(rules: DebateRules, english: English, sentence: Sentence, harmful: bo
 
 
 def _only_selects(text: str) -> bool:
-    """A query that reads rows, and nothing of the language that writes them."""
+    """Whether the text is an SQL query without any writing statement."""
     return text.lstrip().startswith("select ") and _WRITING_SQL.isdisjoint(text.split())
 
 
 def command_reads(rules: DebateRules, sentence: Sentence) -> bool:
-    """Each part of a pipe only reads; what redirects, chains, deletes or executes does not."""
+    """Whether each part of a pipe only reads, without redirecting, chaining, deleting or executing."""
     if not _WRITING_MARKS.isdisjoint(sentence.words):
         return False
     parts = " ".join(sentence.words).split("|")
@@ -300,18 +300,18 @@ def _part_reads(rules: DebateRules, words: list[str]) -> bool:
         return bool(given) and given[0] in rules.read_launcher_verbs and _git_lists(given)
     if program not in rules.read_commands and program not in _FILTERS:
         return False
-    if program == "env" and given:  # what stands behind it is run
+    if program == "env" and given:  # env runs the command that follows
         return False
     return not any(word.startswith(_WRITES_BY.get(program, ())) for word in given)
 
 
 def _git_lists(words: list[str]) -> bool:
-    """Branches, remotes and the like are listed without a word more, or by an option that lists; any other word changes them."""
+    """Whether `git branch`, `git remote` or `git reflog` only lists: without arguments or with a listing option."""
     return words[0] not in _LISTED or words[1:2] == [] or words[1] in _LISTING
 
 
 def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
-    """Every reason to debate in another language, by its lists."""
+    """Every reason to debate in another language, found by its term sets."""
     hits, term_sets = reading.hits, reading.language.term_sets
     found: dict[PlanningTrigger, str] = {}
     for trigger, name, needed, without in _FOREIGN:
@@ -327,14 +327,14 @@ _FOREIGN: tuple[tuple[PlanningTrigger, str, frozenset[str], str], ...] = (
     (PlanningTrigger.BULK, "bulk", frozenset({"bulk", "do"}), ""),
     (PlanningTrigger.AMBIGUOUS_SCOPE, "vague", frozenset({"vague", "do"}), "work"),
 )
-"""Each reason, the list that names it, what has to be in the message, and what not."""
+"""Rows of (trigger, term set that names it, term sets that must match, term set that must not)."""
 _CHANGED = frozenset({"do", "fault"})
 _MADE = frozenset({"make", "wish", "approval"})
 _LOOKED_AT = frozenset({"read", "question", "tell"})
 
 
 def foreign_only_reads(reading: Reading) -> bool:
-    """The message only looks, in another language."""
+    """Whether a message in another language only reads."""
     hits = reading.hits
     if not hits.isdisjoint(_CHANGED) or not ("read" in hits or hits.isdisjoint(_MADE)):
         return False
@@ -342,7 +342,7 @@ def foreign_only_reads(reading: Reading) -> bool:
 
 
 def reasons_for(found: Mapping[PlanningTrigger, str], text: str) -> tuple[DebateReason, ...]:
-    """The reasons with their places in the text, in the order of the table."""
+    """The reasons with their spans in the text, in the order of PlanningTrigger."""
     reasons = []
     for trigger in found if len(found) < 2 else filter(found.__contains__, _ALL):
         start = max(0, text.find(found[trigger]))

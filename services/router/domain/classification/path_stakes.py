@@ -1,4 +1,4 @@
-"""Security in paths: a file or folder that is named by a word of security, where the message changes it."""
+"""Finds security-relevant paths (auth/, .ssh/, secrets.py) that a message changes."""
 
 import re
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _ENDING = re.compile(r"[.:]")
 
 
 def changed_path(rules: DebateRules, english: English, message: Message, sentences: Iterable[Sentence]) -> str:
-    """A path of security in a message of which a sentence with a reference asks for more than a look."""
+    """The security-relevant path of a message in which a sentence with a reference does more than read; empty if there is none."""
     path = _sensitive_path(rules.segments, message)
     if not path or message.as_action or any(_changes(rules, english, sentence) for sentence in sentences):
         return path
@@ -29,7 +29,7 @@ def changed_path(rules: DebateRules, english: English, message: Message, sentenc
 
 
 def foreign_changed_path(rules: DebateRules, reading: Reading, message: Message) -> str:
-    """The same in another language."""
+    """The security-relevant path of a message in another language; empty if it is not changed."""
     if message.as_action or not reading.hits.isdisjoint(_FOREIGN_WORK):
         return _sensitive_path(rules.segments, message)
     return ""
@@ -45,7 +45,7 @@ def _changes(rules: DebateRules, english: English, sentence: Sentence) -> bool:
 
 
 def _sensitive_path(segments: frozenset[str], message: Message) -> str:
-    """The first path of which a whole segment, or a file's stem, is a word of security; none if no path has one."""
+    """The first path with a security-relevant segment or file stem; empty if there is none."""
     for reference in message.references:
         named = reference.kind is TriggerKind.PATH and not segments.isdisjoint(_stems(reference.name))
         if named and not _is_endpoint(message.lower, reference):
@@ -54,12 +54,12 @@ def _sensitive_path(segments: frozenset[str], message: Message) -> str:
 
 
 def _is_endpoint(text: str, path: Trigger) -> bool:
-    """A path of an API, behind the method of a call: POST /auth/login."""
+    """Whether the path is an API endpoint after an HTTP method: POST /auth/login."""
     before = text[max(0, path.start - _METHOD_LETTERS) : path.start].split()
     return path.name[0] == "/" and bool(before) and before[-1] in _METHODS
 
 
 def _stems(path: str) -> Iterable[str]:
-    """Each segment up to its first dot or colon, without the dot of a hidden one: .ssh/id_key, src/auth.ts:12."""
+    """Each path segment up to its first dot or colon, without the leading dot of a hidden file: .ssh/id_key, src/auth.ts:12."""
     for segment in _SEPARATOR.split(path):
         yield _ENDING.split(segment.lstrip(".*"), maxsplit=1)[0]

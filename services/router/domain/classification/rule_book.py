@@ -1,4 +1,4 @@
-"""A rule file, compiled: everything that a decision looks up."""
+"""The compiled rule file: everything that a classification looks up."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -24,14 +24,14 @@ from pointsman.services.router.domain.rule_document import OwnRule, RuleDocument
 
 @dataclass(frozen=True, slots=True)
 class RuleBook:
-    """A rule file, compiled, with a project's own rules."""
+    """A compiled rule file with a project's own rules."""
 
     document: RuleDocument
     version: str
     shapes: ShapeSet
-    """The expressions over the whole text, of the debate too."""
+    """The expressions over the whole text, including those of the debate rules."""
     debated: Mapping[str, PlanningTrigger]
-    """What those of the debate stand for."""
+    """The planning trigger of each expression of the debate rules."""
     references: References
     english: English
     languages: Languages
@@ -40,14 +40,14 @@ class RuleBook:
     trivial: Mapping[str, Any]
     """The first words of trivial commands."""
     flags_of: Callable[[str, int], int]
-    """What an English word can be."""
+    """The lexicon flags of an English word."""
     answers: dict[str, Classification]
-    """The decision of each rule that says talk, made once."""
+    """Cache of the ANSWER classification of each rule."""
     own: tuple[tuple[OwnRule, Any], ...] = ()
 
 
 def build_rule_book(document: RuleDocument) -> RuleBook:
-    """Compile a rule file; a rule that cannot be taken is refused by name."""
+    """Compiles a rule file; raises RuleProblem with the name of an invalid rule."""
     english = document.english
     lexicon = build_lexicon(english, debate_triggers.risky_verbs(document.debate), latin_stopwords(document.languages))
     commands = " ".join(english.commands[name] for name in ("read", "write", "destructive"))
@@ -83,12 +83,12 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
 
 
 def check_rule_book(book: RuleBook) -> None:
-    """Compile what is otherwise compiled at first use; a rule that cannot be taken is refused by name."""
+    """Compiles what is otherwise compiled at first use; raises RuleProblem with the name of an invalid rule."""
     check_languages(book.languages)
 
 
 def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
-    """The same book with a project's rules added; the version names them by their digest."""
+    """Adds a project's own rules; their digest becomes part of the version."""
     if not own:
         return replace(book, own=(), version=book.document.version, answers={})
     seen: set[str] = set()
@@ -98,6 +98,6 @@ def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
             raise RuleProblem(rule.id, "the id is used twice")
         seen.add(rule.id)
         compiled.append((rule, compile_pattern(rule.id, f"(?i){rule.pattern}")))
-    told = "\n".join(f"{rule.id}\t{rule.effect}\t{rule.pattern}" for rule in own)
-    digest = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:12]
+    canonical = "\n".join(f"{rule.id}\t{rule.effect}\t{rule.pattern}" for rule in own)
+    digest = hashlib.sha256(canonical.encode("utf-8", "replace")).hexdigest()[:12]
     return replace(book, own=tuple(compiled), answers={}, version=f"{book.document.version}+{digest}")

@@ -1,4 +1,4 @@
-"""Orders in an English sentence: where their verbs stand, and whether their objects are work or talk."""
+"""Finds imperatives in an English sentence: where their verbs stand, and whether their objects are work or talk."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -74,7 +74,7 @@ _NOUN_SIGNS = COPULA | FAULT | WORK
 
 
 class Place(StrEnum):
-    """Where an order may stand; the later, the plainer it has to be."""
+    """Where an imperative may stand; the later, the plainer its form has to be."""
 
     FIRST = "first"
     REQUESTED = "requested"
@@ -82,7 +82,7 @@ class Place(StrEnum):
 
 
 def imperatives_in(english: English, sentence: Sentence, start: int) -> Sequence[Imperative]:
-    """The orders of a sentence that is no question."""
+    """The imperatives of a sentence that is not a question."""
     flag, seen = sentence.flags[start], sentence.seen
     if flag & VERB and not (flag & LEAD or seen & NEGATION):
         first = _plain_imperative(english, sentence, start)
@@ -98,7 +98,7 @@ def imperatives_in(english: English, sentence: Sentence, start: int) -> Sequence
 
 
 def _imperatives_after_statement(english: English, sentence: Sentence, start: int) -> Sequence[Imperative]:
-    """You need to …; and clear orders in later clauses of what begins like a statement."""
+    """Imperatives in what begins like a statement: "you need to …", and clear ones in later clauses."""
     words = sentence.words
     if words[start] in ("you", "your"):
         first = imperative_at(english, sentence, skip_request_fillers(sentence, _after_duty(words)), Place.FIRST)
@@ -118,7 +118,7 @@ def _imperatives_after_statement(english: English, sentence: Sentence, start: in
 
 
 def _imperative_after_condition(english: English, sentence: Sentence, start: int) -> Imperative | None:
-    """When the queue is full show a warning: a verb with an object, behind no subject, no article and no other verb."""
+    """The imperative after a condition: "when the queue is full show a warning"; its verb has an object and no subject."""
     words, flags = sentence.words, sentence.flags
     for at in range(start + 3, len(words) - 1):
         if flags[at] & _DOING_OR_SHOWING and flags[at + 1] & DETERMINER and words[at + 1] not in ("that", "no"):
@@ -130,7 +130,7 @@ def _imperative_after_condition(english: English, sentence: Sentence, start: int
 
 
 def _after_duty(words: list[str]) -> int:
-    """Where the verb stands in: you need to …, your task is to …, you must …; past the end without a duty."""
+    """The index of the verb after "you need to", "your task is to", "you must"; the length of the sentence without one."""
     for at, word in enumerate(words[:-1]):
         if word == "to" and at and words[at - 1] in ("need", "is", "have", "tasked", "want"):
             return len(words) if at > 1 and words[at - 2] in _NEGATIONS else at + 1
@@ -140,7 +140,7 @@ def _after_duty(words: list[str]) -> int:
 
 
 def later_imperatives(english: English, sentence: Sentence, start: int) -> list[Imperative]:
-    """Orders at the beginning of later clauses: with a verb, or with something to pass over or unknown before it."""
+    """Imperatives at the beginning of later clauses, also after fillers or an unknown adverb."""
     found: list[Imperative] = []
     flags = sentence.flags
     for at in range(start, len(flags) - 1):
@@ -155,12 +155,12 @@ def later_imperatives(english: English, sentence: Sentence, start: int) -> list[
 
 
 def _may_be_passed(word: str) -> bool:
-    """An unknown word at the beginning of a clause leads to an order only if it is passed over, or is let's."""
+    """Whether an unknown word at the beginning of a clause can precede an imperative: an adverb, a mark or "let's"."""
     return word[-2:] == "ly" or not word[0].isalnum() or word == "let's"
 
 
 def _is_firm(english: English, sentence: Sentence, imperative: Imperative) -> bool:
-    """After a statement only a clear imperative counts: please before it, an object after it, a condition or an assurance before its comma."""
+    """Whether an imperative after a statement is clear: "please" before it, an object after it, or a condition before its comma."""
     _, verb, at, work = imperative
     if not work:
         return False
@@ -179,12 +179,12 @@ def _is_firm(english: English, sentence: Sentence, imperative: Imperative) -> bo
 
 
 def _is_assured(english: English, sentence: Sentence) -> bool:
-    """I know, squash it; I'm sure, force push it: the writer has made up his mind, and says what for."""
+    """Whether an assurance precedes the imperative: I know, squash it; I'm sure, force push it."""
     return "assured" in phrases_in(english, sentence)
 
 
 def imperative_at(english: English, sentence: Sentence, at: int, place: Place) -> Imperative | None:
-    """The order whose verb stands here, after any fillers."""
+    """The imperative whose verb stands at an index, after any fillers."""
     words, flags = sentence.words, sentence.flags
     last = len(words) - 1
     if at < last and (not flags[at] or flags[at] & _SKIPPED):
@@ -201,7 +201,7 @@ def imperative_at(english: English, sentence: Sentence, at: int, place: Place) -
 
 
 def _suggested(english: English, sentence: Sentence, at: int) -> Imperative | None:
-    """What follows let's: an order, in whatever word, unless it is to leave something as it is."""
+    """The imperative after "let's", also with an unknown verb; none for leaving something as it is."""
     words = sentence.words
     verb = skip_imperative_fillers(sentence, at)
     if (
@@ -220,7 +220,7 @@ def _suggested(english: English, sentence: Sentence, at: int) -> Imperative | No
 
 
 def _plain_imperative(english: English, sentence: Sentence, at: int) -> Imperative | None:
-    """The order of a verb in its base form: help me …, consider doing …, or what the verb itself says."""
+    """The imperative of a verb in its base form, of "help me …" or of "consider doing …"; None if the word is a noun here."""
     words, flags = sentence.words, sentence.flags
     flag, verb, last = flags[at], words[at], len(words) - 1
     if verb == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
@@ -243,7 +243,7 @@ def _plain_imperative(english: English, sentence: Sentence, at: int) -> Imperati
 
 
 def _asks_in_general(words: list[str], at: int) -> bool:
-    """List some famous bugs, name five algorithms, give examples of …: out of what everybody knows, and of nothing at hand."""
+    """Whether general knowledge is asked for and nothing of the project: list some famous bugs, name five algorithms."""
     named = words[at + 1 : at + 9]
     if not _AT_HAND.isdisjoint(named):
         return False
@@ -252,7 +252,7 @@ def _asks_in_general(words: list[str], at: int) -> bool:
 
 
 def _unusual_imperative(english: English, sentence: Sentence, at: int, place: Place) -> Imperative | None:
-    """Orders by other forms: copies the …, would you mind adding …, and verbs that no list knows."""
+    """The imperative of another form: "copies the …", "would you mind adding …", or a verb that is not in the lexicon."""
     words, flag = sentence.words, sentence.flags[at]
     following = words[at + 1] if at + 1 < len(words) else " "
     if place is Place.REQUESTED and flag & GERUND:
@@ -272,7 +272,7 @@ def _unusual_imperative(english: English, sentence: Sentence, at: int, place: Pl
 
 
 def _is_third_person_imperative(sentence: Sentence, at: int, following: str) -> bool:
-    """Copies the file, prints each line: as commands are described. Tests are …, updates to …: are nouns."""
+    """Whether a third person describes a task: "copies the file", "prints each line"; in "tests are …" it is a noun."""
     if following in _OBJECTS or following[0] in "'\"\x01":
         return True
     after = sentence.flags[at + 1] if at + 1 < len(sentence.words) else FUNCTION
@@ -282,7 +282,7 @@ def _is_third_person_imperative(sentence: Sentence, at: int, following: str) -> 
 
 
 def _is_negated(words: list[str], at: int) -> bool:
-    """Don't fix, no need to fix, never fix: that asks for nothing."""
+    """Whether the verb is negated: don't fix, no need to fix, never fix."""
     if words[at] in ("don't", "dont", "never"):
         return True
     before = words[max(0, at - 3) : at]
@@ -290,7 +290,7 @@ def _is_negated(words: list[str], at: int) -> bool:
 
 
 def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
-    """Test results are …, build failed, search of …: the word is no verb here."""
+    """Whether the word is a noun here: test results are …, build failed, search of …."""
     word, following = words[at + 1], flags[at + 1]
     if word in _WANTING:
         return True
@@ -306,12 +306,12 @@ def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
 
 
 def _did_something(words: list[str], flags: list[int], at: int) -> bool:
-    """Merge queues changed our lives: a past tense with an object, behind a row of nouns."""
+    """Whether a past tense with an object follows: merge queues changed our lives."""
     return not flags[at] and words[at].endswith("ed") and at + 1 < len(words) and words[at + 1] in _DONE_TO
 
 
 def _is_subject(words: list[str], flags: list[int], at: int) -> bool:
-    """Rate limit headers are …: a row of nouns in front of its verb."""
+    """Whether the word begins a compound subject: rate limit headers are …."""
     for place in range(at + 1, min(at + 5, len(words))):
         if flags[place] & (DETERMINER | CLAUSE):
             return False
@@ -321,7 +321,7 @@ def _is_subject(words: list[str], flags: list[int], at: int) -> bool:
 
 
 def _is_compound(words: list[str], flags: list[int], at: int) -> bool:
-    """Release dates of …, search engines changed …, update on …: a noun that looks like a verb."""
+    """Whether the word is part of a compound noun: release dates of …, search engines changed …, update on …."""
     if words[at + 1] in ("on", "for", "from") and words[at] not in ("search", "check", "run", "build", "test"):
         return True
     after = words[at + 2] if at + 2 < len(words) else ""
@@ -338,7 +338,7 @@ def _is_predicate(word: str, flag: int) -> bool:
 
 
 def _looks_like_verb(word: str, following: str) -> bool:
-    """An unlisted word right before an object, or with the ending of a verb, is taken for an order."""
+    """Whether an unknown word can be a verb: right before an object, or with the ending of a verb."""
     if not word.isalpha() or word.endswith(("ing", "ed", "s", "ly", "ion")):
         return False
     return (
@@ -349,7 +349,7 @@ def _looks_like_verb(word: str, following: str) -> bool:
 
 
 def make_imperative(english: English, sentence: Sentence, at: int) -> Imperative:
-    """The order of a verb in another form than its base."""
+    """The imperative of a verb in another form than its base."""
     verb = english.lexicon.base.get(sentence.words[at], sentence.words[at])
     flag = english.lexicon.flags.get(verb, 0) & VERB
     return Imperative(verb, flag, at, is_work(english, sentence, at, flag))

@@ -1,4 +1,4 @@
-"""English words as flags: the rule file's lists, inflected once, so that a message needs one look-up per word."""
+"""The English lexicon: the rule file's words, inflected once and mapped to flags, so that reading needs one look-up per word."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pointsman.services.router.domain.enums import TriggerKind
 from pointsman.services.router.domain.rule_document import EnglishRules, RuleProblem
 
-# What a word can be in a sentence. Plain numbers, no members of an enum, which cost more than all the rest of a look-up,
-# and no more than 30: longer numbers cost twice as much.
+# Flags: what a word can be in a sentence. Plain integers, because an IntFlag costs more than the rest of a look-up, and at
+# most 30 of them, because longer integers cost twice as much.
 TOOL = 1 << 0
 CHANGE = 1 << 1
 MAKE = 1 << 2
@@ -39,7 +39,7 @@ WEIGHTY = 1 << 27
 FOREIGN = 1 << 28
 KNOWN = 1 << 29
 VERB = TOOL | CHANGE | MAKE | READ | ASK | TELL
-# What else a word can mean, where the sentence gives reason to ask.
+# Senses: what else a word can mean; only some sentences need them.
 DATA = 1 << 0
 SURFACE = 1 << 1
 SECURITY = 1 << 2
@@ -56,17 +56,17 @@ HARD_FAULT = 1 << 12
 KEY = 1 << 13
 _KEYS = ("key", "keys")
 MASK = "\x01"
-"""Stands for each letter of a reference once it has been found."""
+"""Replaces each letter of a reference in the masked text."""
 _LONGEST_MASK = 256
 _WEIGHTY = SECURITY | BULK | VAGUE | RISKY | KEY
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of a list that is written in one line."""
+    """The words of a blank-separated list."""
     return frozenset(text.split())
 
 
-# The classes of the rule file: what the words of each list can be, or mean.
+# The word classes of the rule file with their flags or senses.
 _WORD_FLAGS = {
     "question": QUESTION, "wh": WH, "subject": SUBJECT, "determiner": DETERMINER, "copula": COPULA, "lead": LEAD,
     "approval": APPROVAL, "negation": NEGATION, "function": FUNCTION, "filler": FILLER, "clause": CLAUSE,
@@ -80,12 +80,12 @@ _NOUN_SENSES = {
 }  # fmt: skip
 _VERB_FLAGS = {"tool": TOOL, "change": CHANGE, "make": MAKE, "read": READ, "ask": ASK, "tell": TELL}
 _STATIVE = "stative"
-"""Verbs of what things do, and nobody is told to."""
+"""The class of verbs that describe a state and are never imperatives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Every known English word with its flags and senses, and every counted form with its stem."""
+    """Every known English word with flags, senses and base form, and every keyword with stem, kind and rule."""
 
     flags: dict[str, int]
     senses: dict[str, int]
@@ -94,7 +94,7 @@ class Lexicon:
 
 
 def build_lexicon(english: EnglishRules, risky: Iterable[str], foreign: Iterable[str]) -> Lexicon:
-    """Inflect and merge the lists; risky are verbs that may start a debate, foreign words that give a language away."""
+    """Inflects and merges the word classes; risky verbs may trigger a debate, foreign words are distinctive of other languages."""
     _check_classes("english.words", english.words, {*_WORD_FLAGS, *_WORD_SENSES})
     _check_classes("english.nouns", english.nouns, {*_NOUN_FLAGS, *_NOUN_SENSES})
     _check_classes("english.verbs", english.verbs, {*_VERB_FLAGS, _STATIVE})
@@ -124,13 +124,13 @@ def build_lexicon(english: EnglishRules, risky: Iterable[str], foreign: Iterable
 
 
 def _shared(marked: dict[str, int]) -> dict[str, int]:
-    """The same with each number kept once: a few hundred stay in the processor's cache, thousands do not."""
+    """Interns equal integers: a few hundred objects fit into the processor's cache, thousands do not."""
     numbers: dict[int, int] = {}
     return {word: numbers.setdefault(number, number) for word, number in marked.items()}
 
 
 def _check_classes(rule: str, given: Mapping[str, str], known: Iterable[str]) -> None:
-    """A class the procedure does not know would be silently without effect: refuse it."""
+    """Refuses unknown and missing word classes, which would silently have no effect."""
     odd = set(given).symmetric_difference(known)
     if odd:
         raise RuleProblem(rule, f"classes missing or unknown: {', '.join(sorted(odd))}")
@@ -142,7 +142,7 @@ def _mark(flags: dict[str, int], words: Iterable[str], flag: int) -> None:
 
 
 def _mark_verbs(flags: dict[str, int], english: EnglishRules) -> dict[str, str]:
-    """Every form of every verb, and the base form of each."""
+    """Flags every form of every verb, and returns the base form of each."""
     base: dict[str, str] = {}
     for name, words in english.verbs.items():
         for verb in words.split():
@@ -169,7 +169,7 @@ def _keywords(english: EnglishRules) -> dict[str, tuple[str, TriggerKind, str]]:
 
 
 def _present(verb: str, english: EnglishRules) -> tuple[str, str, str]:
-    """The forms that can ask for something: base, third person, gerund. Past tense asks for nothing."""
+    """Base form, third person and gerund of a verb; the past tense never asks for anything."""
     return verb, _third_person(verb), _gerund(verb, english.doubling.split())
 
 

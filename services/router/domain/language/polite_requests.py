@@ -1,4 +1,4 @@
-"""Orders dressed as questions: can you …, mind taking a look …, any chance you could …, care to …."""
+"""Finds polite requests: imperatives in the form of questions (can you …, mind taking a look …, any chance you could …)."""
 
 from collections.abc import Sequence
 
@@ -43,11 +43,11 @@ _ABLE = (
     "are you able to", "think you could", "think you can", "you think you could", "you think you can",
     "do you think you could", "do you think you can", "reckon you could", "reckon you can",
 )  # fmt: skip
-"""What can also ask of an ability: only for what changes something, and names it, is it a request."""
+"""Openings that can also ask about an ability; they request only a change of something that is named."""
 
 
 def _by_first_word(openings: Sequence[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """The openings, the longest first, below the word that each begins with."""
+    """The openings by their first word, the longest first."""
     table: dict[str, list[tuple[str, ...]]] = {}
     for words in sorted((tuple(opening.split()) for opening in openings), key=len, reverse=True):
         table.setdefault(words[0], []).append(words)
@@ -57,11 +57,11 @@ def _by_first_word(openings: Sequence[str]) -> dict[str, tuple[tuple[str, ...], 
 _OPENINGS = _by_first_word((*_ASKED, *_ABLE))
 _ABILITIES = frozenset(tuple(opening.split()) for opening in _ABLE)
 REQUEST_OPENERS = frozenset({"how", "what", *_OPENINGS})
-"""The words that may open a request, beside those that are one by themselves."""
+"""First words of polite requests, beside the words with the REQUEST flag."""
 
 
 def polite_requests_in(english: English, sentence: Sentence, start: int) -> list[Imperative]:
-    """The orders of a sentence that asks, or opens like a question."""
+    """The imperatives of a sentence that is a question or opens like one."""
     words, flags = sentence.words, sentence.flags
     if words[start] in ("how", "what") and words[start + 1 : start + 2] == ["about"]:
         spoken_to = words[start + 2 : start + 3] in (["we"], ["you"], ["i"])
@@ -80,7 +80,7 @@ def polite_requests_in(english: English, sentence: Sentence, start: int) -> list
 
 
 def _imperative_after_opening(english: English, sentence: Sentence, start: int) -> Imperative | None:
-    """The order behind words that only lead to it: mind …, care to …, would you be up for …."""
+    """The imperative after an opening: mind …, care to …, would you be up for …."""
     words = sentence.words
     for opening in _OPENINGS[words[start]]:
         end = start + len(opening)
@@ -93,13 +93,13 @@ def _imperative_after_opening(english: English, sentence: Sentence, start: int) 
 
 
 def _is_to_be_done(sentence: Sentence, imperative: Imperative) -> bool:
-    """Are you able to rename it: a change of something that is named, and nothing that one is able to remember."""
+    """Whether "are you able to rename it" requests a change of something that is named, and not an act of memory."""
     verb, flags, at, _ = imperative
     return bool(flags & _DOING) and verb not in _MEMORY and at + 2 < len(sentence.words)
 
 
 def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Imperative | None:
-    """The order behind a word that requests: can you …, any way you could …, please …."""
+    """The imperative after a word with the REQUEST flag: can you …, any way you could …, please …."""
     words = sentence.words
     if words[at] in ("please", "pls"):
         return imperative_at(english, sentence, at + 1, Place.FIRST) if at else None
@@ -115,7 +115,7 @@ def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Im
 
 
 def _requested_imperative(english: English, sentence: Sentence, verb: int) -> Imperative | None:
-    """What somebody is asked to do: try it, have a (quick) look, take a stab at it, or what the verb says."""
+    """The imperative of a request: try it, have a (quick) look, take a stab at it, or the verb itself."""
     words = sentence.words
     if words[verb - 1] == "try" and words[verb] in KNOWN_THINGS | _ANY_THINGS:
         return Imperative("try", CHANGE, verb - 1, is_work=True)
@@ -130,17 +130,17 @@ def _requested_imperative(english: English, sentence: Sentence, verb: int) -> Im
 
 
 def _attempted_imperative(english: English, sentence: Sentence, at: int) -> Imperative:
-    """Have a go at fixing it, take a stab at the parser."""
+    """The imperative after "at": have a go at fixing it, take a stab at the parser."""
     if at + 1 < len(sentence.words) and sentence.flags[at + 1] & GERUND:
         return make_imperative(english, sentence, at + 1)
     return Imperative("try", CHANGE, at, bool(sentence.seen & WORK) or not sentence.seen & PROSE)
 
 
 def _opens_clause(sentence: Sentence, start: int, at: int) -> bool:
-    """What can you do, how can you: the question word rules, unless a clause begins in between."""
+    """Whether the request opens a clause; in "what can you do", "how can you" the question word governs it."""
     if at and at - 1 == start and sentence.words[start] in ("when", "where"):
         return False
-    for flag in reversed(sentence.flags[max(0, at - 3) : at]):  # which one would you …
+    for flag in reversed(sentence.flags[max(0, at - 3) : at]):  # "which one would you …" is a question
         if flag & WH:
             return False
         if flag & CLAUSE:

@@ -1,4 +1,4 @@
-"""What stands in a message without being the user's own words: quoted mail, block quotes, pasted logs, quotations."""
+"""Blanks text that is not the user's own: quoted mail, block quotes, pasted logs."""
 
 import itertools
 import re
@@ -18,7 +18,7 @@ _ZEROS = itertools.repeat(0)
 
 
 def blank_quotes(patterns: PatternSet, message: Message) -> None:
-    """Blank quoted mail and block quotes; a message that is nothing else keeps its words, but overrides nothing."""
+    """Blanks quoted mail and block quotes; a message that is nothing else keeps its words, but cannot override a debate."""
     spans = [span for name in QUOTES & message.shapes for span in patterns.spans(name, message.lower)]
     masked = _blanked(message.masked, spans)
     if _WORD.search(masked) is None:
@@ -30,7 +30,7 @@ def blank_quotes(patterns: PatternSet, message: Message) -> None:
 def blank_logs(
     patterns: PatternSet, flags_of: Callable[[str, int], int], marks: int, message: Message
 ) -> list[Sentence]:
-    """Blank the lines of pasted logs, and give the sentences that are left, which may be none."""
+    """Blanks the lines of pasted logs and returns the remaining sentences, of which there may be none."""
     spans = patterns.spans(LOG, message.lower)
     message.lower = _blanked(message.lower, spans)
     parts = sentences_of(_blanked(message.masked, spans), marks)
@@ -38,7 +38,7 @@ def blank_logs(
 
 
 def _blanked(text: str, spans: Iterable[Span]) -> str:
-    """The text with blanks in these places, every other letter where it was."""
+    """The text with blanks in these spans, every other letter at its position."""
     pieces: list[str] = []
     position = 0
     for start, end in sorted(spans):

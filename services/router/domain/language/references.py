@@ -1,4 +1,4 @@
-"""References to something outside the conversation: files, folders, URLs, hosts. A look at each word, in linear time."""
+"""Finds references to something outside the conversation: files, folders, URLs, hosts. Linear in the length of the text."""
 
 import itertools
 import re
@@ -19,7 +19,7 @@ _RULES = {kind: f"reference.{kind}" for kind in TriggerKind}
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The lists, ready for look-ups."""
+    """The word sets of the reference rules."""
 
     extensions: frozenset[str]
     dot_names: frozenset[str]
@@ -29,7 +29,7 @@ class References:
 
 
 def build_references(rules: ReferenceRules) -> References:
-    """Prepare the lists."""
+    """Builds the word sets from the rule file."""
     extensions = frozenset(rules.extensions.split())
     return References(
         extensions=extensions,
@@ -41,7 +41,7 @@ def build_references(rules: ReferenceRules) -> References:
 
 
 def find_references(references: References, text: str) -> tuple[list[Trigger], bool]:
-    """Every reference in a lower-case text, and whether a dotted name of some code is there."""
+    """Every reference in a lower-case text, and whether the text has a dotted name of code."""
     found: list[Trigger] = []
     dotted = False
     position = 0
@@ -57,7 +57,7 @@ def find_references(references: References, text: str) -> tuple[list[Trigger], b
 
 
 def _names(text: str) -> list[str]:
-    """The words with a mark that a reference needs inside them, without the marks around them."""
+    """The words with a dot or slash inside, without surrounding punctuation."""
     names: list[str] = []
     chunks = text.split() if text.isascii() else _VISIBLE.findall(text)
     for chunk in itertools.filterfalse(str.isalnum, chunks):
@@ -70,7 +70,7 @@ def _names(text: str) -> list[str]:
 
 
 def _inner(name: str) -> list[str]:
-    """The parts of a word that quotes, brackets and the like hold together: open('a.txt')."""
+    """The parts of a word that quotes or brackets separate: open('a.txt')."""
     parts = (part.rstrip(".:!?").lstrip("@:!?#") for part in name.replace(")/", ") ").translate(_BLANKS).split())
     return [part for part in parts if "." in part or "/" in part or "\\" in part]
 
@@ -92,7 +92,7 @@ def _kind_of(references: References, name: str) -> TriggerKind | None:
 
 
 def _is_path(references: References, name: str) -> bool:
-    """A usual folder in front, a file name at the end, or several parts with the marks of a path."""
+    """Whether a word with a slash is a path: a usual folder first, a file name last, or several segments with dots or dashes."""
     first, _, rest = name.partition("/")
     if first.lstrip(".") in references.folders or (first[:1] == "." and first[1:] in references.dot_names):
         return True
@@ -120,7 +120,7 @@ def _is_file_name(references: References, name: str) -> bool:
 
 
 def _is_dotted_name(references: References, name: str) -> bool:
-    """module.function, object.method: code by its name."""
+    """Whether a word is a dotted name of code: module.function, object.method."""
     first, _, rest = name.partition(".")
     if name in references.exempt or "/" in name or len(first) < 2 or len(rest) < 2:
         return False

@@ -1,4 +1,4 @@
-"""What stands in a text whatever its language: references to files, web and code, shapes of code, marks of programs."""
+"""Scans a text in any language: references to files, web and code, shapes of code, markers of programs."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _SPOKEN = {
 }
 _TERM = "reference.term"
 _FENCE_MARK = re.compile(r"```|~~~")
-# What the steps behind the one pass over the text need to know: whether it has anything for them.
+# Which characters the text has, so that the next steps can skip work.
 BREAK = 1
 COMMA = 2
 ASKS = 4
@@ -41,25 +41,25 @@ _STEPS = {
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """The expressions over the whole text that match it, and the steps that reading it needs."""
+    """The expressions that match a text, and which steps reading it needs."""
 
     names: frozenset[str]
     marks: int
     named: bool
-    """A word may be a reference by its form."""
+    """Whether a word may be a reference by its form."""
     referring: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeSet:
-    """The rules' expressions over the whole text, tried in one pass together with what the next steps need."""
+    """The rules' expressions over the whole text, tried in one pass together with the checks for the next steps."""
 
     patterns: PatternSet
     match: Callable[[bytes], Sequence[int]]
     known: dict[tuple[int, ...], Shapes] = field(default_factory=dict)
 
     def matching(self, text: str) -> Shapes:
-        """What one pass over the text finds."""
+        """The shapes of a text, found in one pass."""
         hits = tuple(self.match(text.encode()))
         return self.known.get(hits) or self._learn(hits)
 
@@ -75,14 +75,14 @@ class ShapeSet:
 
 
 def shape_set(patterns: Mapping[str, str]) -> ShapeSet:
-    """Compile the rules' expressions and those of the steps."""
+    """Compiles the rules' expressions and those of the steps."""
     steps = {name: pattern for name, (pattern, _) in _STEPS.items()}
     together = pattern_set({**patterns, **steps, _NAMED: r"[/\\]|\.[^\s.]"})
     return ShapeSet(together, together.match)
 
 
 class Message:
-    """One message on its way through the procedure: its text, the references in it, the text with them masked."""
+    """One message while it is classified: its text, its references, and the text with the references masked."""
 
     __slots__ = (
         "already_debated",
@@ -105,22 +105,22 @@ class Message:
         self.shapes = shapes
         self.already_debated = already_debated
         self.as_action = False
-        """Whether somebody calls it ACTION who may, whatever it does."""
+        """Whether the caller overrides the mode to ACTION."""
         self.references: tuple[Trigger, ...] = ()
         self.seen = 0
-        """What all its words together can be."""
+        """The lexicon flags of all its words together."""
         self.dotted = False
-        """Whether a dotted name of some code is there."""
+        """Whether it has a dotted name of code."""
         self.own: tuple[tuple[OwnRule, Any], ...] = ()
-        """The project's own rules that match, with where they do."""
+        """The project's own rules that match, each with its match."""
         self.identified: bool | None = None
-        """Whether it names some code outside its references, once somebody has looked."""
+        """Whether it has an identifier outside its references; None until looked up."""
         self.compound: bool | None = None
-        """Whether a compound name of some code is in it, once somebody has looked."""
+        """Whether it has a camel-case name; None until looked up."""
 
 
 def mask_references(patterns: PatternSet, references: References, message: Message, named: bool) -> None:
-    """Look for every reference; what one covers is not looked at again."""
+    """Finds every reference and masks it, so that later steps ignore its text."""
     matching, masked = message.shapes, message.lower
     found: list[Trigger] = []
     if named:
@@ -140,7 +140,7 @@ def mask_references(patterns: PatternSet, references: References, message: Messa
 
 
 def _spoken(patterns: PatternSet, rule: str, text: str) -> Iterator[Trigger]:
-    """What is referred to by words, called by the last one: the codebase, the makefile. Of code the first is enough."""
+    """References by words, named by the last word: the codebase, the makefile. Only the first piece of code counts."""
     if rule == _CODE:
         if (code := patterns.first(rule, text)) is not None:
             yield Trigger(TriggerKind.CODE_BLOCK, "code", rule, *code)
@@ -166,7 +166,7 @@ def _mask(text: str, spans: list[Trigger]) -> str:
 
 
 def fences(text: str) -> Iterator[tuple[int, int]]:
-    """From an opening fence to the next one like it, or to the end of the text."""
+    """The spans of code fences, from an opening mark to the next equal one, or to the end of the text."""
     opened: re.Match[str] | None = None
     for mark in _FENCE_MARK.finditer(text):
         if opened is None:

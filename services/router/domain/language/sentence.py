@@ -1,4 +1,4 @@
-"""An English sentence while it is read: its words, what each can be, and what the sentence turns out to do."""
+"""An English sentence while it is read: its words, their lexicon flags, and its speech act."""
 
 import itertools
 import re
@@ -21,7 +21,7 @@ _PASSED = LEAD | FILLER
 
 
 class SpeechAct(StrEnum):
-    """What a sentence does; the value is the rule that says so."""
+    """What a sentence does (question, order, …); the value is the name of the rule."""
 
     ORDER = "order.verb"
     APPROVAL = "order.approval"
@@ -41,20 +41,20 @@ ACTIVE = frozenset(
 
 
 class Imperative(NamedTuple):
-    """One thing that a sentence orders."""
+    """One imperative of a sentence."""
 
     verb: str
     """The base form."""
     flags: int
-    """What the verb can be, as flags of the lexicon."""
+    """The lexicon flags of the verb."""
     at: int
     """The index of the verb in the sentence."""
     is_work: bool
-    """Whether the order is work and not talk."""
+    """Whether it asks for work and not for talk."""
 
 
 class Sentence:
-    """A sentence while it is read: its words, what each can be, and what it does."""
+    """A sentence while it is read; fields that are None or negative are filled when they are first needed."""
 
     __slots__ = (
         "act",
@@ -84,29 +84,29 @@ class Sentence:
         self.seen = seen
         message.seen |= seen
         self.act: SpeechAct | None = None
-        """What it does; a statement is looked into when somebody asks."""
+        """The speech act; None for a statement whose act was not needed yet."""
         self.start = 0
-        """Where its words begin, behind short acknowledgements."""
+        """The index of the first word after short acknowledgements."""
         self.imperatives: Sequence[Imperative] = ()
         self.phrases: frozenset[str] | None = None
-        """The phrases in it, once somebody has looked for them."""
+        """The names of the phrases in it."""
         self.first_noun = 0
-        """The first noun that is work or prose, once somebody has looked for it."""
+        """The flags of the first noun that is work or prose; 0 until looked up."""
         self.texts = -1
-        """How many words stand for text in general, once somebody has counted them."""
+        """How many words have the WEAK_PROSE flag."""
         self.senses: list[int] | None = None
-        """What else its words can mean, once somebody has asked."""
+        """The lexicon senses of each word."""
         self.meaning = 0
-        """All of that together."""
+        """The senses of all words together."""
         self.imperative_fillers = self.request_fillers = _NOWHERE
-        """The last run of words that was passed over, or skipped as fillers: it is not walked again from each place in it."""
+        """The last run of fillers that was skipped, so that it is not walked again from each index in it."""
         self.offers: bool | None = None
-        """Whether it offers an ability, once somebody has looked."""
+        """Whether it asks to provide an ability ("an option to export")."""
 
 
 @dataclass(frozen=True, slots=True)
 class English:
-    """Everything that reading English needs."""
+    """The lexicon, phrases and command names that reading English needs."""
 
     lexicon: Lexicon
     stopwords: frozenset[str]
@@ -115,19 +115,19 @@ class English:
     commands: frozenset[str]
     launchers: frozenset[str]
     launcher_verbs: frozenset[str]
-    """What programs are told to do, also those whose names are everyday words."""
+    """Subcommands of all launchers, also of those whose names are everyday words."""
     subcommands: frozenset[str]
-    """What only the other programs are told to do."""
+    """Subcommands of launchers whose names are not everyday words."""
     everyday: frozenset[str]
     """Programs whose names are everyday words."""
     command_topics: frozenset[str]
-    """Words that make a title of a program's name: docker basics."""
+    """Words after a program's name that make a title and not a command: docker basics."""
     brands: frozenset[str]
-    """Names of products that are written like names of code."""
+    """Product names in camel case, which are not names of code."""
 
 
 def sentences_of(text: str, marks: int) -> list[list[str]]:
-    """The words and marks of each sentence of a lower-case text; a dot inside a word stays there."""
+    """The words and marks of each sentence of a lower-case text; dots inside words do not split."""
     spaced = text.rstrip().rstrip(".! ")
     if marks:
         if marks & BREAK:
@@ -141,7 +141,7 @@ def sentences_of(text: str, marks: int) -> list[list[str]]:
 
 
 def _space_marks(text: str, marks: int) -> str:
-    """Every mark as a word of its own."""
+    """Separates every mark by blanks."""
     if marks & MARK:
         text = " ".join(_MARKS.split(text))
     else:
@@ -155,7 +155,7 @@ def _space_marks(text: str, marks: int) -> str:
 
 
 def senses_of(english: English, sentence: Sentence) -> list[int]:
-    """What else the words of a sentence can mean; few sentences need that."""
+    """The senses of each word of a sentence, looked up once; few sentences need them."""
     if sentence.senses is None:
         senses = list(map(english.lexicon.senses.get, sentence.words, _ZEROS))
         meaning = 0
@@ -167,7 +167,7 @@ def senses_of(english: English, sentence: Sentence) -> list[int]:
 
 
 def means(english: English, sentence: Sentence, sense: int) -> bool:
-    """Whether any word of a sentence can mean this."""
+    """Whether any word of a sentence has this sense."""
     if not sentence.seen & KNOWN:
         return False
     senses_of(english, sentence)
@@ -175,7 +175,7 @@ def means(english: English, sentence: Sentence, sense: int) -> bool:
 
 
 def phrases_in(english: English, sentence: Sentence) -> frozenset[str]:
-    """The phrases in a sentence; most sentences are understood without looking for any."""
+    """The names of the phrases in a sentence, matched once; most sentences need none."""
     if sentence.phrases is None:
         found = english.phrases.matching(" ".join(sentence.words))
         sentence.phrases = found | {NAMES_CODE} if names_code(english, sentence.message) else found
@@ -184,7 +184,7 @@ def phrases_in(english: English, sentence: Sentence) -> frozenset[str]:
 
 
 def names_code(english: English, message: Message) -> bool:
-    """Whether a message names some code outside its references: looked for once, however many sentences ask."""
+    """Whether a message names code outside its references, looked up once for all its sentences."""
     if message.dotted or IDENTIFIER not in message.shapes:
         return message.dotted
     if message.identified is None:
@@ -193,7 +193,7 @@ def names_code(english: English, message: Message) -> bool:
 
 
 def skip_request_fillers(sentence: Sentence, at: int) -> int:
-    """The first word from here on that is none to fill a request with, or the last one."""
+    """The index of the first word from here on that is not a filler of a polite request, or of the last word."""
     begun, ended = sentence.request_fillers
     if begun <= at <= ended:
         return ended
@@ -205,7 +205,7 @@ def skip_request_fillers(sentence: Sentence, at: int) -> int:
 
 
 def skip_imperative_fillers(sentence: Sentence, at: int) -> int:
-    """The first word from here on that is no filler of an order, or the last one."""
+    """The index of the first word from here on that is not a filler before an imperative, or of the last word."""
     begun, ended = sentence.imperative_fillers
     if begun <= at <= ended:
         return ended

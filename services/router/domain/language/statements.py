@@ -1,4 +1,4 @@
-"""What an English sentence does that neither asks nor orders: approve, wish, report a fault, name code, or just talk."""
+"""The speech act of English sentences without question or imperative: approval, wish, fault report, name of code, or statement."""
 
 import re
 
@@ -58,7 +58,7 @@ _CAMEL = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
 
 
 def act_of_statement(english: English, sentence: Sentence, start: int) -> SpeechAct:
-    """What a statement does whose first words up to a place are to be passed over."""
+    """The speech act of a statement, ignoring the words before start."""
     hits, seen = phrases_in(english, sentence), sentence.seen
     if (
         sentence.words[start] == "let's"
@@ -82,14 +82,14 @@ def act_of_statement(english: English, sentence: Sentence, start: int) -> Speech
 
 
 def _chooses(sentence: Sentence, start: int) -> bool:
-    """One word that says yes, or names an option."""
+    """Whether the only word says yes or names an option."""
     if start + 1 < len(sentence.words):
         return False
     return sentence.words[start] in _OPTIONS or bool(sentence.flags[start] & APPROVAL)
 
 
 def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> SpeechAct:
-    """A statement that is not about prose."""
+    """The speech act of a statement that is not about prose."""
     if "wish" in hits:
         return SpeechAct.REQUEST if "form" in hits else SpeechAct.WISH
     if "lacking" in hits and sentence.seen & WORK and sentence.words[0] not in _PERSONAL:
@@ -104,7 +104,7 @@ def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> S
 
 
 def _asks_again(sentence: Sentence, hits: frozenset[str]) -> bool:
-    """Again, but with async; now in Rust: the same in another way. Again in my experience …, now for the fun part: are not."""
+    """Whether the same is wanted in another way: "again, but with async", "now in Rust"; not "again in my experience …"."""
     if ("repeated" not in hits and "varied" not in hits) or sentence.seen & PROSE:
         return False
     if not (_FINITE.isdisjoint(sentence.words) and _OWN.isdisjoint(sentence.words)):
@@ -113,7 +113,7 @@ def _asks_again(sentence: Sentence, hits: frozenset[str]) -> bool:
 
 
 def _demands_work(sentence: Sentence) -> bool:
-    """Our accountants need a csv: what somebody else wants is a part of the work, and no truth about everybody."""
+    """Whether others want a part of the work: "our accountants need a csv"; not a general truth about everybody."""
     words, flags = sentence.words, sentence.flags
     if words[0] in _GENERIC or words[0] in _WRITERS or sentence.seen & NEGATION:
         return False
@@ -124,7 +124,7 @@ def _demands_work(sentence: Sentence) -> bool:
 
 
 def _complains(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
-    """Something is odd, at fault, or behaves as it should not; an opinion needs a hard word for that."""
+    """Whether a fault is reported: something is odd, broken or misbehaves; an opinion needs a word of a hard fault."""
     if "opinion" in hits and not means(english, sentence, HARD_FAULT):
         return False
     if "misbehaves" in hits and "topic" not in hits and sentence.words[0] not in _WRITERS:
@@ -135,7 +135,7 @@ def _complains(english: English, sentence: Sentence, hits: frozenset[str]) -> bo
 
 
 def _suggests(sentence: Sentence) -> bool:
-    """We should validate …, it could cache …, the page needs to show …: somebody is to do some work, not the writer alone."""
+    """Whether work is suggested, not only to the writer: we should validate …, it could cache …, the page needs to show …."""
     words, flags = sentence.words, sentence.flags
     if words[0] == "i":
         return False
@@ -154,7 +154,7 @@ def _suggests(sentence: Sentence) -> bool:
 
 
 def _wants_code(sentence: Sentence, hits: frozenset[str]) -> bool:
-    """A script that renames photos, react component for an accordion, only for admins: what is wanted, and nothing else."""
+    """Whether a bare noun phrase names wanted code: a script that renames photos, react component for an accordion."""
     if sentence.words[0] in _LIMITS and sentence.seen & WORK and _FINITE.isdisjoint(sentence.words):
         return True
     if "wanted" not in hits or "topic" in hits or not _FINITE.isdisjoint(sentence.words):
@@ -163,7 +163,7 @@ def _wants_code(sentence: Sentence, hits: frozenset[str]) -> bool:
 
 
 def _names_code(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
-    """By an identifier, by a part of what is at hand (the blue button in the header), or in words of no known language."""
+    """Whether code is named: by an identifier, by a part of the work (the blue button in the header), or in an unknown language."""
     if "topic" in hits:
         return False
     if NAMES_CODE in hits or _has_compound_name(english, sentence.message):
@@ -175,10 +175,10 @@ def _names_code(english: English, sentence: Sentence, hits: frozenset[str]) -> b
 
 
 def _has_compound_name(english: English, message: Message) -> bool:
-    """A name like DatePicker or getUser that is not the name of some product: looked for once, however many sentences ask."""
+    """Whether the message has a camel-case name like DatePicker that is not a product name, looked up once per message."""
     if message.compound is None:
         source = message.source
-        # few texts have capitals behind the first letter, fewer a hump, and the full expression takes five times as long
+        # cheap checks first: few texts have a capital after the first letter, fewer one inside a word
         message.compound = (
             source[1:] != message.lower[1:]
             and _HUMP.search(source) is not None
@@ -188,7 +188,7 @@ def _has_compound_name(english: English, message: Message) -> bool:
 
 
 def _is_part_at_hand(sentence: Sentence) -> bool:
-    """A phrase without a verb that points at a part of the work, also to correct: no, the other button."""
+    """Whether a phrase without a verb points at a part of the work, also to correct: no, the other button."""
     words, flags = sentence.words, sentence.flags
     corrects = words[0] in _DENIALS and words[1:2] == [","]
     if (flags[0] & LEAD and not corrects) or not _FINITE.isdisjoint(words):
@@ -199,7 +199,7 @@ def _is_part_at_hand(sentence: Sentence) -> bool:
 
 
 def _is_behaviour(sentence: Sentence, hits: frozenset[str]) -> bool:
-    """Some part of the work does something, or something is done to it: said without need, that is a complaint."""
+    """Whether the behaviour of a part of the work is described, which is a complaint where nothing else is asked."""
     flags = sentence.flags
     if not _FEELINGS.isdisjoint(sentence.words):
         return False
@@ -216,7 +216,7 @@ def _is_behaviour(sentence: Sentence, hits: frozenset[str]) -> bool:
 
 
 def _acts_unlisted(sentence: Sentence) -> bool:
-    """The parser chews trailing commas: an unknown word behind a noun, with the ending of a verb and an object."""
+    """Whether an unknown verb with an object follows a noun: the parser chews trailing commas."""
     words, flags = sentence.words, sentence.flags
     for at in range(1, len(words) - 1):
         if not flags[at] and flags[at - 1] & WORK and not flags[at + 1] & _NO_OBJECT:
@@ -227,7 +227,7 @@ def _acts_unlisted(sentence: Sentence) -> bool:
 
 
 def _is_fault(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
-    """Something is said not to work; a feeling or a polite phrase is no fault."""
+    """Whether something is said not to work; a feeling or a polite phrase is not a fault."""
     seen = sentence.seen
     if "complaint" in hits:
         return True

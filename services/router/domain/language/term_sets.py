@@ -1,4 +1,4 @@
-"""The lists of another language as expressions that are tried in one pass; what a text has of them is one number."""
+"""The term sets of another language, compiled to expressions that are matched in one pass; matches are a bit mask."""
 
 import itertools
 import re
@@ -24,23 +24,23 @@ APPROVAL = 1 << 11
 DECLINED = 1 << 12
 SOLVED = 1 << 13
 NARRATED = 1 << 14
-"""What the writer tells of himself: the verbs and things in it are not to be worked on, unless he asks for something too."""
+"""What writers narrate of themselves; its verbs and nouns ask for no work unless something else does."""
 SPENT = 1 << 15
-"""Clauses that ask for nothing: not to be done, done already, or left to the writer."""
+"""Clauses about what is not to be done, done already, or left to the writer; they ask for nothing."""
 TOLD = 1 << 16
 TURN = 1 << 17
 GENERAL = 1 << 18
 FOLLOW_UP = 1 << 19
 IMPERATIVE = 1 << 20
-"""A first word with the ending of an order, right before an object."""
+"""A first word with the ending of an imperative, right before an object."""
 OPENER = 1 << 21
-"""The words of the list of questions that open one."""
+"""The question words that open a question."""
 STARTER = 1 << 22
-"""A verb of doing at the very beginning: what follows is no question, unless it is marked as one."""
+"""A verb of doing at the very beginning: without a question mark the text is not a question."""
 JOINED = 1 << 23
 """A verb of doing at the beginning of a later clause."""
 REQUEST = 1 << 24
-"""The polite words that are no mere wish: in a question only these ask for something."""
+"""The polite words that are not only wishes; in a question only these request something."""
 _DERIVED = {"opener": OPENER, "starter": STARTER, "joined": JOINED, "request": REQUEST}
 _BITS = _DERIVED | {
     "do": DO, "make": MAKE, "read": READ, "tell": TELL, "work": WORK, "prose": PROSE, "fault": FAULT, "question": QUESTION,
@@ -57,23 +57,23 @@ _SEPARATORS = r"(?:[,.;!?，。；！？、\n]|\b(?:und|dann|et|puis|y|luego|e|p
 
 @dataclass(slots=True)
 class Language:
-    """One language: its words, matched from the first message on that is written in it."""
+    """One language: its stop words and term sets, compiled for the first message in it."""
 
     code: str
     script: str
     stopwords: frozenset[str]
     patterns: Mapping[str, str]
     bits: tuple[int, ...]
-    """What stands for each list in a number, in the order of the patterns."""
+    """The bit of each term set, in the order of the patterns."""
     compiled: PatternSet | None = None
     bitmasks: dict[tuple[int, ...], int] = field(default_factory=dict)
-    """The number of each combination of expressions that was met; it does not grow with the texts."""
+    """Cache of the bit mask of each combination of matching expressions; it does not grow with the texts."""
     names: dict[int, frozenset[str]] = field(default_factory=dict)
-    """The names of each of these numbers."""
+    """Cache of the term set names of each bit mask."""
 
     @property
     def term_sets(self) -> PatternSet:
-        """The lists, compiled when they are first needed: most messages need no other language."""
+        """The term sets, compiled at first use: most messages need no other language."""
         if self.compiled is None:
             try:
                 self.compiled = pattern_set(self.patterns)
@@ -82,7 +82,7 @@ class Language:
         return self.compiled
 
     def hits(self, text: str) -> int:
-        """Which lists have something that stands in the text."""
+        """The bit mask of the term sets that match the text."""
         term_sets = self.compiled
         if term_sets is None:
             term_sets = self.term_sets
@@ -95,7 +95,7 @@ class Language:
         return bitmask
 
     def names_of(self, hits: int) -> frozenset[str]:
-        """The lists that a number stands for, by their names."""
+        """The names of the term sets in a bit mask."""
         names = self.names.get(hits)
         if names is None:
             names = frozenset(name for name, bit in _BITS.items() if hits & bit)
@@ -105,7 +105,7 @@ class Language:
 
 
 def build_language(code: str, rules: LanguageRules) -> Language:
-    """The lists of one language as expressions."""
+    """Builds the expressions of one language's term sets."""
     script = rules.script
     patterns = {name: _any_of(getattr(rules, name).split(), script) for name in _LISTS}
     wishes = rules.wish.split()
@@ -127,20 +127,20 @@ def build_language(code: str, rules: LanguageRules) -> Language:
 
 
 def _verbs(items: list[str], rules: LanguageRules) -> str:
-    """Verbs in their own endings; at the beginning also the noun of a verb, as titles of tasks have it: update of …."""
+    """The expression of verbs with their endings; at the beginning also nouns of verbs, as in titles of tasks: update of …."""
     narrow = _any_of([item.replace("*", MASK) for item in items], rules.script).replace(MASK, rules.verb_ending)
     first = _any_of([f"^{item}" for item in items if "*" in item], rules.script)
     return f"{narrow}|{first}" if first else narrow
 
 
 def _any_of(items: list[str], script: str) -> str:
-    """Entries as one expression; those next to each other with a `^` share what may stand before them."""
+    """One expression of all entries; adjacent entries with a `^` share their prefix."""
     runs = itertools.groupby(items, lambda item: item.startswith("^"))
     return "|".join(_first(run, script) if first else _anywhere(run, script) for first, run in runs)
 
 
 def _first(items: Iterable[str], script: str) -> str:
-    """Entries at the beginning. What is no letter is a class of a thousand ranges: with one for each entry no automaton fits."""
+    """Entries at the beginning; they share the class of non-letters, whose ranges, once per entry, would exceed RE2's memory."""
     return rf"^[^\pL]*(?:{'|'.join(_stem(item, script) for item in items)})"
 
 
@@ -149,12 +149,12 @@ def _anywhere(items: Iterable[str], script: str) -> str:
 
 
 def _stem(item: str, script: str) -> str:
-    """One entry without its edges: `_` a blank, `*` any ending."""
+    """The expression of one entry without word boundaries: `_` is a blank, `*` any ending."""
     return item.removeprefix("^").replace("_", " ").replace("*", "[а-яё]*" if script == "cyrillic" else "[a-z]*")
 
 
 def _item(item: str, script: str) -> str:
-    """One entry anywhere in the text; words are whole in alphabets."""
+    """The expression of one entry anywhere in the text, as a whole word in alphabetic scripts."""
     if item in ("?", "¿"):
         return re.escape(item)
     body = _stem(item, script)
