@@ -51,7 +51,7 @@ class Bypass(StrEnum):
 
 
 class TriggerKind(StrEnum):
-    """What kind of evidence a trigger is."""
+    """What a trigger consists of."""
 
     KEYWORD = "keyword"
     PATH = "path"

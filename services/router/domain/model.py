@@ -15,7 +15,7 @@ from pointsman.services.router.domain.enums import (
 
 
 class Trigger(NamedTuple):
-    """One piece of evidence for ACTION with its first span in the text, in code points."""
+    """One reason for ACTION with its first span in the text, in code points."""
 
     kind: TriggerKind
     name: str

@@ -1,15 +1,14 @@
 """Classifies one message: mode, confidence, triggers, debate and stakes. The same text and rules give the same result."""
 
 import itertools
-import operator
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from pointsman.services.router.domain.classification import debate_triggers
 from pointsman.services.router.domain.classification.bypass import bypass_of
 from pointsman.services.router.domain.classification.path_stakes import changed_path, foreign_changed_path
 from pointsman.services.router.domain.classification.rule_book import RuleBook
+from pointsman.services.router.domain.classification.triggers import english_triggers, foreign_triggers
 from pointsman.services.router.domain.enums import (
     Bypass,
     Confidence,
@@ -20,29 +19,34 @@ from pointsman.services.router.domain.enums import (
     Stakes,
     TriggerKind,
 )
-from pointsman.services.router.domain.language.english import is_command_line, message_act, read_english, speech_act_of
+from pointsman.services.router.domain.language.english import is_command_line, message_act, read_english
 from pointsman.services.router.domain.language.languages import Reading, detect_language, read_language
-from pointsman.services.router.domain.language.lexicon import FOREIGN, KEYWORD, MASK, WEIGHTY
+from pointsman.services.router.domain.language.lexicon import FOREIGN, WEIGHTY
 from pointsman.services.router.domain.language.quotes import LOG, QUOTES, blank_logs, blank_quotes
 from pointsman.services.router.domain.language.scan import Message, Shapes, mask_references
-from pointsman.services.router.domain.language.sentence import English, Sentence, SpeechAct, sentences_of
+from pointsman.services.router.domain.language.sentence import (
+    English,
+    Sentence,
+    SpeechAct,
+    make_sentences,
+    sentences_of,
+)
 from pointsman.services.router.domain.model import Classification, DebateReason, Trigger
-from pointsman.services.router.domain.patterns import Span
 from pointsman.services.router.domain.rule_document import OwnRule, RuleEffect
 
 STRONG_AT = 3
 _SYSTEM = "system.marker"
 _REDIRECTION = "shape.redirection"
 _FENCE = "reference.fence"
-_ZEROS = itertools.repeat(0)
-_start = operator.attrgetter("start")
 _NO_WORDS: set[str] = set()
-_NO_PLACES: Mapping[str, int] = {}
-_LONG_TEXT = 1024
-_WORDS = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_DebateDecision: TypeAlias = tuple[Debate, Stakes, Bypass | None, tuple[DebateReason, ...]]
-_NO_DEBATE: _DebateDecision = (Debate.NONE, Stakes.NONE, None, ())
+
+
+class _DebateDecision(NamedTuple):
+    debate: Debate = Debate.NONE
+    stakes: Stakes = Stakes.NONE
+    bypass: Bypass | None = None
+    reasons: tuple[DebateReason, ...] = ()
 
 
 def classify(
@@ -78,13 +82,17 @@ def _classify_users(book: RuleBook, message: Message, shapes: Shapes, ascii_only
     parts = sentences_of(message.masked, shapes.marks)
     if not parts:
         return _answer(book, SpeechAct.ACKNOWLEDGEMENT)
-    if not quotes and parts[0][0] in book.trivial and (command := book.fast_path.matching(message.lower.strip())):
+    if (
+        not quotes
+        and parts[0][0] in book.fast_path.expressions
+        and (command := book.fast_path.matching(message.lower.strip()))
+    ):
         return _fast_path(book, message.lower, min(command))
     if book.own:
         message.own = _own_matches(book, lower)
     if not ascii_only and (reading := _foreign_reading(book, message, parts)) is not None:
         return _classify_foreign(book, message, reading)
-    sentences = [Sentence(words, list(map(book.flags_of, words, _ZEROS)), message) for words in parts]
+    sentences = make_sentences(book.english.lexicon, parts, message)
     if ascii_only and message.seen & FOREIGN and (reading := _foreign_reading(book, message, parts)) is not None:
         return _classify_foreign(book, message, reading)
     return _classify_english(book, message, sentences, shapes.marks)
@@ -123,10 +131,10 @@ def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence
             name, active = _mode_rule(message, name, active)
         if not active and not message.as_action:
             return _answer(book, name)
-    triggers = _triggers(message, _english_keywords(book, message, sentences))
+    triggers = english_triggers(book.english, message, sentences)
     shapes = message.shapes
     if LOG in shapes:
-        sentences = blank_logs(book.shapes.patterns, book.flags_of, marks, message)
+        sentences = blank_logs(book.shapes.patterns, english.lexicon, marks, message)
         commands = _read_all(english, sentences)
     harmful = bool(shapes) and _shows_harm(book, message)
     reads = not message.as_action and debate_triggers.only_reads(book.debate, english, sentences, harmful)
@@ -170,9 +178,9 @@ def _classify_foreign(book: RuleBook, message: Message, reading: Reading) -> Cla
     name, active = _mode_rule(message, reading.rule, reading.active)
     if not active and not message.as_action:
         return _answer(book, name)
-    triggers = _triggers(message, _foreign_keywords(message, reading))
+    triggers = foreign_triggers(message, reading)
     reads = not message.as_action and debate_triggers.foreign_only_reads(reading)
-    reasons = {} if reads else debate_triggers.foreign_triggers(reading)
+    reasons = {} if reads else debate_triggers.foreign_planning_triggers(reading)
     if not reads and (path := foreign_changed_path(book.debate, reading, message)):
         reasons.setdefault(PlanningTrigger.SECURITY, path)
     if not reads and not message.shapes.isdisjoint(book.debated):
@@ -199,105 +207,14 @@ def _own_with(message: Message, effect: RuleEffect) -> str:
     return next((f"own.{rule.id}" for rule, _ in message.own if rule.effect is effect), "")
 
 
-def _english_keywords(book: RuleBook, message: Message, sentences: list[Sentence]) -> dict[str, Trigger]:
-    """Collects each distinct keyword by its stem, with its first position."""
-    found: dict[str, Trigger] = {}
-    text = message.masked + " "
-    places = _places(text, sentences) if len(text) > _LONG_TEXT else _NO_PLACES
-    keywords = book.english.lexicon.keywords
-    for sentence in sentences:
-        words = sentence.words
-        if sentence.seen & KEYWORD and (
-            len(sentences) == 1 or speech_act_of(book.english, sentence) is not SpeechAct.STATEMENT
-        ):
-            for at, flag in enumerate(sentence.flags):
-                if flag & KEYWORD and (counted := keywords[words[at]])[0] not in found:
-                    stem, kind, rule = counted
-                    found[stem] = _keyword(text, places, words[at], kind, rule)
-        for verb, _, at, work in sentence.imperatives:
-            if work and verb not in found and verb not in keywords:
-                found[verb] = _keyword(text, places, words[at], TriggerKind.KEYWORD, SpeechAct.ORDER)
-        if sentence.act is SpeechAct.COMMAND and words[0] not in found:
-            found[words[0]] = _keyword(text, places, words[0], TriggerKind.KEYWORD, SpeechAct.COMMAND)
-    return found
-
-
-def _places(text: str, sentences: list[Sentence]) -> dict[str, int]:
-    """The first position of each word, found in one pass; searching from the start for each word takes quadratic time."""
-    places: dict[str, int] = {}
-    position = 0
-    for sentence in sentences:
-        for word in sentence.words:
-            start = text.find(word, position)
-            if start >= 0:
-                places.setdefault(word, start)
-                position = start + len(word)
-    return places
-
-
-def _keyword(text: str, places: Mapping[str, int], word: str, kind: TriggerKind, rule: str) -> Trigger:
-    """The trigger of a keyword at its first position as a whole word, else inside another word; the text must end with a blank."""
-    length = len(word)
-    if places:
-        start = places[word]
-        return Trigger(kind, word, rule, start, start + length)
-    start = first = text.find(word)
-    while start >= 0:
-        if not (text[start - 1].isalnum() or text[start + length].isalnum()):
-            return Trigger(kind, word, rule, start, start + length)
-        start = text.find(word, start + 1)
-    return Trigger(kind, word, rule, max(0, first), max(0, first) + length)
-
-
-def _foreign_keywords(message: Message, reading: Reading) -> dict[str, Trigger]:
-    found: dict[str, Trigger] = {}
-    text = message.masked
-    term_sets = reading.language.term_sets
-    for name in ("do", "make", "read"):
-        if name in reading.hits:
-            rule = f"{reading.language.code}.{name}"
-            for span in term_sets.spans(name, reading.text):
-                start, end = _trimmed(text, span)
-                word = text[start:end]
-                if word and word not in found:
-                    found[word] = Trigger(TriggerKind.KEYWORD, word, rule, start, end)
-    return found
-
-
-def _trimmed(text: str, span: Span) -> Span:
-    """The span from its first to its last letter; in some scripts a match includes its neighbours."""
-    start, end = span
-    if text[start:end].isalnum():
-        return span
-    words = _WORDS.search(text, start, end)
-    return (start, start) if words is None else words.span()
-
-
-def _triggers(message: Message, keywords: dict[str, Trigger]) -> tuple[Trigger, ...]:
-    """References, keywords and matches of own rules, sorted by position."""
-    if message.references or message.own:  # a masked reference is already a trigger, not a keyword too
-        words = [trigger for trigger in keywords.values() if not trigger.name.startswith(MASK)]
-        return tuple(sorted([*words, *message.references, *_own_triggers(message)], key=_start))
-    if len(keywords) < 2:
-        return tuple(keywords.values())
-    return tuple(sorted(keywords.values(), key=_start))
-
-
-def _own_triggers(message: Message) -> Iterator[Trigger]:
-    for own, match in message.own:
-        if own.effect in (RuleEffect.ACTION, RuleEffect.REFERENCE):
-            yield Trigger(TriggerKind.OWN_RULE, own.id, f"own.{own.id}", match.start(), match.end())
-
-
-def _action(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], weighed: _DebateDecision) -> Classification:
-    debate, stakes, bypass, reasons = weighed
+def _action(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], debate: _DebateDecision) -> Classification:
     rules = {rule: None}
     for trigger in triggers:
         rules[trigger.rule] = None
-    for reason in reasons:
+    for reason in debate.reasons:
         rules[reason.rule] = None
-    if bypass is not None:
-        rules[_BYPASS_RULES[bypass]] = None
+    if debate.bypass is not None:
+        rules[f"bypass.{debate.bypass}"] = None
     confidence = Confidence.STRONG if len(triggers) >= STRONG_AT else Confidence.WEAK
     return Classification(
         mode=Mode.ACTION,
@@ -305,10 +222,10 @@ def _action(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], weighed: _
         triggers=triggers,
         route=RouteTarget.SWARM_ORCHESTRATOR,
         fast_path=False,
-        debate=debate,
-        stakes=stakes,
-        bypass=bypass,
-        reasons=reasons,
+        debate=debate.debate,
+        stakes=debate.stakes,
+        bypass=debate.bypass,
+        reasons=debate.reasons,
         rules=tuple(rules),
         rule_set_version=book.version,
     )
@@ -322,15 +239,14 @@ def _decide_debate(
     if triggers >= STRONG_AT and found:
         found.pop(PlanningTrigger.AMBIGUOUS_SCOPE, None)
     if not (found or message.own):
-        return _NO_DEBATE if bypass is None else (Debate.NONE, Stakes.NONE, bypass, ())
+        return _DebateDecision(bypass=bypass)
     reasons = debate_triggers.reasons_for(found, message.lower)
     if message.own:
         reasons += _own_reasons(message)
     debate = Debate.PLANNING if reasons and bypass is None else Debate.NONE
-    return debate, _stakes(book, message, found), bypass, reasons
+    return _DebateDecision(debate, _stakes(book, message, found), bypass, reasons)
 
 
-_BYPASS_RULES = {bypass: f"bypass.{bypass}" for bypass in Bypass}
 _OWN_STAKES = {RuleEffect.HIGH_STAKES: Stakes.HIGH, RuleEffect.MEDIUM_STAKES: Stakes.MEDIUM}
 
 

@@ -310,7 +310,7 @@ def _git_lists(words: list[str]) -> bool:
     return words[0] not in _LISTED or words[1:2] == [] or words[1] in _LISTING
 
 
-def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
+def foreign_planning_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
     """Every reason to debate in another language, found by its term sets."""
     hits, term_sets = reading.hits, reading.language.term_sets
     found: dict[PlanningTrigger, str] = {}

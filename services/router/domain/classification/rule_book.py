@@ -1,7 +1,7 @@
 """The compiled rule file: everything that a classification looks up."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,11 +36,8 @@ class RuleBook:
     english: English
     languages: Languages
     fast_path: PatternSet
+    """The trivial commands, each named by its first word."""
     debate: debate_triggers.DebateRules
-    trivial: Mapping[str, Any]
-    """The first words of trivial commands."""
-    flags_of: Callable[[str, int], int]
-    """The lexicon flags of an English word."""
     answers: dict[str, Classification]
     """Cache of the ANSWER classification of each rule."""
     own: tuple[tuple[OwnRule, Any], ...] = ()
@@ -53,7 +50,6 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
     commands = " ".join(english.commands[name] for name in ("read", "write", "destructive"))
     debated = {f"debate.{name}": rule.pattern for name, rule in document.debate.items() if rule.pattern}
     shapes = shape_set({name: rule.pattern for name, rule in document.patterns.items()} | debated)
-    fast_path = pattern_set(document.fast_path)
     return RuleBook(
         document=document,
         version=document.version,
@@ -74,9 +70,7 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
             brands=frozenset(english.brands.split()),
         ),
         languages=build_languages(document.languages, frozenset(english.stopwords.split()), lexicon),
-        fast_path=fast_path,
-        trivial=fast_path.expressions,
-        flags_of=lexicon.flags.get,
+        fast_path=pattern_set(document.fast_path),
         debate=debate_triggers.build_debate(document.debate, english.commands),
         answers={},
     )

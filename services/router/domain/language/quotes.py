@@ -1,12 +1,11 @@
 """Blanks text that is not the user's own: quoted mail, block quotes, pasted logs."""
 
-import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from pointsman.services.router.domain.language.lexicon import MASK
+from pointsman.services.router.domain.language.lexicon import MASK, Lexicon
 from pointsman.services.router.domain.language.scan import Message
-from pointsman.services.router.domain.language.sentence import Sentence, sentences_of
+from pointsman.services.router.domain.language.sentence import Sentence, make_sentences, sentences_of
 from pointsman.services.router.domain.patterns import PatternSet, Span
 
 QUOTES = frozenset({"quoted.block", "quoted.mail"})
@@ -14,7 +13,6 @@ LOG = "quoted.log"
 _OVERRIDE = "override.user"
 _VISIBLE = re.compile(r"\S")
 _WORD = re.compile(rf"\w|{MASK}")
-_ZEROS = itertools.repeat(0)
 
 
 def blank_quotes(patterns: PatternSet, message: Message) -> None:
@@ -27,14 +25,11 @@ def blank_quotes(patterns: PatternSet, message: Message) -> None:
     message.masked, message.lower = masked, _blanked(message.lower, spans)
 
 
-def blank_logs(
-    patterns: PatternSet, flags_of: Callable[[str, int], int], marks: int, message: Message
-) -> list[Sentence]:
+def blank_logs(patterns: PatternSet, lexicon: Lexicon, marks: int, message: Message) -> list[Sentence]:
     """Blanks the lines of pasted logs and returns the remaining sentences, of which there may be none."""
     spans = patterns.spans(LOG, message.lower)
     message.lower = _blanked(message.lower, spans)
-    parts = sentences_of(_blanked(message.masked, spans), marks)
-    return [Sentence(words, list(map(flags_of, words, _ZEROS)), message) for words in parts]
+    return make_sentences(lexicon, sentences_of(_blanked(message.masked, spans), marks), message)
 
 
 def _blanked(text: str, spans: Iterable[Span]) -> str:

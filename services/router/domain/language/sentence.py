@@ -1,6 +1,5 @@
 """An English sentence while it is read: its words, their lexicon flags, and its speech act."""
 
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ _BREAK = "\x02"
 NAMES_CODE = "names_code"
 IDENTIFIER = "shape.identifier"
 _MARKS = re.compile(f"([,?{re.escape(MARKS)}])")
-_ZEROS = itertools.repeat(0)
 _NOWHERE = (0, -1)
 _PASSED = LEAD | FILLER
 
@@ -140,6 +138,12 @@ def sentences_of(text: str, marks: int) -> list[list[str]]:
     return [words] if words else []
 
 
+def make_sentences(lexicon: Lexicon, parts: list[list[str]], message: Message) -> list[Sentence]:
+    """The sentences of a message, each word with its lexicon flags."""
+    known = lexicon.flags
+    return [Sentence(words, [known.get(word, 0) for word in words], message) for words in parts]
+
+
 def _space_marks(text: str, marks: int) -> str:
     """Separates every mark by blanks."""
     if marks & MARK:
@@ -157,7 +161,8 @@ def _space_marks(text: str, marks: int) -> str:
 def senses_of(english: English, sentence: Sentence) -> list[int]:
     """The senses of each word of a sentence, looked up once; few sentences need them."""
     if sentence.senses is None:
-        senses = list(map(english.lexicon.senses.get, sentence.words, _ZEROS))
+        known = english.lexicon.senses
+        senses = [known.get(word, 0) for word in sentence.words]
         meaning = 0
         for sense in senses:
             meaning |= sense
