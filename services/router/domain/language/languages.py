@@ -283,13 +283,13 @@ def _with_unlisted_imperative(language: Language, text: str, hits: int) -> int:
 
 def _does_more(language: Language, text: str) -> bool:
     """Whether work is asked for before or after an explanation: look it up and tell me."""
-    told = language.term_sets.first("told", text)
-    if told is None:
+    explanation = language.term_sets.first("told", text)
+    if explanation is None:
         return False
-    before = _SENTENCE.findall(text[: told[0]])
+    before = _SENTENCE.findall(text[: explanation[0]])
     if before and not _ENDED.search(before[-1]) and language.hits(before[-1]) & _DOING:
         return True
-    return language.hits(text[told[1] :]) & JOINED != 0
+    return language.hits(text[explanation[1] :]) & JOINED != 0
 
 
 def _mixed_rule(language: Language, parts: list[str]) -> str:

@@ -22,15 +22,21 @@ WISH = 1 << 9
 THANKS = 1 << 10
 APPROVAL = 1 << 11
 DECLINED = 1 << 12
+"""No longer needed, or done by the writer: never mind, I will do it tomorrow."""
 SOLVED = 1 << 13
+"""The writer has solved it already."""
 NARRATED = 1 << 14
 """What writers narrate of themselves; its verbs and nouns ask for no work unless something else does."""
 SPENT = 1 << 15
 """Clauses about what is not to be done, done already, or left to the writer; they ask for nothing."""
 TOLD = 1 << 16
+"""An explanation is requested: explain to me how …."""
 TURN = 1 << 17
+"""Words like but, still, however."""
 GENERAL = 1 << 18
+"""Questions about effort, worth and abilities, which ask for no work."""
 FOLLOW_UP = 1 << 19
+"""Questions about a fault that was just named: any idea?"""
 IMPERATIVE = 1 << 20
 """A first word with the ending of an imperative, right before an object."""
 OPENER = 1 << 21
