@@ -12,7 +12,7 @@ BROWSER_STAMP := $(VENV)/.browser-stamp
 WORKERS ?= 3
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image compiled setup proto seeds lock screenshots docs release
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -52,7 +52,7 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy -p pointsman
 	$(BIN)/mypy tests
-	$(BIN)/mypy examples integrations/claude-code hatch_build.py .ci
+	$(BIN)/mypy examples integrations/claude-code .ci
 	cd deploy && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	cd protos && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	$(BIN)/lint-imports --no-logo
@@ -114,9 +114,6 @@ sbom: $(DEV_STAMP) ## list what is installed with us: docs/licences.md, and dist
 
 image: $(DEV_STAMP) ## run the steps of the image's build without a container engine, and start what comes out as its user
 	@POINTSMAN_BUILD_IMAGE=1 $(BIN)/pytest -q tests/unit/deploy/test_image_build.py
-
-compiled: $(DEV_STAMP) ## compile the router's hot modules as the image has them, and let both forms decide the same messages (needs a C compiler)
-	@POINTSMAN_BUILD_COMPILED=1 $(BIN)/pytest -q -rs tests/unit/router/test_compiled.py
 
 setup: $(DEV_STAMP) ## virtual environment with everything, from the lock files
 

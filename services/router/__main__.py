@@ -15,12 +15,12 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def build(stores: StoreSettings, settings: RouterSettings) -> Service:
-    """The router on its own store."""
+    """Builds the router on the store that the settings name."""
     return build_on(Database(stores.url_for("router"), "router"), settings)
 
 
 def build_on(database: Database, settings: RouterSettings) -> Service:
-    """The router on a given database."""
+    """Builds the router on a given database."""
     router = RouterStore(database)
     descriptor = router_pb2.DESCRIPTOR.services_by_name["RouterService"]
     return Service("router", router.store, MIGRATIONS, [(descriptor, RouterServicer(router, settings))], LOOPS)

@@ -5,7 +5,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class RouterSettings(BaseSettings):
-    """How the router behaves where a project does not say so itself. Environment: POINTSMAN_ROUTER_<NAME>."""
+    """Defaults for projects without a policy. Environment: POINTSMAN_ROUTER_<NAME>."""
 
     model_config = SettingsConfigDict(
         env_prefix="POINTSMAN_ROUTER_", frozen=True, extra="forbid", populate_by_name=True

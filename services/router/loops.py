@@ -1,4 +1,4 @@
-"""Background work of the router: none, since it calls nobody and waits for nothing but its callers."""
+"""Background loops of the router: none, because it has no peers and no timers."""
 
 from collections.abc import Awaitable, Callable, Sequence
 

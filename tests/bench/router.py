@@ -1,10 +1,8 @@
-"""Decisions per second, of the router as it is written and compiled: in process, and over gRPC against an empty call. JSON lines."""
+"""Routing decisions per second, in process and over gRPC against an empty call, as JSON lines."""
 
 import asyncio
 import itertools
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,10 +17,8 @@ from pointsman.services.chassis.runtime.service import start
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.router.__main__ import build_on
 from pointsman.services.router.config import RouterSettings
-from pointsman.services.router.domain import classify as module
-from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.classification.classify import classify
 from pointsman.services.router.rules import standard_rule_book
-from tests.helpers.compiled import compiled_tree, missing, python_of
 
 SHORTEST, LONGEST = 75, 125
 ROUNDS = 200
@@ -114,24 +110,10 @@ async def _rate(call: Callable[[], Awaitable[int]]) -> float:
     return done / (time.monotonic() - begun)
 
 
-def measure(form: str) -> None:
-    """Print one JSON line for each figure; the form that is imported here has to be the one that is asked for."""
-    assert form == ("python" if str(module.__file__).endswith(".py") else "compiled")
-    for line in (*in_process(), *asyncio.run(over_grpc())):
-        print(json.dumps({"router": form, **line}), flush=True)
-
-
 def main() -> None:
-    """Measure the router as it is written, then compiled, each in a process of its own kind."""
-    measure("python")
-    if reason := missing():
-        print(f"# NOT MEASURED: the compiled router, for {reason}", file=sys.stderr)
-        print(json.dumps({"router": "compiled", "not_measured": reason}))
-        return
-    command, environment = python_of(
-        compiled_tree(), "-c", "from tests.bench.router import measure; measure('compiled')"
-    )
-    subprocess.run(command, env=environment, check=True)
+    """Print one JSON line for each figure."""
+    for line in (*in_process(), *asyncio.run(over_grpc())):
+        print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":

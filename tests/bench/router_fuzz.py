@@ -11,8 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from pointsman.services.router.domain.classify import classify, in_place
-from pointsman.services.router.domain.model import Classification, Confidence, Debate, Mode
+from pointsman.services.router.domain.classification.classify import classify, lower_in_place
+from pointsman.services.router.domain.enums import Confidence, Debate, Mode
+from pointsman.services.router.domain.model import Classification
 from pointsman.services.router.rules import standard_rule_book
 
 COUNT = 1_000_000
@@ -37,7 +38,7 @@ PLANES = (
 def check(text: str) -> Classification:
     """Decide one text, and prove that what the decision says holds together."""
     found = classify(standard_rule_book(), text)
-    lower = in_place(text, text.lower())
+    lower = lower_in_place(text, text.lower())
     assert len(lower) == len(text)
     for trigger in found.triggers:
         assert 0 <= trigger.start <= trigger.end <= len(text)

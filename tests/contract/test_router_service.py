@@ -11,9 +11,9 @@ from pointsman.api.router.v1 import decision_pb2 as d
 from pointsman.api.router.v1 import log_pb2, outcome_pb2, policy_pb2, thinking_pb2
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.router import servicer
-from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.classification.rule_book import RuleBook
 from pointsman.services.router.domain.model import Classification
-from pointsman.services.router.domain.rulebook import RuleBook
 from tests.contract.routers import Client, new, refused, served
 from tests.helpers.clock import FakeClock
 

@@ -47,7 +47,7 @@ async def order_on(order: Order, folder: Path | None, say: Say, *, include_chang
 
 def require_repository(order: Order) -> None:
     """End the command when nobody could do the work without a repository; what the router only answers needs none."""
-    from pointsman.services.router.domain.classify import classify
+    from pointsman.services.router.domain.classification.classify import classify
     from pointsman.services.router.rules import standard_rule_book
 
     found = classify(standard_rule_book(), order.message)

@@ -1,22 +1,22 @@
-"""How a debate ends: an advocate and a critic, weighed by rule. The first row that holds gives the verdict."""
+"""The verdict of a debate between advocate and critic: the first row that holds decides."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pointsman.services.router.domain.model import Stakes
+from pointsman.services.router.domain.enums import Stakes
 
 CONFIDENT_AT = 0.8
 
 
 class DebateKind(StrEnum):
-    """Which debate was held."""
+    """Whether the debate was held before the work or after failures."""
 
     PLANNING = "planning"
     FAILURE = "failure"
 
 
 class Severity(StrEnum):
-    """How bad the critic's objection is."""
+    """How severe the critic's objection is."""
 
     NONE = "none"
     LOW = "low"
@@ -25,7 +25,7 @@ class Severity(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How to go on."""
+    """What to do after the debate."""
 
     PROCEED = "proceed"
     MODIFY = "modify"
@@ -36,7 +36,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What both sides said, as far as it counts."""
+    """The arguments of both sides that the rules weigh."""
 
     confidence: float
     has_difference: bool
@@ -46,30 +46,30 @@ class Arguments:
 
     @property
     def disagree(self) -> bool:
-        """Whether the critic has anything against it."""
+        """Whether the critic objects in any form."""
         return self.has_objection or self.has_counter or self.severity is not Severity.NONE
 
 
-def planning_verdict(said: Arguments, stakes: Stakes) -> tuple[Verdict, str]:
-    """Before execution; every row with its name."""
+def planning_verdict(arguments: Arguments, stakes: Stakes) -> tuple[Verdict, str]:
+    """The verdict of a debate before execution, with the name of its row."""
     high = stakes is Stakes.HIGH
-    confident = said.confidence >= CONFIDENT_AT and said.severity in (Severity.NONE, Severity.LOW)
+    confident = arguments.confidence >= CONFIDENT_AT and arguments.severity in (Severity.NONE, Severity.LOW)
     rows = (
-        ("high_severity_with_counter", Verdict.MODIFY, said.severity is Severity.HIGH and said.has_counter),
-        ("high_severity", Verdict.ESCALATE, said.severity is Severity.HIGH),
-        ("high_stakes_disagreement", Verdict.MODIFY, high and said.disagree),
+        ("high_severity_with_counter", Verdict.MODIFY, arguments.severity is Severity.HIGH and arguments.has_counter),
+        ("high_severity", Verdict.ESCALATE, arguments.severity is Severity.HIGH),
+        ("high_stakes_disagreement", Verdict.MODIFY, high and arguments.disagree),
         ("confident", Verdict.PROCEED, confident),
-        ("disagreement", Verdict.MODIFY, said.disagree),
+        ("disagreement", Verdict.MODIFY, arguments.disagree),
         ("high_stakes_unsure", Verdict.ESCALATE, high),
     )
     return _first(rows, Verdict.PROCEED, "planning")
 
 
-def failure_verdict(said: Arguments, same_pattern_again: bool) -> tuple[Verdict, str]:
-    """After failures."""
+def failure_verdict(arguments: Arguments, same_pattern_again: bool) -> tuple[Verdict, str]:
+    """The verdict of a debate after failures, with the name of its row."""
     rows = (
         ("same_pattern_again", Verdict.ESCALATE, same_pattern_again),
-        ("no_difference", Verdict.PIVOT, not said.has_difference),
+        ("no_difference", Verdict.PIVOT, not arguments.has_difference),
     )
     return _first(rows, Verdict.RETRY, "failure")
 

@@ -1,21 +1,22 @@
-"""How well the rules do on labelled messages: accuracy, what was routed wrongly which way, agreement on the rest."""
+"""Evaluates the rules on labelled messages: accuracy, false positives and negatives, agreement on the other fields."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.model import Classification, Mode
-from pointsman.services.router.domain.rulebook import RuleBook
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.classification.rule_book import RuleBook
+from pointsman.services.router.domain.enums import Mode
+from pointsman.services.router.domain.model import Classification
 
 FIELDS = ("confidence", "fast_path", "debate", "stakes", "debate_bypass")
-"""What is scored beside the mode, wherever a label says something about it."""
+"""Fields that are scored beside the mode where an item labels them."""
 
 
 @dataclass(slots=True)
 class Score:
-    """Counts of one slice."""
+    """Confusion counts of one slice of the messages."""
 
     total: int = 0
     correct: int = 0
@@ -25,7 +26,7 @@ class Score:
     false_negatives: int = 0
 
     def count(self, expected: str, got: str) -> None:
-        """Take one message in."""
+        """Counts one message."""
         right = expected == got
         self.total += 1
         self.correct += right
@@ -51,7 +52,7 @@ class Score:
 
 @dataclass(slots=True)
 class Evaluation:
-    """All slices, the agreement on the other fields, and every item that was wrong in something."""
+    """Scores of all slices, agreement on the other fields, and every item with a wrong field."""
 
     overall: Score = field(default_factory=Score)
     by_language: dict[str, Score] = field(default_factory=lambda: defaultdict(Score))
@@ -59,7 +60,7 @@ class Evaluation:
     wrong: list[dict[str, Any]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, ready to be printed."""
+        """The evaluation as plain values for JSON."""
         return {
             **self.overall.rates(),
             "by_lang": {name: score.rates() for name, score in sorted(self.by_language.items())},
@@ -71,8 +72,8 @@ class Evaluation:
         }
 
 
-def told(found: Classification) -> dict[str, Any]:
-    """A decision in the words of the labels."""
+def as_labels(found: Classification) -> dict[str, Any]:
+    """A classification with the field names and values of the labels."""
     return {
         "mode": str(found.mode),
         "confidence": str(found.confidence),
@@ -84,11 +85,11 @@ def told(found: Classification) -> dict[str, Any]:
 
 
 def evaluate(book: RuleBook, items: Iterable[Mapping[str, Any]]) -> Evaluation:
-    """Decide every item and compare; a field that is missing or null in an item is not scored."""
+    """Classifies every item and compares it with its labels; a field that is missing or null in an item is not scored."""
     result = Evaluation()
     for item in items:
         found = classify(book, item["text"])
-        got = told(found)
+        got = as_labels(found)
         missed = _compare(result, item, got)
         if missed:
             named = {key: item[key] for key in ("id", "lang") if key in item}
@@ -114,7 +115,7 @@ def _compare(result: Evaluation, item: Mapping[str, Any], got: Mapping[str, Any]
 
 
 def summary(result: Evaluation) -> Sequence[str]:
-    """The figures as lines, then every wrong item."""
+    """The scores as lines of text, followed by every wrong item."""
     lines = [_line("all", result.overall)]
     lines += [_line(name, score) for name, score in sorted(result.by_language.items())]
     lines += [f"{name:<14} agreed {agreed}/{scored}" for name, (agreed, scored) in result.agreed.items()]

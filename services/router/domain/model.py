@@ -1,97 +1,21 @@
-"""The words in which a routing decision is told."""
+"""A routing decision as the rules make it: triggers, reasons to debate, and the classification of one message."""
 
-from enum import StrEnum
 from typing import NamedTuple
 
-
-class Mode(StrEnum):
-    """Whether a message can be answered directly or needs work done."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
-    ANSWER = "ANSWER"
-    ACTION = "ACTION"
-
-
-class Confidence(StrEnum):
-    """How many distinct triggers speak for ACTION."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
-    NONE = "NONE"
-    WEAK = "WEAK"
-    STRONG = "STRONG"
-
-
-class RouteTarget(StrEnum):
-    """Who takes the message."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
-    DIRECT_RESPONSE = "direct_response"
-    SWARM_ORCHESTRATOR = "swarm_orchestrator"
-    TOOL_SPECIALIST = "tool_specialist"
-
-
-class Debate(StrEnum):
-    """Whether advocate and critic argue before the work starts."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
-    NONE = "none"
-    PLANNING = "planning"
-
-
-class Stakes(StrEnum):
-    """What is at stake if the task goes wrong."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
-    NONE = "none"
-    MEDIUM = "medium"
-    HIGH = "high"
-
-
-class Bypass(StrEnum):
-    """Why no debate is held, in order of precedence."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
-    USER_OVERRIDE = "user_override"
-    TRIVIAL = "trivial"
-    READ_ONLY = "read_only"
-    ALREADY_DEBATED = "already_debated"
-
-
-class TriggerKind(StrEnum):
-    """What kind of evidence a trigger is."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
-    KEYWORD = "keyword"
-    PATH = "path"
-    URL = "url"
-    HOST = "host"
-    CODE_BLOCK = "code_block"
-    CODE_INDICATOR = "code_indicator"
-    OWN_RULE = "own_rule"
-
-
-class PlanningTrigger(StrEnum):
-    """Why a message starts a planning debate."""
-
-    __hash__ = str.__hash__  # the one that enums have is written in Python, and decisions are made of look-ups
-
-    DESTRUCTIVE = "destructive"
-    DEPLOYMENT = "deployment"
-    SECURITY = "security"
-    BULK = "bulk"
-    AMBIGUOUS_SCOPE = "ambiguous_scope"
-    OWN_RULE = "own_rule"
+from pointsman.services.router.domain.enums import (
+    Bypass,
+    Confidence,
+    Debate,
+    Mode,
+    PlanningTrigger,
+    RouteTarget,
+    Stakes,
+    TriggerKind,
+)
 
 
 class Trigger(NamedTuple):
-    """One piece of evidence and where it first stands in the text, in code points."""
+    """One reason for ACTION with its first span in the text, in code points."""
 
     kind: TriggerKind
     name: str
@@ -101,7 +25,7 @@ class Trigger(NamedTuple):
 
 
 class DebateReason(NamedTuple):
-    """One reason to debate and where it stands; start equals end where nothing in the text stands for it."""
+    """One reason to debate with its span; start equals end where no text stands for it."""
 
     trigger: PlanningTrigger
     rule: str
@@ -110,7 +34,7 @@ class DebateReason(NamedTuple):
 
 
 class Classification(NamedTuple):
-    """What the rules say about one message."""
+    """The result of classifying one message."""
 
     mode: Mode
     confidence: Confidence

@@ -1,4 +1,4 @@
-"""What came of a project's tasks: failures in a row, rejections, the same error elsewhere, and what that leads to."""
+"""The machine of a project's task outcomes: counts failures, rejections and repeated errors, and decides the reaction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from pointsman.services.router.domain.debate_verdict import (
     failure_verdict,
     planning_verdict,
 )
-from pointsman.services.router.domain.model import Stakes
+from pointsman.services.router.domain.enums import Stakes
 
 KIND = "outcomes"
 OPEN = "OPEN"
@@ -24,7 +24,7 @@ ESCALATE_AT, DEBATE_AT, REJECTED_AT = 3, 2, 2
 
 
 class Outcome(StrEnum):
-    """How a task went."""
+    """The outcome of a task."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
 
 class Reaction(StrEnum):
-    """What has to happen after an outcome."""
+    """What follows from an outcome."""
 
     NONE = "none"
     DEBATE_FAILURE = "debate_failure"
@@ -41,7 +41,7 @@ class Reaction(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a reaction is due, in order of precedence."""
+    """Why a reaction follows, in order of precedence."""
 
     SECURITY_FAILURE = "security_failure"
     THREE_FAILURES = "three_failures"
@@ -51,7 +51,7 @@ class Cause(StrEnum):
 
 
 class OutcomeEvent(StrEnum):
-    """What happens to a project's tasks."""
+    """Journal events of a project's outcomes."""
 
     TASK_SUCCEEDED = "TASK_SUCCEEDED"
     TASK_FAILED = "TASK_FAILED"
@@ -62,7 +62,7 @@ class OutcomeEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One task's record since it last succeeded."""
+    """One task's failures and rejections since its last success."""
 
     failures: int = 0
     rejections: int = 0
@@ -72,7 +72,7 @@ class Track:
     last_at: datetime | None = None
 
     def at(self, now: datetime) -> "Track":
-        """The record as it counts now: after 24 hours nothing of it does but where it was debated."""
+        """The track as of now: after 24 hours only the sessions in which it was debated remain."""
         if self.last_at is None or now - self.last_at < FORGET_AFTER:
             return self
         return Track(sessions=self.sessions)
@@ -85,7 +85,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts over the whole project."""
+    """Counts of the whole project."""
 
     outcomes: int = 0
     debates: int = 0
@@ -93,7 +93,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Outcomes:
-    """A project's tasks, as far as they are loaded: the tally, the tracks, and who failed with which error when."""
+    """State of a project's outcomes: the tally, the loaded tracks, and when each task failed with each error."""
 
     tally: Tally = field(default_factory=Tally)
     tracks: dict[str, Track] = field(default_factory=dict)
@@ -101,8 +101,8 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """Tell how a task went."""
+class ReportOutcome:
+    """Reports the outcome of a task."""
 
     entity_id: str
     task_id: str
@@ -112,20 +112,20 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolve:
-    """Weigh a debate about a task."""
+class ResolveDebate:
+    """Resolves a debate about a task."""
 
     entity_id: str
     task_id: str
     kind: DebateKind
     session_id: str
     stakes: Stakes
-    said: Arguments
+    arguments: Arguments
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What has to happen now."""
+    """Answer to ReportOutcome."""
 
     reaction: Reaction
     cause: Cause | None
@@ -135,7 +135,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """How the debate ends."""
+    """Answer to ResolveDebate."""
 
     verdict: Verdict
     rule: str
@@ -144,7 +144,7 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class TaskChanged:
-    """A task's record after an outcome or a debate."""
+    """A task's track after an outcome or a debate."""
 
     task_id: str
     track: Track
@@ -153,16 +153,16 @@ class TaskChanged:
 
 
 def outcomes_id(project: str) -> str:
-    """The record of a project's tasks."""
+    """The entity id of a project's outcomes."""
     return f"outcomes:{project}"
 
 
 def decide(state: Outcomes | None, command: Any, now: datetime) -> Decision:
-    """Count the outcome, or weigh the debate."""
+    """Counts an outcome, or resolves a debate."""
     known = state if state is not None else Outcomes()
     source = "" if state is None else OPEN
     track = known.tracks.get(command.task_id, Track()).at(now)
-    if isinstance(command, Report):
+    if isinstance(command, ReportOutcome):
         return _report(known, track, command, now, source)
     return _resolve(track, command, source)
 
@@ -175,7 +175,7 @@ _EVENT_OF = {
 }
 
 
-def _report(known: Outcomes, track: Track, command: Report, now: datetime, source: str) -> Decision:
+def _report(known: Outcomes, track: Track, command: ReportOutcome, now: datetime, source: str) -> Decision:
     if command.outcome is Outcome.SUCCESS and track.is_clear:
         return Decision([], Reported(Reaction.NONE, None, 0, 0))
     changed = _counted(track, command, now)
@@ -185,7 +185,7 @@ def _report(known: Outcomes, track: Track, command: Report, now: datetime, sourc
     return Decision([event], Reported(reaction, cause, changed.failures, changed.rejections))
 
 
-def _counted(track: Track, command: Report, now: datetime) -> Track:
+def _counted(track: Track, command: ReportOutcome, now: datetime) -> Track:
     if command.outcome is Outcome.FAILURE:
         return Track(
             track.failures + 1, track.rejections, command.fingerprint, track.debated_fingerprint, track.sessions, now
@@ -206,8 +206,8 @@ REACTION_OF: Mapping[Cause, Reaction] = {
 }
 
 
-def _cause(known: Outcomes, track: Track, command: Report, now: datetime) -> Cause | None:
-    """The first of the causes that holds."""
+def _cause(known: Outcomes, track: Track, command: ReportOutcome, now: datetime) -> Cause | None:
+    """The first cause that holds."""
     failed = command.outcome is Outcome.FAILURE
     rejected = command.outcome is Outcome.USER_REJECTED
     rows = (
@@ -220,31 +220,31 @@ def _cause(known: Outcomes, track: Track, command: Report, now: datetime) -> Cau
     return next((cause for cause, holds in rows if holds), None)
 
 
-def _failed_elsewhere(known: Outcomes, command: Report, now: datetime) -> bool:
-    """Another task failed with the same error, and has not succeeded since, within 24 hours."""
+def _failed_elsewhere(known: Outcomes, command: ReportOutcome, now: datetime) -> bool:
+    """Whether another task failed with the same error within 24 hours and has not succeeded since."""
     if not command.fingerprint:
         return False
     failed = known.errors.get(command.fingerprint, {})
     return any(task != command.task_id and now - at < FORGET_AFTER for task, at in failed.items())
 
 
-def _resolve(track: Track, command: Resolve, source: str) -> Decision:
+def _resolve(track: Track, command: ResolveDebate, source: str) -> Decision:
     debated = track.debated_fingerprint
     if command.kind is DebateKind.PLANNING:
-        verdict, rule = planning_verdict(command.said, command.stakes)
+        verdict, rule = planning_verdict(command.arguments, command.stakes)
     else:
         again = bool(track.fingerprint) and track.fingerprint == debated
-        verdict, rule = failure_verdict(command.said, again)
+        verdict, rule = failure_verdict(command.arguments, again)
         debated = track.fingerprint
     sessions = tuple(dict.fromkeys((*track.sessions, command.session_id)))[-REMEMBERED_SESSIONS:]
-    kept = sessions if command.session_id else track.sessions
-    changed = Track(track.failures, track.rejections, track.fingerprint, debated, kept, track.last_at)
+    debated_in = sessions if command.session_id else track.sessions
+    changed = Track(track.failures, track.rejections, track.fingerprint, debated, debated_in, track.last_at)
     event = Event(OutcomeEvent.DEBATE_RESOLVED, source, OPEN, TaskChanged(command.task_id, changed, verdict=verdict))
     return Decision([event], Resolved(verdict, rule, command.stakes))
 
 
 def apply(state: Outcomes | None, event: Event, at: datetime) -> Outcomes:
-    """Fold one event."""
+    """Applies one event."""
     outcomes = state if state is not None else Outcomes()
     changed: TaskChanged = event.data
     debated = event.name == OutcomeEvent.DEBATE_RESOLVED
@@ -269,5 +269,5 @@ MACHINE: Machine[Outcomes] = Machine(
     status=lambda _outcomes: OPEN,
     run_id=lambda _outcomes: "",
     events=EVENTS,
-    answers={Report: Reported, Resolve: Resolved},
+    answers={ReportOutcome: Reported, ResolveDebate: Resolved},
 )

@@ -1,4 +1,4 @@
-"""A project's policy: whether decisions bind, and the rules it adds."""
+"""The machine of a project's policy: whether decisions bind, and the rules that the project adds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from enum import StrEnum
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.machine import Decision, Event, Machine
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleProblem
-from pointsman.services.router.domain.language.scan import compile_pattern
+from pointsman.services.router.domain.patterns import compile_pattern
+from pointsman.services.router.domain.rule_document import OwnRule, RuleProblem
 
 KIND = "policy"
 IN_FORCE = "IN_FORCE"
 
 
 class PolicyEvent(StrEnum):
-    """What happens to a policy."""
+    """Journal events of a policy."""
 
     POLICY_SET = "POLICY_SET"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicySet:
-    """The policy that holds from now on."""
+    """The new policy."""
 
     revision: int
     hard_routing: bool
@@ -31,7 +31,7 @@ class PolicySet:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A project's policy; revision 0 was never set."""
+    """State of a project's policy; revision 0 is the default that was never set."""
 
     revision: int
     hard_routing: bool
@@ -41,7 +41,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class SetPolicy:
-    """Replace the policy."""
+    """Replaces the policy."""
 
     entity_id: str
     hard_routing: bool
@@ -50,12 +50,12 @@ class SetPolicy:
 
 
 def policy_id(project: str) -> str:
-    """The policy of a project."""
+    """The entity id of a project's policy."""
     return f"policy:{project}"
 
 
 def check_rules(rules: tuple[OwnRule, ...]) -> None:
-    """Refuse rules that cannot be taken, naming the first."""
+    """Refuses invalid rules, naming the first."""
     seen: set[str] = set()
     for rule in rules:
         if rule.id in seen:
@@ -72,7 +72,7 @@ def _invalid(problem: RuleProblem) -> Refusal:
 
 
 def decide(state: Policy | None, command: SetPolicy, now: datetime) -> Decision:
-    """Take the new policy if its rules can be taken and it was made from the one that holds."""
+    """Accepts a new policy if its rules are valid and the expected revision is the current one."""
     revision = 0 if state is None else state.revision
     if command.expected_revision is not None and command.expected_revision != revision:
         metadata = {"kind": KIND, "id": command.entity_id}
@@ -85,7 +85,7 @@ def decide(state: Policy | None, command: SetPolicy, now: datetime) -> Decision:
 
 
 def apply(state: Policy | None, event: Event, at: datetime) -> Policy:  # noqa: ARG001 - a new policy replaces the old
-    """Fold one event."""
+    """Applies one event."""
     changed: PolicySet = event.data
     return Policy(changed.revision, changed.hard_routing, changed.rules, at)
 

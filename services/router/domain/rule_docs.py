@@ -1,10 +1,10 @@
-"""The rules in words, printed from the rules themselves: tables for the documentation, prompts for the soft router."""
+"""Documentation printed from the rules: tables for the docs, prompts for the soft router."""
 
 from collections.abc import Iterable
 
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleDocument, RuleEffect
-from pointsman.services.router.domain.model import Bypass, Mode
+from pointsman.services.router.domain.enums import Bypass, Mode
 from pointsman.services.router.domain.outcomes import REACTION_OF
+from pointsman.services.router.domain.rule_document import OwnRule, RuleDocument, RuleEffect
 from pointsman.services.router.domain.thinking import TABLE
 
 _BYPASSES = {
@@ -48,11 +48,11 @@ MODE_ROWS = (
         "no need to fix it",
     ),
 )
-"""The order in which the mode is decided, each row with a message that it decides; the own rule of row 4 is OWN_EXAMPLE."""
+"""The order in which the mode is decided, each row with an example message; the own rule of row 4 is OWN_EXAMPLE."""
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A markdown table."""
+    """Prints a Markdown table."""
     columns = list(head)
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     lines += [f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
@@ -103,7 +103,7 @@ def thinking_table() -> str:
 
 
 def tables(document: RuleDocument) -> dict[str, str]:
-    """Every table by the name that its marker in a document has."""
+    """Every table by the name of its marker."""
     return {
         "mode": mode_table(),
         "keywords": keyword_table(document),
@@ -116,7 +116,7 @@ def tables(document: RuleDocument) -> dict[str, str]:
 
 
 def with_tables(text: str, document: RuleDocument) -> str:
-    """A document with what stands between `<!-- table: name -->` and `<!-- end -->` printed anew."""
+    """Prints the tables of a document anew between `<!-- table: name -->` and `<!-- end -->`."""
     for name, content in tables(document).items():
         begin, end = f"<!-- table: {name} -->\n", "<!-- end -->"
         before, marker, rest = text.partition(begin)
@@ -126,7 +126,7 @@ def with_tables(text: str, document: RuleDocument) -> str:
 
 
 def soft_router_prompt(document: RuleDocument) -> str:
-    """The rules as a prompt, for where only a prompt can be had."""
+    """The rules as a prompt, for clients that cannot call the router."""
     return "\n".join(
         (
             f"# Task router, rule set {document.version}",
@@ -154,7 +154,7 @@ def soft_router_prompt(document: RuleDocument) -> str:
 
 
 def mode_prompt(mode: Mode) -> str:
-    """What the agent that takes the message is told."""
+    """The prompt of the agent that takes a message of this mode."""
     if mode is Mode.ANSWER:
         return (
             "# Mode: ANSWER → Direct Response\n\n"

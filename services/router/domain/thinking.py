@@ -1,4 +1,4 @@
-"""Which step of the thinking workflow comes next: a table over a snapshot of the latch and the five artifacts."""
+"""Routes the thinking workflow: a table over a snapshot of the latch and the five artifacts gives the next step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ FULL_STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("thingking", (BLOCKER, TRAIL)),
     ("thingking_web", (RESEARCH, DELTA, PLAN)),
 )
-"""What `thinking full` runs, in order, with what each step has to produce."""
+"""The steps of `thinking full` in order, with the artifacts that each has to produce."""
 
 _SECRET = re2.compile(
     r"://|-----BEGIN|\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{8,}|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,}"
@@ -29,7 +29,7 @@ _MIXED = re2.compile(r"^[\w+/=.-]{20,}$")
 
 
 class FileState(StrEnum):
-    """What the client found where a file should be."""
+    """What the client found at the path of a file."""
 
     ABSENT = "absent"
     UNREADABLE = "unreadable"
@@ -37,7 +37,7 @@ class FileState(StrEnum):
 
 
 class Status(StrEnum):
-    """OK or ERROR; empty where an artifact says nothing known."""
+    """Status of an artifact or envelope; empty where an artifact has none that is known."""
 
     UNKNOWN = ""
     OK = "OK"
@@ -45,21 +45,21 @@ class Status(StrEnum):
 
 
 class Need(StrEnum):
-    """What a blocker can ask for that routes somewhere."""
+    """Needs of a blocker that route to a step."""
 
     RESEARCH = "RESEARCH"
     REPLAN = "REPLAN"
 
 
 class Route(StrEnum):
-    """Which command comes next; there is no third."""
+    """The command of the next step."""
 
     THINGKING = "thingking"
     THINGKING_WEB = "thingking_web"
 
 
 class ErrorCode(StrEnum):
-    """Why the workflow stops, or what to look after."""
+    """Why the workflow stops, or what it warns of."""
 
     MISSING_ARTIFACT = "MISSING_ARTIFACT"
     SEARCH_FAILED = "SEARCH_FAILED"
@@ -78,7 +78,7 @@ class Latch:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """What has to be known of one artifact."""
+    """The fields of an artifact that the table reads."""
 
     state: FileState = FileState.ABSENT
     status: Status = Status.UNKNOWN
@@ -86,12 +86,12 @@ class Artifact:
     needs: tuple[Need, ...] = ()
     finished: bool = False
     env_check: tuple[tuple[str, str], ...] = ()
-    """Names with their values; a name may stand in several places, with several values."""
+    """Names with their values; a name may occur more than once with different values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything the decision depends on."""
+    """Everything that the decision depends on."""
 
     latch: Latch = Latch()
     blocker: Artifact = Artifact()
@@ -101,7 +101,7 @@ class Snapshot:
     plan: Artifact = Artifact()
 
     def artifacts(self) -> tuple[tuple[str, Artifact], ...]:
-        """The five, by file name."""
+        """The five artifacts by file name."""
         return (
             (BLOCKER, self.blocker),
             (TRAIL, self.trail),
@@ -113,7 +113,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The answer, as the thinking commands write it."""
+    """The answer in the format of the thinking commands."""
 
     command: str
     timestamp: datetime
@@ -127,12 +127,12 @@ class Envelope:
     next: str
     rule: str
     reason: str = ""
-    """Why it was routed there; empty in what was stored before there were reasons."""
+    """Why this step comes next; empty in envelopes that were stored before the field existed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the table: when it holds, where it leads, why, and what to say."""
+    """One row of the table: its condition, route, reason and messages."""
 
     name: str
     condition: str
@@ -147,7 +147,7 @@ class Row:
 
 
 def route_thinking(snapshot: Snapshot, now: datetime) -> Envelope:
-    """The first row that holds."""
+    """Decides the next step by the first row that holds."""
     row = next(row for row in TABLE if row.holds(snapshot, now))
     return Envelope(
         command=COMMAND,
@@ -174,12 +174,12 @@ def is_secret(value: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what should be a variable's name looks like a secret; names of many words, with a number, are names."""
+    """Whether the name of a variable looks like a secret; each of its words is checked by itself, so that long names pass."""
     return _SECRET.search(name) is not None or any(map(is_secret, _WORD_END.split(name)))
 
 
 def _odd_values(snapshot: Snapshot) -> str:
-    """Names in env_check whose value is neither SET nor UNSET; values, and names like secrets, are not told."""
+    """A warning with the names in env_check that are neither SET nor UNSET; values and names like secrets are left out."""
     odd = {name for name, value in _checked(snapshot) if value not in ("SET", "UNSET") and not is_secret_name(name)}
     return f"env_check is neither SET nor UNSET: {', '.join(sorted(odd))}" if odd else ""
 
@@ -228,7 +228,7 @@ def _research_ok(snapshot: Snapshot) -> bool:
 
 
 def _research_newer(snapshot: Snapshot) -> bool:
-    """Research counts unless it is known not to be newer than the blocker."""
+    """Whether the research may be newer than the blocker; an unknown time counts as newer."""
     made, blocked = snapshot.research.created_at, snapshot.blocker.created_at
     return made is None or blocked is None or made > blocked
 
@@ -254,7 +254,7 @@ def _always(_snapshot: Snapshot, _now: datetime) -> bool:
 
 
 def _missing(snapshot: Snapshot) -> tuple[str, ...]:
-    """What would be needed to go on: research where there is none, else a blocker that needs something."""
+    """The artifact that is missing to continue: research if there is none, else a blocker with needs."""
     return (RESEARCH,) if snapshot.research.state is FileState.ABSENT else (BLOCKER,)
 
 
@@ -321,4 +321,4 @@ TABLE: tuple[Row, ...] = (
         "write what the blocker needs, then route again", ErrorCode.MISSING_ARTIFACT, _STOP, "", _missing,
     ),
 )  # fmt: skip
-"""The whole procedure; docs/concepts/thinking.md prints it from here."""
+"""The whole decision table; docs/concepts/thinking.md is printed from it."""

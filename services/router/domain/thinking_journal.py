@@ -1,4 +1,4 @@
-"""A thinking decision as it is recorded: the envelope, never the values that were looked at."""
+"""The machine of a recorded thinking decision: stores the envelope, never the values of the snapshot."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ KIND = "thinking"
 RECORDED = "RECORDED"
 
 
-class JourneyEvent(StrEnum):
-    """What happens to a thinking decision."""
+class ThinkingEvent(StrEnum):
+    """Journal events of a thinking decision."""
 
     THINKING_ROUTED = "THINKING_ROUTED"
 
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The envelope and the run it belongs to."""
+    """State of a thinking decision: its envelope and run."""
 
     envelope: Envelope
     run_id: str
@@ -28,25 +28,25 @@ class Routed:
 
 @dataclass(frozen=True, slots=True)
 class RecordThinking:
-    """Record a decision that was made from a snapshot."""
+    """Records a decision that was made from a snapshot."""
 
     entity_id: str
     routed: Routed
 
 
 def decide(_state: Routed | None, command: RecordThinking, _now: datetime) -> Decision:
-    """Record it once."""
-    event = Event(JourneyEvent.THINKING_ROUTED, "", RECORDED, command.routed)
+    """Records the decision."""
+    event = Event(ThinkingEvent.THINKING_ROUTED, "", RECORDED, command.routed)
     return Decision([event], command.routed.envelope)
 
 
 def apply(_state: Routed | None, event: Event, _at: datetime) -> Routed:
-    """Fold the one event there is."""
+    """Applies the only event."""
     routed: Routed = event.data
     return routed
 
 
-EVENTS: Mapping[str, type] = {JourneyEvent.THINKING_ROUTED: Routed}
+EVENTS: Mapping[str, type] = {ThinkingEvent.THINKING_ROUTED: Routed}
 
 MACHINE: Machine[Routed] = Machine(
     kind=KIND,

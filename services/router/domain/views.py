@@ -1,4 +1,4 @@
-"""What is asked of the stored decisions, and what is counted of them."""
+"""Queries over stored decisions and their results."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Counts of a window."""
+    """Counts of decisions in a time window."""
 
     decisions: int
     answers: int

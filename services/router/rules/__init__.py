@@ -1,4 +1,4 @@
-"""The versioned rule file, loaded once and checked: a bad one is refused with file, rule and reason."""
+"""Loads and checks the versioned rule file; an invalid one is refused with file, rule and reason."""
 
 import dataclasses
 import functools
@@ -7,15 +7,19 @@ from typing import Any
 
 import msgspec
 
-from pointsman.services.router.domain.language.languages import check_languages
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleDocument, RuleProblem
-from pointsman.services.router.domain.rulebook import RuleBook, build_rule_book, with_own_rules
+from pointsman.services.router.domain.classification.rule_book import (
+    RuleBook,
+    build_rule_book,
+    check_rule_book,
+    with_own_rules,
+)
+from pointsman.services.router.domain.rule_document import OwnRule, RuleDocument, RuleProblem
 
 RULE_FILE = Path(__file__).with_name("routing.json")
 
 
 class RuleFileRefused(Exception):
-    """A rule file cannot be taken: the file, the rule and the reason."""
+    """A rule file is invalid: the file, the rule and the reason."""
 
     def __init__(self, file: str, rule: str, problem: str) -> None:
         super().__init__(f"{file}: rule '{rule}': {problem}")
@@ -26,12 +30,12 @@ class RuleFileRefused(Exception):
 
 @functools.cache
 def standard_rule_book() -> RuleBook:
-    """The rule set that comes with the router; the tests check it whole, so that a start does not have to."""
+    """The rule set that comes with the router; tests check it completely, so that a start need not compile every language."""
     return _load(RULE_FILE, whole=False)
 
 
 def load_rule_book(file: Path) -> RuleBook:
-    """Read, check and compile a whole rule file."""
+    """Reads, checks and compiles a whole rule file."""
     return _load(file, whole=True)
 
 
@@ -42,14 +46,14 @@ def _load(file: Path, *, whole: bool) -> RuleBook:
     try:
         book = build_rule_book(document)
         if whole:
-            check_languages(book.languages)
+            check_rule_book(book)
     except RuleProblem as problem:
         raise RuleFileRefused(str(file), problem.rule, problem.problem) from None
     return book
 
 
 def load_own_rules(file: Path) -> tuple[OwnRule, ...]:
-    """Read a project's own rules: a JSON list of objects with id, effect, pattern and description."""
+    """Reads a project's own rules: a JSON list of objects with id, effect, pattern and description."""
     raw = _decode(file, Any)
     if not isinstance(raw, list):
         raise RuleFileRefused(str(file), "$", "a list of rules is needed, each with id, effect and pattern")
@@ -57,9 +61,9 @@ def load_own_rules(file: Path) -> tuple[OwnRule, ...]:
 
 
 def _own_rule(file: str, number: int, item: Any) -> OwnRule:
-    """One rule of a project; a bad one is named by its id, or by its number where it has none."""
-    told = item.get("id") if isinstance(item, dict) else None
-    name = told if isinstance(told, str) and told else f"number {number}"
+    """Reads one own rule; an invalid one is named by its id, or by its number if it has none."""
+    given = item.get("id") if isinstance(item, dict) else None
+    name = given if isinstance(given, str) and given else f"number {number}"
     known = [field.name for field in dataclasses.fields(OwnRule)]
     for key in item if isinstance(item, dict) else ():
         if key not in known:
@@ -81,7 +85,7 @@ def _decode(file: Path, shape: Any) -> Any:
 
 
 def _refuse_unknown(file: str, place: str, raw: Any, known: Any) -> None:
-    """A key that nothing reads is a mistake, not a rule."""
+    """Refuses keys that nothing reads."""
     if not isinstance(raw, dict):
         return
     for key, value in raw.items():
@@ -92,5 +96,5 @@ def _refuse_unknown(file: str, place: str, raw: Any, known: Any) -> None:
 
 @functools.lru_cache(maxsize=128)
 def rule_book_with(own: tuple[OwnRule, ...]) -> RuleBook:
-    """The standard rule set with a project's own rules, compiled once for each set of them."""
+    """The standard rule set with a project's own rules, cached by these rules."""
     return with_own_rules(standard_rule_book(), own)

@@ -1,4 +1,4 @@
-"""Writes the tables of the rules into documents: `python -m pointsman.services.router.rules docs/concepts/router.md …`."""
+"""Prints the tables of the rules into documents: `python -m pointsman.services.router.rules docs/concepts/router.md …`."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ from pointsman.services.router.rules import standard_rule_book
 
 
 def main(files: list[str]) -> None:
-    """Renew what stands between the markers of each file."""
+    """Prints the tables of each file anew."""
     for name in files:
         file = Path(name)
         text = file.read_text(encoding="utf-8")

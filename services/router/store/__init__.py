@@ -1,4 +1,4 @@
-"""The durable rows of the router: decisions, policies, outcomes, thinking; every change goes through a ledger."""
+"""The router's store: decisions, policies, outcomes and thinking decisions; every change goes through a ledger."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -16,13 +16,20 @@ from pointsman.services.chassis.engine.ledger import Ledger
 from pointsman.services.chassis.engine.retention import forget_run
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.router.domain import decision as record
 from pointsman.services.router.domain import outcomes, thinking_journal
-from pointsman.services.router.domain.model import Confidence, Mode
+from pointsman.services.router.domain.decision_record import KIND as DECISION
+from pointsman.services.router.domain.decision_record import MACHINE as DECISIONS
+from pointsman.services.router.domain.decision_record import (
+    DecisionRecord,
+    RoutingDecision,
+    StoredDecision,
+    StoreDecision,
+)
+from pointsman.services.router.domain.enums import Confidence, Mode
 from pointsman.services.router.domain.policy import MACHINE as POLICIES
 from pointsman.services.router.domain.policy import Policy, policy_id
 from pointsman.services.router.domain.views import Filter, Stats
-from pointsman.services.router.store.children import OutcomeChildren, RecordChildren
+from pointsman.services.router.store.children import DecisionChildren, OutcomeChildren
 from pointsman.services.router.store.measures import measure
 from pointsman.services.router.store.tables import router_tables
 
@@ -30,41 +37,44 @@ LOG_PAGE = 500
 
 
 class RouterStore:
-    """Everything the router remembers."""
+    """The ledgers and queries of the router."""
 
     def __init__(self, database: Database) -> None:
         metadata = MetaData()
         self.store = Store(database, metadata)
-        self._own = router_tables(metadata)
-        self.records = Ledger(self.store, record.MACHINE, RecordChildren(database, self._own), measure)
+        self._tables = router_tables(metadata)
+        self.decisions = Ledger(self.store, DECISIONS, DecisionChildren(database, self._tables), measure)
         self.policies = Ledger(self.store, POLICIES)
-        self.outcomes = Ledger(self.store, outcomes.MACHINE, OutcomeChildren(database, self._own))
-        self.journeys = Ledger(self.store, thinking_journal.MACHINE)
+        self.outcomes = Ledger(self.store, outcomes.MACHINE, OutcomeChildren(database, self._tables))
+        self.thinking_decisions = Ledger(self.store, thinking_journal.MACHINE)
         self.journal = Journal(self.store)
 
-    async def keep(self, caller: Caller, made: Sequence[record.RoutingDecision]) -> list[record.StoredDecision]:
-        """Store decisions of one call together, each under its own part of the call's request id."""
-        if len(made) == 1:
-            return [await self.records.submit(caller, record.Keep(made[0].decision_id, made[0]))]
-        parts = (replace(caller, request_id=f"{caller.request_id}/{number}") for number in range(len(made)))
+    async def store_decisions(self, caller: Caller, decisions: Sequence[RoutingDecision]) -> list[StoredDecision]:
+        """Stores the decisions of one call together, each under its own part of the call's request id."""
+        if len(decisions) == 1:
+            return [await self.decisions.submit(caller, StoreDecision(decisions[0].decision_id, decisions[0]))]
+        parts = (replace(caller, request_id=f"{caller.request_id}/{number}") for number in range(len(decisions)))
         submissions = (
-            self.records.submit(part, record.Keep(m.decision_id, m)) for part, m in zip(parts, made, strict=True)
+            self.decisions.submit(part, StoreDecision(decision.decision_id, decision))
+            for part, decision in zip(parts, decisions, strict=True)
         )
         return list(await asyncio.gather(*submissions))
 
-    async def decision(self, project: str, decision_id: str) -> record.RoutingDecision:
-        """A stored decision, or not found."""
-        stored = await self.store.database.read(lambda connection: self.records.load(connection, project, decision_id))
+    async def decision(self, project: str, decision_id: str) -> RoutingDecision:
+        """A stored decision; refuses an unknown id."""
+        stored = await self.store.database.read(
+            lambda connection: self.decisions.load(connection, project, decision_id)
+        )
         return stored.made
 
     async def policy(self, project: str) -> Policy | None:
-        """The project's policy, if it ever set one."""
+        """The project's policy; None if it never set one."""
         return await self.store.database.read(lambda connection: self._policy(connection, project))
 
     async def decision_context(
         self, project: str, session_id: str, tasks: Sequence[str]
     ) -> tuple[Policy | None, frozenset[str]]:
-        """What a decision depends on beside its text: the policy, and which tasks were debated in this session."""
+        """What decisions depend on beside their texts: the policy, and which tasks were debated in this session."""
 
         def query(connection: Connection) -> tuple[Policy | None, frozenset[str]]:
             debated = self._debated(connection, project, session_id, tasks) if session_id else frozenset()
@@ -74,9 +84,9 @@ class RouterStore:
 
     async def page(
         self, project: str, wanted: Filter, after: tuple[int, str] | None, limit: int
-    ) -> list[tuple[record.RoutingDecision, datetime]]:
-        """Decisions of a project, newest first, after a cursor."""
-        table = self._own.decisions
+    ) -> list[tuple[RoutingDecision, datetime]]:
+        """A page of a project's decisions, newest first, after a cursor."""
+        table = self._tables.decisions
         conditions = self._conditions(project, wanted)
         if after is not None:
             same = and_(table.c.at_us == after[0], table.c.entity_id < after[1])
@@ -84,11 +94,11 @@ class RouterStore:
         order = (table.c.at_us.desc(), table.c.entity_id.desc())
         return await self._read_records(conditions, order, limit)
 
-    async def day(self, project: str, day: date) -> AsyncIterator[list[tuple[record.RoutingDecision, datetime]]]:
-        """One day's decisions in order, page by page."""
+    async def day(self, project: str, day: date) -> AsyncIterator[list[tuple[RoutingDecision, datetime]]]:
+        """One day's decisions by time, page by page."""
         start = datetime.combine(day, time.min, UTC)
         wanted = Filter(start=start, end=start + timedelta(days=1))
-        table = self._own.decisions
+        table = self._tables.decisions
         order = (table.c.at_us, table.c.entity_id)
         last: tuple[int, str] | None = None
         while True:
@@ -104,8 +114,8 @@ class RouterStore:
                 return
 
     async def stats(self, project: str, wanted: Filter) -> Stats:
-        """Counts over a window."""
-        table = self._own.decisions
+        """Counts of decisions in a time window."""
+        table = self._tables.decisions
         action = table.c.mode == str(Mode.ACTION)
         columns = (
             func.count(),
@@ -123,13 +133,11 @@ class RouterStore:
         return Stats(*(int(value) for value in row))
 
     async def forget_run(self, caller: Caller, run_id: str) -> int:
-        """Remove the decisions and thinking of a run with everything about them."""
-        return await forget_run(
-            self.store, caller, run_id, lambda row: row.kind in (record.KIND, thinking_journal.KIND)
-        )
+        """Removes the routing and thinking decisions of a run."""
+        return await forget_run(self.store, caller, run_id, lambda row: row.kind in (DECISION, thinking_journal.KIND))
 
     def _conditions(self, project: str, wanted: Filter) -> list[ColumnElement[bool]]:
-        table = self._own.decisions
+        table = self._tables.decisions
         conditions = [table.c.project == project]
         for column, value in (
             (table.c.mode, wanted.mode),
@@ -146,8 +154,8 @@ class RouterStore:
 
     async def _read_records(
         self, conditions: list[ColumnElement[bool]], order: tuple[Any, ...], limit: int
-    ) -> list[tuple[record.RoutingDecision, datetime]]:
-        table, entities = self._own.decisions, self.store.tables.entities
+    ) -> list[tuple[RoutingDecision, datetime]]:
+        table, entities = self._tables.decisions, self.store.tables.entities
         statement = (
             select(entities.c.body, table.c.at_us)
             .join(entities, entities.c.entity_id == table.c.entity_id)
@@ -156,7 +164,7 @@ class RouterStore:
             .limit(limit)
         )
         rows = await self.store.database.read(lambda connection: connection.execute(statement).all())
-        return [(from_json(body, record.Record).made, from_us(at_us)) for body, at_us in rows]
+        return [(from_json(body, DecisionRecord).made, from_us(at_us)) for body, at_us in rows]
 
     def _policy(self, connection: Connection, project: str) -> Policy | None:
         entities = self.store.tables.entities
@@ -165,7 +173,7 @@ class RouterStore:
         return None if body is None else from_json(body, Policy)
 
     def _debated(self, connection: Connection, project: str, session_id: str, tasks: Sequence[str]) -> frozenset[str]:
-        table = self._own.tracks
+        table = self._tables.tracks
         found = select(table.c.task_id, table.c.body).where(
             table.c.entity_id == outcomes.outcomes_id(project), table.c.task_id.in_(tasks)
         )

@@ -1,4 +1,4 @@
-"""Loads the tracks and errors that commands need, saves those that changed, and lists decisions by time."""
+"""Child rows of entities: loads the tracks and errors that commands need, saves changed ones, and indexes decisions by time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,53 +11,53 @@ from pointsman.services.chassis.engine.changes import AttachChildren, Change
 from pointsman.services.chassis.storage.bulk import upsert_rows
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
-from pointsman.services.router.domain.decision import Record
-from pointsman.services.router.domain.model import Debate
-from pointsman.services.router.domain.outcomes import FORGET_AFTER, OutcomeEvent, Outcomes, Report, Tally, Track
+from pointsman.services.router.domain.decision_record import DecisionRecord
+from pointsman.services.router.domain.enums import Debate
+from pointsman.services.router.domain.outcomes import FORGET_AFTER, OutcomeEvent, Outcomes, ReportOutcome, Tally, Track
 from pointsman.services.router.store.tables import RouterTables
 
 _CLEARING = (OutcomeEvent.TASK_SUCCEEDED, OutcomeEvent.STARTED_FRESH)
 
 
-class RecordChildren:
-    """One row for each decision, in the order of time."""
+class DecisionChildren:
+    """One index row for each decision, for queries by time."""
 
-    body_type: type = Record
+    body_type: type = DecisionRecord
 
     def __init__(self, database: Database, tables: RouterTables) -> None:
         self._save = upsert_rows(database, tables.decisions, ("entity_id",))
 
-    def body(self, state: Record) -> Record:
-        """The whole decision."""
+    def body(self, state: DecisionRecord) -> DecisionRecord:
+        """The whole state is the body."""
         return state
 
-    def state(self, body: Any) -> Record:
-        """The body is all there is."""
-        record: Record = body
+    def state(self, body: Any) -> DecisionRecord:
+        """The body is the whole state."""
+        record: DecisionRecord = body
         return record
 
     def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> None:
-        """Nothing more is needed."""
+        """Loads nothing: commands need only the body."""
 
-    def save(self, connection: Connection, changes: Sequence[Change[Record]]) -> None:
-        """List what was decided."""
-        self._save.run(connection, [_listed(change) for change in changes])
+    def save(self, connection: Connection, changes: Sequence[Change[DecisionRecord]]) -> None:
+        """Writes the index rows of changed decisions."""
+        self._save.run(connection, [_index_row(change) for change in changes])
 
 
-def _listed(change: Change[Record]) -> dict[str, Any]:
+def _index_row(change: Change[DecisionRecord]) -> dict[str, Any]:
     record = change.state
     assert record is not None
-    made = record.made
+    decision = record.made
     return {
         "entity_id": change.entity_id, "project": change.project, "at_us": to_us(record.decided_at),
-        "run_id": made.run_id, "task_id": made.task_id, "mode": str(made.mode), "confidence": str(made.confidence),
-        "fast_path": int(made.fast_path), "debate": int(made.debate is Debate.PLANNING),
-        "overridden": int(made.overridden), "clarifications": record.clarifications,
+        "run_id": decision.run_id, "task_id": decision.task_id, "mode": str(decision.mode), "confidence": str(decision.confidence),
+        "fast_path": int(decision.fast_path), "debate": int(decision.debate is Debate.PLANNING),
+        "overridden": int(decision.overridden), "clarifications": record.clarifications,
     }  # fmt: skip
 
 
 class OutcomeChildren:
-    """The tracks of a project's tasks, and the errors they failed with in the last day."""
+    """The tracks of a project's tasks, and their errors of the last 24 hours."""
 
     body_type: type = Tally
 
@@ -79,33 +79,33 @@ class OutcomeChildren:
         self._forget = PreparedStatement(database, delete(errors).where(old))
 
     def body(self, state: Outcomes) -> Tally:
-        """The counts."""
+        """The tally; tracks and errors are child rows."""
         return state.tally
 
     def state(self, body: Any) -> Outcomes:
-        """A project of which only the counts are known yet."""
+        """A state with its tally, before tracks and errors are attached."""
         return Outcomes(body)
 
     def load(self, connection: Connection, commands: Mapping[str, Sequence[Any]]) -> AttachChildren[Outcomes]:
-        """Give each project the tracks of the tasks that are reported, and who else had the same errors."""
+        """Loads the tracks of the reported tasks, and the tasks that failed with the same errors."""
         wanted = [command for group in commands.values() for command in group]
         entities = bind_list(self._database, sorted(commands))
         tasks = bind_list(self._database, sorted({command.task_id for command in wanted}))
         tracks = self._find_tracks.start(connection, {"entities": entities, "tasks": tasks})
-        prints = sorted({command.fingerprint for command in wanted if isinstance(command, Report)} - {""})
+        prints = sorted({command.fingerprint for command in wanted if isinstance(command, ReportOutcome)} - {""})
         parameters = {"entities": entities, "prints": bind_list(self._database, prints)}
         errors = self._find_errors.start(connection, parameters) if prints else None
 
-        def show(states: Mapping[str, Outcomes]) -> None:
+        def attach(states: Mapping[str, Outcomes]) -> None:
             for entity_id, task_id, body in tracks.fetchall():
                 states[entity_id].tracks[task_id] = from_json(body, Track)
             for entity_id, fingerprint, task_id, at_us in errors.fetchall() if errors is not None else ():
                 states[entity_id].errors.setdefault(fingerprint, {})[task_id] = from_us(at_us)
 
-        return show
+        return attach
 
     def save(self, connection: Connection, changes: Sequence[Change[Outcomes]]) -> None:
-        """Write the tracks that changed; errors of tasks that went well, or are a day old, are dropped."""
+        """Writes changed tracks and errors, and deletes errors of succeeded tasks and those older than 24 hours."""
         tracks: list[dict[str, Any]] = []
         errors: list[dict[str, Any]] = []
         for change in changes:

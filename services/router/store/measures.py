@@ -1,11 +1,11 @@
-"""What the router's events mean in numbers."""
+"""Metrics of the router's events."""
 
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.chassis.telemetry import metrics
-from pointsman.services.router.domain.decision import RoutingDecision
+from pointsman.services.router.domain.decision_record import RoutingDecision
 
 
 def measure(event: Event) -> None:
-    """Count a decision by its mode and confidence."""
+    """Counts a decision by mode and confidence."""
     if isinstance(event.data, RoutingDecision):
         metrics.decisions.labels(str(event.data.mode), str(event.data.confidence)).inc()

@@ -1,4 +1,4 @@
-"""What the router keeps beside its entities: decisions by time, each task's track, and who failed with which error."""
+"""The router's child tables: decisions by time, each task's track, and errors by fingerprint."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class RouterTables:
 
 
 def router_tables(metadata: MetaData) -> RouterTables:
-    """Declare the tables in a store's metadata."""
+    """Declares the tables in a store's metadata."""
     return RouterTables(
         decisions=Table(
             "decisions",

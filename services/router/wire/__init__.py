@@ -1,1 +1,1 @@
-"""The router's messages on the wire, to and from its domain."""
+"""Converts between protobuf messages and domain values."""

@@ -1,4 +1,4 @@
-"""Requests as the domain takes them."""
+"""Decodes protobuf requests to domain values."""
 
 from datetime import UTC, datetime
 
@@ -9,68 +9,72 @@ from pointsman.api.router.v1 import decision_pb2, log_pb2, outcome_pb2, policy_p
 from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.chassis.rpc.paging import page_key
 from pointsman.services.router.domain import debate_verdict, outcomes, thinking
-from pointsman.services.router.domain.decision import RoutingDecision
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleEffect
-from pointsman.services.router.domain.model import Mode, PlanningTrigger
+from pointsman.services.router.domain.decision_record import RoutingDecision
+from pointsman.services.router.domain.enums import Mode, PlanningTrigger
 from pointsman.services.router.domain.policy import SetPolicy, policy_id
+from pointsman.services.router.domain.rule_document import OwnRule, RuleEffect
 from pointsman.services.router.domain.views import Filter
 from pointsman.services.router.wire.enums import from_wire
 
 
 def mode(number: int) -> Mode | None:
-    """A mode, or none."""
+    """Decodes a mode; None if it is unspecified."""
     return from_wire(Mode, decision_pb2.Mode, "MODE", number)
 
 
 def own_rule(rule: policy_pb2.OwnRule) -> OwnRule:
-    """A project's own rule."""
+    """Decodes a project's own rule."""
     effect = from_wire(RuleEffect, policy_pb2.RuleEffect, "RULE_EFFECT", rule.effect)
     assert effect is not None
     return OwnRule(rule.id, effect, rule.pattern, rule.description)
 
 
 def set_policy(request: policy_pb2.SetPolicyRequest, project: str) -> SetPolicy:
-    """A new policy for the project."""
+    """Decodes a SetPolicy command."""
     expected = request.expected_revision if request.HasField("expected_revision") else None
     rules = tuple(own_rule(rule) for rule in request.rules)
     return SetPolicy(policy_id(project), request.hard_routing, rules, expected)
 
 
 def report(
-    request: outcome_pb2.ReportOutcomeRequest, project: str, made: RoutingDecision, fingerprint: str
-) -> outcomes.Report:
-    """How a task went."""
+    request: outcome_pb2.ReportOutcomeRequest, project: str, decision: RoutingDecision, fingerprint: str
+) -> outcomes.ReportOutcome:
+    """Decodes a ReportOutcome command."""
     outcome = from_wire(outcomes.Outcome, outcome_pb2.Outcome, "OUTCOME", request.outcome)
     assert outcome is not None
-    security = any(reason.trigger is PlanningTrigger.SECURITY for reason in made.reasons)
+    security = any(reason.trigger is PlanningTrigger.SECURITY for reason in decision.reasons)
     failed = outcome is outcomes.Outcome.FAILURE
-    return outcomes.Report(
-        outcomes.outcomes_id(project), made.task_id, outcome, fingerprint if failed else "", security
+    return outcomes.ReportOutcome(
+        outcomes.outcomes_id(project), decision.task_id, outcome, fingerprint if failed else "", security
     )
 
 
-def resolve(request: outcome_pb2.ResolveDebateRequest, project: str, made: RoutingDecision) -> outcomes.Resolve:
-    """A debate about a task."""
+def resolve(
+    request: outcome_pb2.ResolveDebateRequest, project: str, decision: RoutingDecision
+) -> outcomes.ResolveDebate:
+    """Decodes a ResolveDebate command."""
     kind = from_wire(debate_verdict.DebateKind, outcome_pb2.DebateKind, "DEBATE_KIND", request.kind)
     severity = from_wire(debate_verdict.Severity, outcome_pb2.Severity, "SEVERITY", request.critic.severity)
     assert kind is not None
-    said = debate_verdict.Arguments(
+    arguments = debate_verdict.Arguments(
         confidence=request.advocate.confidence,
         has_difference=bool(request.advocate.difference.strip()),
         severity=severity or debate_verdict.Severity.NONE,
         has_objection=bool(request.critic.objection.strip()),
         has_counter=bool(request.critic.counter_proposal.strip()),
     )
-    return outcomes.Resolve(outcomes.outcomes_id(project), made.task_id, kind, made.session_id, made.stakes, said)
+    return outcomes.ResolveDebate(
+        outcomes.outcomes_id(project), decision.task_id, kind, decision.session_id, decision.stakes, arguments
+    )
 
 
 def moment(wire: Timestamp) -> datetime:
-    """A time in UTC."""
+    """Decodes a timestamp as UTC."""
     return wire.ToDatetime(UTC)
 
 
 def window(wire: log_pb2.Window, **other: str) -> Filter:
-    """A window of time and whatever else is asked for."""
+    """Decodes a time window, with other conditions of a filter."""
     start = moment(wire.start) if wire.HasField("start") else None
     end = moment(wire.end) if wire.HasField("end") else None
     if start is not None and end is not None and end < start:
@@ -79,18 +83,18 @@ def window(wire: log_pb2.Window, **other: str) -> Filter:
 
 
 def list_filter(request: log_pb2.ListDecisionsRequest) -> Filter:
-    """Which decisions to list."""
+    """Decodes the filter of ListDecisions."""
     return window(request.window, mode=str(mode(request.mode) or ""), run_id=request.run_id, task_id=request.task_id)
 
 
 def cursor(page: common_pb2.Page) -> tuple[int, str] | None:
-    """Where a page begins."""
+    """Decodes a page token."""
     key = page_key(page.page_token, 2)
     return None if key is None else (int(key[0]), str(key[1]))
 
 
 def snapshot(wire: thinking_pb2.ThinkingSnapshot) -> thinking.Snapshot:
-    """What the client found."""
+    """Decodes a thinking snapshot."""
     return thinking.Snapshot(
         latch=_latch(wire.latch),
         blocker=_artifact(wire.blocker),

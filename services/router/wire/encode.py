@@ -1,4 +1,4 @@
-"""Answers as the wire wants them."""
+"""Encodes domain values to protobuf answers."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,43 +8,43 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pointsman.api.router.v1 import decision_pb2, log_pb2, outcome_pb2, policy_pb2, thinking_pb2
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.rpc.paging import page_token, timestamp
-from pointsman.services.router.domain.decision import RoutingDecision
-from pointsman.services.router.domain.language.rule_document import OwnRule
+from pointsman.services.router.domain.decision_record import RoutingDecision
 from pointsman.services.router.domain.model import DebateReason, Trigger
 from pointsman.services.router.domain.outcomes import Reported, Resolved
 from pointsman.services.router.domain.policy import Policy
+from pointsman.services.router.domain.rule_document import OwnRule
 from pointsman.services.router.domain.thinking import Envelope
 from pointsman.services.router.domain.views import Stats
 from pointsman.services.router.wire.enums import to_wire
 
 
 def moment(at: datetime) -> Timestamp:
-    """A time on the wire."""
+    """Encodes a time."""
     return timestamp(to_us(at))
 
 
-def decision(made: RoutingDecision, decided_at: datetime) -> decision_pb2.RoutingDecision:
-    """A stored decision."""
+def decision(stored: RoutingDecision, decided_at: datetime) -> decision_pb2.RoutingDecision:
+    """Encodes a routing decision."""
     return decision_pb2.RoutingDecision(
-        decision_id=made.decision_id,
-        task_id=made.task_id,
+        decision_id=stored.decision_id,
+        task_id=stored.task_id,
         decided_at=moment(decided_at),
-        text_excerpt=made.excerpt,
-        mode=to_wire(decision_pb2.Mode, "MODE", made.mode),
-        confidence=to_wire(decision_pb2.Confidence, "CONFIDENCE", made.confidence),
-        triggers=[_trigger(trigger) for trigger in made.triggers],
-        route=to_wire(decision_pb2.RouteTarget, "ROUTE_TARGET", made.route),
-        fast_path=made.fast_path,
-        debate=to_wire(decision_pb2.Debate, "DEBATE", made.debate),
-        stakes=to_wire(decision_pb2.Stakes, "STAKES", made.stakes),
-        debate_bypass=to_wire(decision_pb2.DebateBypass, "DEBATE_BYPASS", made.bypass, "NONE"),
-        debate_reasons=[_reason(reason) for reason in made.reasons],
-        rules=made.rules,
-        rule_set_version=made.rule_set_version,
-        enforced=made.enforced,
-        overridden=made.overridden,
-        run_id=made.run_id,
-        session_id=made.session_id,
+        text_excerpt=stored.excerpt,
+        mode=to_wire(decision_pb2.Mode, "MODE", stored.mode),
+        confidence=to_wire(decision_pb2.Confidence, "CONFIDENCE", stored.confidence),
+        triggers=[_trigger(trigger) for trigger in stored.triggers],
+        route=to_wire(decision_pb2.RouteTarget, "ROUTE_TARGET", stored.route),
+        fast_path=stored.fast_path,
+        debate=to_wire(decision_pb2.Debate, "DEBATE", stored.debate),
+        stakes=to_wire(decision_pb2.Stakes, "STAKES", stored.stakes),
+        debate_bypass=to_wire(decision_pb2.DebateBypass, "DEBATE_BYPASS", stored.bypass, "NONE"),
+        debate_reasons=[_reason(reason) for reason in stored.reasons],
+        rules=stored.rules,
+        rule_set_version=stored.rule_set_version,
+        enforced=stored.enforced,
+        overridden=stored.overridden,
+        run_id=stored.run_id,
+        session_id=stored.session_id,
     )
 
 
@@ -59,20 +59,20 @@ def _reason(reason: DebateReason) -> decision_pb2.DebateReason:
 
 
 def decision_page(rows: Sequence[tuple[RoutingDecision, datetime]], limit: int) -> log_pb2.ListDecisionsResponse:
-    """A page of decisions; one row more than the limit says that there is another."""
+    """Encodes a page of decisions; one row more than the limit means that there is a next page."""
     shown = rows[:limit]
     token = page_token(to_us(shown[-1][1]), shown[-1][0].decision_id) if len(rows) > limit else ""
     return log_pb2.ListDecisionsResponse(decisions=[decision(*row) for row in shown], next_page_token=token)
 
 
 def own_rule(rule: OwnRule) -> policy_pb2.OwnRule:
-    """A project's own rule."""
+    """Encodes a project's own rule."""
     effect = to_wire(policy_pb2.RuleEffect, "RULE_EFFECT", rule.effect)
     return policy_pb2.OwnRule(id=rule.id, effect=effect, pattern=rule.pattern, description=rule.description)
 
 
 def policy(known: Policy, rule_set_version: str) -> policy_pb2.Policy:
-    """A project's policy."""
+    """Encodes a project's policy."""
     return policy_pb2.Policy(
         revision=known.revision,
         hard_routing=known.hard_routing,
@@ -83,7 +83,7 @@ def policy(known: Policy, rule_set_version: str) -> policy_pb2.Policy:
 
 
 def reported(answer: Reported, fingerprint: str, task_id: str) -> outcome_pb2.ReportOutcomeResponse:
-    """What has to happen now."""
+    """Encodes the answer to ReportOutcome."""
     return outcome_pb2.ReportOutcomeResponse(
         reaction=to_wire(outcome_pb2.Reaction, "REACTION", answer.reaction),
         cause=to_wire(outcome_pb2.ReactionCause, "REACTION_CAUSE", answer.cause),
@@ -95,7 +95,7 @@ def reported(answer: Reported, fingerprint: str, task_id: str) -> outcome_pb2.Re
 
 
 def resolved(answer: Resolved) -> outcome_pb2.ResolveDebateResponse:
-    """How the debate ends."""
+    """Encodes the answer to ResolveDebate."""
     return outcome_pb2.ResolveDebateResponse(
         verdict=to_wire(outcome_pb2.Verdict, "VERDICT", answer.verdict),
         rule=answer.rule,
@@ -104,7 +104,7 @@ def resolved(answer: Resolved) -> outcome_pb2.ResolveDebateResponse:
 
 
 def envelope(answer: Envelope) -> thinking_pb2.ThinkingEnvelope:
-    """The thinking workflow's next step."""
+    """Encodes a thinking envelope."""
     return thinking_pb2.ThinkingEnvelope(
         command=answer.command,
         timestamp=moment(answer.timestamp),
@@ -122,7 +122,7 @@ def envelope(answer: Envelope) -> thinking_pb2.ThinkingEnvelope:
 
 
 def stats(counts: Stats) -> log_pb2.GetStatsResponse:
-    """Counts with their rates."""
+    """Encodes counts with their rates."""
     return log_pb2.GetStatsResponse(
         decisions=counts.decisions,
         answers=counts.answers,

@@ -1,4 +1,4 @@
-"""Enums on the wire: the same words as in the domain, with the prefix that protobuf wants."""
+"""Converts enums: protobuf members are the domain's names with a prefix."""
 
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -7,11 +7,11 @@ Member = TypeVar("Member", bound=StrEnum)
 
 
 def to_wire(wire_enum: Any, prefix: str, value: StrEnum | None, otherwise: str = "UNSPECIFIED") -> Any:
-    """The wire's number for a domain value, or for none."""
+    """The protobuf number of a domain value; that of `otherwise` for None."""
     return wire_enum.Value(f"{prefix}_{otherwise if value is None else value.name}")
 
 
 def from_wire(members: type[Member], wire_enum: Any, prefix: str, number: int) -> Member | None:
-    """The domain value for the wire's number; none for what is unspecified."""
+    """The domain value of a protobuf number; None for UNSPECIFIED."""
     name = wire_enum.Name(number).removeprefix(f"{prefix}_")
     return None if name == "UNSPECIFIED" else members[name]

@@ -1,7 +1,7 @@
 """The image's build, without an engine: the Containerfile's own steps in a folder, and what comes out started as the image would.
 
-`make image` runs all of it: dependencies from the locks, the router compiled, Debian's Python, the image's user. The default run
-leaves the dependencies to the environment of the tests and the router as it is written, because either takes a minute.
+`make image` runs all of it: dependencies from the locks, Debian's Python, the image's user. The default run takes the
+dependencies from the environment of the tests, because installing them takes a minute.
 """
 
 import hashlib
@@ -24,7 +24,6 @@ ASKED_FOR = "POINTSMAN_BUILD_IMAGE"
 WHOLE = bool(os.environ.get(ASKED_FOR))
 pytestmark = pytest.mark.xdist_group("image")
 USER = 65532
-COMPILES = "HATCH_BUILD_HOOK_ENABLE_CUSTOM"
 
 
 @dataclass(slots=True)
@@ -49,7 +48,6 @@ class Build:
         """One instruction of the first stage."""
         if word == "ENV":
             self.environment |= dict(pair.split("=", 1) for pair in rest.split())
-            self.environment |= {} if WHOLE else {COMPILES: "false"}
         elif word == "COPY":
             *names, target = rest.split()
             for name in names:
@@ -150,16 +148,6 @@ def test_the_same_sources_make_the_same_files(image: Build) -> None:
     shutil.rmtree(image.app)
     shutil.rmtree(image.source)
     assert built(image.root, image.python).digest() == before
-
-
-@pytest.mark.skipif(not WHOLE, reason="only `make image` compiles the router")
-@pytest.mark.timeout(600)
-def test_the_image_decides_with_the_compiled_router(image: Build) -> None:
-    command, environment = last_stage(image)
-    where = "import pointsman.services.router.domain.classify as module; print(module.__file__)"
-    interpreter = command[: command.index("-m")]
-    found = subprocess.run([*interpreter, "-c", where], env=environment, cwd="/", check=True, stdout=subprocess.PIPE)
-    assert found.stdout.endswith(b".so\n")
 
 
 def test_a_file_that_the_build_context_leaves_out_is_noticed(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """How a message is read by the rules that come with the router."""
 
-from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.model import Classification, Mode
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.enums import Mode
+from pointsman.services.router.domain.model import Classification
 from pointsman.services.router.rules import standard_rule_book
 
 

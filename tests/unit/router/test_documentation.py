@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.decision import DecisionContext, RoutingDecision, make_record
-from pointsman.services.router.domain.log import log_entry
-from pointsman.services.router.domain.model import Debate, Mode, Stakes
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.classification.rule_book import with_own_rules
+from pointsman.services.router.domain.decision_record import DecisionContext, RoutingDecision, make_routing_decision
+from pointsman.services.router.domain.enums import Debate, Mode, Stakes
 from pointsman.services.router.domain.rule_docs import (
     MODE_ROWS,
     OWN_EXAMPLE,
@@ -18,7 +18,7 @@ from pointsman.services.router.domain.rule_docs import (
     tables,
     with_tables,
 )
-from pointsman.services.router.domain.rulebook import with_own_rules
+from pointsman.services.router.formats.daily_log import log_entry
 from pointsman.services.router.rules import standard_rule_book
 
 PAGES = Path(__file__).parents[3] / "docs" / "concepts"
@@ -52,8 +52,8 @@ def test_the_soft_router_prompt_has_the_rules_and_each_mode_has_a_prompt() -> No
 
 
 def entry(text: str) -> str:
-    around = DecisionContext("d", "", "", hard_routing=True)
-    return log_entry(make_record(text, classify(standard_rule_book(), text), around), AT)
+    context = DecisionContext("d", "", "", hard_routing=True)
+    return log_entry(make_routing_decision(text, classify(standard_rule_book(), text), context), AT)
 
 
 def test_one_trigger_is_told_in_the_singular() -> None:
@@ -64,9 +64,9 @@ def test_one_trigger_is_told_in_the_singular() -> None:
 
 
 def overridden(text: str, mode: Mode) -> RoutingDecision:
-    around = DecisionContext("d", "", "", hard_routing=True, mode_override=mode)
+    context = DecisionContext("d", "", "", hard_routing=True, mode_override=mode)
     book = standard_rule_book()
-    return make_record(text, classify(book, text), around, classify(book, text, as_action=True))
+    return make_routing_decision(text, classify(book, text), context, classify(book, text, as_action=True))
 
 
 def test_an_override_is_told_beside_what_the_rules_decided() -> None:

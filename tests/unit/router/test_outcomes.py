@@ -14,8 +14,8 @@ from pointsman.services.router.domain.debate_verdict import (
     failure_verdict,
     planning_verdict,
 )
+from pointsman.services.router.domain.enums import Stakes
 from pointsman.services.router.domain.identity import canonical_text, fingerprint, task_id
-from pointsman.services.router.domain.model import Stakes
 from pointsman.services.router.domain.outcomes import (
     EVENTS,
     Cause,
@@ -23,10 +23,10 @@ from pointsman.services.router.domain.outcomes import (
     OutcomeEvent,
     Outcomes,
     Reaction,
-    Report,
     Reported,
-    Resolve,
+    ReportOutcome,
     Resolved,
+    ResolveDebate,
     apply,
     decide,
 )
@@ -43,16 +43,16 @@ class World:
         self.now = NOW
 
     def report(self, outcome: Outcome, task: str = "t", error: str = "", security: bool = False) -> Reported:
-        answer = self._submit(Report("outcomes:p", task, outcome, error, security))
+        answer = self._submit(ReportOutcome("outcomes:p", task, outcome, error, security))
         assert isinstance(answer, Reported)
         return answer
 
     def resolve(self, kind: DebateKind, said: Arguments = CALM, session: str = "", task: str = "t") -> Resolved:
-        answer = self._submit(Resolve("outcomes:p", task, kind, session, Stakes.NONE, said))
+        answer = self._submit(ResolveDebate("outcomes:p", task, kind, session, Stakes.NONE, said))
         assert isinstance(answer, Resolved)
         return answer
 
-    def _submit(self, command: Report | Resolve) -> object:
+    def _submit(self, command: ReportOutcome | ResolveDebate) -> object:
         decision = decide(self.state, command, self.now)
         for event in decision.events:
             assert isinstance(event.data, EVENTS[event.name])

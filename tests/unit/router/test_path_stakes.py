@@ -2,7 +2,7 @@
 
 import pytest
 
-from pointsman.services.router.domain.model import Debate, PlanningTrigger, Stakes
+from pointsman.services.router.domain.enums import Debate, PlanningTrigger, Stakes
 from tests.unit.router.reading import decide
 
 

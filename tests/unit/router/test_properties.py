@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pointsman.services.router.domain.classify import classify
+from pointsman.services.router.domain.classification.classify import classify
 from pointsman.services.router.rules import standard_rule_book
 from tests.bench.router_fuzz import campaign, check
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pointsman.services.router.domain.model import Bypass, Debate, Mode, Stakes
+from pointsman.services.router.domain.enums import Bypass, Debate, Mode, Stakes
 from tests.unit.router.reading import decide
 
 ORDER = "delete the users table"

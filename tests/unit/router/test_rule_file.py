@@ -10,11 +10,11 @@ import pytest
 from pointsman.services.chassis.core.config import load
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.router.config import RouterSettings
-from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleEffect, RuleProblem
-from pointsman.services.router.domain.model import Debate, Mode, Stakes
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.classification.rule_book import with_own_rules
+from pointsman.services.router.domain.enums import Debate, Mode, Stakes
 from pointsman.services.router.domain.policy import Policy, SetPolicy, apply, decide
-from pointsman.services.router.domain.rulebook import with_own_rules
+from pointsman.services.router.domain.rule_document import OwnRule, RuleEffect, RuleProblem
 from pointsman.services.router.rules import (
     RULE_FILE,
     RuleFileRefused,

@@ -2,8 +2,9 @@
 
 import pytest
 
-from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.model import Classification, Confidence, Mode
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.enums import Confidence, Mode
+from pointsman.services.router.domain.model import Classification
 from pointsman.services.router.rules import standard_rule_book
 
 ANSWER, ACTION = Mode.ANSWER, Mode.ACTION

@@ -2,10 +2,9 @@
 
 import pytest
 
-from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.model import (
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.enums import (
     Bypass,
-    Classification,
     Confidence,
     Debate,
     Mode,
@@ -13,6 +12,7 @@ from pointsman.services.router.domain.model import (
     RouteTarget,
     Stakes,
 )
+from pointsman.services.router.domain.model import Classification
 from pointsman.services.router.rules import standard_rule_book
 
 ANSWER, ACTION = Mode.ANSWER, Mode.ACTION

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pointsman.services.router.domain.classify import classify
-from pointsman.services.router.domain.model import Bypass, Debate, Mode, Stakes
+from pointsman.services.router.domain.classification.classify import classify
+from pointsman.services.router.domain.enums import Bypass, Debate, Mode, Stakes
 from pointsman.services.router.rules import standard_rule_book
 from tests.unit.router.reading import mode
 

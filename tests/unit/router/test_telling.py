@@ -2,7 +2,7 @@
 
 import pytest
 
-from pointsman.services.router.domain.model import Mode
+from pointsman.services.router.domain.enums import Mode
 from tests.unit.router.reading import mode
 
 

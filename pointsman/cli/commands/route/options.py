@@ -67,7 +67,7 @@ def usage(message: str) -> typer.Exit:
 
 def book_with(rules: Path | None) -> Any:
     """The rule set, with the rules of a file where one is named."""
-    from pointsman.services.router.domain.language.rule_document import RuleProblem
+    from pointsman.services.router.domain.rule_document import RuleProblem
     from pointsman.services.router.rules import rule_book_with, standard_rule_book
 
     if rules is None:

@@ -51,7 +51,7 @@ def prompt(
     as_json: AsJson = False,
 ) -> None:
     """Print the rules as the soft router's prompt, or the prompt of one mode."""
-    from pointsman.services.router.domain.model import Mode
+    from pointsman.services.router.domain.enums import Mode
     from pointsman.services.router.domain.rule_docs import mode_prompt, soft_router_prompt
 
     if mode and mode.upper() not in Mode.__members__:

@@ -112,12 +112,12 @@ def _shown(made: Any) -> dict[str, Any]:
 
 def _in_process(content: str, rules: Path | None) -> dict[str, Any]:
     """A decision that is made here and recorded nowhere, with the same fields."""
-    from pointsman.services.router.domain.classify import classify
-    from pointsman.services.router.domain.evaluation import told
+    from pointsman.services.router.domain.classification.classify import classify
+    from pointsman.services.router.domain.evaluation import as_labels
 
     found = classify(book_with(rules), content)
     return {
-        **told(found),
+        **as_labels(found),
         "route": str(found.route),
         "triggers": [trigger._asdict() for trigger in found.triggers],
         "debate_reasons": [reason._asdict() for reason in found.reasons],

@@ -1,1 +1,1 @@
-"""Sentences: what a text asks for, in English and other languages; knows nothing of debates, policies or stores."""
+"""Reads sentences: what a text asks for, in English and other languages. Independent of debates, policies and stores."""

@@ -1,9 +1,9 @@
-"""What an English sentence does: ask, tell, order, approve, wish, report a fault, or just talk."""
+"""Reads English sentences: the speech act of each (question, imperative, approval, wish, fault report, …) and of a message."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import NamedTuple
 
-from pointsman.services.router.domain.language.imperatives import orders_in
+from pointsman.services.router.domain.language.imperatives import imperatives_in
 from pointsman.services.router.domain.language.lexicon import (
     APPROVAL,
     ASK,
@@ -28,52 +28,47 @@ from pointsman.services.router.domain.language.lexicon import (
     WH,
     WORK,
 )
-from pointsman.services.router.domain.language.polite_requests import REQUESTING, requests_in
+from pointsman.services.router.domain.language.polite_requests import REQUEST_OPENERS, polite_requests_in
 from pointsman.services.router.domain.language.scan import Message
-from pointsman.services.router.domain.language.sentence import ACTIVE, WORKS, Act, English, Order, Sentence, hits_in
-from pointsman.services.router.domain.language.statements import statement
-
-_AUXILIARIES: Final = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
-_NO_SUBJECT: Final = VERB | NEGATION | FAULT
-_LONG_COMMAND: Final = 8
-_PREDICATE: Final = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
-_NO_MANY: Final = DETERMINER | SUBJECT | FUNCTION
-_EVER: Final = frozenset(
-    {"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"}
+from pointsman.services.router.domain.language.sentence import (
+    ACTIVE,
+    English,
+    Imperative,
+    Sentence,
+    SpeechAct,
+    phrases_in,
 )
-_PERSONS: Final = frozenset({"i", "you", "we", "they"})
-_DETERMINERS: Final = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
-_COMMAND_MARKS: Final = frozenset("-~.*$\"'`|&;<>" + MASK)
-_SPOKEN: Final = frozenset({"is", "are", "was", "were", "isn't", "aren't", "has", "have", "had", "vs", "versus", "or"})
-_NO_PACKAGE: Final = ASK | TELL | CHANGE | COPULA | QUESTION
-"""What stands behind a pronoun, and is no name of something to install: npm i think …."""
-_PROMPTS: Final = frozenset({"$", ">", "%", "#"})
-_GREETINGS: Final = frozenset({"thanks", "thank", "thx", "ty", "cheers", "hi", "hello", "hey", "sorry"})
-_STARTING_MARKS: Final = frozenset("_$~./@" + MASK)
-_AT_HAND: Final = (["the"], ["this"], ["our"])
-_PASSED_OVER: Final = LEAD | CLAUSE
-_DOING: Final = TOOL | CHANGE | MAKE
-_NOT_DOING: Final = TELL | LEAD
-# Looking up a member costs more than the rest of most functions here: they are looked up once.
-_ORDER: Final = Act.ORDER
-_APPROVAL: Final = Act.APPROVAL
-_COMMAND: Final = Act.COMMAND
-_WISH: Final = Act.WISH
-_FAULT: Final = Act.FAULT
-_CODE: Final = Act.CODE
-_QUESTION: Final = Act.QUESTION
-_REQUEST: Final = Act.REQUEST
-_ACKNOWLEDGEMENT: Final = Act.ACKNOWLEDGEMENT
-_SOFT: Final = frozenset({_WISH, _FAULT, _CODE})
-"""What asks for something only where nothing else does: beside a question it tells why somebody asks."""
-_ASKING: Final = frozenset({_QUESTION, _REQUEST})
-_ERROR_NAME: Final = "shape.error_name"
-_BYGONE: Final = frozenset({"was", "were", "had"})
-_PRESENT: Final = frozenset({"is", "are", "isn't", "aren't", "still", "now", "has", "have", "but", "again", "keeps"})
+from pointsman.services.router.domain.language.statements import act_of_statement
+
+_AUXILIARIES = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
+_NO_SUBJECT = VERB | NEGATION | FAULT
+_LONG_COMMAND = 8
+_PREDICATE = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
+_NO_MANY = DETERMINER | SUBJECT | FUNCTION
+_EVER = frozenset({"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"})
+_PERSONS = frozenset({"i", "you", "we", "they"})
+_DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
+_COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
+_SPOKEN = frozenset({"is", "are", "was", "were", "isn't", "aren't", "has", "have", "had", "vs", "versus", "or"})
+_NO_PACKAGE = ASK | TELL | CHANGE | COPULA | QUESTION
+"""Words after `npm i` that show a pronoun and not the install subcommand: npm i think …."""
+_PROMPTS = frozenset({"$", ">", "%", "#"})
+_GREETINGS = frozenset({"thanks", "thank", "thx", "ty", "cheers", "hi", "hello", "hey", "sorry"})
+_STARTING_MARKS = frozenset("_$~./@" + MASK)
+_AT_HAND = (["the"], ["this"], ["our"])
+_PASSED_OVER = LEAD | CLAUSE
+_DOING = TOOL | CHANGE | MAKE
+_NOT_DOING = TELL | LEAD
+_SOFT = frozenset({SpeechAct.WISH, SpeechAct.FAULT, SpeechAct.CODE})
+"""Acts that count as ACTION only without a question beside them; beside one they are its background."""
+_ASKING = frozenset({SpeechAct.QUESTION, SpeechAct.REQUEST})
+_ERROR_NAME = "shape.error_name"
+_BYGONE = frozenset({"was", "were", "had"})
+_PRESENT = frozenset({"is", "are", "isn't", "aren't", "still", "now", "has", "have", "but", "again", "keeps"})
 
 
 def read_english(english: English, sentence: Sentence) -> None:
-    """Find out what a sentence does; whether a statement is more than that can wait until it matters."""
+    """Sets the speech act of a sentence; a statement's act stays None until speech_act_of needs it."""
     words, flags = sentence.words, sentence.flags
     first = flags[0]
     start = 0
@@ -82,34 +77,34 @@ def read_english(english: English, sentence: Sentence) -> None:
             del words[0], flags[0]
         start = _skip_leads(words, flags)
         if start == len(words):
-            sentence.act = _APPROVAL if _approves(sentence) else _ACKNOWLEDGEMENT
+            sentence.act = SpeechAct.APPROVAL if _approves(sentence) else SpeechAct.ACKNOWLEDGEMENT
             return
     if words[0] in english.commands and is_command_line(english, words):
-        sentence.act = _COMMAND
-    elif (words[-1] == "?" and not _orders_plainly(sentence, start)) or (
+        sentence.act = SpeechAct.COMMAND
+    elif (words[-1] == "?" and not _is_marked_imperative(sentence, start)) or (
         flags[start] & QUESTION and _is_question(sentence, start)
     ):
         _read_question(english, sentence, start)
     else:
-        orders = orders_in(english, sentence, start)
-        if not orders and words[start] in REQUESTING:
-            orders = requests_in(english, sentence, start)
-        if orders:
-            sentence.orders = orders
-            sentence.act = _ORDER if orders[0][WORKS] else _act_of(orders)
+        imperatives = imperatives_in(english, sentence, start)
+        if not imperatives and words[start] in REQUEST_OPENERS:
+            imperatives = polite_requests_in(english, sentence, start)
+        if imperatives:
+            sentence.imperatives = imperatives
+            sentence.act = SpeechAct.ORDER if imperatives[0].is_work else _act_of(imperatives)
         sentence.start = start
 
 
-def act_of(english: English, sentence: Sentence) -> Act:
-    """What a sentence does that has been read."""
+def speech_act_of(english: English, sentence: Sentence) -> SpeechAct:
+    """The speech act of a sentence that has been read."""
     act = sentence.act
     if act is None:
-        act = sentence.act = statement(english, sentence, sentence.start)
+        act = sentence.act = act_of_statement(english, sentence, sentence.start)
     return act
 
 
 def _approves(sentence: Sentence) -> bool:
-    """Yes, sure, go, but not sure, makes sense; or again, without a greeting or thanks."""
+    """Whether short words approve: "yes", "sure, go", "again" without a greeting; not "makes sense"."""
     words = sentence.words
     if words[-1] in ("?", "sense"):
         return False
@@ -117,7 +112,7 @@ def _approves(sentence: Sentence) -> bool:
 
 
 def _skip_leads(words: list[str], flags: list[int]) -> int:
-    """Pass over short acknowledgements, greetings, bullets, numbers of a list and marks at the beginning."""
+    """The index of the first word after acknowledgements, greetings, bullets, list numbers and marks."""
     if words[0] == "(" and ")" in words[:6]:
         return min(len(words) - 1, words.index(")") + 1)
     first = 2 if len(words) > 2 and words[1] == ")" else 0
@@ -131,7 +126,7 @@ def _skip_leads(words: list[str], flags: list[int]) -> int:
 
 
 def is_command_line(english: English, words: list[str]) -> bool:
-    """The message is a command as one types it: a program with a subcommand, a flag, a path, or nothing."""
+    """Whether the words are a shell command: a program with a subcommand, an option, a path, or alone."""
     if words[-1][0] == "?" or _is_chain(words):
         return words[-1][0] != "?"
     program, known = words[0], english.lexicon.flags
@@ -152,18 +147,18 @@ def is_command_line(english: English, words: list[str]) -> bool:
 
 
 def _is_chain(words: list[str]) -> bool:
-    """One program after another: `&&` or `||` between two of them."""
+    """Whether programs are chained by `&&` or `||`."""
     line = " ".join(words)
     return "& &" in line or "| |" in line
 
 
 def _is_spoken(english: English, words: list[str]) -> bool:
-    """Git rebase vs merge, docker images explained: the first words are those of a sentence or of a title."""
+    """Whether the first words belong to a sentence or a title: git rebase vs merge, docker images explained."""
     return not (_SPOKEN.isdisjoint(words[1:5]) and english.command_topics.isdisjoint(words[1:5]))
 
 
 def _launches(english: English, words: list[str]) -> bool:
-    """Npm ci, docker system prune, gh pr create: a subcommand, or a noun and what to do with it, and no sentence around them."""
+    """Whether a program is followed by a subcommand, or by a noun and its verb: npm ci, docker system prune, gh pr create."""
     program, second = words[0], words[1]
     if program not in english.launchers:
         return False
@@ -181,7 +176,7 @@ def _launches(english: English, words: list[str]) -> bool:
 
 
 def _has_option(english: English, words: list[str]) -> bool:
-    """Npm i -d vitest: a flag near the beginning, with nothing but names before it."""
+    """Whether an option stands near the beginning with only names before it: npm i -d vitest."""
     for word in words[1:5]:
         if word[0] in "-+" and word.lstrip("-+")[:1].isalnum():
             return True
@@ -190,8 +185,8 @@ def _has_option(english: English, words: list[str]) -> bool:
     return False
 
 
-def _orders_plainly(sentence: Sentence, start: int) -> bool:
-    """Fix the header, ok? An order stays one with a question mark."""
+def _is_marked_imperative(sentence: Sentence, start: int) -> bool:
+    """Whether a sentence with a question mark is an imperative (fix the header, ok?)."""
     flag = sentence.flags[start]
     if not flag & _DOING or flag & _NOT_DOING or sentence.seen & QUESTION:
         return False
@@ -199,26 +194,26 @@ def _orders_plainly(sentence: Sentence, start: int) -> bool:
 
 
 def _read_question(english: English, sentence: Sentence, start: int) -> None:
-    """A question, unless it is an order in disguise."""
-    if sentence.seen & REQUEST or sentence.words[start] in REQUESTING:
-        sentence.orders = requests_in(english, sentence, start)
-    if sentence.orders:
-        sentence.act = _act_of(sentence.orders)
+    """Reads a question, which may be a polite request, a wish or a fault report."""
+    if sentence.seen & REQUEST or sentence.words[start] in REQUEST_OPENERS:
+        sentence.imperatives = polite_requests_in(english, sentence, start)
+    if sentence.imperatives:
+        sentence.act = _act_of(sentence.imperatives)
     elif _wishes(sentence, start):
-        sentence.act = _WISH
+        sentence.act = SpeechAct.WISH
     else:
-        sentence.act = _FAULT if _reports(english, sentence, start) else _QUESTION
+        sentence.act = SpeechAct.FAULT if _reports(english, sentence, start) else SpeechAct.QUESTION
 
 
 def _reports(english: English, sentence: Sentence, start: int) -> bool:
-    """Login is broken, any idea? A fault with a question behind it that is about nothing else."""
+    """Whether a fault is reported and the question is only about it (login is broken, any idea?)."""
     if not sentence.seen & FAULT or sentence.flags[start] & QUESTION or "," not in sentence.words:
         return False
-    return "follow_up" in hits_in(english, sentence)
+    return "follow_up" in phrases_in(english, sentence)
 
 
 def _wishes(sentence: Sentence, start: int) -> bool:
-    """Can the export contain the tags? Of a part of what is at hand, that asks for a change; of a whole system it is a question."""
+    """Whether "can the export contain the tags?" is a wish: about a part of the work, not about a whole system."""
     words = sentence.words
     if words[start] not in ("can", "could") or words[start + 1 : start + 2] not in _AT_HAND or len(words) < start + 5:
         return False
@@ -226,16 +221,16 @@ def _wishes(sentence: Sentence, start: int) -> bool:
     return bool(flag & WORK) and not (flag & STRONG_WORK or sentence.seen & PROSE)
 
 
-def _act_of(orders: Sequence[Order]) -> Act:
-    """One order of work is enough."""
-    for order in orders:
-        if order[WORKS]:
-            return _ORDER
-    return _REQUEST
+def _act_of(imperatives: Sequence[Imperative]) -> SpeechAct:
+    """ORDER if one imperative is work, else REQUEST."""
+    for imperative in imperatives:
+        if imperative.is_work:
+            return SpeechAct.ORDER
+    return SpeechAct.REQUEST
 
 
 def _is_question(sentence: Sentence, start: int) -> bool:
-    """Without a question mark: by its first words."""
+    """Whether a sentence without a question mark is a question, by its first words."""
     words, flag = sentence.words, sentence.flags[start]
     if flag & WH:
         return True
@@ -249,11 +244,11 @@ def _is_question(sentence: Sentence, start: int) -> bool:
         return not flag & VERB
     if first not in _AUXILIARIES or len(words) < start + 3 or (start and sentence.flags[start - 1] & SUBJECT):
         return False
-    return words[start + 1] != "be" and not following & _NO_SUBJECT  # would be nice if …: it is left out
+    return words[start + 1] != "be" and not following & _NO_SUBJECT  # "would be nice if …" has no subject and is a wish
 
 
 def _asks_of_many(sentence: Sentence, start: int) -> bool:
-    """Do investors care …, have users ever …: a plural and its verb. Do tests for …, do exports first: are orders."""
+    """Whether a plural and its verb follow: "do investors care …" asks; "do tests for …", "do exports first" are imperatives."""
     words = sentence.words
     if len(words) < start + 4 or words[start + 1][-1] != "s" or sentence.flags[start + 1] & _NO_MANY:
         return False
@@ -263,51 +258,59 @@ def _asks_of_many(sentence: Sentence, start: int) -> bool:
     return words[start] == "do" and words[start + 2].isalpha() and not flag & (FUNCTION | CLAUSE | LEAD | DETERMINER)
 
 
-def rule_of(english: English, message: Message, sentences: list[Sentence]) -> tuple[Act, bool]:
-    """One operation is enough; without any, a question or the first sentence says what kind of talk it is."""
-    talk = sentences[0].act or act_of(english, sentences[0])
+class _Context(NamedTuple):
+    """What the sentences of a message do besides the one that is judged."""
+
+    last_question: int
+    """The index of the last question, or -1."""
+    asks_elsewhere: bool
+    """Whether something is asked that is not about the statements."""
+    thanks: bool
+
+
+def message_act(english: English, message: Message, sentences: list[Sentence]) -> tuple[SpeechAct, bool]:
+    """The speech act of a whole message and whether it is ACTION: the first that asks for work, else a question, else the first."""
+    talk = sentences[0].act or speech_act_of(english, sentences[0])
     if len(sentences) == 1 and not message.shapes:
         return talk, talk in ACTIVE
     if talk in ACTIVE and (len(sentences) == 1 or talk not in _SOFT):
         return talk, True
-    acts = [act_of(english, sentence) for sentence in sentences]
-    around = None if _SOFT.isdisjoint(acts) else _surroundings(english, sentences, acts)
+    acts = [speech_act_of(english, sentence) for sentence in sentences]
+    context = None if _SOFT.isdisjoint(acts) else _context_of(english, sentences, acts)
     requested = False
     for place, act in enumerate(acts):
         counts = act in ACTIVE and not (requested and _belongs_to_talk(sentences[place]))
-        if counts and not (around and act in _SOFT and _is_background(english, sentences[place], place, around)):
+        if counts and not (context and act in _SOFT and _is_background(english, sentences[place], place, context)):
             return act, True
-        requested = requested or act is _REQUEST
-    asked = _QUESTION in acts
+        requested = requested or act is SpeechAct.REQUEST
+    asked = SpeechAct.QUESTION in acts
     if not (asked or requested) and _ERROR_NAME in message.shapes:
-        return _FAULT, True
-    return (_QUESTION if asked or talk in ACTIVE else talk), False
+        return SpeechAct.FAULT, True
+    return (SpeechAct.QUESTION if asked or talk in ACTIVE else talk), False
 
 
-def _surroundings(english: English, sentences: list[Sentence], acts: list[Act]) -> tuple[int, bool, bool]:
-    """Where the last question stands, whether anything is asked that is not about what was said, and whether thanks are there."""
-    last = max((place for place, act in enumerate(acts) if act is _QUESTION), default=-1)
-    asked = last >= 0 or _REQUEST in acts
+def _context_of(english: English, sentences: list[Sentence], acts: list[SpeechAct]) -> _Context:
+    last = max((place for place, act in enumerate(acts) if act is SpeechAct.QUESTION), default=-1)
+    asked = last >= 0 or SpeechAct.REQUEST in acts
     elsewhere = asked and not any(
-        act in _ASKING and "follow_up" in hits_in(english, sentences[place]) for place, act in enumerate(acts)
+        act in _ASKING and "follow_up" in phrases_in(english, sentences[place]) for place, act in enumerate(acts)
     )
-    return last, elsewhere, _ACKNOWLEDGEMENT in acts
+    return _Context(last, elsewhere, SpeechAct.ACKNOWLEDGEMENT in acts)
 
 
-def _is_background(english: English, sentence: Sentence, place: int, around: tuple[int, bool, bool]) -> bool:
-    """What a question or thanks go with: the docs confuse me, when does one need it? Not so where the question is about the fault."""
-    last_question, asked_elsewhere, thanked = around
-    if sentence.act is _WISH:
-        return place < last_question and asked_elsewhere
-    if thanked and sentence.act is _FAULT:
+def _is_background(english: English, sentence: Sentence, place: int, context: _Context) -> bool:
+    """Whether a wish or fault only explains a question or thanks (the docs confuse me, when does one need it?)."""
+    if sentence.act is SpeechAct.WISH:
+        return place < context.last_question and context.asks_elsewhere
+    if context.thanks and sentence.act is SpeechAct.FAULT:
         words = sentence.words
         if not _BYGONE.isdisjoint(words) and _PRESENT.isdisjoint(words):
             return True
-    return asked_elsewhere and "complaint" not in hits_in(english, sentence)
+    return context.asks_elsewhere and "complaint" not in phrases_in(english, sentence)
 
 
 def _belongs_to_talk(sentence: Sentence) -> bool:
-    """Of a sentence whose act is known: how the answer to a request before should look: output yes or no, it should have three lines."""
-    if sentence.seen & WORK or sentence.act in (_COMMAND, _CODE):
+    """Whether a sentence describes the answer to an earlier request: output yes or no, it should have three lines."""
+    if sentence.seen & WORK or sentence.act in (SpeechAct.COMMAND, SpeechAct.CODE):
         return False
-    return all(flags & ASK for _, flags, _, _ in sentence.orders)
+    return all(flags & ASK for _, flags, _, _ in sentence.imperatives)

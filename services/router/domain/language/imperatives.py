@@ -1,8 +1,7 @@
-"""Orders in an English sentence: where their verbs stand, and whether their objects are work or talk."""
+"""Finds imperatives in an English sentence: where their verbs stand, and whether their objects are work or talk."""
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final
 
 from pointsman.services.router.domain.language.lexicon import (
     ASK,
@@ -30,119 +29,108 @@ from pointsman.services.router.domain.language.lexicon import (
 )
 from pointsman.services.router.domain.language.nouns import is_work
 from pointsman.services.router.domain.language.sentence import (
-    PLACE,
-    WORKS,
     English,
-    Order,
+    Imperative,
     Sentence,
-    hits_in,
-    pass_over,
-    skip_fillers,
+    phrases_in,
+    skip_imperative_fillers,
+    skip_request_fillers,
 )
 
-_OBJECTS: Final = words_of("the a an my our your its their this these those all every each both it them")
-_CONDITIONS: Final = words_of(
+_OBJECTS = words_of("the a an my our your its their this these those all every each both it them")
+_CONDITIONS = words_of(
     "in at on after before inside when if once for since as under instead with given using based from"
 )
-_HYPOTHESES: Final = frozenset({"suppose", "assume", "imagine", "pretend"})
-_FAILING: Final = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
-_GENERAL: Final = words_of(
+_HYPOTHESES = frozenset({"suppose", "assume", "imagine", "pretend"})
+_FAILING = frozenset({"failed", "fails", "failing", "broke", "broken", "crashed", "crashes"})
+_GENERAL = words_of(
     "famous infamous popular common typical notable historic historical well-known known classic legendary real-world"
 )
-_QUANTITIES: Final = words_of(
-    "two three four five six seven eight nine ten some few several couple any 2 3 4 5 6 7 8 9 10"
-)
-_AT_HAND: Final = words_of("our my this these those the all every both in from here open failing")
-_COMING: Final = words_of("came went come appear disappear vanish")
-_WANTING: Final = frozenset({"wants", "needs", "requires", "asked", "requested"})
-_PRAISES: Final = words_of("good nice great excellent awesome amazing perfect super wonderful")
-_NOUNS_OF: Final = words_of("release model report cover program process position design plan view build default")
-_NO_ORDERS: Final = frozenset({"plan", "idiom"})
-_DONE_TO: Final = words_of("the our my me us everything how a it")
-_NEGATIONS: Final = frozenset({"don't", "dont", "not", "never"})
-_FIRM_BEFORE: Final = frozenset({"please", "then", "so", "also", "now", "try"})
-_PLEAS: Final = frozenset({"please", "pls", "plz"})
-_PARTICLES: Final = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
-_VERB_ENDINGS: Final = ("ize", "ise", "ify")
-_LEAVING: Final = frozenset({"leave", "forget", "wait", "postpone", "defer", "shelve", "park", "stay"})
-_KEPT: Final = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
-_AGAIN: Final = frozenset({"help", "let's"})
-_OBJECT_START: Final = DETERMINER | WORK
-_SKIPPED: Final = LEAD | FILLER
-_MAY_ORDER: Final = VERB | LEAD | FILLER
-_MAY_BEGIN: Final = _MAY_ORDER | THIRD | GERUND
-_DOING: Final = TOOL | CHANGE
-_MANNERS: Final = frozenset({"with", "from", "by", "over", "again", "here", "there"})
-_DOING_OR_SHOWING: Final = TOOL | CHANGE | MAKE | READ
-_BEFORE_A_NOUN_OR_ITS_VERB: Final = SUBJECT | DETERMINER | QUESTION | FUNCTION | CLAUSE | GERUND
-_NOUN_SIGNS: Final = COPULA | FAULT | WORK
+_QUANTITIES = words_of("two three four five six seven eight nine ten some few several couple any 2 3 4 5 6 7 8 9 10")
+_AT_HAND = words_of("our my this these those the all every both in from here open failing")
+_COMING = words_of("came went come appear disappear vanish")
+_WANTING = frozenset({"wants", "needs", "requires", "asked", "requested"})
+_PRAISES = words_of("good nice great excellent awesome amazing perfect super wonderful")
+_NOUNS_OF = words_of("release model report cover program process position design plan view build default")
+_NO_IMPERATIVES = frozenset({"plan", "idiom"})
+_DONE_TO = words_of("the our my me us everything how a it")
+_NEGATIONS = frozenset({"don't", "dont", "not", "never"})
+_FIRM_BEFORE = frozenset({"please", "then", "so", "also", "now", "try"})
+_PLEAS = frozenset({"please", "pls", "plz"})
+_PARTICLES = frozenset({"into", "out", "up", "down", "off", "over", "back", "through", "away"})
+_VERB_ENDINGS = ("ize", "ise", "ify")
+_LEAVING = frozenset({"leave", "forget", "wait", "postpone", "defer", "shelve", "park", "stay"})
+_UNCHANGED = (["it"], ["that"], ["this"], ["them"], ["things"], ["everything"])
+_AGAIN = frozenset({"help", "let's"})
+_OBJECT_START = DETERMINER | WORK
+_SKIPPED = LEAD | FILLER
+_MAY_BE_IMPERATIVE = VERB | LEAD | FILLER
+_MAY_BEGIN = _MAY_BE_IMPERATIVE | THIRD | GERUND
+_DOING = TOOL | CHANGE
+_MANNERS = frozenset({"with", "from", "by", "over", "again", "here", "there"})
+_DOING_OR_SHOWING = TOOL | CHANGE | MAKE | READ
+_BEFORE_A_NOUN_OR_ITS_VERB = SUBJECT | DETERMINER | QUESTION | FUNCTION | CLAUSE | GERUND
+_NOUN_SIGNS = COPULA | FAULT | WORK
 
 
 class Place(StrEnum):
-    """Where an order may stand; the later, the plainer it has to be."""
-
-    __hash__ = str.__hash__
+    """Where an imperative may stand; the later, the plainer its form has to be."""
 
     FIRST = "first"
     REQUESTED = "requested"
     LATER = "later"
 
 
-_FIRST: Final = Place.FIRST
-_REQUESTED: Final = Place.REQUESTED
-_LATER: Final = Place.LATER
-
-
-def orders_in(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
-    """The orders of a sentence that is no question."""
+def imperatives_in(english: English, sentence: Sentence, start: int) -> Sequence[Imperative]:
+    """The imperatives of a sentence that is not a question."""
     flag, seen = sentence.flags[start], sentence.seen
     if flag & VERB and not (flag & LEAD or seen & NEGATION):
-        first = _plain_order(english, sentence, start)
+        first = _plain_imperative(english, sentence, start)
     elif flag and not flag & _MAY_BEGIN:
         first = None
     else:
-        first = order_at(english, sentence, start, _FIRST)
+        first = imperative_at(english, sentence, start, Place.FIRST)
     if first is None:
-        return _orders_after_statement(english, sentence, start)
-    if not seen & CLAUSE or sentence.words[first[PLACE]] in _HYPOTHESES:
+        return _imperatives_after_statement(english, sentence, start)
+    if not seen & CLAUSE or sentence.words[first.at] in _HYPOTHESES:
         return (first,)
-    return [first, *later_orders(english, sentence, first[PLACE] + 1)]
+    return [first, *later_imperatives(english, sentence, first.at + 1)]
 
 
-def _orders_after_statement(english: English, sentence: Sentence, start: int) -> Sequence[Order]:
-    """You need to …; and clear orders in later clauses of what begins like a statement."""
+def _imperatives_after_statement(english: English, sentence: Sentence, start: int) -> Sequence[Imperative]:
+    """Imperatives in what begins like a statement: "you need to …", and clear ones in later clauses."""
     words = sentence.words
     if words[start] in ("you", "your"):
-        first = order_at(english, sentence, skip_fillers(sentence, _after_duty(words)), _FIRST)
+        first = imperative_at(english, sentence, skip_request_fillers(sentence, _after_duty(words)), Place.FIRST)
         if first is not None:
-            return [first, *later_orders(english, sentence, first[PLACE] + 1)]
+            return [first, *later_imperatives(english, sentence, first.at + 1)]
     if words[start] in _CONDITIONS:
-        first = _order_behind_condition(english, sentence, start)
+        first = _imperative_after_condition(english, sentence, start)
         if first is not None:
-            return [first, *later_orders(english, sentence, first[PLACE] + 1)]
+            return [first, *later_imperatives(english, sentence, first.at + 1)]
     if not sentence.seen & CLAUSE:
         return ()
-    later = later_orders(english, sentence, start)
-    if not later or not hits_in(english, sentence).isdisjoint(_NO_ORDERS):
+    later = later_imperatives(english, sentence, start)
+    if not later or not phrases_in(english, sentence).isdisjoint(_NO_IMPERATIVES):
         return ()
-    firm = [order for order in later if _is_firm(english, sentence, order)]
-    return firm or (later if words[0] in _CONDITIONS and not any(order[WORKS] for order in later) else ())
+    firm = [imperative for imperative in later if _is_firm(english, sentence, imperative)]
+    return firm or (later if words[0] in _CONDITIONS and not any(imperative.is_work for imperative in later) else ())
 
 
-def _order_behind_condition(english: English, sentence: Sentence, start: int) -> Order | None:
-    """When the queue is full show a warning: a verb with an object, behind no subject, no article and no other verb."""
+def _imperative_after_condition(english: English, sentence: Sentence, start: int) -> Imperative | None:
+    """The imperative after a condition: "when the queue is full show a warning"; its verb has an object and no subject."""
     words, flags = sentence.words, sentence.flags
     for at in range(start + 3, len(words) - 1):
         if flags[at] & _DOING_OR_SHOWING and flags[at + 1] & DETERMINER and words[at + 1] not in ("that", "no"):
             before = flags[at - 1]
             if not before & _BEFORE_A_NOUN_OR_ITS_VERB and words[at - 1] != "not":
-                order = _plain_order(english, sentence, at)
-                return order if order is not None and order[WORKS] else None
+                imperative = _plain_imperative(english, sentence, at)
+                return imperative if imperative is not None and imperative.is_work else None
     return None
 
 
 def _after_duty(words: list[str]) -> int:
-    """Where the verb stands in: you need to …, your task is to …, you must …; past the end without a duty."""
+    """The index of the verb after "you need to", "your task is to", "you must"; the length of the sentence without one."""
     for at, word in enumerate(words[:-1]):
         if word == "to" and at and words[at - 1] in ("need", "is", "have", "tasked", "want"):
             return len(words) if at > 1 and words[at - 2] in _NEGATIONS else at + 1
@@ -151,29 +139,29 @@ def _after_duty(words: list[str]) -> int:
     return len(words)
 
 
-def later_orders(english: English, sentence: Sentence, start: int) -> list[Order]:
-    """Orders at the beginning of later clauses: with a verb, or with something to pass over or unknown before it."""
-    found: list[Order] = []
+def later_imperatives(english: English, sentence: Sentence, start: int) -> list[Imperative]:
+    """Imperatives at the beginning of later clauses, also after fillers or an unknown adverb."""
+    found: list[Imperative] = []
     flags = sentence.flags
     for at in range(start, len(flags) - 1):
         if not flags[at] & CLAUSE:
             continue
         flag = flags[at + 1]
-        if (flag & _MAY_ORDER and not flag & CLAUSE) or (not flag and _may_be_passed(sentence.words[at + 1])):
-            order = order_at(english, sentence, at + 1, _LATER)
-            if order is not None and not (found and found[-1][PLACE] == order[PLACE]):
-                found.append(order)
+        if (flag & _MAY_BE_IMPERATIVE and not flag & CLAUSE) or (not flag and _may_be_passed(sentence.words[at + 1])):
+            imperative = imperative_at(english, sentence, at + 1, Place.LATER)
+            if imperative is not None and not (found and found[-1].at == imperative.at):
+                found.append(imperative)
     return found
 
 
 def _may_be_passed(word: str) -> bool:
-    """An unknown word at the beginning of a clause leads to an order only if it is passed over, or is let's."""
+    """Whether an unknown word at the beginning of a clause can precede an imperative: an adverb, a mark or "let's"."""
     return word[-2:] == "ly" or not word[0].isalnum() or word == "let's"
 
 
-def _is_firm(english: English, sentence: Sentence, order: Order) -> bool:
-    """After a statement only a clear imperative counts: please before it, an object after it, a condition or an assurance before its comma."""
-    _, verb, at, work = order
+def _is_firm(english: English, sentence: Sentence, imperative: Imperative) -> bool:
+    """Whether an imperative after a statement is clear: "please" before it, an object after it, or a condition before its comma."""
+    _, verb, at, work = imperative
     if not work:
         return False
     before = sentence.words[at - 1]
@@ -191,58 +179,58 @@ def _is_firm(english: English, sentence: Sentence, order: Order) -> bool:
 
 
 def _is_assured(english: English, sentence: Sentence) -> bool:
-    """I know, squash it; I'm sure, force push it: the writer has made up his mind, and says what for."""
-    return "assured" in hits_in(english, sentence)
+    """Whether an assurance precedes the imperative: I know, squash it; I'm sure, force push it."""
+    return "assured" in phrases_in(english, sentence)
 
 
-def order_at(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
-    """The order whose verb stands here, after any fillers."""
+def imperative_at(english: English, sentence: Sentence, at: int, place: Place) -> Imperative | None:
+    """The imperative whose verb stands at an index, after any fillers."""
     words, flags = sentence.words, sentence.flags
     last = len(words) - 1
     if at < last and (not flags[at] or flags[at] & _SKIPPED):
-        at = pass_over(sentence, at)
+        at = skip_imperative_fillers(sentence, at)
     if at > last or (sentence.seen & NEGATION and _is_negated(words, at)):
         return None
     if flags[at] & VERB:
-        return _plain_order(english, sentence, at)
+        return _plain_imperative(english, sentence, at)
     if flags[at] & GERUND and at and words[at - 1] == "try":
-        return make_order(english, sentence, at)
+        return make_imperative(english, sentence, at)
     if at < last and words[at] == "let's":
         return _suggested(english, sentence, at + 1)
-    return None if place is _LATER else _unusual_order(english, sentence, at, place)
+    return None if place is Place.LATER else _unusual_imperative(english, sentence, at, place)
 
 
-def _suggested(english: English, sentence: Sentence, at: int) -> Order | None:
-    """What follows let's: an order, in whatever word, unless it is to leave something as it is."""
+def _suggested(english: English, sentence: Sentence, at: int) -> Imperative | None:
+    """The imperative after "let's", also with an unknown verb; none for leaving something as it is."""
     words = sentence.words
-    verb = pass_over(sentence, at)
+    verb = skip_imperative_fillers(sentence, at)
     if (
         words[at] in _LEAVING
         or words[verb] in _LEAVING
-        or (words[verb] == "keep" and words[verb + 1 : verb + 2] in _KEPT)
+        or (words[verb] == "keep" and words[verb + 1 : verb + 2] in _UNCHANGED)
     ):
         return None
     if sentence.seen & NEGATION and (words[verb] == "not" or _is_negated(words, verb)):
         return None
     if sentence.flags[verb] & VERB:
-        order = _plain_order(english, sentence, verb)
+        imperative = _plain_imperative(english, sentence, verb)
     else:
-        order = _unusual_order(english, sentence, verb, _FIRST)
-    return order or (words[at], CHANGE, at, True)
+        imperative = _unusual_imperative(english, sentence, verb, Place.FIRST)
+    return imperative or Imperative(words[at], CHANGE, at, is_work=True)
 
 
-def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
-    """The order of a verb in its base form: help me …, consider doing …, or what the verb itself says."""
+def _plain_imperative(english: English, sentence: Sentence, at: int) -> Imperative | None:
+    """The imperative of a verb in its base form, of "help me …" or of "consider doing …"; None if the word is a noun here."""
     words, flags = sentence.words, sentence.flags
     flag, verb, last = flags[at], words[at], len(words) - 1
     if verb == "help" and at + 1 < last and words[at + 1] in ("me", "us"):
-        wanted = pass_over(sentence, skip_fillers(sentence, at + 1))
+        wanted = skip_imperative_fillers(sentence, skip_request_fillers(sentence, at + 1))
         if words[wanted] not in _AGAIN:
-            return order_at(english, sentence, wanted, _FIRST)
+            return imperative_at(english, sentence, wanted, Place.FIRST)
     if at < last:
         following = flags[at + 1]
         if flag & TELL and following & GERUND:
-            return make_order(english, sentence, at + 1)
+            return make_imperative(english, sentence, at + 1)
         noun = flag & NOUNLIKE or following & _NOUN_SIGNS or words[at + 1] in _WANTING
         if noun and _is_noun_here(words, flags, at):
             return None
@@ -251,11 +239,11 @@ def _plain_order(english: English, sentence: Sentence, at: int) -> Order | None:
     if at and words[at - 1] in _PRAISES and (at == last or words[at + 1] == ","):
         return None
     work = is_work(english, sentence, at, flag) and not (flag & VERB == ASK and _asks_in_general(words, at))
-    return verb, flag & VERB, at, work
+    return Imperative(verb, flag & VERB, at, work)
 
 
 def _asks_in_general(words: list[str], at: int) -> bool:
-    """List some famous bugs, name five algorithms, give examples of …: out of what everybody knows, and of nothing at hand."""
+    """Whether general knowledge is asked for and nothing of the project: list some famous bugs, name five algorithms."""
     named = words[at + 1 : at + 9]
     if not _AT_HAND.isdisjoint(named):
         return False
@@ -263,28 +251,28 @@ def _asks_in_general(words: list[str], at: int) -> bool:
     return general or "example of" in (line := " ".join(named)) or "examples of" in line
 
 
-def _unusual_order(english: English, sentence: Sentence, at: int, place: Place) -> Order | None:
-    """Orders by other forms: copies the …, would you mind adding …, and verbs that no list knows."""
+def _unusual_imperative(english: English, sentence: Sentence, at: int, place: Place) -> Imperative | None:
+    """The imperative of another form: "copies the …", "would you mind adding …", or a verb that is not in the lexicon."""
     words, flag = sentence.words, sentence.flags[at]
     following = words[at + 1] if at + 1 < len(words) else " "
-    if place is _REQUESTED and flag & GERUND:
-        return make_order(english, sentence, at)
-    if flag & THIRD and words[at][-1] == "s" and _is_third_person_order(sentence, at, following):
-        return make_order(english, sentence, at)
+    if place is Place.REQUESTED and flag & GERUND:
+        return make_imperative(english, sentence, at)
+    if flag & THIRD and words[at][-1] == "s" and _is_third_person_imperative(sentence, at, following):
+        return make_imperative(english, sentence, at)
     if following in _PARTICLES and at + 2 < len(words):
         following = words[at + 2]
     asked = at and words[at - 1] in _PLEAS
     if (
         flag == 0
         and _looks_like_verb(words[at], "it" if asked else following)
-        and "declined" not in hits_in(english, sentence)
+        and "declined" not in phrases_in(english, sentence)
     ):
-        return words[at], CHANGE, at, is_work(english, sentence, at, CHANGE)
+        return Imperative(words[at], CHANGE, at, is_work(english, sentence, at, CHANGE))
     return None
 
 
-def _is_third_person_order(sentence: Sentence, at: int, following: str) -> bool:
-    """Copies the file, prints each line: as commands are described. Tests are …, updates to …: are nouns."""
+def _is_third_person_imperative(sentence: Sentence, at: int, following: str) -> bool:
+    """Whether a third person describes a task: "copies the file", "prints each line"; in "tests are …" it is a noun."""
     if following in _OBJECTS or following[0] in "'\"\x01":
         return True
     after = sentence.flags[at + 1] if at + 1 < len(sentence.words) else FUNCTION
@@ -294,7 +282,7 @@ def _is_third_person_order(sentence: Sentence, at: int, following: str) -> bool:
 
 
 def _is_negated(words: list[str], at: int) -> bool:
-    """Don't fix, no need to fix, never fix: that asks for nothing."""
+    """Whether the verb is negated: don't fix, no need to fix, never fix."""
     if words[at] in ("don't", "dont", "never"):
         return True
     before = words[max(0, at - 3) : at]
@@ -302,7 +290,7 @@ def _is_negated(words: list[str], at: int) -> bool:
 
 
 def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
-    """Test results are …, build failed, search of …: the word is no verb here."""
+    """Whether the word is a noun here: test results are …, build failed, search of …."""
     word, following = words[at + 1], flags[at + 1]
     if word in _WANTING:
         return True
@@ -318,12 +306,12 @@ def _is_noun_here(words: list[str], flags: list[int], at: int) -> bool:
 
 
 def _did_something(words: list[str], flags: list[int], at: int) -> bool:
-    """Merge queues changed our lives: a past tense with an object, behind a row of nouns."""
+    """Whether a past tense with an object follows: merge queues changed our lives."""
     return not flags[at] and words[at].endswith("ed") and at + 1 < len(words) and words[at + 1] in _DONE_TO
 
 
 def _is_subject(words: list[str], flags: list[int], at: int) -> bool:
-    """Rate limit headers are …: a row of nouns in front of its verb."""
+    """Whether the word begins a compound subject: rate limit headers are …."""
     for place in range(at + 1, min(at + 5, len(words))):
         if flags[place] & (DETERMINER | CLAUSE):
             return False
@@ -333,7 +321,7 @@ def _is_subject(words: list[str], flags: list[int], at: int) -> bool:
 
 
 def _is_compound(words: list[str], flags: list[int], at: int) -> bool:
-    """Release dates of …, search engines changed …, update on …: a noun that looks like a verb."""
+    """Whether the word is part of a compound noun: release dates of …, search engines changed …, update on …."""
     if words[at + 1] in ("on", "for", "from") and words[at] not in ("search", "check", "run", "build", "test"):
         return True
     after = words[at + 2] if at + 2 < len(words) else ""
@@ -350,7 +338,7 @@ def _is_predicate(word: str, flag: int) -> bool:
 
 
 def _looks_like_verb(word: str, following: str) -> bool:
-    """An unlisted word right before an object, or with the ending of a verb, is taken for an order."""
+    """Whether an unknown word can be a verb: right before an object, or with the ending of a verb."""
     if not word.isalpha() or word.endswith(("ing", "ed", "s", "ly", "ion")):
         return False
     return (
@@ -360,8 +348,8 @@ def _looks_like_verb(word: str, following: str) -> bool:
     )
 
 
-def make_order(english: English, sentence: Sentence, at: int) -> Order:
-    """The order of a verb in another form than its base."""
+def make_imperative(english: English, sentence: Sentence, at: int) -> Imperative:
+    """The imperative of a verb in another form than its base."""
     verb = english.lexicon.base.get(sentence.words[at], sentence.words[at])
     flag = english.lexicon.flags.get(verb, 0) & VERB
-    return verb, flag, at, is_work(english, sentence, at, flag)
+    return Imperative(verb, flag, at, is_work(english, sentence, at, flag))

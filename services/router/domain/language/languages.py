@@ -1,14 +1,12 @@
-"""What a message in another language does, by the words and fragments that its language's lists name."""
+"""Detects the language of a message and reads those that are not English, by the term sets of the language."""
 
 import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 
 from pointsman.services.router.domain.language.lexicon import FOREIGN, Lexicon
-from pointsman.services.router.domain.language.rule_document import LanguageRules, RuleProblem
 from pointsman.services.router.domain.language.term_sets import (
     APPROVAL,
     DECLINED,
@@ -38,47 +36,48 @@ from pointsman.services.router.domain.language.term_sets import (
     Language,
     build_language,
 )
+from pointsman.services.router.domain.rule_document import LanguageRules, RuleProblem
 
-_WORD: Final = re.compile(r"\w[\w'-]*")
-_BREAK: Final = re.compile(r"[.!?;？！。]\s*\S|\n")
-_TELLING_LETTERS: Final = 3
-_SENTENCE: Final = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
-_STRETCH: Final = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
-"""A sentence, or a part of a very long one: what looks for a clause's beginning looks no further back."""
-_ENDED: Final = re.compile(r"[.!?;？！。\n]\s*$")
-_HARD: Final = STARTER | APPROVAL | REQUEST
-_DOING: Final = DO | MAKE | READ
-_KNOWN_OTHERWISE: Final = _DOING | TELL | PROSE | QUESTION | THANKS | APPROVAL | DECLINED | SOLVED
-_TOLD_OF: Final = _DOING | WORK
-_MORE_THAN_TOLD: Final = POLITE | WISH | APPROVAL | QUESTION | JOINED
-_ASKED_FOR: Final = _DOING | FAULT
-_FAULT_ASKED_ABOUT: Final = FAULT | FOLLOW_UP
-_SPOKEN: Final = DO | MAKE | TELL | FAULT | THANKS | POLITE | APPROVAL
-"""Lists of which one has to match, where a single short word is all that speaks for a language."""
-_LETTERS: Final = {
+_WORD = re.compile(r"\w[\w'-]*")
+_BREAK = re.compile(r"[.!?;？！。]\s*\S|\n")
+_DISTINCTIVE_LETTERS = 3
+_SENTENCE = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
+_STRETCH = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
+"""A sentence, or 400 letters of a longer one: expressions that search for the beginning of a clause look no further back."""
+_ENDED = re.compile(r"[.!?;？！。\n]\s*$")
+_HARD = STARTER | APPROVAL | REQUEST
+_DOING = DO | MAKE | READ
+_KNOWN_OTHERWISE = _DOING | TELL | PROSE | QUESTION | THANKS | APPROVAL | DECLINED | SOLVED
+_TOLD_OF = _DOING | WORK
+_MORE_THAN_TOLD = POLITE | WISH | APPROVAL | QUESTION | JOINED
+_ASKED_FOR = _DOING | FAULT
+_FAULT_ASKED_ABOUT = FAULT | FOLLOW_UP
+_SPOKEN = DO | MAKE | TELL | FAULT | THANKS | POLITE | APPROVAL
+"""Term sets of which one has to match if a single short word is the only evidence of a language."""
+_LETTERS = {
     "han": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+"),
     "kana": re.compile("[\u3040-\u30ff]+"),
     "hangul": re.compile("[\u1100-\u11ff\uac00-\ud7af]+"),
     "cyrillic": re.compile("[\u0400-\u04ff]+"),
 }
-_OTHER_LETTERS: Final = re.compile("[" + "".join(letters.pattern.strip("[]+") for letters in _LETTERS.values()) + "]+")
-_LATIN: Final = re.compile("[a-z]+")
-_ACCENTED: Final = re.compile(r"[^\W\x00-\x7f]")
-_SCRIPTS: Final = (*_LETTERS, "latin")
+_OTHER_LETTERS = re.compile("[" + "".join(letters.pattern.strip("[]+") for letters in _LETTERS.values()) + "]+")
+_LATIN = re.compile("[a-z]+")
+_ACCENTED = re.compile(r"[^\W\x00-\x7f]")
+_SCRIPTS = (*_LETTERS, "latin")
 
 
 @dataclass(frozen=True, slots=True)
 class Languages:
-    """All other languages, and the words that give one of them away."""
+    """All languages but English, and the words that are distinctive of one of them."""
 
     by_script: Mapping[str, Language]
     latin: tuple[Language, ...]
     english: frozenset[str]
-    telling: frozenset[str]
+    distinctive: frozenset[str]
 
 
 class Reading:
-    """What a message in another language was found to do."""
+    """The result of reading a message in another language."""
 
     __slots__ = ("active", "hits", "language", "rule", "text")
 
@@ -91,30 +90,30 @@ class Reading:
 
 
 def latin_stopwords(rules: Mapping[str, LanguageRules]) -> frozenset[str]:
-    """The small words of all languages that are written like English."""
+    """The stop words of all languages in Latin script."""
     return frozenset(word for rule in rules.values() if rule.script == "latin" for word in rule.stopwords.split())
 
 
 def build_languages(rules: Mapping[str, LanguageRules], english: frozenset[str], lexicon: Lexicon) -> Languages:
-    """Prepare every language's lists; a word that English knows too gives no language away."""
+    """Builds every language; words that the English lexicon knows too are not distinctive."""
     for code, rule in rules.items():
         if rule.script not in _SCRIPTS:
             raise RuleProblem(f"languages.{code}.script", f"'{rule.script}' is none of {', '.join(_SCRIPTS)}")
     languages = [build_language(code, rule) for code, rule in rules.items()]
     latin = tuple(language for language in languages if language.script == "latin")
     by_script = {language.script: language for language in languages if language.script != "latin"}
-    telling = frozenset(word for word in latin_stopwords(rules) if lexicon.flags[word] & FOREIGN)
-    return Languages(by_script, latin, english, telling)
+    distinctive = frozenset(word for word in latin_stopwords(rules) if lexicon.flags[word] & FOREIGN)
+    return Languages(by_script, latin, english, distinctive)
 
 
 def check_languages(languages: Languages) -> None:
-    """Compile every language now, so that a bad list is refused at load."""
+    """Compiles every language now; raises RuleProblem with the name of an invalid term set."""
     for language in (*languages.latin, *languages.by_script.values()):
-        assert language.classes is not None
+        assert language.term_sets is not None
 
 
-def plain(text: str) -> str:
-    """The text without accents, letter by letter, so that positions stay."""
+def without_accents(text: str) -> str:
+    """Removes accents letter by letter, so that positions stay the same."""
     if text.isascii():
         return text
     narrow = text.encode("latin-1", "ignore")
@@ -132,46 +131,46 @@ def _base_of(letter: str) -> str:
     return unicodedata.normalize("NFD", letter)[0]
 
 
-_BASES: Final = "".join(_ACCENTED.sub(_without_accent, chr(code)) for code in range(256)).encode("latin-1")
-"""Western letters without their accents, each at the place of its code."""
-_BLANKED: Final = re.sub(r"[^\w'-]", " ", _BASES.decode("latin-1")).encode("latin-1")
-"""The same, with blanks for what stands between words."""
+_BASES = "".join(_ACCENTED.sub(_without_accent, chr(code)) for code in range(256)).encode("latin-1")
+"""Latin-1 letters without accents, indexed by code point."""
+_BLANKED = re.sub(r"[^\w'-]", " ", _BASES.decode("latin-1")).encode("latin-1")
+"""Latin-1 letters without accents, with blanks for what separates words."""
 
 
 def words_of(text: str) -> set[str]:
-    """The words of a text that is not ASCII, without their accents."""
+    """The words of a text that is not ASCII, without accents."""
     narrow = text.encode("latin-1", "ignore")
     if len(narrow) != len(text):
-        return set(_WORD.findall(plain(text)))
+        return set(_WORD.findall(without_accents(text)))
     blanked = f" {narrow.translate(_BLANKED).decode('latin-1')}"
     words = set(blanked.split())
     return {word.lstrip("'-") for word in words} if " '" in blanked or " -" in blanked else words
 
 
 def detect_language(languages: Languages, text: str, words: set[str]) -> Language | None:
-    """The language of a text that is not English, by its script or its words if it is ASCII; None for English."""
+    """The language of a text by its script, or by its words in Latin script; None for English."""
     ascii_only = text.isascii()
     if not ascii_only:
         if (script := _script(text)) is not None:
             return languages.by_script[script]
         words = words_of(text)
-    telling = languages.telling & words
-    if not telling:
+    distinctive = languages.distinctive & words
+    if not distinctive:
         return None
-    candidates = _candidates(languages, telling, words & languages.english)
-    if ascii_only and len(telling) == 1 and len(min(telling)) < _TELLING_LETTERS:
+    candidates = _candidates(languages, distinctive, words & languages.english)
+    if ascii_only and len(distinctive) == 1 and len(min(distinctive)) < _DISTINCTIVE_LETTERS:
         candidates = [language for language in candidates if language.hits(text) & _SPOKEN]
     if len(candidates) > 1:
-        return _most_alike(candidates, plain(text))
+        return _most_alike(candidates, without_accents(text))
     return candidates[0] if candidates else None
 
 
-def _candidates(languages: Languages, telling: frozenset[str], english: set[str]) -> list[Language]:
-    """The languages with the most of these words, if they have more than what is left to English."""
+def _candidates(languages: Languages, distinctive: frozenset[str], english: set[str]) -> list[Language]:
+    """The languages with the most distinctive words, if these outnumber the English stop words that the language lacks."""
     best = 0
     candidates: list[Language] = []
     for language in languages.latin:
-        score = len(telling & language.stopwords)
+        score = len(distinctive & language.stopwords)
         if score > best:
             best = score
             candidates = [language]
@@ -181,12 +180,12 @@ def _candidates(languages: Languages, telling: frozenset[str], english: set[str]
 
 
 def _most_alike(candidates: list[Language], text: str) -> Language:
-    """Of languages with equally many words in a text, the one that understands most of it."""
+    """Of languages with equally many distinctive words, the one with the most matching term sets."""
     return max(candidates, key=lambda language: language.hits(text).bit_count())
 
 
 def _script(text: str) -> str | None:
-    """The script that is not Latin and has enough letters to be more than a quotation."""
+    """The script of a text that is not Latin and has more letters than a quotation would."""
     if len(text.encode("latin-1", "ignore")) == len(text):
         return None
     letters = "".join(_OTHER_LETTERS.findall(text))
@@ -209,10 +208,10 @@ def _script(text: str) -> str | None:
 
 
 def read_language(language: Language, text: str) -> Reading:
-    """Decide by the first row whose condition holds, without the clauses that ask for nothing."""
-    folded = plain(text) if language.script == "latin" else text
+    """Reads a message by the first row of _ROWS that holds, ignoring clauses that ask for nothing."""
+    folded = without_accents(text) if language.script == "latin" else text
     hits = language.hits(folded)
-    if hits & SPENT:  # for a debate even what is not to be done is named
+    if hits & SPENT:  # the debate still weighs all term sets, including those of spent clauses
         rule = _rule_beside_spent(language, _without_spent(language, folded), bool(hits & FAULT))
     else:
         rule, hits = _rule_of(language, folded, hits)
@@ -220,7 +219,7 @@ def read_language(language: Language, text: str) -> Reading:
 
 
 def _rule_beside_spent(language: Language, text: str, faulty: bool) -> str:
-    """The row of what is left: a fault counts only if it is still there, and what was spent may have named it."""
+    """The row of the text without its spent clauses; after a turn ("but …") a fault named in a spent clause counts."""
     rule, hits = _rule_of(language, text, language.hits(text))
     if hits & TURN:
         return "fault" if faulty and rule == "statement" else rule
@@ -228,16 +227,16 @@ def _rule_beside_spent(language: Language, text: str, faulty: bool) -> str:
 
 
 def _without_spent(language: Language, text: str) -> str:
-    """The text with blanks for what was done already, will be done by the writer, or is not to be done."""
+    """The text with blanks for clauses about what is done already, left to the writer, or not to be done."""
     return "".join([_cleared(language, stretch) for stretch in _STRETCH.findall(text)])
 
 
 def _cleared(language: Language, stretch: str) -> str:
-    """One stretch without its spent clauses; a but ends such a clause."""
+    """One stretch without its spent clauses; a "but" ends such a clause."""
     pieces: list[str] = []
     position = 0
-    for start, end in language.classes.spans("spent", stretch):
-        turned = language.classes.first("turn", stretch[start:end])
+    for start, end in language.term_sets.spans("spent", stretch):
+        turned = language.term_sets.first("turn", stretch[start:end])
         length = turned[0] if turned is not None and turned[0] else end - start
         pieces += (stretch[position:start], " " * length)
         position = start + length
@@ -245,7 +244,7 @@ def _cleared(language: Language, stretch: str) -> str:
 
 
 def _rule_of(language: Language, text: str, hits: int) -> tuple[str, int]:
-    """The row of a whole message: of one with a question among other sentences, that of the sentence that asks for most."""
+    """The row of a message; with a question among several sentences, that of a sentence that clearly asks for work."""
     if hits & TOLD and not _does_more(language, text):
         return "tell", hits
     asked = "?" in text or "？" in text or "¿" in text
@@ -259,12 +258,12 @@ def _rule_of(language: Language, text: str, hits: int) -> tuple[str, int]:
         hits &= ~POLITE
     elif hits & STARTER and not asked:
         hits &= ~QUESTION
-    hits = _with_unlisted_order(language, text, _without_told(hits))
+    hits = _with_unlisted_imperative(language, text, _without_told(hits))
     return _first_row(hits, hits & PROSE != 0 and _prose_rules(language, text, hits)), hits
 
 
 def _without_told(hits: int) -> int:
-    """What is left beside something to be told, and beside what the writer tells himself."""
+    """Drops term sets that only belong to an explanation to give, or to what the writer narrates."""
     if hits & TOLD:
         hits &= ~TELL
     if hits & NARRATED and not hits & _MORE_THAN_TOLD:
@@ -272,27 +271,29 @@ def _without_told(hits: int) -> int:
     return hits
 
 
-def _with_unlisted_order(language: Language, text: str, hits: int) -> int:
-    """A first word that looks like an order with its object, and is none of the language's small words, is one."""
-    if not hits & IMPERATIVE or hits & _KNOWN_OTHERWISE or text[:1] == " ":  # a spent clause was there
+def _with_unlisted_imperative(language: Language, text: str, hits: int) -> int:
+    """Adds DO if the first word looks like an imperative with its object and is not a stop word."""
+    if (
+        not hits & IMPERATIVE or hits & _KNOWN_OTHERWISE or text[:1] == " "
+    ):  # a blank at the start: a spent clause was removed
         return hits
     first = _WORD.search(text)
     return hits if first is None or first.group() in language.stopwords else hits | DO
 
 
 def _does_more(language: Language, text: str) -> bool:
-    """Whether something is to be done before it is told, or behind that: look it up and tell me."""
-    told = language.classes.first("told", text)
-    if told is None:
+    """Whether work is asked for before or after an explanation: look it up and tell me."""
+    explanation = language.term_sets.first("told", text)
+    if explanation is None:
         return False
-    before = _SENTENCE.findall(text[: told[0]])
+    before = _SENTENCE.findall(text[: explanation[0]])
     if before and not _ENDED.search(before[-1]) and language.hits(before[-1]) & _DOING:
         return True
-    return language.hits(text[told[1] :]) & JOINED != 0
+    return language.hits(text[explanation[1] :]) & JOINED != 0
 
 
 def _mixed_rule(language: Language, parts: list[str]) -> str:
-    """Beside a question only a clear order counts: what else is said tells why somebody asks."""
+    """The row of several sentences with a question: only a clear imperative counts, everything else is background."""
     for part in parts:
         found = language.hits(part)
         if not found & _HARD:
@@ -305,31 +306,31 @@ def _mixed_rule(language: Language, parts: list[str]) -> str:
 
 
 def _asks_once(text: str) -> bool:
-    """One question, and nothing before or behind it."""
+    """Whether the text is one question and nothing else."""
     asked = text.rstrip()
     return asked[-1:] in ("?", "？") and _BREAK.search(asked[:-1]) is None
 
 
 def _prose_rules(language: Language, text: str, hits: int) -> bool:
-    """Where both are named, the head of the phrase rules: it comes first in Europe, and last in East Asia."""
+    """Whether prose is what the text is about: the head noun decides, which comes first in Europe and last in East Asia."""
     if not hits & WORK:
         return not hits & FAULT or hits & (MAKE | TELL | QUESTION) != 0
     if language.script in _HEAD_LAST:
         if hits & (DO | FAULT | READ):
             return False
-        return language.classes.spans("prose", text)[-1][0] > language.classes.spans("work", text)[-1][0]
-    finders, searched = language.classes.finders, text.encode()  # in bytes the order is the same
+        return language.term_sets.spans("prose", text)[-1][0] > language.term_sets.spans("work", text)[-1][0]
+    finders, searched = language.term_sets.finders, text.encode()  # offsets in bytes compare like offsets in letters
     return finders["prose"](searched, 0)[0] < finders["work"](searched, 0)[0]
 
 
-_HEAD_LAST: Final = frozenset({"han", "kana", "hangul"})
-_SOFT_ROWS: Final = frozenset({"fault", "unlisted", "wish", "work"})
-_ACTIVE_ROWS: Final = frozenset({"approval", "fault", "order", "make", "read", "unlisted", "wish", "work"})
-_ASKING: Final = 1 << 40
-"""Asks, and for nothing to be done."""
-_HEAD: Final = 1 << 41
-"""Prose is what it is about."""
-_ROWS: Final[tuple[tuple[str, int, int], ...]] = (
+_HEAD_LAST = frozenset({"han", "kana", "hangul"})
+_SOFT_ROWS = frozenset({"fault", "unlisted", "wish", "work"})
+_ACTIVE_ROWS = frozenset({"approval", "fault", "order", "make", "read", "unlisted", "wish", "work"})
+_ASKING = 1 << 40
+"""A question without a polite request."""
+_HEAD = 1 << 41
+"""The head noun is prose."""
+_ROWS: tuple[tuple[str, int, int], ...] = (
     ("declined", DECLINED, QUESTION | FAULT | WISH),
     ("declined", SOLVED, QUESTION | WISH | TURN),
     ("approval", APPROVAL, _ASKING),
@@ -349,7 +350,7 @@ _ROWS: Final[tuple[tuple[str, int, int], ...]] = (
     ("question", QUESTION, 0),
     ("work", WORK, 0),
 )
-"""What a text does, what it has to have for that, and what not."""
+"""Rows of (name, term sets that must match, term sets that must not); the first row that holds decides."""
 
 
 def _first_row(hits: int, prose: bool) -> str:

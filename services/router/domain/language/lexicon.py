@@ -1,92 +1,91 @@
-"""English words as flags: the rule file's lists, inflected once, so that a message needs one look-up per word."""
+"""The English lexicon: the rule file's words, inflected once and mapped to flags, so that reading needs one look-up per word."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from pointsman.services.router.domain.language.rule_document import EnglishRules, RuleProblem
-from pointsman.services.router.domain.model import TriggerKind
+from pointsman.services.router.domain.enums import TriggerKind
+from pointsman.services.router.domain.rule_document import EnglishRules, RuleProblem
 
-# What a word can be in a sentence. Plain numbers, no members of an enum, which cost more than all the rest of a look-up,
-# and no more than 30: longer numbers cost twice as much.
-TOOL: Final = 1 << 0
-CHANGE: Final = 1 << 1
-MAKE: Final = 1 << 2
-READ: Final = 1 << 3
-ASK: Final = 1 << 4
-TELL: Final = 1 << 5
-WORK: Final = 1 << 6
-STRONG_WORK: Final = 1 << 7
-PROSE: Final = 1 << 8
-WEAK_PROSE: Final = 1 << 9
-FAULT: Final = 1 << 10
-QUESTION: Final = 1 << 11
-WH: Final = 1 << 12
-SUBJECT: Final = 1 << 13
-DETERMINER: Final = 1 << 14
-COPULA: Final = 1 << 15
-LEAD: Final = 1 << 16
-APPROVAL: Final = 1 << 17
-NEGATION: Final = 1 << 18
-FUNCTION: Final = 1 << 19
-THIRD: Final = 1 << 20
-FILLER: Final = 1 << 21
-GERUND: Final = 1 << 22
-CLAUSE: Final = 1 << 23
-REQUEST: Final = 1 << 24
-NOUNLIKE: Final = 1 << 25
-KEYWORD: Final = 1 << 26
-WEIGHTY: Final = 1 << 27
-FOREIGN: Final = 1 << 28
-KNOWN: Final = 1 << 29
-VERB: Final = TOOL | CHANGE | MAKE | READ | ASK | TELL
-# What else a word can mean, where the sentence gives reason to ask.
-DATA: Final = 1 << 0
-SURFACE: Final = 1 << 1
-SECURITY: Final = 1 << 2
-KEY_OWNER: Final = 1 << 3
-BULK: Final = 1 << 4
-VAGUE: Final = 1 << 5
-TIME: Final = 1 << 6
-PRODUCTION: Final = 1 << 7
-RISKY: Final = 1 << 8
-GIVEN: Final = 1 << 9
-TEXTUAL: Final = 1 << 10
-LINGUAL: Final = 1 << 11
-HARD_FAULT: Final = 1 << 12
-KEY: Final = 1 << 13
-_KEYS: Final = ("key", "keys")
-MASK: Final = "\x01"
-"""Stands for each letter of a reference once it has been found."""
-_LONGEST_MASK: Final = 256
-_WEIGHTY: Final = SECURITY | BULK | VAGUE | RISKY | KEY
+# Flags: what a word can be in a sentence. Plain integers, because an IntFlag costs more than the rest of a look-up, and at
+# most 30 of them, because longer integers cost twice as much.
+TOOL = 1 << 0
+CHANGE = 1 << 1
+MAKE = 1 << 2
+READ = 1 << 3
+ASK = 1 << 4
+TELL = 1 << 5
+WORK = 1 << 6
+STRONG_WORK = 1 << 7
+PROSE = 1 << 8
+WEAK_PROSE = 1 << 9
+FAULT = 1 << 10
+QUESTION = 1 << 11
+WH = 1 << 12
+SUBJECT = 1 << 13
+DETERMINER = 1 << 14
+COPULA = 1 << 15
+LEAD = 1 << 16
+APPROVAL = 1 << 17
+NEGATION = 1 << 18
+FUNCTION = 1 << 19
+THIRD = 1 << 20
+FILLER = 1 << 21
+GERUND = 1 << 22
+CLAUSE = 1 << 23
+REQUEST = 1 << 24
+NOUNLIKE = 1 << 25
+KEYWORD = 1 << 26
+WEIGHTY = 1 << 27
+FOREIGN = 1 << 28
+KNOWN = 1 << 29
+VERB = TOOL | CHANGE | MAKE | READ | ASK | TELL
+# Senses: what else a word can mean; only some sentences need them.
+DATA = 1 << 0
+SURFACE = 1 << 1
+SECURITY = 1 << 2
+KEY_OWNER = 1 << 3
+BULK = 1 << 4
+VAGUE = 1 << 5
+TIME = 1 << 6
+PRODUCTION = 1 << 7
+RISKY = 1 << 8
+GIVEN = 1 << 9
+TEXTUAL = 1 << 10
+LINGUAL = 1 << 11
+HARD_FAULT = 1 << 12
+KEY = 1 << 13
+_KEYS = ("key", "keys")
+MASK = "\x01"
+"""Replaces each letter of a reference in the masked text."""
+_LONGEST_MASK = 256
+_WEIGHTY = SECURITY | BULK | VAGUE | RISKY | KEY
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of a list that is written in one line."""
+    """The words of a blank-separated list."""
     return frozenset(text.split())
 
 
-# The classes of the rule file: what the words of each list can be, or mean.
-_WORD_FLAGS: Final = {
+# The word classes of the rule file with their flags or senses.
+_WORD_FLAGS = {
     "question": QUESTION, "wh": WH, "subject": SUBJECT, "determiner": DETERMINER, "copula": COPULA, "lead": LEAD,
     "approval": APPROVAL, "negation": NEGATION, "function": FUNCTION, "filler": FILLER, "clause": CLAUSE,
     "request": REQUEST, "nounlike": NOUNLIKE, "known": KNOWN,
 }  # fmt: skip
-_WORD_SENSES: Final = {"given": GIVEN, "hard_fault": HARD_FAULT}
-_NOUN_FLAGS: Final = {"work": WORK, "strong_work": STRONG_WORK, "prose": PROSE, "weak_prose": WEAK_PROSE}
-_NOUN_SENSES: Final = {
+_WORD_SENSES = {"given": GIVEN, "hard_fault": HARD_FAULT}
+_NOUN_FLAGS = {"work": WORK, "strong_work": STRONG_WORK, "prose": PROSE, "weak_prose": WEAK_PROSE}
+_NOUN_SENSES = {
     "textual": TEXTUAL, "lingual": LINGUAL, "data": DATA, "surface": SURFACE, "security": SECURITY,
     "key_owner": KEY_OWNER, "bulk": BULK, "vague": VAGUE, "time": TIME, "production": PRODUCTION,
 }  # fmt: skip
-_VERB_FLAGS: Final = {"tool": TOOL, "change": CHANGE, "make": MAKE, "read": READ, "ask": ASK, "tell": TELL}
-_STATIVE: Final = "stative"
-"""Verbs of what things do, and nobody is told to."""
+_VERB_FLAGS = {"tool": TOOL, "change": CHANGE, "make": MAKE, "read": READ, "ask": ASK, "tell": TELL}
+_STATIVE = "stative"
+"""The class of verbs that describe a state and are never imperatives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Every known English word with its flags and senses, and every counted form with its stem."""
+    """Every known English word with flags, senses and base form, and every keyword with stem, kind and rule."""
 
     flags: dict[str, int]
     senses: dict[str, int]
@@ -95,7 +94,7 @@ class Lexicon:
 
 
 def build_lexicon(english: EnglishRules, risky: Iterable[str], foreign: Iterable[str]) -> Lexicon:
-    """Inflect and merge the lists; risky are verbs that may start a debate, foreign words that give a language away."""
+    """Inflects and merges the word classes; risky verbs may trigger a debate, foreign words are distinctive of other languages."""
     _check_classes("english.words", english.words, {*_WORD_FLAGS, *_WORD_SENSES})
     _check_classes("english.nouns", english.nouns, {*_NOUN_FLAGS, *_NOUN_SENSES})
     _check_classes("english.verbs", english.verbs, {*_VERB_FLAGS, _STATIVE})
@@ -125,13 +124,13 @@ def build_lexicon(english: EnglishRules, risky: Iterable[str], foreign: Iterable
 
 
 def _shared(marked: dict[str, int]) -> dict[str, int]:
-    """The same with each number kept once: a few hundred stay in the processor's cache, thousands do not."""
+    """Interns equal integers: a few hundred objects fit into the processor's cache, thousands do not."""
     numbers: dict[int, int] = {}
     return {word: numbers.setdefault(number, number) for word, number in marked.items()}
 
 
 def _check_classes(rule: str, given: Mapping[str, str], known: Iterable[str]) -> None:
-    """A class the procedure does not know would be silently without effect: refuse it."""
+    """Refuses unknown and missing word classes, which would silently have no effect."""
     odd = set(given).symmetric_difference(known)
     if odd:
         raise RuleProblem(rule, f"classes missing or unknown: {', '.join(sorted(odd))}")
@@ -143,7 +142,7 @@ def _mark(flags: dict[str, int], words: Iterable[str], flag: int) -> None:
 
 
 def _mark_verbs(flags: dict[str, int], english: EnglishRules) -> dict[str, str]:
-    """Every form of every verb, and the base form of each."""
+    """Flags every form of every verb, and returns the base form of each."""
     base: dict[str, str] = {}
     for name, words in english.verbs.items():
         for verb in words.split():
@@ -170,7 +169,7 @@ def _keywords(english: EnglishRules) -> dict[str, tuple[str, TriggerKind, str]]:
 
 
 def _present(verb: str, english: EnglishRules) -> tuple[str, str, str]:
-    """The forms that can ask for something: base, third person, gerund. Past tense asks for nothing."""
+    """Base form, third person and gerund of a verb; the past tense never asks for anything."""
     return verb, _third_person(verb), _gerund(verb, english.doubling.split())
 
 

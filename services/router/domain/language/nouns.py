@@ -1,6 +1,4 @@
-"""Whether the object of an order lies in files, web or code (work), or in prose that can be answered (talk)."""
-
-from typing import Final
+"""Decides by its nouns whether an imperative asks for work (files, web, code) or for talk (prose that can be answered)."""
 
 from pointsman.services.router.domain.language.lexicon import (
     ASK,
@@ -20,15 +18,15 @@ from pointsman.services.router.domain.language.lexicon import (
 )
 from pointsman.services.router.domain.language.sentence import English, Sentence, means
 
-KNOWN_THINGS: Final = words_of("the it this that them these those sure all every my our your each")
-_ABILITIES: Final = frozenset({"option", "ability", "possibility", "way", "means", "setting"})
-_NOUN: Final = WORK | PROSE
-_DECIDED: Final = TOOL | TELL
-_DOING: Final = TOOL | CHANGE
+KNOWN_THINGS = words_of("the it this that them these those sure all every my our your each")
+_ABILITIES = frozenset({"option", "ability", "possibility", "way", "means", "setting"})
+_NOUN = WORK | PROSE
+_DECIDED = TOOL | TELL
+_DOING = TOOL | CHANGE
 
 
 def is_work(english: English, sentence: Sentence, at: int, verb: int) -> bool:
-    """Whether the order's object lies in files, web or code (work), or in prose that can be answered (talk)."""
+    """Whether the imperative's object is in files, web or code (work), or is prose that can be answered (talk)."""
     seen = sentence.seen
     if verb & _DECIDED and not (verb & CHANGE and seen & WORK and not seen & PROSE):
         return bool(verb & TOOL)
@@ -44,7 +42,7 @@ def is_work(english: English, sentence: Sentence, at: int, verb: int) -> bool:
 
 
 def _is_talk(english: English, sentence: Sentence, first: int, verb: int, weak: bool) -> bool:
-    """Prose for verbs that can ask for an answer; only language and what is given for the others."""
+    """Whether the object is talk: prose for verbs that can ask for an answer, only language or given text for others."""
     if verb & READ and not verb & CHANGE:
         return bool(first & PROSE or (verb & ASK and weak)) or means(english, sentence, GIVEN)
     if verb & ASK:
@@ -53,7 +51,7 @@ def _is_talk(english: English, sentence: Sentence, first: int, verb: int, weak: 
 
 
 def _offers_ability(sentence: Sentence) -> bool:
-    """Provide an option to export …: what is to be given is something to do with the work."""
+    """Whether the sentence asks to provide an ability: provide an option to export …."""
     if sentence.offers is None:
         words, flags = sentence.words, sentence.flags
         sentence.offers = any(
@@ -64,12 +62,12 @@ def _offers_ability(sentence: Sentence) -> bool:
 
 
 def _changes(words: list[str], at: int) -> bool:
-    """Make the text bigger changes something; make a list creates it."""
+    """Whether "make" changes something ("make the text bigger") instead of creating it ("make a list")."""
     return words[at] == "make" and at + 1 < len(words) and words[at + 1] in KNOWN_THINGS
 
 
 def _invents(words: list[str], at: int) -> bool:
-    """Make up a name, come up with one: that is talk."""
+    """Whether something is invented, which is talk: make up a name."""
     return words[at : at + 2] == ["make", "up"]
 
 
@@ -84,7 +82,7 @@ def _texts(sentence: Sentence) -> int:
 
 
 def _first_noun(sentence: Sentence) -> int:
-    """Where work and prose are both named, the first rules: a poem about tests, a test of poems."""
+    """The flags of the first noun, which decides if both work and prose are named: a poem about tests, a test of poems."""
     if not sentence.first_noun:
         sentence.first_noun = next(flag & _NOUN for flag in sentence.flags if flag & _NOUN)
     return sentence.first_noun

@@ -1,24 +1,22 @@
-"""What stands in a message without being the user's own words: quoted mail, block quotes, pasted logs, quotations."""
+"""Blanks text that is not the user's own: quoted mail, block quotes, pasted logs."""
 
-import itertools
 import re
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Iterable
 
-from pointsman.services.router.domain.language.lexicon import MASK
-from pointsman.services.router.domain.language.scan import Message, PatternSet, Span
-from pointsman.services.router.domain.language.sentence import Sentence, sentences_of
+from pointsman.services.router.domain.language.lexicon import MASK, Lexicon
+from pointsman.services.router.domain.language.scan import Message
+from pointsman.services.router.domain.language.sentence import Sentence, make_sentences, sentences_of
+from pointsman.services.router.domain.patterns import PatternSet, Span
 
-QUOTES: Final = frozenset({"quoted.block", "quoted.mail"})
-LOG: Final = "quoted.log"
-_OVERRIDE: Final = "override.user"
-_VISIBLE: Final = re.compile(r"\S")
-_WORD: Final = re.compile(rf"\w|{MASK}")
-_ZEROS: Final = itertools.repeat(0)
+QUOTES = frozenset({"quoted.block", "quoted.mail"})
+LOG = "quoted.log"
+_OVERRIDE = "override.user"
+_VISIBLE = re.compile(r"\S")
+_WORD = re.compile(rf"\w|{MASK}")
 
 
-def leave_out_quotes(patterns: PatternSet, message: Message) -> None:
-    """Blank quoted mail and block quotes; a message that is nothing else keeps its words, but overrides nothing."""
+def blank_quotes(patterns: PatternSet, message: Message) -> None:
+    """Blanks quoted mail and block quotes; a message that is nothing else keeps its words, but cannot override a debate."""
     spans = [span for name in QUOTES & message.shapes for span in patterns.spans(name, message.lower)]
     masked = _blanked(message.masked, spans)
     if _WORD.search(masked) is None:
@@ -27,18 +25,15 @@ def leave_out_quotes(patterns: PatternSet, message: Message) -> None:
     message.masked, message.lower = masked, _blanked(message.lower, spans)
 
 
-def leave_out_logs(
-    patterns: PatternSet, flags_of: Callable[[str, int], int], marks: int, message: Message
-) -> list[Sentence]:
-    """Blank the lines of pasted logs, and give the sentences that are left, which may be none."""
+def blank_logs(patterns: PatternSet, lexicon: Lexicon, marks: int, message: Message) -> list[Sentence]:
+    """Blanks the lines of pasted logs and returns the remaining sentences, of which there may be none."""
     spans = patterns.spans(LOG, message.lower)
     message.lower = _blanked(message.lower, spans)
-    parts = sentences_of(_blanked(message.masked, spans), marks)
-    return [Sentence(words, list(map(flags_of, words, _ZEROS)), message) for words in parts]
+    return make_sentences(lexicon, sentences_of(_blanked(message.masked, spans), marks), message)
 
 
 def _blanked(text: str, spans: Iterable[Span]) -> str:
-    """The text with blanks in these places, every other letter where it was."""
+    """The text with blanks in these spans, every other letter at its position."""
     pieces: list[str] = []
     position = 0
     for start, end in sorted(spans):

@@ -1,28 +1,25 @@
-"""References to something outside the conversation: files, folders, URLs, hosts. A look at each word, in linear time."""
+"""Finds references to something outside the conversation: files, folders, URLs, hosts. Linear in the length of the text."""
 
 import itertools
 import re
 from dataclasses import dataclass
-from typing import Final
 
-from pointsman.services.router.domain.language.rule_document import ReferenceRules
-from pointsman.services.router.domain.model import Trigger, TriggerKind
+from pointsman.services.router.domain.enums import TriggerKind
+from pointsman.services.router.domain.model import Trigger
+from pointsman.services.router.domain.rule_document import ReferenceRules
 
-_INNER: Final = "\"'`()[]{}<>,;=|\x01"
-_BLANKS: Final = str.maketrans(_INNER, " " * len(_INNER))
-_AROUND: Final = _INNER + ".:!?"
-_VISIBLE: Final = re.compile(r"[!-~]+")
-_ROOTS: Final = ("/", "~/", "./", "../")
-_SEPARATORS: Final = frozenset(_INNER)
-_RULES: Final = {kind: f"reference.{kind}" for kind in TriggerKind}
-_PATH: Final = TriggerKind.PATH
-_URL: Final = TriggerKind.URL
-_HOST: Final = TriggerKind.HOST
+_INNER = "\"'`()[]{}<>,;=|\x01"
+_BLANKS = str.maketrans(_INNER, " " * len(_INNER))
+_AROUND = _INNER + ".:!?"
+_VISIBLE = re.compile(r"[!-~]+")
+_ROOTS = ("/", "~/", "./", "../")
+_SEPARATORS = frozenset(_INNER)
+_RULES = {kind: f"reference.{kind}" for kind in TriggerKind}
 
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The lists, ready for look-ups."""
+    """The word sets of the reference rules."""
 
     extensions: frozenset[str]
     dot_names: frozenset[str]
@@ -32,7 +29,7 @@ class References:
 
 
 def build_references(rules: ReferenceRules) -> References:
-    """Prepare the lists."""
+    """Builds the word sets from the rule file."""
     extensions = frozenset(rules.extensions.split())
     return References(
         extensions=extensions,
@@ -44,7 +41,7 @@ def build_references(rules: ReferenceRules) -> References:
 
 
 def find_references(references: References, text: str) -> tuple[list[Trigger], bool]:
-    """Every reference in a lower-case text, and whether a dotted name of some code is there."""
+    """Every reference in a lower-case text, and whether the text has a dotted name of code."""
     found: list[Trigger] = []
     dotted = False
     position = 0
@@ -60,7 +57,7 @@ def find_references(references: References, text: str) -> tuple[list[Trigger], b
 
 
 def _names(text: str) -> list[str]:
-    """The words with a mark that a reference needs inside them, without the marks around them."""
+    """The words with a dot or slash inside, without surrounding punctuation."""
     names: list[str] = []
     chunks = text.split() if text.isascii() else _VISIBLE.findall(text)
     for chunk in itertools.filterfalse(str.isalnum, chunks):
@@ -73,7 +70,7 @@ def _names(text: str) -> list[str]:
 
 
 def _inner(name: str) -> list[str]:
-    """The parts of a word that quotes, brackets and the like hold together: open('a.txt')."""
+    """The parts of a word that quotes or brackets separate: open('a.txt')."""
     parts = (part.rstrip(".:!?").lstrip("@:!?#") for part in name.replace(")/", ") ").translate(_BLANKS).split())
     return [part for part in parts if "." in part or "/" in part or "\\" in part]
 
@@ -82,18 +79,20 @@ def _kind_of(references: References, name: str) -> TriggerKind | None:
     if not name or name in references.exempt:
         return None
     if "://" in name:
-        return _URL if name[0].isalnum() else None
+        return TriggerKind.URL if name[0].isalnum() else None
     if name[1:3] == ":\\":
-        return _PATH
+        return TriggerKind.PATH
     if name.startswith(_ROOTS):
-        return _PATH if len(name) > 1 and name != "//" and (name[1].isalnum() or name[1] in "/._*$") else None
+        return (
+            TriggerKind.PATH if len(name) > 1 and name != "//" and (name[1].isalnum() or name[1] in "/._*$") else None
+        )
     if "/" in name:
-        return _PATH if _is_path(references, name) else None
+        return TriggerKind.PATH if _is_path(references, name) else None
     return _kind_of_dotted(references, name.partition(":")[0])
 
 
 def _is_path(references: References, name: str) -> bool:
-    """A usual folder in front, a file name at the end, or several parts with the marks of a path."""
+    """Whether a word with a slash is a path: a usual folder first, a file name last, or several segments with dots or dashes."""
     first, _, rest = name.partition("/")
     if first.lstrip(".") in references.folders or (first[:1] == "." and first[1:] in references.dot_names):
         return True
@@ -106,12 +105,12 @@ def _is_path(references: References, name: str) -> bool:
 
 def _kind_of_dotted(references: References, name: str) -> TriggerKind | None:
     if name[0] == "." or name.startswith("*."):
-        return _PATH if name.lstrip("*.") in references.dot_names or name[0] == "*" else None
+        return TriggerKind.PATH if name.lstrip("*.") in references.dot_names or name[0] == "*" else None
     if _is_file_name(references, name):
-        return _PATH
+        return TriggerKind.PATH
     stem, _, ending = name.rpartition(".")
     if ending in references.hosts and "@" not in name and stem.replace("-", "").replace(".", "").isalnum():
-        return _HOST
+        return TriggerKind.HOST
     return None
 
 
@@ -121,7 +120,7 @@ def _is_file_name(references: References, name: str) -> bool:
 
 
 def _is_dotted_name(references: References, name: str) -> bool:
-    """module.function, object.method: code by its name."""
+    """Whether a word is a dotted name of code: module.function, object.method."""
     first, _, rest = name.partition(".")
     if name in references.exempt or "/" in name or len(first) < 2 or len(rest) < 2:
         return False

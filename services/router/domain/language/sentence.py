@@ -1,37 +1,25 @@
-"""An English sentence while it is read: its words, what each can be, and what the sentence turns out to do."""
+"""An English sentence while it is read: its words, their lexicon flags, and its speech act."""
 
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import NamedTuple
 
 from pointsman.services.router.domain.language.lexicon import FILLER, KNOWN, LEAD, MASK, VERB, Lexicon
-from pointsman.services.router.domain.language.scan import (
-    APOSTROPHE,
-    ASKS,
-    BREAK,
-    COMMA,
-    MARK,
-    MARKS,
-    Message,
-    PatternSet,
-)
+from pointsman.services.router.domain.language.scan import APOSTROPHE, ASKS, BREAK, COMMA, MARK, MARKS, Message
+from pointsman.services.router.domain.patterns import PatternSet
 
-_BREAK: Final = "\x02"
-NAMES_CODE: Final = "names_code"
-IDENTIFIER: Final = "shape.identifier"
-_MARKS: Final = re.compile(f"([,?{re.escape(MARKS)}])")
-_ZEROS: Final = itertools.repeat(0)
-_NOWHERE: Final = (0, -1)
-_PASSED: Final = LEAD | FILLER
+_BREAK = "\x02"
+NAMES_CODE = "names_code"
+IDENTIFIER = "shape.identifier"
+_MARKS = re.compile(f"([,?{re.escape(MARKS)}])")
+_NOWHERE = (0, -1)
+_PASSED = LEAD | FILLER
 
 
-class Act(StrEnum):
-    """What a sentence does; the value is the rule that says so."""
-
-    __hash__ = str.__hash__
+class SpeechAct(StrEnum):
+    """What a sentence does (question, order, …); the value is the name of the rule."""
 
     ORDER = "order.verb"
     APPROVAL = "order.approval"
@@ -45,33 +33,40 @@ class Act(StrEnum):
     STATEMENT = "talk.statement"
 
 
-ACTIVE: Final = frozenset({Act.ORDER, Act.APPROVAL, Act.COMMAND, Act.WISH, Act.FAULT, Act.CODE})
+ACTIVE = frozenset(
+    {SpeechAct.ORDER, SpeechAct.APPROVAL, SpeechAct.COMMAND, SpeechAct.WISH, SpeechAct.FAULT, SpeechAct.CODE}
+)
 
-PLACE: Final = 2
-WORKS: Final = 3
-Order: TypeAlias = tuple[str, int, int, bool]
-"""One thing that a sentence says to do: the verb's base form, what it can be, where it stands, whether it is work.
 
-A plain tuple, because one with names costs five times as much, and most sentences have an order.
-"""
+class Imperative(NamedTuple):
+    """One imperative of a sentence."""
+
+    verb: str
+    """The base form."""
+    flags: int
+    """The lexicon flags of the verb."""
+    at: int
+    """The index of the verb in the sentence."""
+    is_work: bool
+    """Whether it asks for work and not for talk."""
 
 
 class Sentence:
-    """A sentence while it is read: its words, what each can be, and what it does."""
+    """A sentence while it is read; fields that are None or negative are filled when they are first needed."""
 
     __slots__ = (
         "act",
         "first_noun",
         "flags",
-        "hits",
+        "imperative_fillers",
+        "imperatives",
         "meaning",
         "message",
         "offers",
-        "orders",
-        "passed",
+        "phrases",
+        "request_fillers",
         "seen",
         "senses",
-        "skipped",
         "start",
         "texts",
         "words",
@@ -86,30 +81,30 @@ class Sentence:
             seen |= flag
         self.seen = seen
         message.seen |= seen
-        self.act: Act | None = None
-        """What it does; a statement is looked into when somebody asks."""
+        self.act: SpeechAct | None = None
+        """The speech act; None for a statement whose act was not needed yet."""
         self.start = 0
-        """Where its words begin, behind short acknowledgements."""
-        self.orders: Sequence[Order] = ()
-        self.hits: frozenset[str] | None = None
-        """The phrases in it, once somebody has looked for them."""
+        """The index of the first word after short acknowledgements."""
+        self.imperatives: Sequence[Imperative] = ()
+        self.phrases: frozenset[str] | None = None
+        """The names of the phrases in it."""
         self.first_noun = 0
-        """The first noun that is work or prose, once somebody has looked for it."""
+        """The flags of the first noun that is work or prose; 0 until looked up."""
         self.texts = -1
-        """How many words stand for text in general, once somebody has counted them."""
+        """How many words have the WEAK_PROSE flag."""
         self.senses: list[int] | None = None
-        """What else its words can mean, once somebody has asked."""
+        """The lexicon senses of each word."""
         self.meaning = 0
-        """All of that together."""
-        self.passed = self.skipped = _NOWHERE
-        """The last run of words that was passed over, or skipped as fillers: it is not walked again from each place in it."""
+        """The senses of all words together."""
+        self.imperative_fillers = self.request_fillers = _NOWHERE
+        """The last run of fillers that was skipped, so that it is not walked again from each index in it."""
         self.offers: bool | None = None
-        """Whether it offers an ability, once somebody has looked."""
+        """Whether it asks to provide an ability ("an option to export")."""
 
 
 @dataclass(frozen=True, slots=True)
 class English:
-    """Everything that reading English needs."""
+    """The lexicon, phrases and command names that reading English needs."""
 
     lexicon: Lexicon
     stopwords: frozenset[str]
@@ -118,19 +113,19 @@ class English:
     commands: frozenset[str]
     launchers: frozenset[str]
     launcher_verbs: frozenset[str]
-    """What programs are told to do, also those whose names are everyday words."""
+    """Subcommands of all launchers, also of those whose names are everyday words."""
     subcommands: frozenset[str]
-    """What only the other programs are told to do."""
+    """Subcommands of launchers whose names are not everyday words."""
     everyday: frozenset[str]
     """Programs whose names are everyday words."""
     command_topics: frozenset[str]
-    """Words that make a title of a program's name: docker basics."""
+    """Words after a program's name that make a title and not a command: docker basics."""
     brands: frozenset[str]
-    """Names of products that are written like names of code."""
+    """Product names in camel case, which are not names of code."""
 
 
 def sentences_of(text: str, marks: int) -> list[list[str]]:
-    """The words and marks of each sentence of a lower-case text; a dot inside a word stays there."""
+    """The words and marks of each sentence of a lower-case text; dots inside words do not split."""
     spaced = text.rstrip().rstrip(".! ")
     if marks:
         if marks & BREAK:
@@ -143,8 +138,14 @@ def sentences_of(text: str, marks: int) -> list[list[str]]:
     return [words] if words else []
 
 
+def make_sentences(lexicon: Lexicon, parts: list[list[str]], message: Message) -> list[Sentence]:
+    """The sentences of a message, each word with its lexicon flags."""
+    known = lexicon.flags
+    return [Sentence(words, [known.get(word, 0) for word in words], message) for words in parts]
+
+
 def _space_marks(text: str, marks: int) -> str:
-    """Every mark as a word of its own."""
+    """Separates every mark by blanks."""
     if marks & MARK:
         text = " ".join(_MARKS.split(text))
     else:
@@ -158,9 +159,10 @@ def _space_marks(text: str, marks: int) -> str:
 
 
 def senses_of(english: English, sentence: Sentence) -> list[int]:
-    """What else the words of a sentence can mean; few sentences need that."""
+    """The senses of each word of a sentence, looked up once; few sentences need them."""
     if sentence.senses is None:
-        senses = list(map(english.lexicon.senses.get, sentence.words, _ZEROS))
+        known = english.lexicon.senses
+        senses = [known.get(word, 0) for word in sentence.words]
         meaning = 0
         for sense in senses:
             meaning |= sense
@@ -170,24 +172,24 @@ def senses_of(english: English, sentence: Sentence) -> list[int]:
 
 
 def means(english: English, sentence: Sentence, sense: int) -> bool:
-    """Whether any word of a sentence can mean this."""
+    """Whether any word of a sentence has this sense."""
     if not sentence.seen & KNOWN:
         return False
     senses_of(english, sentence)
     return bool(sentence.meaning & sense)
 
 
-def hits_in(english: English, sentence: Sentence) -> frozenset[str]:
-    """The phrases in a sentence; most sentences are understood without looking for any."""
-    if sentence.hits is None:
+def phrases_in(english: English, sentence: Sentence) -> frozenset[str]:
+    """The names of the phrases in a sentence, matched once; most sentences need none."""
+    if sentence.phrases is None:
         found = english.phrases.matching(" ".join(sentence.words))
-        sentence.hits = found | {NAMES_CODE} if names_code(english, sentence.message) else found
-        return sentence.hits
-    return sentence.hits
+        sentence.phrases = found | {NAMES_CODE} if names_code(english, sentence.message) else found
+        return sentence.phrases
+    return sentence.phrases
 
 
 def names_code(english: English, message: Message) -> bool:
-    """Whether a message names some code outside its references: looked for once, however many sentences ask."""
+    """Whether a message names code outside its references, looked up once for all its sentences."""
     if message.dotted or IDENTIFIER not in message.shapes:
         return message.dotted
     if message.identified is None:
@@ -195,27 +197,27 @@ def names_code(english: English, message: Message) -> bool:
     return message.identified
 
 
-def skip_fillers(sentence: Sentence, at: int) -> int:
-    """The first word from here on that is none to fill a request with, or the last one."""
-    begun, ended = sentence.skipped
+def skip_request_fillers(sentence: Sentence, at: int) -> int:
+    """The index of the first word from here on that is not a filler of a polite request, or of the last word."""
+    begun, ended = sentence.request_fillers
     if begun <= at <= ended:
         return ended
     words, flags, begun = sentence.words, sentence.flags, at
     while at < len(words) - 1 and (flags[at] & FILLER or words[at] in (",", "mind") or words[at].endswith("ly")):
         at += 1
-    sentence.skipped = begun, at
+    sentence.request_fillers = begun, at
     return at
 
 
-def pass_over(sentence: Sentence, at: int) -> int:
-    """The first word from here on that is no filler of an order, or the last one."""
-    begun, ended = sentence.passed
+def skip_imperative_fillers(sentence: Sentence, at: int) -> int:
+    """The index of the first word from here on that is not a filler before an imperative, or of the last word."""
+    begun, ended = sentence.imperative_fillers
     if begun <= at <= ended:
         return ended
     words, flags, begun, last = sentence.words, sentence.flags, at, len(sentence.words) - 1
     while at < last and (not flags[at] or flags[at] & _PASSED) and _is_filler(words[at], flags[at]):
         at += 1
-    sentence.passed = begun, at
+    sentence.imperative_fillers = begun, at
     return at
 
 

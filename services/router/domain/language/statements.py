@@ -1,7 +1,6 @@
-"""What an English sentence does that neither asks nor orders: approve, wish, report a fault, name code, or just talk."""
+"""The speech act of English sentences without question or imperative: approval, wish, fault report, name of code, or statement."""
 
 import re
-from typing import Final
 
 from pointsman.services.router.domain.language.lexicon import (
     APPROVAL,
@@ -25,41 +24,42 @@ from pointsman.services.router.domain.language.lexicon import (
     words_of,
 )
 from pointsman.services.router.domain.language.scan import Message
-from pointsman.services.router.domain.language.sentence import NAMES_CODE, Act, English, Sentence, hits_in, means
+from pointsman.services.router.domain.language.sentence import (
+    NAMES_CODE,
+    English,
+    Sentence,
+    SpeechAct,
+    means,
+    phrases_in,
+)
 
-_PERSONAL: Final = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
-_WRITERS: Final = frozenset({"i", "we", "you", "he", "she", "i'm", "i've", "we're", "we've", "you're", "let's"})
-_MODALS: Final = frozenset({"should", "could", "must"})
-_DUTIES: Final = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
-_DEMANDS: Final = words_of("need needs want wants require requires like asked asking requested requests")
-_GENERIC: Final = words_of("every each any good great most all everyone everybody nobody people no bad real")
-_OWN: Final = words_of("me my mine us sure that")
-_WAYS: Final = frozenset({"with", "without", "using"})
-_FEELINGS: Final = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores", "hopes", "believes"})
-_FINITE: Final = _FEELINGS | words_of(
+_PERSONAL = frozenset({"i", "we", "they", "my", "i'm", "i've", "we're", "you're", "he", "she", "our"})
+_WRITERS = frozenset({"i", "we", "you", "he", "she", "i'm", "i've", "we're", "we've", "you're", "let's"})
+_MODALS = frozenset({"should", "could", "must"})
+_DUTIES = frozenset({"need", "needs", "have", "has", "ought", "want", "wants"})
+_DEMANDS = words_of("need needs want wants require requires like asked asking requested requests")
+_GENERIC = words_of("every each any good great most all everyone everybody nobody people no bad real")
+_OWN = words_of("me my mine us sure that")
+_WAYS = frozenset({"with", "without", "using"})
+_FEELINGS = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores", "hopes", "believes"})
+_FINITE = _FEELINGS | words_of(
     "is are was were be been am has have had will would i we he she they you i'm it's that's"
 )
-_POINTERS: Final = frozenset({"the", "this", "our", "that", "these", "those"})
-_DENIALS: Final = frozenset({"no", "nope", "nah"})
-_OPTIONS: Final = frozenset("123456789abcde")
-_LIMITS: Final = frozenset({"only", "without", "except", "rather"})
-_TURNS: Final = frozenset({"but", "still", "however", "except", "though", "yet", "again"})
-_DOING: Final = CHANGE | TOOL | MAKE
-_NOUN: Final = WORK | PROSE
-_NO_OBJECT: Final = FUNCTION | COPULA | CLAUSE
-_HUMP: Final = re.compile("[a-z0-9][A-Z]")
-_CAMEL: Final = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
-_APPROVAL: Final = Act.APPROVAL
-_WISH: Final = Act.WISH
-_FAULT: Final = Act.FAULT
-_CODE: Final = Act.CODE
-_REQUEST: Final = Act.REQUEST
-_STATEMENT: Final = Act.STATEMENT
+_POINTERS = frozenset({"the", "this", "our", "that", "these", "those"})
+_DENIALS = frozenset({"no", "nope", "nah"})
+_OPTIONS = frozenset("123456789abcde")
+_LIMITS = frozenset({"only", "without", "except", "rather"})
+_TURNS = frozenset({"but", "still", "however", "except", "though", "yet", "again"})
+_DOING = CHANGE | TOOL | MAKE
+_NOUN = WORK | PROSE
+_NO_OBJECT = FUNCTION | COPULA | CLAUSE
+_HUMP = re.compile("[a-z0-9][A-Z]")
+_CAMEL = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
 
 
-def statement(english: English, sentence: Sentence, start: int) -> Act:
-    """What a statement does whose first words up to a place are to be passed over."""
-    hits, seen = hits_in(english, sentence), sentence.seen
+def act_of_statement(english: English, sentence: Sentence, start: int) -> SpeechAct:
+    """The speech act of a statement, ignoring the words before start."""
+    hits, seen = phrases_in(english, sentence), sentence.seen
     if (
         sentence.words[start] == "let's"
         or "plan" in hits
@@ -68,43 +68,43 @@ def statement(english: English, sentence: Sentence, start: int) -> Act:
         or ("past" in hits and "turn" not in hits)
         or ("musing" in hits and "complaint" not in hits and _TURNS.isdisjoint(sentence.words))
     ):
-        return _STATEMENT
+        return SpeechAct.STATEMENT
     if ("approval" in hits and not seen & FAULT) or _chooses(sentence, start):
-        return _APPROVAL
+        return SpeechAct.APPROVAL
     if "personal_wish" in hits or "retold" in hits:
-        return _REQUEST
+        return SpeechAct.REQUEST
     if _suggests(sentence) or _wants_code(sentence, hits) or _asks_again(sentence, hits):
-        return _WISH
+        return SpeechAct.WISH
     work = bool(seen & WORK) or not seen & PROSE or bool(sentence.flags[0] & FAULT)
     if not work and "complaint" not in hits and "misbehaves" not in hits:
-        return _CODE if _names_code(english, sentence, hits) else _STATEMENT
+        return SpeechAct.CODE if _names_code(english, sentence, hits) else SpeechAct.STATEMENT
     return _about_work(english, sentence, hits)
 
 
 def _chooses(sentence: Sentence, start: int) -> bool:
-    """One word that says yes, or names an option."""
+    """Whether the only word says yes or names an option."""
     if start + 1 < len(sentence.words):
         return False
     return sentence.words[start] in _OPTIONS or bool(sentence.flags[start] & APPROVAL)
 
 
-def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> Act:
-    """A statement that is not about prose."""
+def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> SpeechAct:
+    """The speech act of a statement that is not about prose."""
     if "wish" in hits:
-        return _REQUEST if "form" in hits else _WISH
+        return SpeechAct.REQUEST if "form" in hits else SpeechAct.WISH
     if "lacking" in hits and sentence.seen & WORK and sentence.words[0] not in _PERSONAL:
-        return _WISH
+        return SpeechAct.WISH
     if "demand" in hits and _demands_work(sentence):
-        return _WISH
+        return SpeechAct.WISH
     if "praise" in hits and _TURNS.isdisjoint(sentence.words):
-        return _STATEMENT
+        return SpeechAct.STATEMENT
     if _complains(english, sentence, hits):
-        return _FAULT
-    return _CODE if _names_code(english, sentence, hits) else _STATEMENT
+        return SpeechAct.FAULT
+    return SpeechAct.CODE if _names_code(english, sentence, hits) else SpeechAct.STATEMENT
 
 
 def _asks_again(sentence: Sentence, hits: frozenset[str]) -> bool:
-    """Again, but with async; now in Rust: the same in another way. Again in my experience …, now for the fun part: are not."""
+    """Whether the same is wanted in another way: "again, but with async", "now in Rust"; not "again in my experience …"."""
     if ("repeated" not in hits and "varied" not in hits) or sentence.seen & PROSE:
         return False
     if not (_FINITE.isdisjoint(sentence.words) and _OWN.isdisjoint(sentence.words)):
@@ -113,7 +113,7 @@ def _asks_again(sentence: Sentence, hits: frozenset[str]) -> bool:
 
 
 def _demands_work(sentence: Sentence) -> bool:
-    """Our accountants need a csv: what somebody else wants is a part of the work, and no truth about everybody."""
+    """Whether others want a part of the work: "our accountants need a csv"; not a general truth about everybody."""
     words, flags = sentence.words, sentence.flags
     if words[0] in _GENERIC or words[0] in _WRITERS or sentence.seen & NEGATION:
         return False
@@ -124,7 +124,7 @@ def _demands_work(sentence: Sentence) -> bool:
 
 
 def _complains(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
-    """Something is odd, at fault, or behaves as it should not; an opinion needs a hard word for that."""
+    """Whether a fault is reported: something is odd, broken or misbehaves; an opinion needs a word of a hard fault."""
     if "opinion" in hits and not means(english, sentence, HARD_FAULT):
         return False
     if "misbehaves" in hits and "topic" not in hits and sentence.words[0] not in _WRITERS:
@@ -135,7 +135,7 @@ def _complains(english: English, sentence: Sentence, hits: frozenset[str]) -> bo
 
 
 def _suggests(sentence: Sentence) -> bool:
-    """We should validate …, it could cache …, the page needs to show …: somebody is to do some work, not the writer alone."""
+    """Whether work is suggested, not only to the writer: we should validate …, it could cache …, the page needs to show …."""
     words, flags = sentence.words, sentence.flags
     if words[0] == "i":
         return False
@@ -154,7 +154,7 @@ def _suggests(sentence: Sentence) -> bool:
 
 
 def _wants_code(sentence: Sentence, hits: frozenset[str]) -> bool:
-    """A script that renames photos, react component for an accordion, only for admins: what is wanted, and nothing else."""
+    """Whether a bare noun phrase names wanted code: a script that renames photos, react component for an accordion."""
     if sentence.words[0] in _LIMITS and sentence.seen & WORK and _FINITE.isdisjoint(sentence.words):
         return True
     if "wanted" not in hits or "topic" in hits or not _FINITE.isdisjoint(sentence.words):
@@ -163,7 +163,7 @@ def _wants_code(sentence: Sentence, hits: frozenset[str]) -> bool:
 
 
 def _names_code(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
-    """By an identifier, by a part of what is at hand (the blue button in the header), or in words of no known language."""
+    """Whether code is named: by an identifier, by a part of the work (the blue button in the header), or in an unknown language."""
     if "topic" in hits:
         return False
     if NAMES_CODE in hits or _has_compound_name(english, sentence.message):
@@ -175,10 +175,10 @@ def _names_code(english: English, sentence: Sentence, hits: frozenset[str]) -> b
 
 
 def _has_compound_name(english: English, message: Message) -> bool:
-    """A name like DatePicker or getUser that is not the name of some product: looked for once, however many sentences ask."""
+    """Whether the message has a camel-case name like DatePicker that is not a product name, looked up once per message."""
     if message.compound is None:
         source = message.source
-        # few texts have capitals behind the first letter, fewer a hump, and the full expression takes five times as long
+        # cheap checks first: few texts have a capital after the first letter, fewer one inside a word
         message.compound = (
             source[1:] != message.lower[1:]
             and _HUMP.search(source) is not None
@@ -188,7 +188,7 @@ def _has_compound_name(english: English, message: Message) -> bool:
 
 
 def _is_part_at_hand(sentence: Sentence) -> bool:
-    """A phrase without a verb that points at a part of the work, also to correct: no, the other button."""
+    """Whether a phrase without a verb points at a part of the work, also to correct: no, the other button."""
     words, flags = sentence.words, sentence.flags
     corrects = words[0] in _DENIALS and words[1:2] == [","]
     if (flags[0] & LEAD and not corrects) or not _FINITE.isdisjoint(words):
@@ -199,7 +199,7 @@ def _is_part_at_hand(sentence: Sentence) -> bool:
 
 
 def _is_behaviour(sentence: Sentence, hits: frozenset[str]) -> bool:
-    """Some part of the work does something, or something is done to it: said without need, that is a complaint."""
+    """Whether the behaviour of a part of the work is described, which is a complaint where nothing else is asked."""
     flags = sentence.flags
     if not _FEELINGS.isdisjoint(sentence.words):
         return False
@@ -216,7 +216,7 @@ def _is_behaviour(sentence: Sentence, hits: frozenset[str]) -> bool:
 
 
 def _acts_unlisted(sentence: Sentence) -> bool:
-    """The parser chews trailing commas: an unknown word behind a noun, with the ending of a verb and an object."""
+    """Whether an unknown verb with an object follows a noun: the parser chews trailing commas."""
     words, flags = sentence.words, sentence.flags
     for at in range(1, len(words) - 1):
         if not flags[at] and flags[at - 1] & WORK and not flags[at + 1] & _NO_OBJECT:
@@ -227,7 +227,7 @@ def _acts_unlisted(sentence: Sentence) -> bool:
 
 
 def _is_fault(english: English, sentence: Sentence, hits: frozenset[str]) -> bool:
-    """Something is said not to work; a feeling or a polite phrase is no fault."""
+    """Whether something is said not to work; a feeling or a polite phrase is not a fault."""
     seen = sentence.seen
     if "complaint" in hits:
         return True

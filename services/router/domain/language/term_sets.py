@@ -1,80 +1,85 @@
-"""The lists of another language as expressions that are tried in one pass; what a text has of them is one number."""
+"""The term sets of another language, compiled to expressions that are matched in one pass; matches are a bit mask."""
 
 import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Final
 
 from pointsman.services.router.domain.language.lexicon import MASK
-from pointsman.services.router.domain.language.rule_document import LanguageRules, RuleProblem
-from pointsman.services.router.domain.language.scan import MOST_COMBINATIONS, PatternSet, pattern_set
+from pointsman.services.router.domain.patterns import MOST_COMBINATIONS, PatternSet, pattern_set
+from pointsman.services.router.domain.rule_document import LanguageRules, RuleProblem
 
-DO: Final = 1 << 0
-MAKE: Final = 1 << 1
-READ: Final = 1 << 2
-TELL: Final = 1 << 3
-WORK: Final = 1 << 4
-PROSE: Final = 1 << 5
-FAULT: Final = 1 << 6
-QUESTION: Final = 1 << 7
-POLITE: Final = 1 << 8
-WISH: Final = 1 << 9
-THANKS: Final = 1 << 10
-APPROVAL: Final = 1 << 11
-DECLINED: Final = 1 << 12
-SOLVED: Final = 1 << 13
-NARRATED: Final = 1 << 14
-"""What the writer tells of himself: the verbs and things in it are not to be worked on, unless he asks for something too."""
-SPENT: Final = 1 << 15
-"""Clauses that ask for nothing: not to be done, done already, or left to the writer."""
-TOLD: Final = 1 << 16
-TURN: Final = 1 << 17
-GENERAL: Final = 1 << 18
-FOLLOW_UP: Final = 1 << 19
-IMPERATIVE: Final = 1 << 20
-"""A first word with the ending of an order, right before an object."""
-OPENER: Final = 1 << 21
-"""The words of the list of questions that open one."""
-STARTER: Final = 1 << 22
-"""A verb of doing at the very beginning: what follows is no question, unless it is marked as one."""
-JOINED: Final = 1 << 23
+DO = 1 << 0
+MAKE = 1 << 1
+READ = 1 << 2
+TELL = 1 << 3
+WORK = 1 << 4
+PROSE = 1 << 5
+FAULT = 1 << 6
+QUESTION = 1 << 7
+POLITE = 1 << 8
+WISH = 1 << 9
+THANKS = 1 << 10
+APPROVAL = 1 << 11
+DECLINED = 1 << 12
+"""No longer needed, or done by the writer: never mind, I will do it tomorrow."""
+SOLVED = 1 << 13
+"""The writer has solved it already."""
+NARRATED = 1 << 14
+"""What writers narrate of themselves; its verbs and nouns ask for no work unless something else does."""
+SPENT = 1 << 15
+"""Clauses about what is not to be done, done already, or left to the writer; they ask for nothing."""
+TOLD = 1 << 16
+"""An explanation is requested: explain to me how …."""
+TURN = 1 << 17
+"""Words like but, still, however."""
+GENERAL = 1 << 18
+"""Questions about effort, worth and abilities, which ask for no work."""
+FOLLOW_UP = 1 << 19
+"""Questions about a fault that was just named: any idea?"""
+IMPERATIVE = 1 << 20
+"""A first word with the ending of an imperative, right before an object."""
+OPENER = 1 << 21
+"""The question words that open a question."""
+STARTER = 1 << 22
+"""A verb of doing at the very beginning: without a question mark the text is not a question."""
+JOINED = 1 << 23
 """A verb of doing at the beginning of a later clause."""
-REQUEST: Final = 1 << 24
-"""The polite words that are no mere wish: in a question only these ask for something."""
-_DERIVED: Final = {"opener": OPENER, "starter": STARTER, "joined": JOINED, "request": REQUEST}
-_BITS: Final = _DERIVED | {
+REQUEST = 1 << 24
+"""The polite words that are not only wishes; in a question only these request something."""
+_DERIVED = {"opener": OPENER, "starter": STARTER, "joined": JOINED, "request": REQUEST}
+_BITS = _DERIVED | {
     "do": DO, "make": MAKE, "read": READ, "tell": TELL, "work": WORK, "prose": PROSE, "fault": FAULT, "question": QUESTION,
     "polite": POLITE, "wish": WISH, "thanks": THANKS, "approval": APPROVAL, "declined": DECLINED, "solved": SOLVED,
     "narrated": NARRATED, "spent": SPENT, "told": TOLD, "turn": TURN, "general": GENERAL, "follow_up": FOLLOW_UP,
     "imperative": IMPERATIVE, "destructive": 1 << 25, "data": 1 << 26, "deployment": 1 << 27, "security": 1 << 28,
     "bulk": 1 << 29, "vague": 1 << 30,
 }  # fmt: skip
-_NO_LISTS: Final = frozenset({"script", "stopwords", "verb_ending", "imperative"})
-_LISTS: Final = tuple(part.name for part in fields(LanguageRules) if part.name not in _NO_LISTS)
-_DOING: Final = ("do", "make", "read")
-_SEPARATORS: Final = r"(?:[,.;!?，。；！？、\n]|\b(?:und|dann|et|puis|y|luego|e|poi|depois)\b|然后|并且?|接着|顺便)"
+_NO_LISTS = frozenset({"script", "stopwords", "verb_ending", "imperative"})
+_LISTS = tuple(part.name for part in fields(LanguageRules) if part.name not in _NO_LISTS)
+_DOING = ("do", "make", "read")
+_SEPARATORS = r"(?:[,.;!?，。；！？、\n]|\b(?:und|dann|et|puis|y|luego|e|poi|depois)\b|然后|并且?|接着|顺便)"
 
 
 @dataclass(slots=True)
 class Language:
-    """One language: its words, matched from the first message on that is written in it."""
+    """One language: its stop words and term sets, compiled for the first message in it."""
 
     code: str
     script: str
     stopwords: frozenset[str]
     patterns: Mapping[str, str]
     bits: tuple[int, ...]
-    """What stands for each list in a number, in the order of the patterns."""
+    """The bit of each term set, in the order of the patterns."""
     compiled: PatternSet | None = None
-    numbers: dict[tuple[int, ...], int] = field(default_factory=dict)
-    """The number of each combination of expressions that was met; it does not grow with the texts."""
+    bitmasks: dict[tuple[int, ...], int] = field(default_factory=dict)
+    """Cache of the bit mask of each combination of matching expressions; it does not grow with the texts."""
     names: dict[int, frozenset[str]] = field(default_factory=dict)
-    """The names of each of these numbers."""
+    """Cache of the term set names of each bit mask."""
 
     @property
-    def classes(self) -> PatternSet:
-        """The lists, compiled when they are first needed: most messages need no other language."""
+    def term_sets(self) -> PatternSet:
+        """The term sets, compiled at first use: most messages need no other language."""
         if self.compiled is None:
             try:
                 self.compiled = pattern_set(self.patterns)
@@ -83,20 +88,20 @@ class Language:
         return self.compiled
 
     def hits(self, text: str) -> int:
-        """Which lists have something that stands in the text."""
-        classes = self.compiled
-        if classes is None:
-            classes = self.classes
-        found = tuple(classes.match(text.encode()))
-        number = self.numbers.get(found, -1)
-        if number < 0:
-            number = sum(self.bits[hit] for hit in found)
-            if len(self.numbers) < MOST_COMBINATIONS:
-                self.numbers[found] = number
-        return number
+        """The bit mask of the term sets that match the text."""
+        term_sets = self.compiled
+        if term_sets is None:
+            term_sets = self.term_sets
+        found = tuple(term_sets.match(text.encode()))
+        bitmask = self.bitmasks.get(found, -1)
+        if bitmask < 0:
+            bitmask = sum(self.bits[hit] for hit in found)
+            if len(self.bitmasks) < MOST_COMBINATIONS:
+                self.bitmasks[found] = bitmask
+        return bitmask
 
     def names_of(self, hits: int) -> frozenset[str]:
-        """The lists that a number stands for, by their names."""
+        """The names of the term sets in a bit mask."""
         names = self.names.get(hits)
         if names is None:
             names = frozenset(name for name, bit in _BITS.items() if hits & bit)
@@ -106,7 +111,7 @@ class Language:
 
 
 def build_language(code: str, rules: LanguageRules) -> Language:
-    """The lists of one language as expressions."""
+    """Builds the expressions of one language's term sets."""
     script = rules.script
     patterns = {name: _any_of(getattr(rules, name).split(), script) for name in _LISTS}
     wishes = rules.wish.split()
@@ -128,20 +133,20 @@ def build_language(code: str, rules: LanguageRules) -> Language:
 
 
 def _verbs(items: list[str], rules: LanguageRules) -> str:
-    """Verbs in their own endings; at the beginning also the noun of a verb, as titles of tasks have it: update of …."""
+    """The expression of verbs with their endings; at the beginning also nouns of verbs, as in titles of tasks: update of …."""
     narrow = _any_of([item.replace("*", MASK) for item in items], rules.script).replace(MASK, rules.verb_ending)
     first = _any_of([f"^{item}" for item in items if "*" in item], rules.script)
     return f"{narrow}|{first}" if first else narrow
 
 
 def _any_of(items: list[str], script: str) -> str:
-    """Entries as one expression; those next to each other with a `^` share what may stand before them."""
+    """One expression of all entries; adjacent entries with a `^` share their prefix."""
     runs = itertools.groupby(items, lambda item: item.startswith("^"))
     return "|".join(_first(run, script) if first else _anywhere(run, script) for first, run in runs)
 
 
 def _first(items: Iterable[str], script: str) -> str:
-    """Entries at the beginning. What is no letter is a class of a thousand ranges: with one for each entry no automaton fits."""
+    """Entries at the beginning; they share the class of non-letters, whose ranges, once per entry, would exceed RE2's memory."""
     return rf"^[^\pL]*(?:{'|'.join(_stem(item, script) for item in items)})"
 
 
@@ -150,12 +155,12 @@ def _anywhere(items: Iterable[str], script: str) -> str:
 
 
 def _stem(item: str, script: str) -> str:
-    """One entry without its edges: `_` a blank, `*` any ending."""
+    """The expression of one entry without word boundaries: `_` is a blank, `*` any ending."""
     return item.removeprefix("^").replace("_", " ").replace("*", "[а-яё]*" if script == "cyrillic" else "[a-z]*")
 
 
 def _item(item: str, script: str) -> str:
-    """One entry anywhere in the text; words are whole in alphabets."""
+    """The expression of one entry anywhere in the text, as a whole word in alphabetic scripts."""
     if item in ("?", "¿"):
         return re.escape(item)
     body = _stem(item, script)

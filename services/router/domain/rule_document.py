@@ -1,11 +1,11 @@
-"""The shape of the rule file, and what a project may add to it."""
+"""The schema of the rule file and of a project's own rules."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class RuleProblem(Exception):
-    """A rule cannot be taken: which one, and why."""
+    """A rule is invalid: its name and the reason."""
 
     def __init__(self, rule: str, problem: str) -> None:
         super().__init__(f"rule '{rule}': {problem}")
@@ -14,7 +14,7 @@ class RuleProblem(Exception):
 
 
 class RuleEffect(StrEnum):
-    """What a match of an own rule means."""
+    """The effect of a match of an own rule."""
 
     ACTION = "action"
     REFERENCE = "reference"
@@ -44,7 +44,7 @@ class PatternRule:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRules:
-    """What makes a word without blanks a file, a folder or a host, and which words only look like one."""
+    """Words that make a token a file, a folder or a host, and exempt tokens that only look like one."""
 
     extensions: str
     dot_names: str
@@ -55,7 +55,7 @@ class ReferenceRules:
 
 @dataclass(frozen=True, slots=True)
 class EnglishRules:
-    """The English lexicon: base forms in classes, phrases as expressions."""
+    """The English lexicon: word classes of base forms, and phrases as expressions."""
 
     keywords: dict[str, str]
     stopwords: str
@@ -72,7 +72,7 @@ class EnglishRules:
 
 @dataclass(frozen=True, slots=True)
 class LanguageRules:
-    """The lexicon of another language: each class is a list of words, stems (`*`) or fragments."""
+    """The lexicon of another language: each term set is a list of words, stems (`*`) or fragments."""
 
     script: str
     stopwords: str
@@ -108,7 +108,7 @@ class LanguageRules:
 
 @dataclass(frozen=True, slots=True)
 class DebateRule:
-    """When a planning debate is due: words of the order or of a path, or an expression over the text."""
+    """When a planning debate is held: verbs of an imperative, segments of a path, or an expression over the text."""
 
     stakes: str
     about: str
@@ -117,7 +117,7 @@ class DebateRule:
     pushes: str = ""
     pattern: str = ""
     segments: str = ""
-    """Whole segments of a path, or stems of its file, that count as such words."""
+    """Path segments and file stems that trigger the debate."""
 
 
 @dataclass(frozen=True, slots=True)

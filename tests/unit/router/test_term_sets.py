@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pointsman.services.router.domain.language.languages import _WORD as WORD
-from pointsman.services.router.domain.language.languages import plain, words_of
-from pointsman.services.router.domain.language.scan import compile_pattern, finder_of
+from pointsman.services.router.domain.language.languages import without_accents, words_of
 from pointsman.services.router.domain.language.term_sets import Language
+from pointsman.services.router.domain.patterns import compile_pattern, finder_of
 from pointsman.services.router.rules import standard_rule_book
 
 MOST_INSTRUCTIONS = 20_000
@@ -26,23 +26,23 @@ WESTERN = st.text(st.characters(codec="latin-1"), max_size=60) | st.text("ab'-_ 
 
 @pytest.mark.parametrize("language", ALL, ids=lambda language: language.code)
 def test_every_list_fits_into_an_automaton(language: Language) -> None:
-    sizes = {name: expression.programsize for name, expression in language.classes.expressions.items()}
+    sizes = {name: expression.programsize for name, expression in language.term_sets.expressions.items()}
     assert {name: size for name, size in sizes.items() if size > MOST_INSTRUCTIONS} == {}
 
 
 @pytest.mark.parametrize("language", ALL, ids=lambda language: language.code)
 def test_places_are_those_that_re2_itself_tells(language: Language) -> None:
-    for text in (plain(item["text"].lower()) for item in TEXTS if item["lang"] == language.code):
-        for name, expression in language.classes.expressions.items():
+    for text in (without_accents(item["text"].lower()) for item in TEXTS if item["lang"] == language.code):
+        for name, expression in language.term_sets.expressions.items():
             places = [found.span() for found in expression.finditer(text)]
-            assert language.classes.spans(name, text) == places, (name, text)
-            assert language.classes.first(name, text) == (places[0] if places else None), (name, text)
+            assert language.term_sets.spans(name, text) == places, (name, text)
+            assert language.term_sets.first(name, text) == (places[0] if places else None), (name, text)
 
 
 @pytest.mark.parametrize("language", ALL, ids=lambda language: language.code)
 def test_a_number_stands_for_the_lists_that_match(language: Language) -> None:
-    for text in (plain(item["text"].lower()) for item in TEXTS if item["lang"] == language.code):
-        assert language.names_of(language.hits(text)) == language.classes.matching(text), text
+    for text in (without_accents(item["text"].lower()) for item in TEXTS if item["lang"] == language.code):
+        assert language.names_of(language.hits(text)) == language.term_sets.matching(text), text
 
 
 class Outer:
@@ -64,7 +64,7 @@ def test_places_are_the_same_without_re2s_inner_layer(text: str) -> None:
 @given(st.text(max_size=60) | WESTERN)
 @settings(max_examples=300, deadline=None)
 def test_a_text_loses_its_accents_letter_by_letter(text: str) -> None:
-    assert plain(text) == "".join(
+    assert without_accents(text) == "".join(
         unicodedata.normalize("NFD", letter)[0] if letter.isalnum() else letter for letter in text
     )
 
@@ -72,4 +72,4 @@ def test_a_text_loses_its_accents_letter_by_letter(text: str) -> None:
 @given(st.text(max_size=60) | WESTERN)
 @settings(max_examples=500, deadline=None)
 def test_the_words_of_a_text_are_those_of_the_text_without_accents(text: str) -> None:
-    assert words_of(text) - {""} == set(WORD.findall(plain(text)))
+    assert words_of(text) - {""} == set(WORD.findall(without_accents(text)))

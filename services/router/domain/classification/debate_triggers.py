@@ -1,11 +1,11 @@
-"""Whether to debate before starting: what is at stake, and what bypasses the debate."""
+"""Finds reasons for a planning debate in sentences, and recognises messages that only read."""
 
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from pointsman.services.router.domain.language.english import act_of
+from pointsman.services.router.domain.enums import PlanningTrigger, Stakes
+from pointsman.services.router.domain.language.english import speech_act_of
 from pointsman.services.router.domain.language.languages import Reading
 from pointsman.services.router.domain.language.lexicon import (
     ASK,
@@ -29,36 +29,24 @@ from pointsman.services.router.domain.language.lexicon import (
     WEIGHTY,
     words_of,
 )
-from pointsman.services.router.domain.language.rule_document import DebateRule
 from pointsman.services.router.domain.language.sentence import (
     ACTIVE,
-    PLACE,
-    WORKS,
-    Act,
     English,
-    Order,
+    Imperative,
     Sentence,
+    SpeechAct,
     senses_of,
 )
-from pointsman.services.router.domain.model import DebateReason, PlanningTrigger, Stakes
+from pointsman.services.router.domain.model import DebateReason
+from pointsman.services.router.domain.rule_document import DebateRule
 
-_DESTRUCTIVE: Final = PlanningTrigger.DESTRUCTIVE
-_DEPLOYMENT: Final = PlanningTrigger.DEPLOYMENT
-_SECURITY: Final = PlanningTrigger.SECURITY
-_BULK: Final = PlanningTrigger.BULK
-_AMBIGUOUS_SCOPE: Final = PlanningTrigger.AMBIGUOUS_SCOPE
-_ALL: Final = tuple(PlanningTrigger)
-_COMMAND: Final = Act.COMMAND
-_WISH: Final = Act.WISH
-_QUESTION: Final = Act.QUESTION
-_REQUEST: Final = Act.REQUEST
-_STATEMENT: Final = Act.STATEMENT
-MAX_WISHED: Final = 16
-_WRITING_MARKS: Final = frozenset({">", ">>", "&", "&&", ";"})
-_WRITING_OPTIONS: Final = words_of(
+_ALL = tuple(PlanningTrigger)
+MAX_WISHED = 16
+_WRITING_MARKS = frozenset({">", ">>", "&", "&&", ";"})
+_WRITING_OPTIONS = words_of(
     "-delete -exec -execdir -ok -okdir -fprint -fprintf -fls --exec --exec-batch --delete xargs tee"
 )
-_WRITES_BY: Final = {
+_WRITES_BY = {
     "sed": ("-i", "--in-place", "-ni", "-ei", "-ri"),
     "awk": ("-i",),
     "sort": ("-o", "--output"),
@@ -66,33 +54,31 @@ _WRITES_BY: Final = {
     "history": ("-c", "-d", "-w", "-a"),
     "fd": ("-x",),
 }
-_WRITING_SQL: Final = words_of(
-    "into insert update delete drop alter create truncate replace merge grant revoke call exec"
-)
-_LISTED: Final = frozenset({"branch", "remote", "reflog"})
-_LISTING: Final = words_of("""
+_WRITING_SQL = words_of("into insert update delete drop alter create truncate replace merge grant revoke call exec")
+_LISTED = frozenset({"branch", "remote", "reflog"})
+_LISTING = words_of("""
     -a -r -v -vv -l -av -avv -rv --all --remotes --list --verbose --show-current --contains --no-contains --merged
     --no-merged --sort --format show get-url exists
     """)
-_FILTERS: Final = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
-_POINTING: Final = frozenset({"it", "them", "those", "these", "this", "that"})
-_CHANGING: Final = CHANGE | TOOL
-_ACTING: Final = CHANGE | MAKE | READ
-_LOOKING: Final = READ | TELL | ASK
-_WRITING: Final = CHANGE | MAKE
-_SECRET: Final = SECURITY | KEY
-_OBJECTS: Final = SECURITY | KEY | VAGUE
-_EDGES: Final = frozenset(
+_FILTERS = frozenset({"sort", "uniq", "cut", "awk", "sed", "tr"})
+_POINTING = frozenset({"it", "them", "those", "these", "this", "that"})
+_CHANGING = CHANGE | TOOL
+_ACTING = CHANGE | MAKE | READ
+_LOOKING = READ | TELL | ASK
+_WRITING = CHANGE | MAKE
+_SECRET = SECURITY | KEY
+_OBJECTS = SECURITY | KEY | VAGUE
+_EDGES = frozenset(
     {"from", "in", "of", "to", "with", "by", "under", "on", "for", "at", "into", "when", "if", "that", "which"}
 )
-_SUBORDINATE: Final = frozenset({"that", "which", "where", "when", "if", "so", "while", "because", "whose"})
-_HARMLESS: Final = frozenset({"sort", "filter", "group", "sum", "calculate", "compute", "order", "compare", "let"})
-_CHECKED: Final = {trigger: f"debate.{trigger}" for trigger in PlanningTrigger}
+_SUBORDINATE = frozenset({"that", "which", "where", "when", "if", "so", "while", "because", "whose"})
+_HARMLESS = frozenset({"sort", "filter", "group", "sum", "calculate", "compute", "order", "compare", "let"})
+_CHECKED = {trigger: f"debate.{trigger}" for trigger in PlanningTrigger}
 
 
 @dataclass(frozen=True, slots=True)
 class DebateRules:
-    """The debate's lists, ready to be used."""
+    """The word sets of the debate rules."""
 
     destructive: frozenset[str]
     any_object: frozenset[str]
@@ -103,16 +89,16 @@ class DebateRules:
     read_launcher_verbs: frozenset[str]
     destructive_commands: frozenset[str]
     segments: frozenset[str]
-    """Whole parts of a path that are words of security."""
+    """Path segments that name something security-relevant."""
 
 
 def risky_verbs(rules: Mapping[str, DebateRule]) -> list[str]:
-    """The verbs that may start a debate."""
+    """All verbs that may trigger a debate."""
     return [verb for rule in rules.values() for verb in f"{rule.verbs} {rule.pushes}".split()]
 
 
 def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -> DebateRules:
-    """Prepare the debate's lists."""
+    """Builds the word sets from the rule file."""
     destructive = rules[PlanningTrigger.DESTRUCTIVE]
     deployment = rules[PlanningTrigger.DEPLOYMENT]
     return DebateRules(
@@ -131,45 +117,45 @@ def build_debate(rules: Mapping[str, DebateRule], commands: Mapping[str, str]) -
 def planning_triggers(
     rules: DebateRules, english: English, sentences: Iterable[Sentence], wanted: bool = False
 ) -> dict[PlanningTrigger, str]:
-    """Every reason to debate that the sentences give, each with the word that stands for it; wanted is all that they say."""
+    """Every reason to debate that the sentences give, with the deciding word; with wanted every sentence counts as a wish."""
     found: dict[PlanningTrigger, str] = {}
     for sentence in sentences:
         act = sentence.act
         if sentence.seen & WEIGHTY:
-            act = act_of(english, sentence)
+            act = speech_act_of(english, sentence)
             senses = senses_of(english, sentence)
-            if sentence.orders:
-                _weigh_orders(rules, sentence, found)
-            if wanted or act is _WISH:
+            if sentence.imperatives:
+                _weigh_imperatives(rules, sentence, found)
+            if wanted or act is SpeechAct.WISH:
                 _weigh_wish(rules, sentence, found)
             if (wanted or act in _IMPLIED_WORK) and sentence.meaning & _SECRET:
-                _note(found, _SECURITY, _security_word(sentence.words, senses))
-        if act is _COMMAND and sentence.words[0] in rules.destructive_commands:
-            _note(found, _DESTRUCTIVE, sentence.words[0])
+                _note(found, PlanningTrigger.SECURITY, _security_word(sentence.words, senses))
+        if act is SpeechAct.COMMAND and sentence.words[0] in rules.destructive_commands:
+            _note(found, PlanningTrigger.DESTRUCTIVE, sentence.words[0])
     return found
 
 
-_IMPLIED_WORK: Final = frozenset({Act.FAULT, Act.WISH, Act.CODE})
+_IMPLIED_WORK = frozenset({SpeechAct.FAULT, SpeechAct.WISH, SpeechAct.CODE})
 
 
-def _weigh_orders(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
-    orders, end = sentence.orders, len(sentence.words)
-    if len(orders) == 1:
-        order = orders[0]
-        if order[WORKS] and not is_reading(order):
-            _weigh(rules, sentence, order, end, found)
+def _weigh_imperatives(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
+    imperatives, end = sentence.imperatives, len(sentence.words)
+    if len(imperatives) == 1:
+        imperative = imperatives[0]
+        if imperative.is_work and not is_reading(imperative):
+            _weigh(rules, sentence, imperative, end, found)
         return
-    ends = (*[order[PLACE] for order in orders[1:]], end)
-    for order, end in zip(orders, ends, strict=True):
-        if order[WORKS] and not is_reading(order):
-            _weigh(rules, sentence, order, end, found)
+    ends = (*[imperative.at for imperative in imperatives[1:]], end)
+    for imperative, end in zip(imperatives, ends, strict=True):
+        if imperative.is_work and not is_reading(imperative):
+            _weigh(rules, sentence, imperative, end, found)
 
 
 def _weigh_wish(rules: DebateRules, sentence: Sentence, found: dict[PlanningTrigger, str]) -> None:
-    """What somebody wants done is weighed like an order."""
+    """Weighs each verb of a wish like an imperative."""
     verbs = [at for at, flag in enumerate(sentence.flags) if flag & _CHANGING][:MAX_WISHED]
     for at, end in itertools.pairwise((*verbs, len(sentence.words))):
-        _weigh(rules, sentence, (sentence.words[at], sentence.flags[at] & VERB, at, True), end, found)
+        _weigh(rules, sentence, Imperative(sentence.words[at], sentence.flags[at] & VERB, at, is_work=True), end, found)
 
 
 def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str) -> None:
@@ -177,37 +163,39 @@ def _note(found: dict[PlanningTrigger, str], trigger: PlanningTrigger, word: str
         found.setdefault(trigger, word)
 
 
-def _weigh(rules: DebateRules, sentence: Sentence, order: Order, end: int, found: dict[PlanningTrigger, str]) -> None:
-    """Look at an order's verb and at the words up to the next order, for what any word of the sentence can mean."""
-    verb, flags, at, _ = order
+def _weigh(
+    rules: DebateRules, sentence: Sentence, imperative: Imperative, end: int, found: dict[PlanningTrigger, str]
+) -> None:
+    """Weighs an imperative's verb and the words up to the next imperative."""
+    verb, flags, at, _ = imperative
     meaning, senses = sentence.meaning, sentence.senses or []
     if senses[at] & RISKY:
-        _weigh_verb(rules, sentence, order, end, found)
+        _weigh_verb(rules, sentence, imperative, end, found)
     if meaning & BULK and flags & _CHANGING and not flags & MAKE:
-        _note(found, _BULK, _bulk_word(sentence, at + 1, end))
+        _note(found, PlanningTrigger.BULK, _bulk_word(sentence, at + 1, end))
     if meaning & _OBJECTS:
         words, senses = sentence.words[at + 1 : end], senses[at + 1 : end]
         if meaning & _SECRET:
-            _note(found, _SECURITY, _security_word(words, senses, verb))
+            _note(found, PlanningTrigger.SECURITY, _security_word(words, senses, verb))
         if meaning & VAGUE:
-            _note(found, _AMBIGUOUS_SCOPE, _vague_word(words, senses))
+            _note(found, PlanningTrigger.AMBIGUOUS_SCOPE, _vague_word(words, senses))
 
 
 def _weigh_verb(
-    rules: DebateRules, sentence: Sentence, order: Order, end: int, found: dict[PlanningTrigger, str]
+    rules: DebateRules, sentence: Sentence, imperative: Imperative, end: int, found: dict[PlanningTrigger, str]
 ) -> None:
-    """Whether the verb destroys what stands behind it, or brings it to others."""
-    verb, _, at, _ = order
+    """Adds a reason if the verb destroys its object, or deploys it."""
+    verb, _, at, _ = imperative
     words, senses = sentence.words[at + 1 : end], (sentence.senses or [])[at + 1 : end]
     pointed = sentence.meaning if words and words[0] in _POINTING else 0
     if verb in rules.destructive and (pointed & DATA or _destroys_data(rules, words, senses, verb)):
-        _note(found, _DESTRUCTIVE, sentence.words[at])
+        _note(found, PlanningTrigger.DESTRUCTIVE, sentence.words[at])
     if verb in rules.deployment or (verb in rules.pushes and _reaches_production(words, senses)):
-        _note(found, _DEPLOYMENT, sentence.words[at])
+        _note(found, PlanningTrigger.DEPLOYMENT, sentence.words[at])
 
 
 def _destroys_data(rules: DebateRules, words: list[str], senses: list[int], verb: str) -> bool:
-    """The object, up to the first preposition, is data; some verbs need no more than any object that is no label."""
+    """Whether the object, up to the first preposition, is data; some verbs destroy any object but a part of a user interface."""
     seen = 0
     for at, word in enumerate(words):
         if word in _EDGES and at:
@@ -241,7 +229,7 @@ def _vague_word(words: list[str], senses: list[int]) -> str:
 
 
 def _bulk_word(sentence: Sentence, start: int, end: int) -> str:
-    """A word of quantity that governs what is changed: before any subordinate clause, and not of time."""
+    """The quantifier of what is changed: before any subordinate clause, and not of time ("all day")."""
     senses = sentence.senses or []
     words, flags = sentence.words, sentence.flags
     for at in range(start, end):
@@ -253,16 +241,16 @@ def _bulk_word(sentence: Sentence, start: int, end: int) -> str:
     return ""
 
 
-def is_reading(order: Order) -> bool:
-    """The order only looks."""
-    verb, flags, _, _ = order
+def is_reading(imperative: Imperative) -> bool:
+    """Whether the imperative only reads."""
+    verb, flags, _, _ = imperative
     return bool(flags & _LOOKING and not flags & _WRITING) or verb in _HARMLESS
 
 
 def only_reads(rules: DebateRules, english: English, sentences: list[Sentence], harmful: bool) -> bool:
-    """The whole message only looks: every order and command, something does look, and no code that does harm is just put there."""
+    """Whether the message only reads: all its imperatives and commands do, there is one, and no harmful code stands alone."""
     for sentence in sentences:
-        for verb, flags, _, _ in sentence.orders:
+        for verb, flags, _, _ in sentence.imperatives:
             if (flags & _WRITING or not flags & _LOOKING) and verb not in _HARMLESS:
                 return False
     looks = False
@@ -275,29 +263,29 @@ def only_reads(rules: DebateRules, english: English, sentences: list[Sentence], 
 
 
 def _looks(rules: DebateRules, english: English, sentence: Sentence, harmful: bool) -> bool | None:
-    """Whether a sentence whose orders only look does so, or is only talk; None if it asks for more. A bare reference proves nothing."""
+    """Whether a sentence reads (True), is only talk (False), or asks for more (None); a reference alone proves nothing."""
     words = sentence.words
-    act = act_of(english, sentence)
-    if act is not _QUESTION and not _WRITING_OPTIONS.isdisjoint(words):
+    act = speech_act_of(english, sentence)
+    if act is not SpeechAct.QUESTION and not _WRITING_OPTIONS.isdisjoint(words):
         return None
-    if sentence.orders:
+    if sentence.imperatives:
         return True
-    if act is _COMMAND:
+    if act is SpeechAct.COMMAND:
         return True if command_reads(rules, sentence) else None
-    if act is _STATEMENT and not harmful and _only_selects(sentence.message.lower):
+    if act is SpeechAct.STATEMENT and not harmful and _only_selects(sentence.message.lower):
         return True
-    if act in ACTIVE or (harmful and act is _STATEMENT and any(word[0] == MASK for word in words)):
+    if act in ACTIVE or (harmful and act is SpeechAct.STATEMENT and any(word[0] == MASK for word in words)):
         return None
-    return act is _QUESTION or act is _REQUEST
+    return act is SpeechAct.QUESTION or act is SpeechAct.REQUEST
 
 
 def _only_selects(text: str) -> bool:
-    """A query that reads rows, and nothing of the language that writes them."""
+    """Whether the text is an SQL query without any writing statement."""
     return text.lstrip().startswith("select ") and _WRITING_SQL.isdisjoint(text.split())
 
 
 def command_reads(rules: DebateRules, sentence: Sentence) -> bool:
-    """Each part of a pipe only reads; what redirects, chains, deletes or executes does not."""
+    """Whether each part of a pipe only reads, without redirecting, chaining, deleting or executing."""
     if not _WRITING_MARKS.isdisjoint(sentence.words):
         return False
     parts = " ".join(sentence.words).split("|")
@@ -312,41 +300,41 @@ def _part_reads(rules: DebateRules, words: list[str]) -> bool:
         return bool(given) and given[0] in rules.read_launcher_verbs and _git_lists(given)
     if program not in rules.read_commands and program not in _FILTERS:
         return False
-    if program == "env" and given:  # what stands behind it is run
+    if program == "env" and given:  # env runs the command that follows
         return False
     return not any(word.startswith(_WRITES_BY.get(program, ())) for word in given)
 
 
 def _git_lists(words: list[str]) -> bool:
-    """Branches, remotes and the like are listed without a word more, or by an option that lists; any other word changes them."""
+    """Whether `git branch`, `git remote` or `git reflog` only lists: without arguments or with a listing option."""
     return words[0] not in _LISTED or words[1:2] == [] or words[1] in _LISTING
 
 
-def foreign_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
-    """Every reason to debate in another language, by its lists."""
-    hits, classes = reading.hits, reading.language.classes
+def foreign_planning_triggers(reading: Reading) -> dict[PlanningTrigger, str]:
+    """Every reason to debate in another language, found by its term sets."""
+    hits, term_sets = reading.hits, reading.language.term_sets
     found: dict[PlanningTrigger, str] = {}
     for trigger, name, needed, without in _FOREIGN:
-        if needed <= hits and without not in hits and (place := classes.first(name, reading.text)) is not None:
+        if needed <= hits and without not in hits and (place := term_sets.first(name, reading.text)) is not None:
             found[trigger] = reading.text[place[0] : place[1]].strip()
     return found
 
 
-_FOREIGN: Final[tuple[tuple[PlanningTrigger, str, frozenset[str], str], ...]] = (
-    (_DESTRUCTIVE, "destructive", frozenset({"destructive", "data"}), ""),
-    (_DEPLOYMENT, "deployment", frozenset({"deployment"}), ""),
-    (_SECURITY, "security", frozenset({"security"}), ""),
-    (_BULK, "bulk", frozenset({"bulk", "do"}), ""),
-    (_AMBIGUOUS_SCOPE, "vague", frozenset({"vague", "do"}), "work"),
+_FOREIGN: tuple[tuple[PlanningTrigger, str, frozenset[str], str], ...] = (
+    (PlanningTrigger.DESTRUCTIVE, "destructive", frozenset({"destructive", "data"}), ""),
+    (PlanningTrigger.DEPLOYMENT, "deployment", frozenset({"deployment"}), ""),
+    (PlanningTrigger.SECURITY, "security", frozenset({"security"}), ""),
+    (PlanningTrigger.BULK, "bulk", frozenset({"bulk", "do"}), ""),
+    (PlanningTrigger.AMBIGUOUS_SCOPE, "vague", frozenset({"vague", "do"}), "work"),
 )
-"""Each reason, the list that names it, what has to be in the message, and what not."""
-_CHANGED: Final = frozenset({"do", "fault"})
-_MADE: Final = frozenset({"make", "wish", "approval"})
-_LOOKED_AT: Final = frozenset({"read", "question", "tell"})
+"""Rows of (trigger, term set that names it, term sets that must match, term set that must not)."""
+_CHANGED = frozenset({"do", "fault"})
+_MADE = frozenset({"make", "wish", "approval"})
+_LOOKED_AT = frozenset({"read", "question", "tell"})
 
 
 def foreign_only_reads(reading: Reading) -> bool:
-    """The message only looks, in another language."""
+    """Whether a message in another language only reads."""
     hits = reading.hits
     if not hits.isdisjoint(_CHANGED) or not ("read" in hits or hits.isdisjoint(_MADE)):
         return False
@@ -354,7 +342,7 @@ def foreign_only_reads(reading: Reading) -> bool:
 
 
 def reasons_for(found: Mapping[PlanningTrigger, str], text: str) -> tuple[DebateReason, ...]:
-    """The reasons with their places in the text, in the order of the table."""
+    """The reasons with their spans in the text, in the order of PlanningTrigger."""
     reasons = []
     for trigger in found if len(found) < 2 else filter(found.__contains__, _ALL):
         start = max(0, text.find(found[trigger]))

@@ -1,52 +1,55 @@
-"""A rule file, compiled: everything that a decision looks up."""
+"""The compiled rule file: everything that a classification looks up."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pointsman.services.router.domain import debate_triggers as debating
-from pointsman.services.router.domain.language.languages import Languages, build_languages, latin_stopwords
+from pointsman.services.router.domain.classification import debate_triggers
+from pointsman.services.router.domain.enums import PlanningTrigger
+from pointsman.services.router.domain.language.languages import (
+    Languages,
+    build_languages,
+    check_languages,
+    latin_stopwords,
+)
 from pointsman.services.router.domain.language.lexicon import build_lexicon
 from pointsman.services.router.domain.language.references import References, build_references
-from pointsman.services.router.domain.language.rule_document import OwnRule, RuleDocument, RuleProblem
-from pointsman.services.router.domain.language.scan import PatternSet, ShapeSet, compile_pattern, pattern_set, shape_set
+from pointsman.services.router.domain.language.scan import ShapeSet, shape_set
 from pointsman.services.router.domain.language.sentence import English
-from pointsman.services.router.domain.model import Classification, PlanningTrigger
+from pointsman.services.router.domain.model import Classification
+from pointsman.services.router.domain.patterns import PatternSet, compile_pattern, pattern_set
+from pointsman.services.router.domain.rule_document import OwnRule, RuleDocument, RuleProblem
 
 
 @dataclass(frozen=True, slots=True)
 class RuleBook:
-    """A rule file, compiled, with a project's own rules."""
+    """A compiled rule file with a project's own rules."""
 
     document: RuleDocument
     version: str
     shapes: ShapeSet
-    """The expressions over the whole text, of the debate too."""
+    """The expressions over the whole text, including those of the debate rules."""
     debated: Mapping[str, PlanningTrigger]
-    """What those of the debate stand for."""
+    """The planning trigger of each expression of the debate rules."""
     references: References
     english: English
     languages: Languages
     fast_path: PatternSet
-    debate: debating.DebateRules
-    trivial: Mapping[str, Any]
-    """The first words of trivial commands."""
-    flags_of: Callable[[str, int], int]
-    """What an English word can be."""
+    """The trivial commands, each named by its first word."""
+    debate: debate_triggers.DebateRules
     answers: dict[str, Classification]
-    """The decision of each rule that says talk, made once."""
+    """Cache of the ANSWER classification of each rule."""
     own: tuple[tuple[OwnRule, Any], ...] = ()
 
 
 def build_rule_book(document: RuleDocument) -> RuleBook:
-    """Compile a rule file; a rule that cannot be taken is refused by name."""
+    """Compiles a rule file; raises RuleProblem with the name of an invalid rule."""
     english = document.english
-    lexicon = build_lexicon(english, debating.risky_verbs(document.debate), latin_stopwords(document.languages))
+    lexicon = build_lexicon(english, debate_triggers.risky_verbs(document.debate), latin_stopwords(document.languages))
     commands = " ".join(english.commands[name] for name in ("read", "write", "destructive"))
     debated = {f"debate.{name}": rule.pattern for name, rule in document.debate.items() if rule.pattern}
     shapes = shape_set({name: rule.pattern for name, rule in document.patterns.items()} | debated)
-    fast_path = pattern_set(document.fast_path)
     return RuleBook(
         document=document,
         version=document.version,
@@ -67,16 +70,19 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
             brands=frozenset(english.brands.split()),
         ),
         languages=build_languages(document.languages, frozenset(english.stopwords.split()), lexicon),
-        fast_path=fast_path,
-        trivial=fast_path.expressions,
-        flags_of=lexicon.flags.get,
-        debate=debating.build_debate(document.debate, english.commands),
+        fast_path=pattern_set(document.fast_path),
+        debate=debate_triggers.build_debate(document.debate, english.commands),
         answers={},
     )
 
 
+def check_rule_book(book: RuleBook) -> None:
+    """Compiles what is otherwise compiled at first use; raises RuleProblem with the name of an invalid rule."""
+    check_languages(book.languages)
+
+
 def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
-    """The same book with a project's rules added; the version names them by their digest."""
+    """Adds a project's own rules; their digest becomes part of the version."""
     if not own:
         return replace(book, own=(), version=book.document.version, answers={})
     seen: set[str] = set()
@@ -86,6 +92,6 @@ def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
             raise RuleProblem(rule.id, "the id is used twice")
         seen.add(rule.id)
         compiled.append((rule, compile_pattern(rule.id, f"(?i){rule.pattern}")))
-    told = "\n".join(f"{rule.id}\t{rule.effect}\t{rule.pattern}" for rule in own)
-    digest = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:12]
+    canonical = "\n".join(f"{rule.id}\t{rule.effect}\t{rule.pattern}" for rule in own)
+    digest = hashlib.sha256(canonical.encode("utf-8", "replace")).hexdigest()[:12]
     return replace(book, own=tuple(compiled), answers={}, version=f"{book.document.version}+{digest}")

@@ -1,0 +1,1 @@
+"""The daily log of routing decisions in its own format; rules stand in `domain`."""
