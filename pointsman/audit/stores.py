@@ -10,7 +10,7 @@ from pointsman.audit.agreement import Agreement, Traced
 from pointsman.audit.pipelines import PipelineProof
 from pointsman.audit.runs import RunProof
 from pointsman.audit.workflows import WorkflowProof
-from pointsman.cli.session.control_plane import CONTEXTS, build_one
+from pointsman.services.all_in_one import CONTEXTS, build_one
 from pointsman.services.chassis.core.config import StoreSettings
 from pointsman.services.chassis.engine.audit import Auditor, Proof, Violation
 from pointsman.services.chassis.runtime.service import Service

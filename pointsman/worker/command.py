@@ -198,7 +198,7 @@ def _own_command(bench: Bench) -> Path:
     folder.mkdir()
     script = folder / "pointsman"
     root = str(Path(pointsman.__file__).parent.parent)
-    code = f"import sys; sys.path.insert(0, {root!r}); from pointsman.cli import main; main()"
+    code = f"import sys; sys.path.insert(0, {root!r}); from pointsman.cli.__main__ import main; main()"
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n')
     script.chmod(0o755)
     return folder

@@ -14,8 +14,8 @@ from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
-from pointsman.cli.commands.deliver import NotDelivered, put_on_branch
 from pointsman.cli.session.control_plane import control_plane
+from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.workers import profile_for, working
 from pointsman.client import Client, Order
 from pointsman.worker import CommandAgent, Job, Surveyor, Verifier, Worker, Workshop

@@ -11,7 +11,8 @@ from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from pointsman.cli.commands.trace import read_journals, spans_as_json, trace_of_run
-from pointsman.cli.session.control_plane import CONTEXTS, Plane
+from pointsman.cli.session.control_plane import Plane
+from pointsman.services.all_in_one import CONTEXTS
 from pointsman.services.chassis.telemetry.context import transition_span_id
 from pointsman.tracing.waterfall import drawn, tree_of
 from tests.helpers.traces import Arrived, differences, transitions_of

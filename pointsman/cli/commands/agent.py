@@ -12,14 +12,13 @@ from typing import Annotated
 
 import typer
 
-from pointsman.cli import EXIT_FAILED
-from pointsman.cli.render.json_output import project_name
+from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.usage import fail_usage, project_name
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.workers import (
     COMMAND_ROLES,
     ROLES,
     Hire,
-    fail_usage,
     profile_for,
     require_program,
     worker_for,

@@ -6,13 +6,13 @@ import typer
 
 from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST
 from pointsman.api.orchestrator.v1.run_pb2 import AnswerKind
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.run_options import parse_budget
+from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.run_progress import status
 from pointsman.cli.session.control_plane import Plane
 from pointsman.cli.session.follow import TERMINAL, program, question_lines
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask_plane, print_json
-from pointsman.cli.session.workers import fail_usage
 from pointsman.client import Client, Reply
 
 app = typer.Typer(add_completion=False)

@@ -13,7 +13,7 @@ from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1.machine_pb2 import GetMachineResponse
 from pointsman.api.orchestrator.v1.run_pb2 import RunState
 from pointsman.audit.stores import find
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, ask, print_json
 from pointsman.client import Client
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest

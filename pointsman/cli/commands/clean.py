@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pointsman.cli import EXIT_FAILED
-from pointsman.cli.session.workers import fail_usage
+from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.usage import fail_usage
 from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.worker.folders import Abandoned, remove_abandoned
 from pointsman.worker.workspace import work_place

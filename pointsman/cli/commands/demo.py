@@ -12,9 +12,9 @@ import typer
 
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, Run
 from pointsman.cli.commands import demo_agent
-from pointsman.cli.commands.deliver import put_on_branch
 from pointsman.cli.render.run_progress import view_for
 from pointsman.cli.session.control_plane import Absent, control_plane
+from pointsman.cli.session.delivery_branch import put_on_branch
 from pointsman.cli.session.follow import exit_code, follow
 from pointsman.cli.session.repository import order_on
 from pointsman.cli.session.work_on_run import patient, report

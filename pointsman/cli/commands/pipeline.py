@@ -11,8 +11,8 @@ from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2 as rt
 from pointsman.api.pipeline.v1 import state_pb2 as sp
-from pointsman.cli import EXIT_WAITS_FOR_PERSON
 from pointsman.cli.commands.pipeline_parse import parse
+from pointsman.cli.exit_codes import EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.input_files import read_bytes, read_text
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.render.output_files import write_file

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.input_files import read_bytes
 from pointsman.cli.session.pipeline_client import File, IsJson
 from pointsman.services.pipeline.domain.completion import effective_route

@@ -16,14 +16,13 @@ from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_PLAN
 from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO, RESUME_YES, SubmitResponse
 from pointsman.api.orchestrator.v1.run_pb2 import ExecutionMode
 from pointsman.cli.options.run_options import BUDGET_FIELDS, barrier_seconds, parse_budget, template_of
-from pointsman.cli.render.json_output import project_name
+from pointsman.cli.options.usage import fail_usage, project_name, words_of
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.fast_path import TAKEN, argv_of, execute
 from pointsman.cli.session.questions import Left
 from pointsman.cli.session.repository import chosen_repository, order_on, require_repository
 from pointsman.cli.session.work_on_run import leave, patient, pursue
 from pointsman.cli.session.worker_specs import Coder, Crew, options_of
-from pointsman.cli.session.workers import fail_usage, words_of
 from pointsman.client import Client, Order
 
 app = typer.Typer(add_completion=False)

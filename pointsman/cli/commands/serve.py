@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pointsman.cli.session.control_plane import CONTEXTS, build_all
+from pointsman.services.all_in_one import CONTEXTS, build_all
 from pointsman.services.chassis.core.config import DEFAULT_PORT, PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.runtime.service import serve_until_stopped
 from pointsman.services.chassis.telemetry.logs import configure_logs

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pointsman.cli import EXIT_FAILED
-from pointsman.cli.render.json_output import project_name
+from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.usage import project_name
 from pointsman.cli.session.router_client import NotRecorded, recorded, refuse_recording
 
 OPTIONS = ("--local-command", "--web-command")

@@ -16,7 +16,7 @@ from pointsman.api.router.v1 import decision_pb2, log_pb2
 from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
 from pointsman.api.workflow.v1 import reading_pb2 as workflows
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.control_plane import Plane, control_plane
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt
 from pointsman.client import CallFailed, Client, Terms

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pointsman.api.orchestrator.v1.run_pb2 import Run
-from pointsman.cli import EXIT_INTERRUPTED
+from pointsman.cli.exit_codes import EXIT_INTERRUPTED
 from pointsman.cli.render.run_progress import view_for
 from pointsman.cli.session.control_plane import Absent, control_plane, refuse_without_plane
 from pointsman.cli.session.follow import TERMINAL, exit_code, follow, program

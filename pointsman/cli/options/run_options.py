@@ -1,7 +1,7 @@
 """The terms of a run as they are typed: budgets, proofs, the pipeline's template."""
 
 from pointsman.api.orchestrator.v1.run_pb2 import Budget
-from pointsman.cli.session.workers import fail_usage
+from pointsman.cli.options.usage import fail_usage
 
 BUDGET_FIELDS = ("assignments", "transitions", "fan_out", "tokens", "cost_micros")
 MAX_BARRIER_SECONDS = 604_800

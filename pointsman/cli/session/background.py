@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pointsman
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.follow import program
 from pointsman.cli.session.worker_specs import Crew
 from pointsman.services.chassis.core.config import StoreSettings, load
@@ -37,7 +37,7 @@ async def carry_on(run_id: str, crew: Crew) -> int:
 def _start(arguments: tuple[str, ...], data: Path, log: Path) -> "subprocess.Popen[bytes]":
     log.parent.mkdir(parents=True, exist_ok=True)
     root = str(Path(pointsman.__file__).parent.parent)
-    code = f"import sys; sys.path.insert(0, {root!r}); from pointsman.cli import main; main()"
+    code = f"import sys; sys.path.insert(0, {root!r}); from pointsman.cli.__main__ import main; main()"
     with log.open("wb") as output:
         return subprocess.Popen(  # noqa: S603 - our own command, by the interpreter that runs this one
             [sys.executable, "-c", code, *arguments],

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,17 +12,17 @@ from typing import NoReturn
 
 import grpc
 
-from pointsman.cli import EXIT_UNREACHABLE
+from pointsman.cli.exit_codes import EXIT_UNREACHABLE
 from pointsman.cli.session.attached_commands import STEP_SECONDS, staying
 from pointsman.cli.session.embedding import GUESTS, Host, kept_up, say_so
+from pointsman.services.all_in_one import CONTEXTS, build_all
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.client import open_channel
 from pointsman.services.chassis.rpc.reloading_channel import ReloadingChannel
-from pointsman.services.chassis.runtime.service import Service, start
+from pointsman.services.chassis.runtime.service import start
 from pointsman.services.chassis.storage.file_lock import StoreLock, owner_of
 
-CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 LOCK = "pointsman.lock"
 OWNER_SECONDS = 60.0
 REACH_SECONDS = 5.0
@@ -92,7 +92,7 @@ async def control_plane(server: str = "", *, absent: Absent = Absent.PRIVATE) ->
 async def _reach(lock: Path, absent: Absent, stack: AsyncExitStack) -> StoreLock | bool:
     """Come to a control plane that serves, and say whether it is inside this command; or the claim to a private one."""
     if absent is Absent.HOST:
-        host = Host(lock, build_all(load(StoreSettings), CONTEXTS))
+        host = Host(lock, build_all(load(StoreSettings)))
         await _until_served(lock, host)
         await stack.enter_async_context(kept_up(host, lock.with_name(GUESTS)))
         return host.serves
@@ -182,7 +182,7 @@ async def _serves(address: str) -> bool:
 @asynccontextmanager
 async def _private() -> AsyncIterator[Plane]:
     """A control plane that no other process is told of."""
-    running = await start(build_all(load(StoreSettings), CONTEXTS), ServerSettings(port=0))
+    running = await start(build_all(load(StoreSettings)), ServerSettings(port=0))
     channel = open_channel(running.address)
     try:
         yield Plane(dict.fromkeys(CONTEXTS, channel), running.address, embedded=True)
@@ -214,35 +214,3 @@ async def _require(channel: grpc.aio.Channel, name: str, address: str) -> None:
     except TimeoutError:
         print(f"pointsman: cannot reach the {name} service at {address}; is it running?", file=sys.stderr)
         sys.exit(EXIT_UNREACHABLE)
-
-
-def build_all(stores: StoreSettings, contexts: Sequence[str]) -> Callable[[str], Sequence[Service]]:
-    """A function that wires the named services, for a process that listens at the address it is given."""
-
-    def build(address: str) -> Sequence[Service]:
-        return [build_one(name, stores, address) for name in contexts]
-
-    return build
-
-
-def build_one(name: str, stores: StoreSettings, address: str) -> Service:
-    """One service, by the name of its context."""
-    if name == "router":
-        from pointsman.services.router.__main__ import build as build_router
-        from pointsman.services.router.config import RouterSettings
-
-        return build_router(stores, load(RouterSettings))
-    if name == "workflow":
-        from pointsman.services.workflow.__main__ import build as build_workflow
-        from pointsman.services.workflow.config import WorkflowSettings
-
-        return build_workflow(stores, load(WorkflowSettings))
-    if name == "pipeline":
-        from pointsman.services.pipeline.__main__ import build as build_pipeline
-        from pointsman.services.pipeline.config import PipelineSettings
-
-        return build_pipeline(stores, load(PipelineSettings))
-    from pointsman.services.orchestrator.__main__ import build as build_orchestrator
-    from pointsman.services.orchestrator.config import OrchestratorSettings
-
-    return build_orchestrator(stores, load(OrchestratorSettings), load(PeerSettings).all_at(address))

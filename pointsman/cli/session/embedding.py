@@ -3,15 +3,16 @@
 import asyncio
 import fcntl
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from pointsman.cli.session.attached_commands import STEP_SECONDS, guests_gone
+from pointsman.services.all_in_one import Build
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.runtime.service import Running, Service, start
+from pointsman.services.chassis.runtime.service import Running, start
 from pointsman.services.chassis.storage.file_lock import StoreLock, owner_of
 
 UP = "pointsman.up"
@@ -23,7 +24,6 @@ HERE = (
     "which ends with it; `pointsman up` starts one that stays"
 )
 MOVED = "pointsman: the control plane has moved to `pointsman up`; this command goes on with that one"
-Build = Callable[[str], Sequence[Service]]
 
 
 class Host:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 
 TAKEN = "pwd [-L|-P], date (options that print), whoami, echo, ping [-c COUNT] [HOST]"
 DEFAULT_PINGS = 4

@@ -29,7 +29,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     Run,
     WaitKind,
 )
-from pointsman.cli import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
+from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.run_options import BUDGET_FIELDS
 from pointsman.cli.render.run_progress import View, state_name
 from pointsman.cli.session.missing_agents import Unattended

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
-from pointsman.cli.session.workers import fail_usage, repository_at
+from pointsman.cli.options.usage import fail_usage
+from pointsman.cli.session.workers import repository_at
 from pointsman.client import Order
 from pointsman.worker.git import GitFailed, commit_of_changes, repository_id, text, uncommitted
 from pointsman.worker.survey import test_command_of

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 from google.protobuf.message import Message
 
-from pointsman.cli import EXIT_FAILED
-from pointsman.cli.render.json_output import as_dict, project_name
+from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.usage import project_name
+from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.session.control_plane import Plane, control_plane
 from pointsman.client import CallFailed, Client, Terms
 

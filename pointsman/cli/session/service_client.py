@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import grpc
 import typer
 
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.services.chassis.core.errors import Refusal

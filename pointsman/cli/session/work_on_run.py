@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, Run
-from pointsman.cli import EXIT_INTERRUPTED
-from pointsman.cli.commands.deliver import NotDelivered, put_on_branch
+from pointsman.cli.exit_codes import EXIT_INTERRUPTED
 from pointsman.cli.session.background import carry_on
+from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.follow import TERMINAL, delivery_lines, exit_code, program, question_lines
 from pointsman.cli.session.questions import Left, follow_or_ask
 from pointsman.cli.session.worker_specs import Crew

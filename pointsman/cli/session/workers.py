@@ -3,17 +3,14 @@
 import asyncio
 import logging
 import os
-import shlex
 import shutil
 import socket
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NoReturn
 
-from pointsman.cli import EXIT_USAGE
+from pointsman.cli.options.usage import fail_usage, words_of
 from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.client import Client
 from pointsman.profiles import Profile, PromptBy, profiles
@@ -54,17 +51,6 @@ def profile_for(agent: str, command: str, environment: Sequence[str] = ()) -> Pr
     return replace(known, environment=(*known.environment, *environment))
 
 
-def words_of(command: str, option: str) -> tuple[str, ...]:
-    """A command line as its argument list; whoever wants a shell names it: `sh -c '…'`."""
-    try:
-        words = tuple(shlex.split(command))
-    except ValueError as error:
-        fail_usage(f"{option} cannot be read: {error}: {command}")
-    if not words:
-        fail_usage(f"{option} needs a command")
-    return words
-
-
 def require_program(profile: Profile | None) -> None:
     """End the command when the agent's program is not there; what is looked up in the working tree is not known yet."""
     program = profile.command[0] if profile else ""
@@ -72,12 +58,6 @@ def require_program(profile: Profile | None) -> None:
         return
     if shutil.which(program) is None:
         fail_usage(f"the agent's program '{program}' is not there, or not on the PATH; install it, or name another")
-
-
-def fail_usage(message: str) -> NoReturn:
-    """End the command because it was called wrongly."""
-    print(f"pointsman: {message}", file=sys.stderr)
-    sys.exit(EXIT_USAGE)
 
 
 async def repository_at(folder: Path) -> Path:

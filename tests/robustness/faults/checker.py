@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, MetaData, func, select
 
 from pointsman.audit.stores import find
-from pointsman.cli.session.control_plane import CONTEXTS
+from pointsman.services.all_in_one import CONTEXTS
 from pointsman.services.chassis.core.config import StoreSettings
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.store import Store

@@ -29,11 +29,12 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
 from pointsman.cli.commands.agents import agent_line
 from pointsman.cli.commands.audit import findings
 from pointsman.cli.options.run_options import parse_budget
+from pointsman.cli.options.usage import words_of
 from pointsman.cli.render.run_progress import status, working_lines
 from pointsman.cli.render.transition_lines import told
 from pointsman.cli.session.follow import exit_code, program, question_lines
 from pointsman.cli.session.repository import chosen_repository
-from pointsman.cli.session.workers import profile_for, words_of
+from pointsman.cli.session.workers import profile_for
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
 from tests.unit.worker.repositories import repository
 

@@ -9,7 +9,7 @@ from google.protobuf.json_format import ParseDict, ParseError
 
 from pointsman._shared.strict_json import JsonError, decode_object
 from pointsman.api.workflow.v1 import constraints_pb2, reading_pb2
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.input_files import read_text
 from pointsman.cli.session.constraint_checks import Checked, check, command_of
 from pointsman.cli.session.workflow_client import AsJson, File, Server, WorkflowId, ask, progress_line, say
