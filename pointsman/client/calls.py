@@ -2,14 +2,16 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 
-from pointsman.client.errors import CallFailed, LostRace, Overloaded, Unavailable, failure_from
+from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.client.errors import CallFailed, RetryableError, failure_from
 
+Answer = TypeVar("Answer")
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 5.0
 ADMISSION_SECONDS = 5.0
@@ -62,8 +64,7 @@ class Patience:
         if pause is None:
             longest = min(FIRST_PAUSE_SECONDS * 2.0**self._tries, MAX_PAUSE_SECONDS)
             pause = longest * (0.5 + secrets.randbelow(1000) / 2000)
-        helps = isinstance(failure, Unavailable | Overloaded | LostRace)
-        if not helps or asyncio.get_running_loop().time() + pause > self._give_up_at:
+        if not isinstance(failure, RetryableError) or asyncio.get_running_loop().time() + pause > self._give_up_at:
             raise failure
         self._tries += 1
         await asyncio.sleep(pause)
@@ -76,8 +77,10 @@ class Calls:
     channel: grpc.aio.Channel
     terms: Terms = field(default_factory=Terms)
 
-    async def call(self, method: Callable[..., Any], request: Any, deadline_seconds: float = 0.0) -> Any:
-        """Call until there is an answer; safe for mutations because every try carries the same request_id."""
+    async def call(
+        self, method: Callable[..., Awaitable[Answer]], request: Any, deadline_seconds: float = 0.0
+    ) -> Answer:
+        """Calls until there is an answer; safe for mutations because every try carries the same request_id."""
         patience = Patience(self.terms.patience_seconds)
         timeout = deadline_seconds or self.terms.deadline_seconds
         while True:
@@ -89,14 +92,43 @@ class Calls:
                 failure = failed
             await patience.wait_after(failure)
 
-    async def pages(self, method: Callable[..., Any], request: Any) -> AsyncIterator[Any]:
+    async def mutate(self, method: Callable[..., Awaitable[Answer]], request: Any) -> Answer:
+        """Calls a mutation; a request without a request_id is sent with a new one."""
+        if not request.request_id:
+            # A copy: the caller may send the same message again and means another mutation then.
+            given, request = request, type(request)()
+            request.CopyFrom(given)
+            request.request_id = new_request_id()
+        return await self.call(method, request)
+
+    async def pages(self, method: Callable[..., Awaitable[Answer]], request: Any) -> AsyncIterator[Answer]:
         """Every page of a list; the request's `page` is moved on."""
         while True:
-            answer = await self.call(method, request)
+            answer: Any = await self.call(method, request)
             yield answer
             if not answer.next_page_token:
                 return
             request.page.page_token = answer.next_page_token
+
+    async def watch_entity(self, method: Callable[..., Any], request: Any) -> AsyncIterator[Transition]:
+        """The transitions of one entity after the request's `after_seq`, to its end."""
+
+        def open_after(seq: int) -> Any:
+            request.after_seq = seq
+            return method(request, metadata=self.terms.metadata)
+
+        async for item in self.stream(open_after, lambda item: int(item.transition.seq), request.after_seq):
+            yield item.transition
+
+    async def watch_store(self, method: Callable[..., Any], request: Any) -> AsyncIterator[Transition]:
+        """The transitions of all entities of the project after the request's `after_position`; it does not end."""
+
+        def open_after(position: int) -> Any:
+            request.after_position = position
+            return method(request, metadata=self.terms.metadata)
+
+        async for item in self.stream(open_after, lambda item: int(item.transition.position), request.after_position):
+            yield item.transition
 
     async def stream(
         self, open_after: Callable[[int], Any], place: Callable[[Any], int], after: int
