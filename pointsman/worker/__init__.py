@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from pointsman.worker.sdk import GiveUp, Job, Worker
     from pointsman.worker.survey import Surveyor
     from pointsman.worker.verifier import Verifier
-    from pointsman.worker.workspace import Workshop
+    from pointsman.worker.workspace import Workspace
 
-__all__ = ["CommandAgent", "GiveUp", "Job", "Limits", "Surveyor", "Verifier", "Worker", "Workshop"]
+__all__ = ["CommandAgent", "GiveUp", "Job", "Limits", "Surveyor", "Verifier", "Worker", "Workspace"]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,8 +27,8 @@ def __getattr__(name: str) -> Any:
     from pointsman.worker.sdk import GiveUp, Job, Worker
     from pointsman.worker.survey import Surveyor
     from pointsman.worker.verifier import Verifier
-    from pointsman.worker.workspace import Workshop
+    from pointsman.worker.workspace import Workspace
 
-    public = (CommandAgent, GiveUp, Job, Limits, Surveyor, Verifier, Worker, Workshop)
+    public = (CommandAgent, GiveUp, Job, Limits, Surveyor, Verifier, Worker, Workspace)
     globals().update({one.__name__: one for one in public})
     return globals()[name]

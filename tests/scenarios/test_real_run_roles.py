@@ -11,7 +11,7 @@ from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.render.run_progress import PlainView, state_name
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.follow import follow
-from pointsman.cli.session.workers import Hire, profile_for, worker_for, working, workshop_for
+from pointsman.cli.session.workers import Hire, profile_for, worker_for, working, workspace_for
 from pointsman.client import Client, Order
 from pointsman.worker.git import repository_id, text
 
@@ -27,7 +27,7 @@ async def test_one_command_plays_every_role_to_the_end(tmp_path: Path, monkeypat
     repository = Repository(id=await repository_id(folder), base_commit=await text(folder, "rev-parse", "HEAD"))
     async with control_plane() as plane:
         client = Client(plane.channels["orchestrator"])
-        async with working(client, worker_for(await workshop_for([folder]), hire)):
+        async with working(client, worker_for(await workspace_for([folder]), hire)):
             order = Order("add a greeting to the hello module", repository, as_action=True)
             run_id = (await client.runs.submit(order)).run.id
             run = await follow(client, run_id, PlainView())

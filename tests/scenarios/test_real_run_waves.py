@@ -18,7 +18,7 @@ from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.workers import profile_for, working
 from pointsman.client import Client, Order
-from pointsman.worker import CommandAgent, Job, Surveyor, Verifier, Worker, Workshop
+from pointsman.worker import CommandAgent, Job, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.git import git, text
 from tests.unit.worker.repositories import repository
 
@@ -70,8 +70,8 @@ def planned(*tasks: tuple[str, str, tuple[str, ...]]) -> work.Plan:
 
 
 async def run_to_end(world: World, plan: work.Plan, place: Path) -> list[Transition]:
-    """Submit, with coder and verifier in workshops of their own, as on two machines."""
-    first, second = (Workshop(place / name, {world.base: world.folder}) for name in ("first", "second"))
+    """Submit, with coder and verifier in workspaces of their own, as on two machines."""
+    first, second = (Workspace(place / name, {world.base: world.folder}) for name in ("first", "second"))
     coder, verifier = Worker("first", [world.base], capacity=2), Worker("second", [world.base])
     profile = profile_for("", shlex.join((sys.executable, "-I", str(AGENT))))
     assert profile is not None

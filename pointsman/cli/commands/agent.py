@@ -22,7 +22,7 @@ from pointsman.cli.session.workers import (
     profile_for,
     require_program,
     worker_for,
-    workshop_for,
+    workspace_for,
 )
 from pointsman.client import Client, Terms
 from pointsman.worker import Limits, Worker
@@ -96,7 +96,7 @@ def _log_to_stderr() -> None:
 
 
 async def _work(folders: list[Path], hire: Hire, server: str, greeting: Greeting) -> None:
-    worker = worker_for(await workshop_for(folders), hire)
+    worker = worker_for(await workspace_for(folders), hire)
     async with control_plane(server, absent=Absent.WAIT) as plane:
         client = Client(plane.channels["orchestrator"], Terms(project=greeting.project))
         serving = asyncio.create_task(worker.serve(client))
@@ -116,10 +116,10 @@ async def _play(outcome: str, folders: list[Path], server: str, greeting: Greeti
 
     if outcome not in list(MockOutcome):
         fail_usage(f"there is no outcome '{outcome}'; known are {', '.join(MockOutcome)}")
-    workshop = await workshop_for(folders) if any((folder / ".git").exists() for folder in folders) else None
+    workspace = await workspace_for(folders) if any((folder / ".git").exists() for folder in folders) else None
     policy = MockPolicy(dict.fromkeys(MockRole, MockOutcome(outcome)), frozenset(MockRole))
     async with control_plane(server, absent=Absent.WAIT) as plane:
-        known = workshop.repository_ids if workshop else ()
+        known = workspace.repository_ids if workspace else ()
         mocks = MockAgents(plane.channels["orchestrator"], policy, project=greeting.project, repository_ids=known)
         greeting.say(list(MockRole), f"playing {', '.join(MockRole)}: {outcome}. Ctrl-C stops.")
         await asyncio.gather(*(play() for _, play in mocks.loops))

@@ -18,7 +18,7 @@ from pointsman.cli.session.delivery_branch import put_on_branch
 from pointsman.cli.session.follow import exit_code, follow
 from pointsman.cli.session.repository import order_on
 from pointsman.cli.session.work_on_run import patient, report
-from pointsman.cli.session.workers import Hire, profile_for, worker_for, working, workshop_for
+from pointsman.cli.session.workers import Hire, profile_for, worker_for, working, workspace_for
 from pointsman.client import Client, Order
 from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.services.chassis.storage.database import unusable
@@ -60,7 +60,7 @@ async def _demo(task: str, as_json: bool) -> int:
         answer = await client.runs.submit(order)
         plane.say_so()
         print(f"run {answer.run.id}\n", file=out, flush=True)
-        worker = worker_for(await workshop_for([folder]), hire)
+        worker = worker_for(await workspace_for([folder]), hire)
         async with working(client, worker):
             run = await follow(client, answer.run.id, view_for(as_json=as_json))
         await report(client, run, as_json)

@@ -10,7 +10,7 @@ from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.follow import TERMINAL, delivery_lines, exit_code, program, question_lines
 from pointsman.cli.session.questions import Left, follow_or_ask
 from pointsman.cli.session.worker_specs import Crew
-from pointsman.cli.session.workers import worker_for, working, workshop_for
+from pointsman.cli.session.workers import worker_for, working, workspace_for
 from pointsman.client import Client, Terms
 from pointsman.worker.git import GitFailed
 
@@ -25,7 +25,7 @@ def patient(project: str) -> Terms:
 
 async def pursue(client: Client, run_id: str, crew: Crew) -> int:
     """Work on a run, follow it to its end or to a question, print what came of it."""
-    worker = worker_for(await workshop_for([crew.folder] if crew.folder else []), crew.hire)
+    worker = worker_for(await workspace_for([crew.folder] if crew.folder else []), crew.hire)
     async with working(client, worker):
         run = await follow_or_ask(client, run_id, crew.as_json)
     await report(client, run, crew.as_json)

@@ -15,12 +15,12 @@ from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.client import Client
 from pointsman.profiles import Profile, PromptBy, profiles
 from pointsman.services.chassis.core.config import StoreSettings, load
-from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workshop
+from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import GitFailed, repository_id, text
 from pointsman.worker.git_failures import NOT_INSTALLED
 from pointsman.worker.sdk import log
-from pointsman.worker.workspace import work_place
+from pointsman.worker.workspace import assignments_folder
 
 COMMAND_ROLES = ("planner", "critic", "researcher", "designer", "coder", "reviewer")
 ROLES = (*COMMAND_ROLES, "verifier", "surveyor")
@@ -77,16 +77,16 @@ async def repository_at(folder: Path) -> Path:
     return top
 
 
-async def workshop_for(folders: Sequence[Path]) -> Workshop:
-    """A workshop in the data directory for the repositories in these folders."""
+async def workspace_for(folders: Sequence[Path]) -> Workspace:
+    """A workspace in the data directory for the repositories in these folders."""
     tops = [await repository_at(folder) for folder in folders]
     repositories = {await repository_id(top): top for top in tops}
     root = worker_root()
-    for left in await asyncio.to_thread(remove_abandoned, work_place(root)):
+    for left in await asyncio.to_thread(remove_abandoned, assignments_folder(root)):
         log.info(
             "removed %s, left by a worker that was killed%s", left.path, f" (not all: {left.error})" * bool(left.error)
         )
-    return Workshop(root, repositories, load(WorkerSettings).limits)
+    return Workspace(root, repositories, load(WorkerSettings).limits)
 
 
 def worker_root() -> Path:
@@ -94,17 +94,17 @@ def worker_root() -> Path:
     return load(StoreSettings).directory.resolve() / "worker"
 
 
-def worker_for(workshop: Workshop, hire: Hire) -> Worker:
+def worker_for(workspace: Workspace, hire: Hire) -> Worker:
     """A worker with the given roles."""
     name = hire.name or socket.gethostname().split(".")[0]
-    worker = Worker(name, workshop.repository_ids, hire.capacity)
+    worker = Worker(name, workspace.repository_ids, hire.capacity)
     for role in hire.roles:
         if role == "verifier":
-            worker.verifier(Verifier(workshop).verify)
+            worker.verifier(Verifier(workspace).verify)
         elif role == "surveyor":
-            worker.surveyor(Surveyor(workshop).research)
+            worker.surveyor(Surveyor(workspace).research)
         elif hire.profile is not None:
-            getattr(worker, role)(CommandAgent(workshop, hire.profile, hire.limits).work)
+            getattr(worker, role)(CommandAgent(workspace, hire.profile, hire.limits).work)
     return worker
 
 
