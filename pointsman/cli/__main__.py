@@ -7,7 +7,7 @@ from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_UNREACHABLE, EXIT_USAGE
 
 
 def main() -> None:
-    """Run the command that the first argument names."""
+    """Runs the command that the first argument names."""
     name = sys.argv[1] if len(sys.argv) > 1 else "--help"
     if name in ("--help", "-h", "help"):
         print(_help())

@@ -68,7 +68,7 @@ class Client:
         self.pipeline = Pipelines(calls)
 
     def on(self, **terms: Any) -> "Client":
-        """The same channel on other terms."""
+        """The same channel with other terms."""
         return Client(self.channel, replace(self.terms, **terms))
 
 

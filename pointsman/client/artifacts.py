@@ -1,4 +1,4 @@
-"""Artifacts: bodies that are named by their content."""
+"""Artifacts: content-addressed bodies."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ class Artifacts:
         self._stub = ArtifactServiceStub(calls.channel)
 
     async def put(self, body: bytes, media_type: str, run_id: str = "") -> ArtifactRef:
-        """Store a body; storing it twice changes nothing."""
+        """Stores a body; storing it twice changes nothing."""
         digest = hashlib.sha256(body).hexdigest()
         wanted = ArtifactRef(sha256=digest, size_bytes=len(body), media_type=media_type)
 
@@ -37,7 +37,7 @@ class Artifacts:
         return (await self._calls.call(send, None)).artifact
 
     async def get(self, artifact: ArtifactRef) -> bytes:
-        """Fetch a body and check that it is the one that was named."""
+        """Fetches a body and checks its digest."""
 
         async def receive(request: pb.GetRequest, **terms: Any) -> bytes:
             body = bytearray()

@@ -1,4 +1,4 @@
-"""One way to call: a deadline, the project, and another try with the same request_id when the outcome is unknown."""
+"""How every call is made: with a deadline, the project, and retries with the same request_id."""
 
 import asyncio
 import secrets
@@ -15,19 +15,19 @@ Answer = TypeVar("Answer")
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 5.0
 ADMISSION_SECONDS = 5.0
-"""A stream that is open for so long was admitted, also if nothing came; a refused one ends at once."""
+"""A stream that is open for this long was admitted, even without an item; a refused one ends at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On which terms calls are made."""
+    """What every call carries, and how long it is tried."""
 
     project: str = "local"
     token: str = ""
     deadline_seconds: float = 20.0
-    """How long one try may take."""
+    """The deadline of one try."""
     patience_seconds: float = 30.0
-    """How long to go on trying while the server is away, overloaded, or another writer is faster."""
+    """How long retryable failures are retried."""
     traceparent: str = ""
 
     @property
@@ -42,24 +42,24 @@ class Terms:
 
 
 def new_request_id() -> str:
-    """An idempotency key that nobody else has."""
+    """A new idempotency key."""
     return secrets.token_hex(16)
 
 
 class Patience:
-    """How often and how long to try again."""
+    """The back-off between tries, and when to give up."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self.renew()
 
     def renew(self) -> None:
-        """Something worked: start counting anew."""
+        """Resets after a success."""
         self._give_up_at = asyncio.get_running_loop().time() + self._seconds
         self._tries = 0
 
     async def wait_after(self, failure: CallFailed) -> None:
-        """Wait before the next try: as long as the server says, else twice as long each time; or raise the failure."""
+        """Waits before the next try, as long as the server says or with exponential back-off; or raises the failure."""
         pause = failure.retry_after_seconds
         if pause is None:
             longest = min(FIRST_PAUSE_SECONDS * 2.0**self._tries, MAX_PAUSE_SECONDS)
@@ -102,7 +102,7 @@ class Calls:
         return await self.call(method, request)
 
     async def pages(self, method: Callable[..., Awaitable[Answer]], request: Any) -> AsyncIterator[Answer]:
-        """Every page of a list; the request's `page` is moved on."""
+        """Every page of a list; advances the request's page token."""
         while True:
             answer: Any = await self.call(method, request)
             yield answer
@@ -133,7 +133,7 @@ class Calls:
     async def stream(
         self, open_after: Callable[[int], Any], place: Callable[[Any], int], after: int
     ) -> AsyncIterator[Any]:
-        """A stream that goes on from the last item's place when it breaks, without gap or repeat.
+        """A stream that resumes after its last item when it breaks, without gap or repeat.
 
         One that was admitted and ends UNAUTHENTICATED is opened again: its token ran out, and a new one may be in its file.
         """

@@ -34,7 +34,7 @@ class Violation:
 
 @dataclass(eq=False)
 class CallFailed(Exception):
-    """A call that was refused or did not arrive."""
+    """A call that was refused, or whose outcome is unknown."""
 
     reason: str
     """Name of an ErrorReason without its prefix; empty when the server did not say."""

@@ -25,14 +25,14 @@ from pointsman.client.calls import Calls
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to do, and on which terms; only the message is needed."""
+    """What to do, and how; only the message is required."""
 
     message: str
     repository: Repository | None = None
     verify_commands: Sequence[Sequence[str]] = ()
     """Commands that prove the work, each as its argument list; each is a required criterion of its own."""
     criteria: Sequence[AcceptanceCriterion] = ()
-    """What must hold besides."""
+    """Further acceptance criteria."""
     mode: ExecutionMode.ValueType = EXECUTION_MODE_QUALITY_GATE
     """When the work pauses for a person."""
     template: str = ""
@@ -103,7 +103,7 @@ class Runs:
                 yield run
 
     async def change(self, run_id: str, message: str, request_id: str = "") -> Run:
-        """Add to what is wanted."""
+        """Changes the requirement."""
         request = pb.ChangeRequirementRequest(request_id=request_id, run_id=run_id, message=message)
         return (await self._calls.mutate(self._stub.ChangeRequirement, request)).run
 

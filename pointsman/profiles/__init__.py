@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class PromptBy(StrEnum):
-    """How an agent is told what to do."""
+    """How an agent gets its prompt."""
 
     STDIN = "stdin"
     ARGUMENT = "argument"

@@ -16,7 +16,7 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
-from pointsman.cli.session.workers import profile_for, working
+from pointsman.cli.session.workers import profile_for, worker_running
 from pointsman.client import Client, Order
 from pointsman.worker import CommandAgent, Job, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.git import git, text
@@ -84,8 +84,8 @@ async def run_to_end(world: World, plan: work.Plan, place: Path) -> list[Transit
         return plan
 
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(working(world.client, coder))
-        await stack.enter_async_context(working(world.client, verifier))
+        await stack.enter_async_context(worker_running(world.client, coder))
+        await stack.enter_async_context(worker_running(world.client, verifier))
         order = Order("append to the log", Repository(id=world.base, base_commit=world.base), as_action=True)
         run_id = (await world.client.runs.submit(order)).run.id
         return [transition async for transition in world.client.runs.watch(run_id)]

@@ -18,7 +18,7 @@ from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.workers import (
     COMMAND_ROLES,
     ROLES,
-    Hire,
+    WorkerSpec,
     profile_for,
     require_program,
     worker_for,
@@ -32,13 +32,13 @@ app = typer.Typer(add_completion=False)
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """How a worker says that it is there, and in which project."""
+    """The line with which a worker announces itself, and its project."""
 
     project: str
     as_json: bool
 
     def say(self, agents: Sequence[str], line: str) -> None:
-        """Tell who works, for programs or for people."""
+        """Prints who works, as JSON or as a line."""
         shown = json.dumps({"agents": [str(one) for one in agents], "project": self.project})
         print(shown if self.as_json else line, flush=True)
 
@@ -81,12 +81,12 @@ def agent(  # noqa: PLR0913 - one parameter per option
         if one in COMMAND_ROLES and profile is None:
             fail_usage(f"the role '{one}' needs --agent or --command")
     require_program(profile)
-    hire = Hire(roles, profile, Limits(seconds=time_limit, output_bytes=output_limit), name, capacity)
-    asyncio.run(_work(repo or [Path()], hire, server, Greeting(project, as_json)))
+    spec = WorkerSpec(roles, profile, Limits(seconds=time_limit, output_bytes=output_limit), name, capacity)
+    asyncio.run(_work(repo or [Path()], spec, server, Greeting(project, as_json)))
 
 
 def _log_to_stderr() -> None:
-    """What the worker does, line by line; other libraries keep quiet."""
+    """Logs the worker's lines to standard error; other libraries log nothing."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     log = logging.getLogger("pointsman.worker")
@@ -95,8 +95,8 @@ def _log_to_stderr() -> None:
     log.propagate = False
 
 
-async def _work(folders: list[Path], hire: Hire, server: str, greeting: Greeting) -> None:
-    worker = worker_for(await workspace_for(folders), hire)
+async def _work(folders: list[Path], spec: WorkerSpec, server: str, greeting: Greeting) -> None:
+    worker = worker_for(await workspace_for(folders), spec)
     async with control_plane(server, absent=Absent.WAIT) as plane:
         client = Client(plane.channels["orchestrator"], Terms(project=greeting.project))
         serving = asyncio.create_task(worker.serve(client))
@@ -110,7 +110,7 @@ async def _work(folders: list[Path], hire: Hire, server: str, greeting: Greeting
 
 
 async def _play(outcome: str, folders: list[Path], server: str, greeting: Greeting) -> None:
-    """The mock agents, as ordinary agents from outside, until stopped."""
+    """Runs the mock agents as ordinary agents until stopped."""
     from pointsman.services.mock_agents.agents import MockAgents
     from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockPolicy, MockRole
 
@@ -126,7 +126,7 @@ async def _play(outcome: str, folders: list[Path], server: str, greeting: Greeti
 
 
 def _stop_by_signal(worker: Worker, serving: "asyncio.Task[None]") -> None:
-    """The first signal ends the polling, the second one the work."""
+    """The first signal stops polling, the second cancels the work."""
     told: list[bool] = []
 
     def stop() -> None:

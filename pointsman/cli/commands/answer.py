@@ -59,15 +59,15 @@ def answer(  # noqa: PLR0913 - one parameter per option
             print_json(run)
         else:
             print(status(run))
-            if run.state not in TERMINAL and not await _attended(client, plane):
+            if run.state not in TERMINAL and not await _has_agents(client, plane):
                 print(f"nobody works on it now; go on: {program()} watch {run_id} --repo . --agent claude")
         return 0
 
     ask_plane(server, project, question)
 
 
-async def _attended(client: Client, plane: Plane) -> bool:
-    """Whether agents are there; a control plane that ends with this command has none."""
+async def _has_agents(client: Client, plane: Plane) -> bool:
+    """Whether live agents exist; an embedded control plane has none."""
     if plane.embedded:
         return False
     return any([one.state != AGENT_STATE_LOST async for one in client.agents.all()])

@@ -1,4 +1,4 @@
-"""`pointsman audit RUN|--all`: did the journal keep its promises? One run over the wire, or all stores from within."""
+"""`pointsman audit RUN|--all`: checks the journal of one run over the wire, or all stores directly."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ def audit(
 
 
 def _audit_stores(*, as_json: bool) -> int:
-    """Audit every store and print what was found; the exit code."""
+    """Audits every store, prints the findings, and returns the exit code."""
     stores = load(StoreSettings)
     findings = asyncio.run(find(stores))
     broken = [(name, violation) for name, found in findings.items() for violation in found.violations]
@@ -74,7 +74,7 @@ def _audit_run(run_id: str, server: str, project: str, *, as_json: bool) -> None
 
 
 def findings(rows: list[Transition], machine: GetMachineResponse, project: str) -> list[str]:
-    """What is wrong with a journal."""
+    """The faults of a journal."""
     return [*_numbering(rows), *_moves(rows, machine), *_digests(rows, machine, project)]
 
 
@@ -100,7 +100,7 @@ def _moves(rows: list[Transition], machine: GetMachineResponse) -> Iterator[str]
 
 
 def _digests(rows: list[Transition], machine: GetMachineResponse, project: str) -> Iterator[str]:
-    """Each row's digest covers the row before; a run keeps the version of the machine it started with."""
+    """Each row's digest covers the row before; a run stays on the version of the machine that it started with."""
     versions = range(1, machine.version + 1)
     previous = ""
     for row in rows:

@@ -28,7 +28,7 @@ def run(as_json: Annotated[bool, typer.Option("--json", help="The result as JSON
 
 
 def _migrated(stores: StoreSettings, name: str) -> list[MigrationState]:
-    """How far a store has come after its migrations, during which nobody else writes its file."""
+    """Runs a store's migrations under its lock and returns their states."""
     database = Database(stores.url_for(name), name)
     try:
         with lock_store(database) or nullcontext():

@@ -46,7 +46,7 @@ app.command()(parse)
 
 
 def _transcript(name: str) -> str:
-    """The end of a transcript, from the beginning of a line, as far as a request takes it: no NUL, a mebibyte."""
+    """The end of a transcript that fits a request: whole lines, no NUL, at most a mebibyte."""
     data = read_bytes(name).decode(errors="replace").replace("\0", "\ufffd").encode()
     if len(data) > MAX_TRANSCRIPT_BYTES:
         data = data[-MAX_TRANSCRIPT_BYTES:]

@@ -1,4 +1,4 @@
-"""`pointsman pipeline parse`: what counts of what an agent said, with no control plane."""
+"""`pointsman pipeline parse`: the effective route of a transcript, without a control plane."""
 
 import json
 from typing import Annotated

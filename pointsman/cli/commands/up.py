@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pointsman.cli.session.control_plane import LOCK
-from pointsman.cli.session.embedding import claim_for_good
+from pointsman.cli.session.embedding import claim_for_up
 from pointsman.services.all_in_one import CONTEXTS, build_with_gateway
 from pointsman.services.chassis.core.config import ServerSettings, StoreSettings, load
 from pointsman.services.chassis.runtime.service import serve_until_stopped
@@ -36,7 +36,7 @@ def up(
 
 
 async def _serve(stores: StoreSettings, settings: ServerSettings, console_port: int | None, as_json: bool) -> None:
-    with await claim_for_good(stores.directory / LOCK) as claim:
+    with await claim_for_up(stores.directory / LOCK) as claim:
         gateway = GatewayServer(load(GatewaySettings, **({"port": console_port} if console_port is not None else {})))
 
         def greet(address: str) -> None:

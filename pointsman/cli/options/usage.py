@@ -1,4 +1,4 @@
-"""Wrong use of a command: how it ends, and values that several commands check alike."""
+"""Usage errors, and checks of option values that several commands share."""
 
 import shlex
 import sys
@@ -15,7 +15,7 @@ def fail_usage(message: str) -> NoReturn:
     sys.exit(EXIT_USAGE)
 
 
-def words_of(command: str, option: str) -> tuple[str, ...]:
+def split_command(command: str, option: str) -> tuple[str, ...]:
     """Splits a command line into its arguments; no shell interprets it (`sh -c '…'` names one)."""
     try:
         words = tuple(shlex.split(command))

@@ -11,7 +11,7 @@ LONG = (FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64)
 
 
 def as_dict(message: Message, *, whole: bool = False) -> dict[str, Any]:
-    """A message as JSON objects, with fields that are not set where it is to be whole."""
+    """A message as JSON objects; `whole` adds the fields that are not set."""
     content: dict[str, Any] = MessageToDict(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=whole
     )

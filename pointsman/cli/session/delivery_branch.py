@@ -8,11 +8,11 @@ from pointsman.worker.git import GitFailed, git, text
 
 
 class NotDelivered(Exception):
-    """Why the work could not be put on a branch."""
+    """The accepted commit could not be put on a branch; the message says why."""
 
 
 async def put_on_branch(client: Client, run_id: str, folder: Path, branch: str) -> str:
-    """Put a run's accepted commit on a branch; a branch of that name must not exist, unless it is there already."""
+    """Puts a run's accepted commit on a new branch; an existing branch must be at that commit already."""
     delivery = await client.runs.delivery(run_id)
     commit = delivery.accepted_commit
     if not commit:

@@ -1,4 +1,4 @@
-"""What the small commands about runs share: a client of the control plane, and how a refusal ends a command."""
+"""What the commands about runs share: a client of the control plane, and how a refusal ends a command."""
 
 import asyncio
 import json
@@ -22,12 +22,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
 
 
 def ask(server: str, project: str, question: Callable[[Client], Awaitable[int]]) -> None:
-    """Ask the control plane something and end with the exit code that comes back."""
+    """Runs a function with a client of the control plane, and exits with the code that it returns."""
     ask_plane(server, project, lambda client, _: question(client))
 
 
 def ask_plane(server: str, project: str, question: Callable[[Client, Plane], Awaitable[int]]) -> None:
-    """The same for a question that depends on the control plane that is asked."""
+    """The same for a function that also needs to know the control plane."""
 
     async def work() -> int:
         async with control_plane(server) as plane:
@@ -41,7 +41,7 @@ def ask_plane(server: str, project: str, question: Callable[[Client, Plane], Awa
 
 
 def print_json(value: Message | Iterable[Message]) -> None:
-    """Messages as JSON, by the proto's own names."""
+    """Prints messages as JSON with the field names of the protos."""
     if isinstance(value, Message):
         shown: object = as_dict(value)
     else:

@@ -1,4 +1,4 @@
-"""The workers that a command starts beside itself: verifier, surveyor, and a coder where one is named."""
+"""Starts the local workers of a command: verifier, surveyor, and a coder where one is named."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pointsman.cli.options.usage import fail_usage, words_of
+from pointsman.cli.options.usage import fail_usage, split_command
 from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.client import Client
 from pointsman.profiles import Profile, PromptBy, profiles
@@ -27,8 +27,8 @@ ROLES = (*COMMAND_ROLES, "verifier", "surveyor")
 
 
 @dataclass(frozen=True, slots=True)
-class Hire:
-    """Whom to start: roles, the command that plays them, and its limits."""
+class WorkerSpec:
+    """Which worker to start: roles, the agent's profile, and its limits."""
 
     roles: Sequence[str]
     profile: Profile | None = None
@@ -38,11 +38,11 @@ class Hire:
 
 
 def profile_for(agent: str, command: str, environment: Sequence[str] = ()) -> Profile | None:
-    """The profile of a named agent, or of a command line of one's own."""
+    """The profile of a named agent, or of the user's own command line."""
     if agent and command:
         fail_usage("--agent and --command both name the agent; give one of them")
     if command:
-        return Profile("command", words_of(command, "--command"), PromptBy.FILE, environment=tuple(environment))
+        return Profile("command", split_command(command, "--command"), PromptBy.FILE, environment=tuple(environment))
     if not agent:
         return None
     if agent not in profiles():
@@ -52,7 +52,7 @@ def profile_for(agent: str, command: str, environment: Sequence[str] = ()) -> Pr
 
 
 def require_program(profile: Profile | None) -> None:
-    """End the command when the agent's program is not there; what is looked up in the working tree is not known yet."""
+    """Ends the command if the agent's program is missing; a path relative to the working tree cannot be checked yet."""
     program = profile.command[0] if profile else ""
     if not program or "{" in program or (os.sep in program and not Path(program).is_absolute()):
         return
@@ -61,7 +61,7 @@ def require_program(profile: Profile | None) -> None:
 
 
 async def repository_at(folder: Path) -> Path:
-    """The top of the git repository that a folder is in; whoever names one without a commit is told what is missing."""
+    """The top folder of a git repository; ends the command for a folder outside of one, or without a commit."""
     try:
         top = Path(await text(folder, "rev-parse", "--show-toplevel"))
     except (FileNotFoundError, NotADirectoryError):
@@ -78,7 +78,7 @@ async def repository_at(folder: Path) -> Path:
 
 
 async def workspace_for(folders: Sequence[Path]) -> Workspace:
-    """A workspace in the data directory for the repositories in these folders."""
+    """A workspace in the data directory for the repositories of these folders; removes abandoned folders."""
     tops = [await repository_at(folder) for folder in folders]
     repositories = {await repository_id(top): top for top in tops}
     root = worker_root()
@@ -90,27 +90,27 @@ async def workspace_for(folders: Sequence[Path]) -> Workspace:
 
 
 def worker_root() -> Path:
-    """Where the workers of this data directory have their clones and work folders."""
+    """The folder of the workers' clones and assignment folders in the data directory."""
     return load(StoreSettings).directory.resolve() / "worker"
 
 
-def worker_for(workspace: Workspace, hire: Hire) -> Worker:
+def worker_for(workspace: Workspace, spec: WorkerSpec) -> Worker:
     """A worker with the given roles."""
-    name = hire.name or socket.gethostname().split(".")[0]
-    worker = Worker(name, workspace.repository_ids, hire.capacity)
-    for role in hire.roles:
+    name = spec.name or socket.gethostname().split(".")[0]
+    worker = Worker(name, workspace.repository_ids, spec.capacity)
+    for role in spec.roles:
         if role == "verifier":
             worker.verifier(Verifier(workspace).verify)
         elif role == "surveyor":
             worker.surveyor(Surveyor(workspace).research)
-        elif hire.profile is not None:
-            getattr(worker, role)(CommandAgent(workspace, hire.profile, hire.limits).work)
+        elif spec.profile is not None:
+            getattr(worker, role)(CommandAgent(workspace, spec.profile, spec.limits).work)
     return worker
 
 
 @asynccontextmanager
-async def working(client: Client, worker: Worker) -> AsyncIterator[None]:
-    """A worker that works while the block runs; what it does is in the run's journal, which is shown already."""
+async def worker_running(client: Client, worker: Worker) -> AsyncIterator[None]:
+    """Runs a worker during the block; it logs only errors, because the run's journal is shown already."""
     logging.getLogger("pointsman.worker").setLevel(logging.ERROR)
     serving = asyncio.create_task(worker.serve(client))
     try:
