@@ -127,13 +127,13 @@ async def _play(outcome: str, folders: list[Path], server: str, greeting: Greeti
 
 def _stop_by_signal(worker: Worker, serving: "asyncio.Task[None]") -> None:
     """The first signal stops polling, the second cancels the work."""
-    told: list[bool] = []
+    stopping: list[bool] = []
 
     def stop() -> None:
         worker.stop()
-        if told:
+        if stopping:
             serving.cancel()
-        told.append(True)
+        stopping.append(True)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop)

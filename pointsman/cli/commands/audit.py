@@ -12,7 +12,7 @@ import typer
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1.machine_pb2 import GetMachineResponse
 from pointsman.api.orchestrator.v1.run_pb2 import RunState
-from pointsman.audit.stores import find
+from pointsman.audit.stores import audit_stores
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, ask, print_json
 from pointsman.client import Client
@@ -42,7 +42,7 @@ def audit(
 def _audit_stores(*, as_json: bool) -> int:
     """Audits every store, prints the findings, and returns the exit code."""
     stores = load(StoreSettings)
-    findings = asyncio.run(find(stores))
+    findings = asyncio.run(audit_stores(stores))
     broken = [(name, violation) for name, found in findings.items() for violation in found.violations]
     if as_json:
         print(json.dumps({name: asdict(found) for name, found in findings.items()}, indent=2))

@@ -36,9 +36,9 @@ def deliver(  # noqa: PLR0913 - one parameter per option
         folder = await repository_at(repo)
         async with control_plane(server) as plane:
             client = Client(plane.channels["orchestrator"], Terms(project=project))
-            told = await put_on_branch(client, run_id, folder, named)
+            message = await put_on_branch(client, run_id, folder, named)
         if not as_json:
-            return told
+            return message
         commit = await text(folder, "rev-parse", f"refs/heads/{named}")
         return json.dumps({"run_id": run_id, "branch": named, "commit": commit})
 

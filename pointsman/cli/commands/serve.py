@@ -30,8 +30,8 @@ def serve(
     name = str(service)
 
     def greet(address: str) -> None:
-        told = f"{name} is up at {address}. Ctrl-C stops it."
-        print(json.dumps({"address": address, "services": [name]}) if as_json else told, flush=True)
+        line = f"{name} is up at {address}. Ctrl-C stops it."
+        print(json.dumps({"address": address, "services": [name]}) if as_json else line, flush=True)
 
     if name == GATEWAY:
         _serve_gateway(port, greet)

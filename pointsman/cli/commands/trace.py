@@ -20,7 +20,7 @@ from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.control_plane import Plane, control_plane
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt
 from pointsman.client import CallFailed, Client, Terms
-from pointsman.tracing.waterfall import drawn, summary, tree_of
+from pointsman.tracing.waterfall import draw, summary, tree_of
 
 app = typer.Typer(add_completion=False)
 LOOK_BACK_NS = 60 * 10**9
@@ -41,7 +41,7 @@ def trace(*, run_id: RunId, server: ServerAt = "", project: InProject = "local",
         run, *others = journals
         whole = tree_of(run, {rows[0].entity_id: rows for rows in others})
         print(f"trace {trace_of_run(run)}")
-        print("\n".join((*drawn(whole), "", *summary(whole))))
+        print("\n".join((*draw(whole), "", *summary(whole))))
         return 0
 
     try:

@@ -121,14 +121,14 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _status(value: Any) -> Status:
-    told = value.upper() if isinstance(value, str) else ""
-    return Status(told) if told in ("OK", "ERROR") else Status.UNKNOWN
+    status = value.upper() if isinstance(value, str) else ""
+    return Status(status) if status in ("OK", "ERROR") else Status.UNKNOWN
 
 
 def _needs(value: Any) -> tuple[Need, ...]:
     items = value if isinstance(value, list) else [value]
-    told = {item.strip().upper() for item in items if isinstance(item, str)}
-    return tuple(need for need in Need if need in told)
+    named = {item.strip().upper() for item in items if isinstance(item, str)}
+    return tuple(need for need in Need if need in named)
 
 
 def _env_checks(written: yaml.MappingNode, places: tuple[str, ...]) -> Iterator[tuple[str, str]]:
