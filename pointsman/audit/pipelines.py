@@ -1,4 +1,4 @@
-"""Invariants of pipelines: the table of transitions, barriers that resolve once, bounded retries, forced stages as risks."""
+"""Invariants of pipelines: allowed transitions, barriers that resolve once, bounded retries, forced stages as risks."""
 
 from collections.abc import Iterator
 from hashlib import sha256

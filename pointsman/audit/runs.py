@@ -1,4 +1,4 @@
-"""Invariants of runs: the table of transitions, leases and attempts, evidence for every acceptance, something to wait for."""
+"""Invariants of runs: allowed transitions, leases and attempts, evidence for acceptances, something to wait for."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -124,9 +124,9 @@ def status(run: Run) -> str:
 
 def usage_text(usage: Usage) -> str:
     """Tokens and cost, where an agent reported them."""
-    said = [f"{usage.tokens} tokens"] if usage.tokens else []
-    said += [f"cost {usage.cost_micros / 1e6:.2f}"] if usage.cost_micros else []
-    return f"  [{', '.join(said)}]" if said else ""
+    parts = [f"{usage.tokens} tokens"] if usage.tokens else []
+    parts += [f"cost {usage.cost_micros / 1e6:.2f}"] if usage.cost_micros else []
+    return f"  [{', '.join(parts)}]" if parts else ""
 
 
 def working_lines(live: Sequence[Assignment]) -> Iterator[str]:

@@ -116,8 +116,8 @@ def _asked(payload: dict[str, Any]) -> Iterator[Line]:
 def shortened(text: str) -> str:
     """The first and the last line of a text, each cut to a maximum length."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip(" -=")]
-    kept = lines if len(lines) <= 2 else [lines[0], f"… {lines[-1]}"]
-    return " ".join(line[:LINE_LENGTH] for line in kept)
+    shown = lines if len(lines) <= 2 else [lines[0], f"… {lines[-1]}"]
+    return " ".join(line[:LINE_LENGTH] for line in shown)
 
 
 _LINES_OF_EVENT: Mapping[str, Callable[[dict[str, Any]], Iterator[Line]]] = {

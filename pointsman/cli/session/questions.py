@@ -96,27 +96,27 @@ async def _interrupted(client: Client, run_id: str, received: list[int]) -> Run:
     if not sys.stdin.isatty() or signal.SIGTERM in received:
         raise RunLeft(run_id, detached=False)
     try:
-        said = (await read_line(LEAVING)).lower()
+        typed = (await read_line(LEAVING)).lower()
     except (EOFError, asyncio.CancelledError):
         task.uncancel()
-        said = "s"
-    if said.startswith("c"):
+        typed = "s"
+    if typed.startswith("c"):
         return await client.runs.cancel(run_id, "cancelled at the terminal")
-    raise RunLeft(run_id, detached=said.startswith("d"))
+    raise RunLeft(run_id, detached=typed.startswith("d"))
 
 
 async def ask_on_terminal(client: Client, run: Run) -> Run:
     """Asks the run's question on the terminal; an invalid answer prints why, and the caller asks again."""
     names = {AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower(): kind for kind in run.question.takes}
     print("\n".join(("", run.question.text, *(f"  {subject}" for subject in run.question.subjects))))
-    said = (await read_line(f"{', '.join(names)}? (or cancel, detach) ")).lower().replace("-", "_")
-    if said == "detach":
+    typed = (await read_line(f"{', '.join(names)}? (or cancel, detach) ")).lower().replace("-", "_")
+    if typed == "detach":
         _detach(run)
     try:
-        if said == "cancel":
+        if typed == "cancel":
             return await client.runs.cancel(run.id, "cancelled at the terminal")
-        if said in names:
-            return await client.runs.answer(run.id, run.question.id, await _reply(run, names[said]))
+        if typed in names:
+            return await client.runs.answer(run.id, run.question.id, await _reply(run, names[typed]))
         print(f"not one of {', '.join(names)}, cancel, detach")
     except (CallFailed, ValueError) as failure:
         print(failure.message if isinstance(failure, CallFailed) else failure)

@@ -5,7 +5,7 @@ import logging
 import os
 import shutil
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +19,18 @@ from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, W
 from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import GitFailed, repository_id, text
 from pointsman.worker.git_failures import NOT_INSTALLED
-from pointsman.worker.sdk import log
+from pointsman.worker.sdk import Handler, log
 from pointsman.worker.workspace import assignments_folder
 
-COMMAND_ROLES = ("planner", "critic", "researcher", "designer", "coder", "reviewer")
+COMMAND_ROLES: Mapping[str, Callable[[Worker, Handler], Handler]] = {
+    "planner": Worker.planner,
+    "critic": Worker.critic,
+    "researcher": Worker.researcher,
+    "designer": Worker.designer,
+    "coder": Worker.coder,
+    "reviewer": Worker.reviewer,
+}
+"""Roles that a command-line agent can play, and how a worker gets each."""
 ROLES = (*COMMAND_ROLES, "verifier", "surveyor")
 
 
@@ -104,7 +112,7 @@ def worker_for(workspace: Workspace, spec: WorkerSpec) -> Worker:
         elif role == "surveyor":
             worker.surveyor(Surveyor(workspace).research)
         elif spec.profile is not None:
-            getattr(worker, role)(CommandAgent(workspace, spec.profile, spec.limits).work)
+            COMMAND_ROLES[role](worker, CommandAgent(workspace, spec.profile, spec.limits).work)
     return worker
 
 

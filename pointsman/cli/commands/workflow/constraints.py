@@ -33,12 +33,14 @@ def merge(workflow_id: WorkflowId, file: File, server: Server = "", as_json: AsJ
     except (JsonError, ParseError) as error:
         raise typer.BadParameter(f"'{file}': {error}") from None
     answer = ask(server, lambda stub: stub.MergeConstraints(request))
-    say(answer, as_json, "\n".join([_kept_line(answer.constraints), *_left_out(answer.dropped)]))
+    say(answer, as_json, "\n".join([_merged_line(answer.constraints), *_left_out(answer.dropped)]))
 
 
-def _kept_line(kept: constraints_pb2.ConstraintSet) -> str:
-    constraints = f"{len(kept.hard)} hard, {len(kept.soft)} soft constraints"
-    return f"{constraints}, {len(kept.open_questions)} open questions, {len(kept.success_criteria)} success criteria"
+def _merged_line(merged: constraints_pb2.ConstraintSet) -> str:
+    constraints = f"{len(merged.hard)} hard, {len(merged.soft)} soft constraints"
+    return (
+        f"{constraints}, {len(merged.open_questions)} open questions, {len(merged.success_criteria)} success criteria"
+    )
 
 
 def _left_out(dropped: constraints_pb2.ConstraintSet) -> Iterator[str]:
