@@ -1,4 +1,4 @@
-"""Files that are either wholly written or not there."""
+"""Files that are written atomically."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def atomic_write(path: Path, data: str | bytes) -> None:
-    """Write a file so that nobody ever sees a part of it: temporary file beside it, fsync, rename."""
+    """Writes a file atomically: temporary file beside it, fsync, rename."""
     content = data.encode() if isinstance(data, str) else data
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -1,4 +1,4 @@
-"""Secrets by their shape: what looks like one never leaves in a log line, a span or an error."""
+"""Masks secrets, recognised by their format, in log lines, spans and errors."""
 
 from collections.abc import Mapping
 
@@ -35,6 +35,6 @@ _SECRET = re2.compile("|".join(f"(?:{expression})" for expression in KINDS.value
 
 
 def redact(text: str) -> str:
-    """The text with everything in it that has the shape of a secret masked."""
+    """The text with everything that looks like a secret masked."""
     masked: str = _SECRET.sub(MASK, str(text))  # re2 makes an empty one of the text's own type: an enum's has none
     return masked

@@ -20,7 +20,7 @@ Parent: TypeAlias = "tuple[Parent, str | int] | None"
 
 
 class JsonError(ValueError):
-    """The text is not acceptable: `problem` says why, `path` where, as far as it is known."""
+    """The text is not acceptable: `problem` says why, `path` where, if known."""
 
     def __init__(self, problem: str, path: str = "") -> None:
         super().__init__(f"{path or 'the document'} {problem}")
@@ -67,7 +67,7 @@ def decode_prefix(text: str, start: int, max_depth: int = MAX_DEPTH) -> tuple[An
 
 
 def printable(text: str) -> str:
-    """A text that may stand in a message: cut, and without what cannot be encoded."""
+    """A text fit for an error message: shortened, and without what cannot be encoded."""
     return UNSTORABLE.sub("\ufffd", text[:MAX_PATH])
 
 
@@ -84,7 +84,7 @@ def _check(root: Any, max_depth: int) -> None:
 
 
 def _containers(value: Container, place: Parent) -> list[tuple[Container, Parent]]:
-    """The objects and lists inside one, after a look at its own texts."""
+    """The objects and lists directly inside a value, after a check of its texts."""
     found: list[tuple[Container, Parent]] = []
     items: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:

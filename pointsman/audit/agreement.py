@@ -1,4 +1,4 @@
-"""What the stores promise together: run, workflow and pipelines agree once nothing is under way, and each run is one trace."""
+"""Invariants across stores: run, workflow and pipelines agree once nothing is under way; each run is one trace."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pointsman.services.workflow.domain.model import Workflow
 
 WORKFLOW = "workflow"
 ROUTER = "router"
-"""Its spans stand below the call that asked it: before there is a run, which a question never becomes."""
+"""Its spans are below the call that asked it: a decision precedes its run, and a question never has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,19 @@ class Traced:
 
     @property
     def has_own_trace(self) -> bool:
-        """Whether it is the root of its trace: the call that made it, or gave it to its run, named no other."""
+        """Whether it is the root of its trace: no call that created or claimed it named another trace."""
         own = new_traceparent(self.entity_id, self.created_at_us)
         return self.run_id in ("", self.entity_id) or self.traceparent == own
 
     @property
     def trace_id(self) -> str:
-        """Which trace."""
+        """The trace id."""
         return self.traceparent[3:35]
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The four stores, after each was proved by itself."""
+    """The states of the four stores, each of which was checked by itself before."""
 
     runs: RunProof
     workflows: WorkflowProof
@@ -52,7 +52,7 @@ class Agreement:
     traced: list[Traced]
 
     def violations(self) -> Iterator[Violation]:
-        """Everything in which they differ."""
+        """Every difference between the stores."""
         for run, version, busy in self.runs.runs.values():
             for detail in self._of_run(run) if not busy else ():
                 yield Violation("agreement", run.run_id, version, detail)
@@ -71,7 +71,7 @@ class Agreement:
             yield f"its workflow {run.epic_id} is not there"
 
     def _tasks(self, run: Run) -> Iterator[str]:
-        """Each pipeline is as its run knows it, once it has ended for either."""
+        """A task is accepted only from a pipeline whose state is the one that the run knows."""
         for task_id, task in run.tasks.items():
             if not task.pipeline_id or task.pipeline_status is None:
                 continue
@@ -100,7 +100,7 @@ class Agreement:
             yield f"it is {run.status}, its workflow {run.epic_id} goes on ({header.status})"
 
     def _live_pipelines(self) -> Iterator[Violation]:
-        """No pipeline that a run has started goes on when the run has ended, or has gone on to another attempt."""
+        """No pipeline of a run is live after the run has ended or moved to another attempt."""
         for pipeline_id, (pipeline, version) in self.pipelines.pipelines.items():
             known = self.runs.runs.get(pipeline.head.settings.run_id)
             if known is None or not pipeline.is_live():
@@ -113,7 +113,7 @@ class Agreement:
                 yield Violation("agreement", pipeline_id, version, detail)
 
     def _traces(self) -> Iterator[Violation]:
-        """Every span has its run's span as parent, in the run's trace."""
+        """Every entity of a run is in the run's trace."""
         roots: Mapping[str, Traced] = {item.entity_id: item for item in self.traced}
         for item in self.traced:
             if not valid_traceparent(item.traceparent):
@@ -127,6 +127,6 @@ class Agreement:
                 yield Violation("trace", item.entity_id, item.version, f"it is in another trace than {item.run_id}")
 
     def _outlives_runs(self, item: Traced) -> bool:
-        """A workflow that its run has released waits for the next run, also when retention has removed the last one."""
+        """Whether it is a released workflow, which stays when retention removes its last run."""
         workflow = self.workflows.workflows.get(item.entity_id) if item.store == WORKFLOW else None
         return workflow is not None and not workflow.header.owner_run_id

@@ -1,4 +1,4 @@
-"""What pipelines promise: their table, barriers that resolve once, bounded retries, no forced stage passed off as one."""
+"""Invariants of pipelines: allowed transitions, barriers that resolve once, bounded retries, forced stages as risks."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -19,7 +19,7 @@ from pointsman.services.pipeline.domain.transitions import TRANSITIONS
 
 
 class PipelineProof:
-    """Proves pipelines one by one, and remembers them for the comparison with the other stores."""
+    """Checks pipelines one by one, and collects them for the comparison with the other stores."""
 
     def __init__(self, store: Store) -> None:
         tables = store.metadata.tables
@@ -28,7 +28,7 @@ class PipelineProof:
         """Each pipeline with its version."""
 
     def __call__(self, connection: Connection, history: History) -> Iterator[Violation]:
-        """Everything that is wrong with one pipeline."""
+        """Every violation of one pipeline."""
         self.pipelines[str(history.row.entity_id)] = (history.state, history.row.version)
         yield from _table(history)
         yield from _life(history)
@@ -38,7 +38,7 @@ class PipelineProof:
             yield history.violation("fold", history.row.version, detail)
 
     def _rows(self, connection: Connection, pipeline_id: str, pipeline: Pipeline) -> Iterator[str]:
-        """Where the rows beside the head are not what the journal folds to."""
+        """Differences between the child rows and the state rebuilt from the journal."""
         shapes = _bodies(connection, self._shapes, "entity_id", pipeline_id)
         if _read(shapes.get(pipeline_id), tuple[Node, ...]) != pipeline.graph.nodes:
             yield "its shape is not the one it was started with"
@@ -67,7 +67,7 @@ def _bodies(connection: Connection, table: Table, key: str, pipeline_id: str) ->
 
 
 def _read(body: str | None, expected: Any) -> Any:
-    """A row's value; nothing where there is none, or none that can be read."""
+    """A row's value; None where the row is missing or cannot be decoded."""
     try:
         return None if body is None else from_json(body, expected)
     except Refusal:
@@ -81,7 +81,7 @@ def _table(history: History) -> Iterator[Violation]:
 
 
 def _life(history: History) -> Iterator[Violation]:
-    """Barriers and retries, each step seen from the one before."""
+    """Violations of barriers, retries and endings, step by step."""
     open_before: dict[str, int] = {}
     marks_before = ""
     used: set[int] = set()
@@ -124,7 +124,7 @@ def _end(target: str, pipeline: Pipeline) -> Iterator[tuple[str, str]]:
 
 
 def _waits(history: History) -> Iterator[Violation]:
-    """A live pipeline has a stage to give or to wait for; a barrier that waits has a timer."""
+    """A live pipeline has a stage to delegate or to wait for; a waiting barrier has a timer."""
     pipeline: Pipeline = history.state
     if not pipeline.head.barriers and {ACTIVE, READY}.isdisjoint(pipeline.head.marks):
         yield history.violation("waiting", history.row.version, "no stage is ready or at work, and it has not ended")

@@ -1,4 +1,4 @@
-"""What runs promise: their table, leases and attempts, evidence behind every acceptance, and somebody to wait for."""
+"""Invariants of runs: allowed transitions, leases and attempts, evidence for acceptances, something to wait for."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ PERSON = "person"
 
 @dataclass(slots=True)
 class _Work:
-    """One assignment, as the journal tells it."""
+    """One assignment, as the journal has it."""
 
     assignment: Assignment
     seq: int
@@ -42,12 +42,12 @@ class _Ledger:
 
     @property
     def live(self) -> list[_Work]:
-        """Those that have not ended."""
+        """Assignments that have not ended."""
         return [work for work in self.known.values() if work.end is None]
 
 
 class RunProof:
-    """Proves runs one by one, and remembers them for the comparison with the other stores."""
+    """Checks runs one by one, and collects them for the comparison with the other stores."""
 
     def __init__(self, store: Store) -> None:
         self._assignments = store.metadata.tables["assignments"]
@@ -55,7 +55,7 @@ class RunProof:
         """Each run, its version, and whether something of it is under way."""
 
     def __call__(self, connection: Connection, history: History) -> Iterator[Violation]:
-        """Everything that is wrong with one run."""
+        """Every violation of one run."""
         run: Run = history.state.run
         self.runs[run.run_id] = (run, history.row.version, bool(history.effects))
         yield from _table(history)
@@ -79,7 +79,7 @@ def _table(history: History) -> Iterator[Violation]:
 
 
 def _leases(history: History, ledger: _Ledger) -> Iterator[Violation]:
-    """Each assignment is offered once, tried at most so often, and ends once."""
+    """Each assignment is offered once, has at most MAX_ATTEMPTS attempts, and ends once."""
     for step, event in zip(history.steps, history.events, strict=True):
         data = event.data
         if isinstance(data, events.Assigned):
@@ -124,7 +124,7 @@ def _ended(history: History, ledger: _Ledger, seq: int, data: events.AssignmentE
 
 
 def _lease_rows(history: History, run: Run, ledger: _Ledger, rows: dict[str, Any]) -> Iterator[Violation]:
-    """The leases are those of the journal: no more attempts than allowed, and taken from whoever held the last one."""
+    """The leases agree with the journal: attempts within the limit, and a completion only by the last holder."""
     for assignment_id, work in ledger.known.items():
         row = rows.get(assignment_id)
         if row is None:
@@ -147,7 +147,7 @@ def _lease_rows(history: History, run: Run, ledger: _Ledger, rows: dict[str, Any
 
 
 def _judges(history: History, ledger: _Ledger, rows: dict[str, Any]) -> Iterator[Violation]:
-    """Nobody whom a principal tells apart judges what this principal handed in, whatever it calls its agents."""
+    """No principal judges its own work, whatever agent ids it uses."""
     for assignment_id, work in ledger.known.items():
         row = rows.get(assignment_id)
         if row is None or not row.excluded_agent or row.apart_epoch != row.epoch:
@@ -167,7 +167,7 @@ def _judges(history: History, ledger: _Ledger, rows: dict[str, Any]) -> Iterator
 
 
 def _holder(row: Any) -> str:
-    """The principal that a lease was given to; empty where nobody wrote it down."""
+    """The principal that holds a lease; empty where it was not recorded."""
     return str(row.principal) if row is not None and row.principal_epoch == row.epoch else ""
 
 
@@ -187,7 +187,7 @@ def _acceptances(history: History) -> Iterator[Violation]:
 
 
 def _unproven(run: Run, task: Task, judge: str) -> Iterator[str]:
-    """Why nobody but a person could have accepted the task."""
+    """Why only a person could have accepted the task."""
     if task.work is None:
         yield "no work was handed in"
         return
@@ -205,7 +205,7 @@ def _unproven(run: Run, task: Task, judge: str) -> Iterator[str]:
 
 
 def _waits(history: History, run: Run) -> Iterator[Violation]:
-    """A live run waits for a person, an agent, an answer that will come, or a timer."""
+    """A live run waits for a person, an agent, a pending peer call, or a timer."""
     pending = {call for effect in history.effects if (call := _call_of(effect.payload))}
     for call_id in run.calls.keys() - pending:
         yield history.violation("waiting", history.row.version, f"the answer to {call_id} will never come")

@@ -1,4 +1,4 @@
-"""Proves the promises of all four stores by reading them; it can run beside the services and never writes."""
+"""Checks the invariants of all four stores; it can run beside the services and never writes."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from pointsman.audit.agreement import Agreement, Traced
 from pointsman.audit.pipelines import PipelineProof
 from pointsman.audit.runs import RunProof
 from pointsman.audit.workflows import WorkflowProof
-from pointsman.cli.session.control_plane import CONTEXTS, build_one
+from pointsman.services.all_in_one import CONTEXTS, build_one
 from pointsman.services.chassis.core.config import StoreSettings
 from pointsman.services.chassis.engine.audit import Auditor, Proof, Violation
 from pointsman.services.chassis.runtime.service import Service
@@ -20,24 +20,24 @@ TOGETHER = "together"
 
 
 @dataclass(slots=True)
-class Found:
-    """What the audit of one store has to say."""
+class StoreFindings:
+    """The result of auditing one store."""
 
     transitions: int = 0
     violations: list[Violation] = field(default_factory=list)
 
 
-async def find(stores: StoreSettings, settle_seconds: float = 1.0) -> dict[str, Found]:
-    """Every violation in every store that is there, and between them when all are.
+async def audit_stores(stores: StoreSettings, settle_seconds: float = 1.0) -> dict[str, StoreFindings]:
+    """Every violation in every existing store, and between the stores when all exist.
 
-    The stores are read one after the other: what services at work had not told each other yet is gone at a second look.
+    The stores are read one after the other, so differences that are only calls under way are gone at a second look.
     """
     services = {name: build_one(name, stores, "127.0.0.1:1") for name in CONTEXTS if _is_there(stores, name)}
     try:
-        findings = _find(services)
+        findings = _audit_all(services)
         if TOGETHER in findings and findings[TOGETHER].violations:
             await asyncio.sleep(settle_seconds)
-            again = _find(services)[TOGETHER].violations
+            again = _audit_all(services)[TOGETHER].violations
             findings[TOGETHER].violations = [found for found in findings[TOGETHER].violations if found in again]
         return findings
     finally:
@@ -52,21 +52,21 @@ def _is_there(stores: StoreSettings, name: str) -> bool:
     return bool(stores.database_url) or (stores.directory / f"{name}.db").exists()
 
 
-def _find(services: Mapping[str, Service]) -> dict[str, Found]:
+def _audit_all(services: Mapping[str, Service]) -> dict[str, StoreFindings]:
     proofs, agreement = _proofs(services)
-    findings: dict[str, Found] = {}
+    findings: dict[str, StoreFindings] = {}
     for name, service in services.items():
         assert service.store is not None
         findings[name] = _audit(service.store, proofs.get(name, {}))
         if agreement is not None:
             agreement.traced.extend(_traced(service.store))
     if agreement is not None:
-        findings[TOGETHER] = Found(violations=list(agreement.violations()))
+        findings[TOGETHER] = StoreFindings(violations=list(agreement.violations()))
     return findings
 
 
 def _proofs(services: Mapping[str, Service]) -> tuple[dict[str, dict[str, Proof]], Agreement | None]:
-    """What each context promises beside the chassis; and what all of them promise, if all are there."""
+    """The proofs of each context, and the agreement between the stores if all exist."""
     proofs: dict[str, dict[str, Proof]] = {}
     stores = {name: service.store for name, service in services.items() if service.store is not None}
     if "pipeline" in stores:
@@ -83,10 +83,10 @@ def _proofs(services: Mapping[str, Service]) -> tuple[dict[str, dict[str, Proof]
     return proofs, Agreement(runs, workflows, pipelines, [])
 
 
-def _audit(store: Store, proofs: Mapping[str, Proof]) -> Found:
+def _audit(store: Store, proofs: Mapping[str, Proof]) -> StoreFindings:
     auditor, journal = Auditor(store, proofs), store.tables.journal
     return store.database.read_now(
-        lambda connection: Found(
+        lambda connection: StoreFindings(
             connection.execute(select(func.count()).select_from(journal)).scalar_one(),
             list(auditor.violations(connection)),
         )

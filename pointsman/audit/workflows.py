@@ -1,4 +1,4 @@
-"""What workflows promise: their table, each task handed out once and after its dependencies, completed only when it is."""
+"""Invariants of workflows: allowed transitions, tasks claimed once and after their dependencies, honest completion."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -15,18 +15,18 @@ from pointsman.services.workflow.domain.transitions import allows
 
 
 class WorkflowProof:
-    """Proves workflows one by one, and remembers them for the comparison with the other stores."""
+    """Checks workflows one by one, and collects them for the comparison with the other stores."""
 
     def __init__(self, store: Store) -> None:
         self._tasks = store.metadata.tables["tasks"]
         self.workflows: dict[str, Workflow] = {}
 
     def __call__(self, connection: Connection, history: History) -> Iterator[Violation]:
-        """Everything that is wrong with one workflow."""
+        """Every violation of one workflow."""
         workflow: Workflow = history.state
         self.workflows[str(history.row.entity_id)] = workflow
         yield from _table(history)
-        yield from _Followed(history).violations()
+        yield from _TaskReplay(history).violations()
         table = self._tasks
         rows = connection.execute(
             select(table.c.task_id, table.c.status, table.c.attempt).where(table.c.entity_id == history.row.entity_id)
@@ -47,8 +47,8 @@ def _table(history: History) -> Iterator[Violation]:
             yield history.violation("table", step.seq, f"{step.source} {step.event} {step.target} is not in the table")
 
 
-class _Followed:
-    """The tasks of one workflow, followed by their events alone, without the code that decided them."""
+class _TaskReplay:
+    """The tasks of one workflow, rebuilt from events alone, independently of the domain code."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -56,13 +56,13 @@ class _Followed:
         self._depends: dict[str, tuple[str, ...]] = {}
 
     def violations(self) -> Iterator[Violation]:
-        """Whatever should not have happened, where it did."""
+        """Every violation, with its place in the journal."""
         for step, event, workflow in self._history.walk():
-            for invariant, detail in self._judge(event.data, workflow):
+            for invariant, detail in self._check(event.data, workflow):
                 yield self._history.violation(invariant, step.seq, detail)
-            self._follow(event.data, workflow)
+            self._apply(event.data, workflow)
 
-    def _judge(self, data: Any, workflow: Workflow) -> Iterator[tuple[str, str]]:
+    def _check(self, data: Any, workflow: Workflow) -> Iterator[tuple[str, str]]:
         if isinstance(data, events.Claimed):
             yield from self._claimed(data)
         elif isinstance(data, events.TasksSettled):
@@ -87,31 +87,31 @@ class _Followed:
         if workflow.header.unmet:
             yield "completion", f"completed with unverified constraints {', '.join(workflow.header.unmet)}"
 
-    def _follow(self, data: Any, workflow: Workflow) -> None:
+    def _apply(self, data: Any, workflow: Workflow) -> None:
         if isinstance(data, events.Imported | events.PlanStored):
             self._status.clear()
-            self._take(workflow.tasks.by_id.values())
+            self._load(workflow.tasks.by_id.values())
         elif isinstance(data, events.Claimed):
-            self._put(data.task_ids, TaskStatus.IN_PROGRESS)
+            self._set(data.task_ids, TaskStatus.IN_PROGRESS)
         elif isinstance(data, events.Released):
-            self._put(data.task_ids, TaskStatus.PENDING)
+            self._set(data.task_ids, TaskStatus.PENDING)
         elif isinstance(data, events.TasksSettled):
-            self._put(data.completed, TaskStatus.COMPLETED)
-            self._put((result.task_id for result in data.failed), TaskStatus.FAILED)
-            self._put((result.task_id for result in data.retried), TaskStatus.PENDING)
+            self._set(data.completed, TaskStatus.COMPLETED)
+            self._set((result.task_id for result in data.failed), TaskStatus.FAILED)
+            self._set((result.task_id for result in data.retried), TaskStatus.PENDING)
         elif isinstance(data, events.TaskRetried):
-            self._put((data.task_id,), TaskStatus.PENDING)
+            self._set((data.task_id,), TaskStatus.PENDING)
         elif isinstance(data, events.TaskSkipped):
-            self._put((data.task_id,), TaskStatus.SKIPPED)
+            self._set((data.task_id,), TaskStatus.SKIPPED)
         elif isinstance(data, events.Unblocked):
             blocked = [key for key, status in self._status.items() if status is TaskStatus.BLOCKED]
-            self._take(workflow.tasks.by_id[key] for key in blocked)
+            self._load(workflow.tasks.by_id[key] for key in blocked)
 
-    def _take(self, tasks: Iterable[Task]) -> None:
-        """A new plan: what is in it, and what each task waits for."""
+    def _load(self, tasks: Iterable[Task]) -> None:
+        """Stores status and dependencies of tasks."""
         for task in tasks:
             self._status[task.task_id] = task.status
             self._depends[task.task_id] = task.spec.depends
 
-    def _put(self, task_ids: Iterable[str], status: TaskStatus) -> None:
+    def _set(self, task_ids: Iterable[str], status: TaskStatus) -> None:
         self._status.update(dict.fromkeys(task_ids, status))

@@ -13,10 +13,21 @@ from typing import Any
 import grpc
 
 from pointsman.client.agents import Agents
-from pointsman.client.artifacts import Artifacts, WrongContent
+from pointsman.client.artifacts import Artifacts
 from pointsman.client.calls import Calls, Terms, new_request_id
-from pointsman.client.errors import CallFailed, NotFound, StateForbids, Unavailable
+from pointsman.client.errors import (
+    CallFailed,
+    NotFound,
+    RetryableError,
+    StateForbids,
+    TerminalError,
+    Unavailable,
+    WrongContent,
+)
+from pointsman.client.pipeline import Pipelines
+from pointsman.client.router import Router
 from pointsman.client.runs import Order, Reply, Runs
+from pointsman.client.workflow import Workflows
 
 __all__ = [
     "CallFailed",
@@ -24,7 +35,9 @@ __all__ = [
     "NotFound",
     "Order",
     "Reply",
+    "RetryableError",
     "StateForbids",
+    "TerminalError",
     "Terms",
     "Unavailable",
     "WrongContent",
@@ -41,7 +54,7 @@ OPTIONS = [
 
 
 class Client:
-    """The control plane's three faces for users and agents, on one channel."""
+    """Every service of the control plane, on one channel."""
 
     def __init__(self, channel: grpc.aio.Channel, terms: Terms | None = None) -> None:
         self.terms = terms or Terms()
@@ -50,9 +63,12 @@ class Client:
         self.runs = Runs(calls)
         self.agents = Agents(calls)
         self.artifacts = Artifacts(calls)
+        self.router = Router(calls)
+        self.workflow = Workflows(calls)
+        self.pipeline = Pipelines(calls)
 
     def on(self, **terms: Any) -> "Client":
-        """The same channel on other terms."""
+        """The same channel with other terms."""
         return Client(self.channel, replace(self.terms, **terms))
 
 

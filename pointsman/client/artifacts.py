@@ -1,4 +1,4 @@
-"""Artifacts: bodies that are named by their content."""
+"""Artifacts: content-addressed bodies."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -8,13 +8,10 @@ from pointsman.api.handoff.v1.handoff_pb2 import ArtifactRef
 from pointsman.api.orchestrator.v1 import artifact_pb2 as pb
 from pointsman.api.orchestrator.v1.artifact_pb2_grpc import ArtifactServiceStub
 from pointsman.client.calls import Calls
+from pointsman.client.errors import WrongContent
 
 CHUNK_BYTES = 1024 * 1024
 MAX_BYTES = 256 * 1024 * 1024
-
-
-class WrongContent(Exception):
-    """A fetched body is not the one that its name says."""
 
 
 class Artifacts:
@@ -22,10 +19,10 @@ class Artifacts:
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._stub: Any = ArtifactServiceStub(calls.channel)
+        self._stub = ArtifactServiceStub(calls.channel)
 
     async def put(self, body: bytes, media_type: str, run_id: str = "") -> ArtifactRef:
-        """Store a body; storing it twice changes nothing."""
+        """Stores a body; storing it twice changes nothing."""
         digest = hashlib.sha256(body).hexdigest()
         wanted = ArtifactRef(sha256=digest, size_bytes=len(body), media_type=media_type)
 
@@ -34,14 +31,13 @@ class Artifacts:
             for start in range(0, len(body), CHUNK_BYTES):
                 yield pb.PutRequest(chunk=body[start : start + CHUNK_BYTES])
 
-        async def send(_request: None, **terms: Any) -> Any:
+        async def send(_request: None, **terms: Any) -> pb.PutResponse:
             return await self._stub.Put(parts(), **terms)
 
-        answer: pb.PutResponse = await self._calls.call(send, None)
-        return answer.artifact
+        return (await self._calls.call(send, None)).artifact
 
     async def get(self, artifact: ArtifactRef) -> bytes:
-        """Fetch a body and check that it is the one that was named."""
+        """Fetches a body and checks its digest."""
 
         async def receive(request: pb.GetRequest, **terms: Any) -> bytes:
             body = bytearray()
@@ -51,7 +47,7 @@ class Artifacts:
                     raise WrongContent(f"{artifact.sha256} is longer than {MAX_BYTES} bytes")
             return bytes(body)
 
-        body: bytes = await self._calls.call(receive, pb.GetRequest(sha256=artifact.sha256))
+        body = await self._calls.call(receive, pb.GetRequest(sha256=artifact.sha256))
         if hashlib.sha256(body).hexdigest() != artifact.sha256:
             raise WrongContent(f"the body of {artifact.sha256} has another digest")
         return body

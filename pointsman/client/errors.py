@@ -1,15 +1,18 @@
-"""What a call can fail with.
+"""What a call can fail with; the type says whether trying again can help.
 
 CallFailed
-├── InvalidRequest    it can never succeed: a field breaks its constraint
-├── NotFound          no such thing in this project
-├── AlreadyExists     the id, or the request_id with another body, is taken
-├── StateForbids      the state does not allow it; metadata says which state and what it allows
-├── LostRace          another writer was faster
-├── Overloaded        over a limit; `retry_after_seconds` says when to come again
-├── Unavailable       out of reach, or the deadline passed
-├── NotAllowed        credentials are missing, or their roles are too few
-└── ServerFault       a bug in the server; metadata has the id under which its log explains it
+├── TerminalError         the same request fails again
+│   ├── InvalidRequest    a field breaks its constraint
+│   ├── NotFound          no such thing in this project
+│   ├── AlreadyExists     the id, or the request_id with another body, is taken
+│   ├── StateForbids      the state does not allow it; metadata says which state and what it allows
+│   ├── NotAllowed        credentials are missing, or their roles are too few
+│   ├── ServerFault       a bug in the server; metadata has the id under which its log explains it
+│   └── WrongContent      a fetched artifact is not the one that was named
+└── RetryableError        the same request, with the same request_id, may succeed later; the client has tried already
+    ├── LostRace          another writer was faster
+    ├── Overloaded        over a limit; `retry_after_seconds` says when to come again
+    └── Unavailable       out of reach, or the deadline passed
 """
 
 from collections.abc import Mapping
@@ -31,7 +34,7 @@ class Violation:
 
 @dataclass(eq=False)
 class CallFailed(Exception):
-    """A call that was refused or did not arrive."""
+    """A call that was refused, or whose outcome is unknown."""
 
     reason: str
     """Name of an ErrorReason without its prefix; empty when the server did not say."""
@@ -45,40 +48,55 @@ class CallFailed(Exception):
         return f"{self.reason or self.code.name}: {self.message}"
 
 
-class InvalidRequest(CallFailed):
+class TerminalError(CallFailed):
+    """The same request fails again."""
+
+
+class RetryableError(CallFailed):
+    """The same request may succeed later."""
+
+
+class InvalidRequest(TerminalError):
     """The request can never succeed."""
 
 
-class NotFound(CallFailed):
+class NotFound(TerminalError):
     """No such thing in this project."""
 
 
-class AlreadyExists(CallFailed):
+class AlreadyExists(TerminalError):
     """The id is taken, or the request_id was used with another body."""
 
 
-class StateForbids(CallFailed):
+class StateForbids(TerminalError):
     """The state does not allow it."""
 
 
-class LostRace(CallFailed):
-    """Another writer was faster."""
-
-
-class Overloaded(CallFailed):
-    """The server is over a limit."""
-
-
-class Unavailable(CallFailed):
-    """The server is out of reach, or did not answer in time."""
-
-
-class NotAllowed(CallFailed):
+class NotAllowed(TerminalError):
     """The caller may not do this."""
 
 
-class ServerFault(CallFailed):
+class ServerFault(TerminalError):
     """A bug in the server."""
+
+
+class WrongContent(TerminalError):
+    """A fetched artifact is not the one that was named."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", grpc.StatusCode.DATA_LOSS, message)
+
+
+class LostRace(RetryableError):
+    """Another writer was faster."""
+
+
+class Overloaded(RetryableError):
+    """The server is over a limit."""
+
+
+class Unavailable(RetryableError):
+    """The server is out of reach, or did not answer in time."""
 
 
 _BY_CODE: Mapping[grpc.StatusCode, type[CallFailed]] = {

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.handoff.v1.delivery_pb2 import Delivery
@@ -21,19 +20,19 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     RunState,
     VerifyCommand,
 )
-from pointsman.client.calls import Calls, new_request_id
+from pointsman.client.calls import Calls
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to do, and on which terms; only the message is needed."""
+    """What to do, and how; only the message is required."""
 
     message: str
     repository: Repository | None = None
     verify_commands: Sequence[Sequence[str]] = ()
     """Commands that prove the work, each as its argument list; each is a required criterion of its own."""
     criteria: Sequence[AcceptanceCriterion] = ()
-    """What must hold besides."""
+    """Further acceptance criteria."""
     mode: ExecutionMode.ValueType = EXECUTION_MODE_QUALITY_GATE
     """When the work pauses for a person."""
     template: str = ""
@@ -66,12 +65,12 @@ class Runs:
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._stub: Any = OrchestratorServiceStub(calls.channel)
+        self._stub = OrchestratorServiceStub(calls.channel)
 
     async def submit(self, order: Order, request_id: str = "") -> pb.SubmitResponse:
         """Start a run; the answer has no run when the router says that the message asks for none."""
         request = pb.SubmitRequest(
-            request_id=request_id or new_request_id(),
+            request_id=request_id,
             message=order.message,
             session_id=order.session_id,
             mode_override=pb.MODE_OVERRIDE_ACTION if order.as_action else pb.MODE_OVERRIDE_UNSPECIFIED,
@@ -88,13 +87,11 @@ class Runs:
         )
         if order.barrier_timeout_seconds:
             request.barrier_timeout.FromMicroseconds(round(order.barrier_timeout_seconds * 1_000_000))
-        answer: pb.SubmitResponse = await self._calls.call(self._stub.Submit, request)
-        return answer
+        return await self._calls.mutate(self._stub.Submit, request)
 
     async def get(self, run_id: str) -> Run:
         """A run as it is now."""
-        answer: pb.GetRunResponse = await self._calls.call(self._stub.GetRun, pb.GetRunRequest(run_id=run_id))
-        return answer.run
+        return (await self._calls.call(self._stub.GetRun, pb.GetRunRequest(run_id=run_id))).run
 
     async def all(
         self, states: Sequence[RunState.ValueType] = (), labels: Mapping[str, str] | None = None
@@ -106,15 +103,14 @@ class Runs:
                 yield run
 
     async def change(self, run_id: str, message: str, request_id: str = "") -> Run:
-        """Add to what is wanted."""
-        request = pb.ChangeRequirementRequest(request_id=request_id or new_request_id(), run_id=run_id, message=message)
-        answer: pb.ChangeRequirementResponse = await self._calls.call(self._stub.ChangeRequirement, request)
-        return answer.run
+        """Changes the requirement."""
+        request = pb.ChangeRequirementRequest(request_id=request_id, run_id=run_id, message=message)
+        return (await self._calls.mutate(self._stub.ChangeRequirement, request)).run
 
     async def answer(self, run_id: str, question_id: str, reply: Reply, request_id: str = "") -> Run:
         """Answer the open question."""
         request = pb.AnswerRequest(
-            request_id=request_id or new_request_id(),
+            request_id=request_id,
             run_id=run_id,
             question_id=question_id,
             answer=reply.kind,
@@ -124,24 +120,22 @@ class Runs:
             confidence=reply.confidence,
             budget=reply.budget,
         )
-        answer: pb.AnswerResponse = await self._calls.call(self._stub.Answer, request)
-        return answer.run
+        return (await self._calls.mutate(self._stub.Answer, request)).run
 
     async def cancel(self, run_id: str, reason: str = "", request_id: str = "") -> Run:
         """End a run on purpose."""
-        request = pb.CancelRunRequest(request_id=request_id or new_request_id(), run_id=run_id, reason=reason)
-        answer: pb.CancelRunResponse = await self._calls.call(self._stub.CancelRun, request)
-        return answer.run
+        request = pb.CancelRunRequest(request_id=request_id, run_id=run_id, reason=reason)
+        return (await self._calls.mutate(self._stub.CancelRun, request)).run
 
-    async def watch(self, run_id: str, after_seq: int = 0) -> AsyncIterator[Transition]:
+    def watch(self, run_id: str, after_seq: int = 0) -> AsyncIterator[Transition]:
         """A run's transitions to its end, each once, in order, over lost connections and restarts."""
+        request = pb.WatchRunRequest(run_id=run_id, after_seq=after_seq)
+        return self._calls.watch_entity(self._stub.WatchRun, request)
 
-        def open_after(seq: int) -> Any:
-            request = pb.WatchRunRequest(run_id=run_id, after_seq=seq)
-            return self._stub.WatchRun(request, metadata=self._calls.terms.metadata)
-
-        async for item in self._calls.stream(open_after, lambda item: int(item.transition.seq), after_seq):
-            yield item.transition
+    def changes(self, after_position: int = 0) -> AsyncIterator[Transition]:
+        """The transitions of all runs of the project in commit order; it does not end."""
+        request = pb.WatchChangesRequest(after_position=after_position)
+        return self._calls.watch_store(self._stub.WatchChanges, request)
 
     async def transitions(self, run_id: str) -> AsyncIterator[Transition]:
         """A run's journal so far."""
@@ -153,8 +147,7 @@ class Runs:
     async def delivery(self, run_id: str) -> Delivery:
         """What a run delivered, or what is accepted so far."""
         request = pb.GetDeliveryRequest(run_id=run_id)
-        answer: pb.GetDeliveryResponse = await self._calls.call(self._stub.GetDelivery, request)
-        return answer.delivery
+        return (await self._calls.call(self._stub.GetDelivery, request)).delivery
 
     async def evidence(self, run_id: str, task_id: str = "") -> AsyncIterator[evidence.Attempt]:
         """The attempts at a run's tasks, oldest first: claims with their evidence, findings, judgements, setbacks."""
@@ -165,5 +158,4 @@ class Runs:
 
     async def machine(self) -> table.GetMachineResponse:
         """The table of transitions."""
-        answer: table.GetMachineResponse = await self._calls.call(self._stub.GetMachine, table.GetMachineRequest())
-        return answer
+        return await self._calls.call(self._stub.GetMachine, table.GetMachineRequest())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class PromptBy(StrEnum):
-    """How an agent is told what to do."""
+    """How an agent gets its prompt."""
 
     STDIN = "stdin"
     ARGUMENT = "argument"
@@ -42,5 +42,5 @@ def profiles() -> dict[str, Profile]:
 def _profile(name: str, fields: dict[str, str | bool | list[str]]) -> Profile:
     lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
     inside = bool(fields.get("handoff_inside"))
-    told = PromptBy(str(fields["prompt"]))
-    return Profile(name, prompt=told, about=str(fields["about"]), handoff_inside=inside, **lists)  # type: ignore[arg-type]
+    prompt = PromptBy(str(fields["prompt"]))
+    return Profile(name, prompt=prompt, about=str(fields["about"]), handoff_inside=inside, **lists)  # type: ignore[arg-type]

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from pointsman.cli.session.control_plane import CONTEXTS, build_all
 from pointsman.client import Client, connect
+from pointsman.services.all_in_one import build_all
 from pointsman.services.chassis.core.config import ServerSettings, StoreSettings
 from pointsman.services.chassis.runtime.service import start
 
@@ -13,7 +13,7 @@ from pointsman.services.chassis.runtime.service import start
 @asynccontextmanager
 async def control_plane_in(folder: Path) -> AsyncIterator[Client]:
     """All services on SQLite files in a folder, on a free port, and a client of them; drained at the end."""
-    running = await start(build_all(StoreSettings(data=folder), CONTEXTS), ServerSettings(port=0))
+    running = await start(build_all(StoreSettings(data=folder)), ServerSettings(port=0))
     try:
         async with connect(running.address) as client:
             yield client

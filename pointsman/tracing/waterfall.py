@@ -1,4 +1,4 @@
-"""Where a run's time went: a tree of intervals made from its journals, whom it waited for, and the path that set its length."""
+"""A run's time as a tree of intervals, made from its journals, with its waits and its critical path."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,36 +13,36 @@ ENDED_BY = {
     "BARRIER_WAITING": ("BARRIER_RESOLVED", "BARRIER_TIMED_OUT"),
 }
 RETRIES = frozenset({"reject_or_retry", "assignment_retried", "STAGE_RETRY"})
-"""What is done again: a wave that was rejected, an attempt that failed, a stage that goes back."""
+"""Events that repeat work: a rejected wave, a failed attempt, a stage retry."""
 
 
 @dataclass(slots=True)
 class Interval:
-    """Something that took time, with what happened inside."""
+    """A span of time with its label and its children."""
 
     label: str
     begin_ns: int
     end_ns: int
     ended_by: str = ""
     wait: str = ""
-    """Whom or what the run waited for meanwhile: person, agent, peer, barrier; empty where it worked itself."""
+    """What the run waited for: person, agent, peer, barrier; empty where it did not wait."""
     retries: int = 0
     children: list["Interval"] = field(default_factory=list)
 
     @property
     def length_ns(self) -> int:
-        """How long it took."""
+        """Its length."""
         return self.end_ns - self.begin_ns
 
 
 def tree_of(run: Sequence[Transition], others: Mapping[str, Sequence[Transition]]) -> Interval:
-    """A run as a tree: its stays in states; inside them its questions, assignments and calls; the other services' work."""
+    """A run as a tree: its states; inside them questions, assignments, peer calls and the work of other services."""
     begin_ns = min(rows[0].at.ToNanoseconds() for rows in (run, *others.values()) if rows)
     end_ns = max(rows[-1].at.ToNanoseconds() for rows in (run, *others.values()) if rows)
     whole = Interval(f"run {run[0].entity_id}", begin_ns, end_ns, ended_by=run[-1].to_state)
     whole.children = list(_stays(run, end_ns))
     for part in (*_waits(run, end_ns), *(_other(rows) for rows in others.values() if rows)):
-        _put_below(whole, part)
+        _place(whole, part)
     whole.retries = sum(row.event in RETRIES for rows in (run, *others.values()) for row in rows)
     return whole
 
@@ -58,7 +58,7 @@ def _stays(rows: Sequence[Transition], end_ns: int) -> Iterator[Interval]:
 
 
 def _waits(rows: Sequence[Transition], end_ns: int) -> Iterator[Interval]:
-    """Questions, assignments and calls: each from the fact that begins it to the one that names it again."""
+    """Questions, assignments and peer calls: each from its first event to the next event with its id."""
     open_ones: dict[str, Interval] = {}
     for row in rows:
         data, at_ns = json.loads(row.payload_json or "{}"), row.at.ToNanoseconds()
@@ -89,7 +89,7 @@ def _begins(event: str, data: Mapping[str, Any]) -> tuple[str, str, str] | None:
 
 
 def _other(rows: Sequence[Transition]) -> Interval:
-    """What another service did for the run, with the stages and barriers of a pipeline inside."""
+    """An entity of another service, with the stages and barriers of a pipeline inside."""
     first, last = rows[0], rows[-1]
     ended_by = last.to_state if last.kind != "decision" else ""
     part = Interval(f"{first.kind} {first.entity_id}", first.at.ToNanoseconds(), last.at.ToNanoseconds(), ended_by)
@@ -115,8 +115,8 @@ def _closed(interval: Interval, end_ns: int, ended_by: str) -> Interval:
     return interval
 
 
-def _put_below(whole: Interval, part: Interval) -> None:
-    """Into the stay in which it began; what began before or after all of them stands beside them."""
+def _place(whole: Interval, part: Interval) -> None:
+    """Adds an interval to the state in which it began, else to the run itself."""
     for stay in whole.children:
         if stay.begin_ns <= part.begin_ns < stay.end_ns and not stay.wait:
             stay.children.append(part)
@@ -125,7 +125,7 @@ def _put_below(whole: Interval, part: Interval) -> None:
 
 
 def waits(whole: Interval) -> dict[str, int]:
-    """For how many nanoseconds somebody or something was waited for, by cause; waiting for two at once counts once."""
+    """Nanoseconds of waiting by cause; overlapping waits for one cause count once."""
     found: dict[str, list[tuple[int, int]]] = {}
     for interval in _all(whole):
         if interval.wait:
@@ -142,7 +142,7 @@ def _covered(spans: Iterable[tuple[int, int]]) -> int:
 
 
 def critical_path(whole: Interval) -> list[tuple[Interval, int]]:
-    """The intervals that set the run's length, in order, each with the time that was its own."""
+    """The intervals that determine the run's length, in order, each with its own share."""
     path: list[tuple[Interval, int]] = []
     left_ns, own_ns = whole.end_ns, 0
     for child in sorted(whole.children, key=lambda one: one.end_ns, reverse=True):
@@ -160,8 +160,8 @@ def _all(interval: Interval) -> Iterator[Interval]:
         yield from _all(child)
 
 
-def drawn(whole: Interval) -> list[str]:
-    """The tree as lines: when, how long, what, a bar on the run's own scale, and what ended it."""
+def draw(whole: Interval) -> list[str]:
+    """The tree as lines: begin, length, label, a bar on the run's scale, and what ended it."""
     length_ns = max(whole.length_ns, 1)
     lines = []
     for depth, interval in _nested(whole, 0):
@@ -173,17 +173,21 @@ def drawn(whole: Interval) -> list[str]:
         notes = [f"→ {interval.ended_by}"] if interval.ended_by else []
         if interval.retries:
             notes.append(f"{interval.retries} {'retry' if interval.retries == 1 else 'retries'}")
-        times = f"{shown(begin_ns):>9} {shown(interval.length_ns):>9}"
-        lines.append(f"{times}  {_fitted(label):<44}|{bar:<{BAR_LENGTH}}| {', '.join(notes)}".rstrip())
+        times = f"{format_duration(begin_ns):>9} {format_duration(interval.length_ns):>9}"
+        lines.append(f"{times}  {_shorten(label):<44}|{bar:<{BAR_LENGTH}}| {', '.join(notes)}".rstrip())
     return lines
 
 
 def summary(whole: Interval) -> list[str]:
-    """Whom it waited for, how often it tried again, and what set its length."""
+    """Waits, retries and critical path as lines."""
     length_ns = max(whole.length_ns, 1)
-    waited = [f"{cause} {shown(spent)} ({spent * 100 // length_ns} %)" for cause, spent in waits(whole).items()]
+    waited = [
+        f"{cause} {format_duration(spent)} ({spent * 100 // length_ns} %)" for cause, spent in waits(whole).items()
+    ]
     longest = sorted(critical_path(whole), key=lambda item: item[1], reverse=True)[:5]
-    path = [f"{one.label} {shown(spent)} ({spent * 100 // length_ns} %)" for one, spent in longest if spent > 0]
+    path = [
+        f"{one.label} {format_duration(spent)} ({spent * 100 // length_ns} %)" for one, spent in longest if spent > 0
+    ]
     return [
         f"waits          {' · '.join(waited) or 'none'}",
         f"retries        {whole.retries}",
@@ -197,8 +201,8 @@ def _nested(interval: Interval, depth: int) -> Iterator[tuple[int, Interval]]:
         yield from _nested(child, depth + 1)
 
 
-def shown(nanoseconds: int) -> str:
-    """A length of time, in the unit that people would use."""
+def format_duration(nanoseconds: int) -> str:
+    """A duration in seconds, minutes, hours or days."""
     seconds = nanoseconds / 1e9
     if seconds < 120:
         return f"{seconds:.3f} s"
@@ -207,5 +211,5 @@ def shown(nanoseconds: int) -> str:
     return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} d"
 
 
-def _fitted(label: str) -> str:
+def _shorten(label: str) -> str:
     return label if len(label) <= 43 else f"{label[:42]}…"

@@ -5,7 +5,6 @@ a function that raises gives the assignment up. `CommandAgent` runs any command-
 work, `Surveyor` looks at a repository: `pointsman agent` starts all three. Nothing here reaches the services' code.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,24 +13,22 @@ if TYPE_CHECKING:
     from pointsman.worker.sdk import GiveUp, Job, Worker
     from pointsman.worker.survey import Surveyor
     from pointsman.worker.verifier import Verifier
-    from pointsman.worker.workspace import Workshop
+    from pointsman.worker.workspace import Workspace
 
-__all__ = ["CommandAgent", "GiveUp", "Job", "Limits", "Surveyor", "Verifier", "Worker", "Workshop"]
-
-_HOMES = {
-    "CommandAgent": "command",
-    "GiveUp": "sdk",
-    "Job": "sdk",
-    "Limits": "containment",
-    "Surveyor": "survey",
-    "Verifier": "verifier",
-    "Worker": "sdk",
-    "Workshop": "workspace",
-}
+__all__ = ["CommandAgent", "GiveUp", "Job", "Limits", "Surveyor", "Verifier", "Worker", "Workspace"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for only now, so that `pointsman evidence run`, which agents call often, starts at once."""
-    if name not in _HOMES:
+    """Imports the public names at their first use: `pointsman evidence run`, which agents call often, needs none."""
+    if name not in __all__:
         raise AttributeError(name)
-    return getattr(import_module(f"pointsman.worker.{_HOMES[name]}"), name)
+    from pointsman.worker.command import CommandAgent
+    from pointsman.worker.containment import Limits
+    from pointsman.worker.sdk import GiveUp, Job, Worker
+    from pointsman.worker.survey import Surveyor
+    from pointsman.worker.verifier import Verifier
+    from pointsman.worker.workspace import Workspace
+
+    public = (CommandAgent, GiveUp, Job, Limits, Surveyor, Verifier, Worker, Workspace)
+    globals().update({one.__name__: one for one in public})
+    return globals()[name]

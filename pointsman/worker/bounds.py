@@ -1,4 +1,4 @@
-"""How much a commit may hold before it is written to disk: a bundle of some hundred bytes can stand for millions of files."""
+"""Bounds of a commit, checked before its checkout: a bundle of a few hundred bytes can expand to millions of files."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ CHUNK_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """What a commit may hold beyond the commit that the work started from."""
+    """Limits on what a commit may add to the commit that the work started from."""
 
     entries: int = 10_000
     """Files and folders."""
@@ -20,7 +20,7 @@ class TreeLimits:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much a commit holds."""
+    """The size of a commit: entries, bytes, depth."""
 
     entries: int = 0
     size_bytes: int = 0
@@ -31,11 +31,11 @@ class Extent:
         return Extent(self.entries + 1, self.size_bytes + size_bytes, max(self.depth, depth))
 
     def beyond(self, limits: TreeLimits) -> "Extent":
-        """The most that work on this may hold."""
+        """The largest size that a commit on this one may have."""
         return Extent(self.entries + limits.entries, self.size_bytes + limits.size_bytes, max(self.depth, limits.depth))
 
     def excess_over(self, most: "Extent") -> str:
-        """The bound that is passed, in words and with the setting that moves it; empty when none is."""
+        """Names the exceeded bound and the setting that changes it; empty when none is exceeded."""
         if self.entries > most.entries:
             return f"it has more than {most.entries} files and folders (POINTSMAN_WORKER_TREE_ENTRIES)"
         if self.size_bytes > most.size_bytes:
@@ -46,7 +46,7 @@ class Extent:
 
 
 async def extent_of(listing: asyncio.StreamReader, most: Extent | None = None) -> Extent:
-    """What `git ls-tree -r -t -z -l` lists, read only until it passes a bound."""
+    """Adds up the output of `git ls-tree -r -t -z -l`; stops reading once a bound is exceeded."""
     found = Extent()
     async for entry in _entries(listing):
         about, _, path = entry.partition(b"\t")

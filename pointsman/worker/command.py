@@ -1,4 +1,4 @@
-"""The command agent: any command-line agent, run once per assignment on a bench of its own, believed only by its files."""
+"""The command agent: runs a command-line agent once per assignment, in folders of its own, and reads its files."""
 
 import contextlib
 import os
@@ -21,13 +21,13 @@ from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.profiles import Profile, PromptBy
 from pointsman.worker import containment, output_reader, process_supervisor
 from pointsman.worker import handoff as files
-from pointsman.worker.containment import Ended, EndedBy, Limits
+from pointsman.worker.containment import CommandResult, EndedBy, Limits
 from pointsman.worker.git import Clone, GitFailed
-from pointsman.worker.json_files import Unreadable
+from pointsman.worker.json_files import InvalidFile
 from pointsman.worker.prompt import prompt_for
 from pointsman.worker.sdk import GiveUp, Job, log
 from pointsman.worker.verifier import BUNDLE_TYPE
-from pointsman.worker.workspace import Bench, Workshop, take_work
+from pointsman.worker.workspace import AssignmentFolders, Workspace, fetch_result
 
 MARKER = b"PIPELINE_ROUTE"
 MAX_TRANSCRIPT = 1_000_000
@@ -39,112 +39,114 @@ _PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|handoff|worktree|sandbox)\}")
 class CommandAgent:
     """Runs one profile's command for every assignment it is given."""
 
-    def __init__(self, workshop: Workshop, profile: Profile, limits: Limits | None = None) -> None:
-        self._workshop = workshop
+    def __init__(self, workspace: Workspace, profile: Profile, limits: Limits | None = None) -> None:
+        self._workspace = workspace
         self._profile = profile
         self._limits = limits or Limits()
 
     async def work(self, job: Job) -> Message:
-        """Do an assignment of any purpose but VERIFY; whatever is not as it must be is a failed attempt with its reason."""
-        async with self._workshop.bench(job) as bench:
+        """Does an assignment of any purpose but VERIFY; invalid output is a failed attempt with its reason."""
+        async with self._workspace.folders(job) as folders:
             try:
-                clone = await self._check_out(job, bench)
-                reach = self._within_reach(bench)
-                prompt = prompt_for(job.lease, reach.handoff)
-                files.write_handoff(reach.handoff, job.lease, prompt, await _bodies(job))
-                ended = await containment.run(self._task(job, reach, prompt))
+                clone = await self._check_out(job, folders)
+                visible = self._with_handoff_inside(folders)
+                prompt = prompt_for(job.lease, visible.handoff)
+                files.write_handoff(visible.handoff, job.lease, prompt, await _artifact_texts(job))
+                ended = await containment.run(self._supervised_command(job, visible, prompt))
                 if ended.strays:
                     log.warning("%s: left %d processes behind, which were killed", job.agent_id, ended.strays)
-                _take_out_of_the_tree(reach, bench)
-                _take_usage(job, bench)
+                _move_handoff_out(visible, folders)
+                _read_usage(job, folders)
                 self._require_success(ended)
-                _clear(bench.tree, self._profile.leftovers)
-                return await self._collect(job, bench, clone, ended)
-            except (Unreadable, GitFailed) as error:
+                _remove_leftovers(folders.tree, self._profile.leftovers)
+                return await self._read_output(job, folders, clone, ended)
+            except (InvalidFile, GitFailed) as error:
                 raise GiveUp(str(error)) from None
 
-    async def _check_out(self, job: Job, bench: Bench) -> Clone | None:
-        """The tree to work on: the coder's result for those who judge it, else the base."""
-        if not self._workshop.has_repository(job):
-            bench.tree.mkdir()
+    async def _check_out(self, job: Job, folders: AssignmentFolders) -> Clone | None:
+        """Checks out the tree to work on: the coder's result for reviewers, else the base commit."""
+        if not self._workspace.has_repository(job):
+            folders.tree.mkdir()
             return None
-        clone = await self._workshop.clone_for(job)
+        clone = await self._workspace.clone_for(job)
         commit = job.assignment.repository.base_commit
         made = getattr(job.work, "coder_result", None)
         if made is not None and made.result_commit and not _writes(job):
-            await take_work(job, clone, made)
+            await fetch_result(job, clone, made)
             commit = made.result_commit
-        await clone.check_out(commit, bench.tree)
+        await clone.check_out(commit, folders.tree)
         return clone
 
-    def _within_reach(self, bench: Bench) -> Bench:
-        """The bench of an agent that writes nowhere but in its working tree has the handoff folder there."""
+    def _with_handoff_inside(self, folders: AssignmentFolders) -> AssignmentFolders:
+        """Puts the handoff folder inside the working tree for agents that write nowhere else."""
         if not self._profile.handoff_inside:
-            return bench
-        inside = bench.tree / HANDOFF_INSIDE
+            return folders
+        inside = folders.tree / HANDOFF_INSIDE
         if inside.exists():
-            raise Unreadable(
+            raise InvalidFile(
                 f"the repository has a {HANDOFF_INSIDE} of its own, where this agent's handoff folder goes"
             )
         inside.mkdir()
-        return replace(bench, handoff=inside)
+        return replace(folders, handoff=inside)
 
-    def _task(self, job: Job, bench: Bench, prompt: str) -> containment.Task:
-        prompt_file = bench.handoff / files.PROMPT
+    def _supervised_command(self, job: Job, folders: AssignmentFolders, prompt: str) -> containment.SupervisedCommand:
+        prompt_file = folders.handoff / files.PROMPT
         values = {
             "{prompt}": prompt[:MAX_PROMPT_ARGUMENT],
             "{prompt_file}": str(prompt_file),
-            "{handoff}": str(bench.handoff),
-            "{worktree}": str(bench.tree),
+            "{handoff}": str(folders.handoff),
+            "{worktree}": str(folders.tree),
             "{sandbox}": self._profile.sandbox[process_supervisor.confines()],
         }
         command = [_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in self._profile.command]
-        homes = [place for name in self._profile.writable if (place := _place(name))]
-        variables = _variables(job, bench)
+        homes = [place for name in self._profile.writable if (place := _writable_path(name))]
+        variables = _variables(job, folders)
         if "HOME" in self._profile.environment:
             variables["HOME"] = str(Path.home())
-        return containment.Task(
+        return containment.SupervisedCommand(
             command,
-            bench.tree,
+            folders.tree,
             containment.clean_environment(variables, self._profile.environment),
-            (bench.tree, bench.handoff, bench.scratch, *homes),
+            (folders.tree, folders.handoff, folders.scratch, *homes),
             prompt_file if self._profile.prompt is PromptBy.STDIN else Path(os.devnull),
             self._limits,
         )
 
-    def _require_success(self, ended: Ended) -> None:
+    def _require_success(self, ended: CommandResult) -> None:
         if ended.ended_by is not EndedBy.ITSELF or ended.exit_code not in self._profile.success:
             reason = ended.reason or f"it ended with exit code {ended.exit_code}"
             raise GiveUp(f"the agent's command failed: {reason}\n{ended.excerpt()}".strip())
 
-    async def _collect(self, job: Job, bench: Bench, clone: Clone | None, ended: Ended) -> Message:
-        purpose, folder = job.assignment.purpose, bench.handoff
+    async def _read_output(
+        self, job: Job, folders: AssignmentFolders, clone: Clone | None, ended: CommandResult
+    ) -> Message:
+        purpose, folder = job.assignment.purpose, folders.handoff
         if purpose == assignments.PURPOSE_STAGE:
-            made = await _made(job, bench, clone) if _writes(job) else None
-            return _stage_result(bench, made, ended, job)
-        return _COLLECT[purpose](folder, job)  # type: ignore[no-any-return]
+            made = await _coder_result(job, folders, clone) if _writes(job) else None
+            return _stage_result(folders, made, ended, job)
+        return _OUTPUT_READERS[purpose](folder, job)  # type: ignore[no-any-return]
 
 
-def _take_usage(job: Job, bench: Bench) -> None:
-    """What the work cost, where the agent says so; it counts even when the attempt fails."""
-    if (bench.handoff / files.USAGE).exists():
-        said = output_reader.read_message(bench.handoff, files.USAGE, Usage())
-        job.usage.tokens, job.usage.cost_micros = max(said.tokens, 0), max(said.cost_micros, 0)
+def _read_usage(job: Job, folders: AssignmentFolders) -> None:
+    """Reads the usage that the agent reports; it counts even when the attempt fails."""
+    if (folders.handoff / files.USAGE).exists():
+        usage = output_reader.read_message(folders.handoff, files.USAGE, Usage())
+        job.usage.tokens, job.usage.cost_micros = max(usage.tokens, 0), max(usage.cost_micros, 0)
 
 
 def _writes(job: Job) -> bool:
     return job.assignment.capability == assignments.CAPABILITY_CODE
 
 
-def _variables(job: Job, bench: Bench) -> dict[str, str]:
+def _variables(job: Job, folders: AssignmentFolders) -> dict[str, str]:
     assignment = job.assignment
     return {
-        "PATH": os.pathsep.join((str(_own_command(bench)), os.environ.get("PATH", os.defpath))),
-        "HOME": str(bench.scratch),
-        "TMPDIR": str(bench.scratch),
+        "PATH": os.pathsep.join((str(_pointsman_command(folders)), os.environ.get("PATH", os.defpath))),
+        "HOME": str(folders.scratch),
+        "TMPDIR": str(folders.scratch),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "POINTSMAN_HANDOFF": str(bench.handoff),
-        "POINTSMAN_WORKTREE": str(bench.tree),
+        "POINTSMAN_HANDOFF": str(folders.handoff),
+        "POINTSMAN_WORKTREE": str(folders.tree),
         "POINTSMAN_RUN_ID": assignment.run_id,
         "POINTSMAN_TASK_ID": assignment.task_id,
         "POINTSMAN_STAGE": assignment.stage,
@@ -154,14 +156,14 @@ def _variables(job: Job, bench: Bench) -> dict[str, str]:
 
 
 def _attempt(job: Job) -> int:
-    """The how-manieth attempt at the task it is, over the whole run; work that is on no task counts its own."""
+    """The number of this attempt at the task over the whole run; work without a task has its own numbers."""
     work = getattr(job.lease, str(job.lease.WhichOneof("work")))
     task = getattr(getattr(work, "handoff", None), "master_task", None)
     return (task.attempt if task else 0) or job.assignment.attempt
 
 
-def _place(name: str) -> Path | None:
-    """A place of the agent's own state, if its variable is set; a folder is made, because the agent itself could not."""
+def _writable_path(name: str) -> Path | None:
+    """A path of the agent's own state, if its variable is set; a folder is created, because the agent could not."""
     filled = os.path.expandvars(name)
     if "$" in filled or not filled.strip("/"):
         return None
@@ -172,18 +174,18 @@ def _place(name: str) -> Path | None:
     return place
 
 
-def _take_out_of_the_tree(reach: Bench, bench: Bench) -> None:
-    """Put a handoff folder that was inside the working tree beside it again; the tree then holds the work alone."""
-    if reach.handoff == bench.handoff:
+def _move_handoff_out(visible: AssignmentFolders, folders: AssignmentFolders) -> None:
+    """Moves the handoff folder out of the working tree, which then holds only the work."""
+    if visible.handoff == folders.handoff:
         return
-    if reach.handoff.is_symlink() or not reach.handoff.is_dir():
-        raise Unreadable(f"{HANDOFF_INSIDE}: is no folder any more")
-    bench.handoff.rmdir()
-    reach.handoff.rename(bench.handoff)
+    if visible.handoff.is_symlink() or not visible.handoff.is_dir():
+        raise InvalidFile(f"{HANDOFF_INSIDE}: is no folder any more")
+    folders.handoff.rmdir()
+    visible.handoff.rename(folders.handoff)
 
 
-def _clear(tree: Path, leftovers: Iterable[str]) -> None:
-    """Remove what the agent keeps for itself in its working tree: it is no part of the work."""
+def _remove_leftovers(tree: Path, leftovers: Iterable[str]) -> None:
+    """Removes the agent's own files from the working tree: they are no part of the work."""
     for name in leftovers:
         place = tree / name
         if place.is_dir() and not place.is_symlink():
@@ -192,19 +194,19 @@ def _clear(tree: Path, leftovers: Iterable[str]) -> None:
             place.unlink(missing_ok=True)
 
 
-def _own_command(bench: Bench) -> Path:
-    """A folder with a `pointsman` command that works wherever Pointsman is installed, or is not."""
-    folder = bench.scratch / "bin"
+def _pointsman_command(folders: AssignmentFolders) -> Path:
+    """Creates a folder with a `pointsman` command that works even where Pointsman is not installed."""
+    folder = folders.scratch / "bin"
     folder.mkdir()
     script = folder / "pointsman"
     root = str(Path(pointsman.__file__).parent.parent)
-    code = f"import sys; sys.path.insert(0, {root!r}); from pointsman.cli import main; main()"
+    code = f"import sys; sys.path.insert(0, {root!r}); from pointsman.cli.__main__ import main; main()"
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n')
     script.chmod(0o755)
     return folder
 
 
-async def _bodies(job: Job) -> dict[str, str]:
+async def _artifact_texts(job: Job) -> dict[str, str]:
     """The texts of all artifacts that the handoff names."""
     wanted = {ref.sha256: ref for ref in _artifacts(job.work) if not ref.media_type.endswith("bundle")}
     return {key: (await job.client.artifacts.get(ref)).decode(errors="replace") for key, ref in wanted.items()}
@@ -222,15 +224,15 @@ def _artifacts(message: Message) -> Iterable[handoff.ArtifactRef]:
                 yield from _artifacts(one)
 
 
-async def _made(job: Job, bench: Bench, clone: Clone | None) -> handoff.CoderResult:
-    """The coder's files and tree, with the tree's bundle stored at the control plane."""
+async def _coder_result(job: Job, folders: AssignmentFolders, clone: Clone | None) -> handoff.CoderResult:
+    """Reads the coder's files, commits its tree, and stores the bundle at the control plane."""
     if clone is None:
         raise GiveUp("a coder needs a repository; submit the run with one", permanent=True)
     base = job.assignment.repository.base_commit
-    captured = await clone.capture(bench.tree, base, job.agent_id, output_reader.by_products(bench.handoff))
+    captured = await clone.capture(folders.tree, base, job.agent_id, output_reader.by_products(folders.handoff))
     await clone.require_bounds(captured.commit, base)
     criteria = {item.id for item in job.work.handoff.acceptance_criteria}
-    result = output_reader.coder_result(bench.handoff, bench.tree, captured, criteria)
+    result = output_reader.coder_result(folders.handoff, folders.tree, captured, criteria)
     body = await clone.make_bundle(base, captured.commit)
     if body:
         stored = await job.client.artifacts.put(body, BUNDLE_TYPE, job.assignment.run_id)
@@ -238,9 +240,11 @@ async def _made(job: Job, bench: Bench, clone: Clone | None) -> handoff.CoderRes
     return result
 
 
-def _stage_result(bench: Bench, made: handoff.CoderResult | None, ended: Ended, job: Job) -> Message:
-    """Where to go: the agent's own word where it left one; a coder's work alone means on; a judge must say."""
-    folder = bench.handoff
+def _stage_result(
+    folders: AssignmentFolders, made: handoff.CoderResult | None, ended: CommandResult, job: Job
+) -> Message:
+    """The route of a stage: the agent's route file or marker; a coder's result alone passes; a reviewer must decide."""
+    folder = folders.handoff
     if (folder / files.ROUTE).exists():
         route = output_reader.read_message(folder, files.ROUTE, work.StageRoute())
         return work.StageResult(route=route, coder_result=made)
@@ -254,7 +258,7 @@ def _stage_result(bench: Bench, made: handoff.CoderResult | None, ended: Ended, 
     return handoff.DetailDesign(design_md=output_reader.document(folder, files.DESIGN))
 
 
-_COLLECT: dict[assignments.Purpose.ValueType, Any] = {
+_OUTPUT_READERS: dict[assignments.Purpose.ValueType, Any] = {
     assignments.PURPOSE_PLAN: lambda folder, _job: output_reader.plan(folder),
     assignments.PURPOSE_PATCH: lambda folder, _job: output_reader.plan(folder),
     assignments.PURPOSE_PLAN_ANSWER: lambda folder, _job: output_reader.read_message(

@@ -1,4 +1,4 @@
-"""Running a command that nobody trusts: clean environment, time, output and file limits, and nothing left behind."""
+"""Runs an untrusted command: clean environment, limits on time, output, files and processes, no process left behind."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ ALWAYS_WRITABLE = ("/dev",)
 
 
 class EndedBy(StrEnum):
-    """Who or what ended a command."""
+    """What ended a command."""
 
     ITSELF = "itself"
     TIME_LIMIT = "time_limit"
@@ -47,8 +47,8 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A command with everything it gets; it can write only below `writable`, where the kernel can see to that."""
+class SupervisedCommand:
+    """A command with its environment and limits; it can write only below `writable` where the kernel has Landlock."""
 
     command: Sequence[str]
     directory: Path
@@ -59,8 +59,8 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended and what it printed; `digest` covers all that was read of it."""
+class CommandResult:
+    """How a command ended and what it printed; `digest` covers all output that was read."""
 
     exit_code: int
     ended_by: EndedBy
@@ -70,7 +70,7 @@ class Ended:
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself, and well."""
+        """Whether it ended by itself with exit code 0."""
         return self.ended_by is EndedBy.ITSELF and self.exit_code == 0
 
     @property
@@ -88,13 +88,13 @@ class Ended:
 
 
 def clean_environment(extra: Mapping[str, str], passed_on: Sequence[str] = ()) -> dict[str, str]:
-    """The few variables that every command gets, those named besides, and what is given."""
-    kept = {name: os.environ[name] for name in (*PASSED_ON, *passed_on) if name in os.environ}
-    return {**kept, **extra}
+    """The variables that every command gets, those named in `passed_on`, and `extra`."""
+    inherited = {name: os.environ[name] for name in (*PASSED_ON, *passed_on) if name in os.environ}
+    return {**inherited, **extra}
 
 
-async def run(task: Task) -> Ended:
-    """Run a command to its end, whatever ends it; when this is cancelled, the command is killed first."""
+async def run(task: SupervisedCommand) -> CommandResult:
+    """Runs a command to its end; a cancelled call kills the command first."""
     spec = {
         "command": list(task.command),
         "directory": str(task.directory),
@@ -114,16 +114,16 @@ async def run(task: Task) -> Ended:
         return await _follow(process, task.limits)
     finally:
         with contextlib.suppress(ProcessLookupError):
-            _let_go(process)
+            _close_lifeline(process)
         await asyncio.shield(process.wait())
 
 
-def _let_go(process: asyncio.subprocess.Process) -> None:
+def _close_lifeline(process: asyncio.subprocess.Process) -> None:
     assert process.stdin is not None
     process.stdin.close()
 
 
-async def _follow(process: asyncio.subprocess.Process, limits: Limits) -> Ended:
+async def _follow(process: asyncio.subprocess.Process, limits: Limits) -> CommandResult:
     assert process.stdout is not None
     assert process.stderr is not None
     output, digest, flooded = bytearray(), hashlib.sha256(), False
@@ -134,14 +134,14 @@ async def _follow(process: asyncio.subprocess.Process, limits: Limits) -> Ended:
         output += chunk[:room]
         if len(chunk) > room and not flooded:
             flooded = True
-            _let_go(process)
+            _close_lifeline(process)
     report = _report(await reported)
     ended_by = EndedBy.OUTPUT_LIMIT if flooded else EndedBy(str(report["ended_by"]))
-    return Ended(int(report["exit_code"]), ended_by, bytes(output), digest.hexdigest(), int(report["strays"]))
+    return CommandResult(int(report["exit_code"]), ended_by, bytes(output), digest.hexdigest(), int(report["strays"]))
 
 
 def _report(text: bytes) -> dict[str, int | str]:
-    """The keeper's report; a keeper that was killed itself leaves none, and that counts as stopped."""
+    """The supervisor's report; a supervisor that was killed leaves none, which counts as stopped."""
     try:
         report: dict[str, int | str] = json.loads(text)
     except ValueError:

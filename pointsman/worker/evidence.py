@@ -1,4 +1,4 @@
-"""Command evidence, taken by whoever runs the command: exit code, digest, excerpt, and the tree it ran on."""
+"""Command evidence: exit code, digest, excerpt, and the tree that the command ran on."""
 
 import asyncio
 import hashlib
@@ -14,17 +14,17 @@ from pointsman._shared.files import atomic_write
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.worker.git import GitFailed, tree_hash, untracked
 from pointsman.worker.handoff import BY_PRODUCTS, EVIDENCE
-from pointsman.worker.json_files import strict_json, to_plain
+from pointsman.worker.json_files import strict_json, to_json_object
 
 EXCERPT_LENGTH = 2000
-KEPT_BYTES = 64 * 1024
+EXCERPT_BYTES = 64 * 1024
 FOLDER_VARIABLE = "POINTSMAN_HANDOFF"
 
 
 def command_evidence(
     evidence_id: str, command: Sequence[str], exit_code: int, output: bytes, tree: str
 ) -> handoff.Evidence:
-    """What a command's end proves; `output` is all that it printed."""
+    """Evidence of a command that ended; `output` is everything that it printed."""
     captured_at = Timestamp()
     captured_at.GetCurrentTime()
     return handoff.Evidence(
@@ -33,17 +33,17 @@ def command_evidence(
         command=command,
         exit_code=exit_code,
         digest=hashlib.sha256(output).hexdigest(),
-        excerpt=output[-KEPT_BYTES:].decode(errors="replace").replace("\0", "")[-EXCERPT_LENGTH:],
+        excerpt=output[-EXCERPT_BYTES:].decode(errors="replace").replace("\0", "")[-EXCERPT_LENGTH:],
         tree_hash=tree,
         captured_at=captured_at,
     )
 
 
 async def capture(command: Sequence[str], directory: Path, evidence_id: str = "") -> handoff.Evidence:
-    """Run a command here, show what it prints, and keep it as evidence in the handoff folder, if there is one."""
+    """Runs a command, shows its output, and stores it as evidence in the handoff folder, if there is one."""
     folder = os.environ.get(FOLDER_VARIABLE, "")
-    known = _known(Path(folder)) if folder else []
-    evidence_id = evidence_id or f"E{len(known) + 1}"
+    stored = _stored_entries(Path(folder)) if folder else []
+    evidence_id = evidence_id or f"E{len(stored) + 1}"
     earlier = _by_products(Path(folder)) if folder else frozenset()
     before = await _untracked_or_nothing(directory)
     exit_code, output = await _run_and_show(command, directory)
@@ -52,17 +52,17 @@ async def capture(command: Sequence[str], directory: Path, evidence_id: str = ""
     if folder and made:
         atomic_write(Path(folder) / BY_PRODUCTS, json.dumps(sorted(made), indent=2) + "\n")
     if folder:
-        kept = [item for item in known if item.get("id") != evidence_id]
-        atomic_write(Path(folder) / EVIDENCE, json.dumps([*kept, entry(taken)], indent=2, ensure_ascii=False) + "\n")
+        others = [item for item in stored if item.get("id") != evidence_id]
+        atomic_write(Path(folder) / EVIDENCE, json.dumps([*others, entry(taken)], indent=2, ensure_ascii=False) + "\n")
     return taken
 
 
 def entry(taken: handoff.Evidence) -> dict[str, object]:
-    """Command evidence as it stands in the file; its exit code is said even when it is 0."""
-    return {**to_plain(taken), "exit_code": taken.exit_code}
+    """Command evidence as the file has it, with its exit code even when that is 0."""
+    return {**to_json_object(taken), "exit_code": taken.exit_code}
 
 
-def _known(folder: Path) -> list[dict[str, object]]:
+def _stored_entries(folder: Path) -> list[dict[str, object]]:
     path = folder / EVIDENCE
     if not path.exists():
         return []
@@ -71,7 +71,7 @@ def _known(folder: Path) -> list[dict[str, object]]:
 
 
 def _by_products(folder: Path) -> frozenset[str]:
-    """Files that earlier commands of this kind have made on their way."""
+    """Files that earlier evidence commands created."""
     path = folder / BY_PRODUCTS
     values = strict_json(path.read_bytes(), BY_PRODUCTS) if path.exists() else []
     return frozenset(value for value in values if isinstance(value, str)) if isinstance(values, list) else frozenset()

@@ -1,4 +1,4 @@
-"""What evidence proves on one tree: taken again where it can be, refused where it proves nothing."""
+"""Checks evidence on one tree: repeats it where that is possible, rejects it where it proves nothing."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
-from pointsman.worker.containment import Ended
+from pointsman.worker.containment import CommandResult
 from pointsman.worker.output_reader import file_digest
 
-ALLOWED: tuple[tuple[str, ...], ...] = (
+ALLOWED_COMMANDS: tuple[tuple[str, ...], ...] = (
     ("pytest",), ("python", "-m", "pytest"), ("python3", "-m", "pytest"), ("python", "-m", "unittest"),
     ("python3", "-m", "unittest"), ("python", "-m", "compileall"), ("python3", "-m", "compileall"), ("tox",), ("nox",),
     ("ruff", "check"), ("mypy",), ("make", "test"), ("make", "check"), ("npm", "test"), ("npm", "run", "test"),
@@ -26,60 +26,60 @@ SUPPORTED, UNSUPPORTED, STALE, MISSING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """The tree on which evidence is judged."""
+class VerificationTarget:
+    """The tree on which evidence is checked."""
 
     tree: Path
     tree_hash: str
     diff_digest: str
     commands: frozenset[tuple[str, ...]]
-    """Commands of criteria and constraints, which may run whoever wrote them down."""
-    run: Callable[[Sequence[str]], Awaitable[Ended]]
+    """Commands of criteria and constraints, which the verifier runs in any case."""
+    run: Callable[[Sequence[str]], Awaitable[CommandResult]]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one piece of evidence is worth here."""
+    """The result of checking one piece of evidence."""
 
     status: work.ClaimStatus.ValueType
     detail: str = ""
 
 
-def is_allowed(command: Sequence[str], ground: Ground) -> bool:
+def is_allowed(command: Sequence[str], target: VerificationTarget) -> bool:
     """Whether the verifier runs a command that the author chose."""
     given = tuple(command)
-    return given in ground.commands or any(given[: len(prefix)] == prefix for prefix in ALLOWED)
+    return given in target.commands or any(given[: len(prefix)] == prefix for prefix in ALLOWED_COMMANDS)
 
 
-RUN_AGAIN = frozenset({handoff.EVIDENCE_KIND_COMMAND, handoff.EVIDENCE_KIND_TEST_REPORT})
-"""Kinds of evidence that are taken again by running something."""
+REPEATABLE_KINDS = frozenset({handoff.EVIDENCE_KIND_COMMAND, handoff.EVIDENCE_KIND_TEST_REPORT})
+"""Kinds of evidence that are checked by running their command again."""
 
 
-async def judge(item: handoff.Evidence, ground: Ground) -> Finding:
-    """One piece of evidence on the accepted tree."""
+async def check_evidence(item: handoff.Evidence, target: VerificationTarget) -> Finding:
+    """Checks one piece of evidence."""
     if item.kind == handoff.EVIDENCE_KIND_COMMAND:
-        return await _command(item, ground)
+        return await _check_command(item, target)
     if item.kind == handoff.EVIDENCE_KIND_TEST_REPORT:
-        return await _report(item, ground)
-    return _file(item, ground) if item.kind == handoff.EVIDENCE_KIND_FILE else _remark(item, ground)
+        return await _check_report(item, target)
+    return _check_file(item, target) if item.kind == handoff.EVIDENCE_KIND_FILE else _check_unrepeatable(item, target)
 
 
-def _remark(item: handoff.Evidence, ground: Ground) -> Finding:
-    """What cannot be taken again counts only on the tree that it was taken on, and a note never."""
+def _check_unrepeatable(item: handoff.Evidence, target: VerificationTarget) -> Finding:
+    """Evidence that cannot be repeated counts only on the tree that it was captured on, and a note never."""
     if item.kind == handoff.EVIDENCE_KIND_NOTE:
         return Finding(STALE, f"{item.id} is a note, which proves nothing")
-    if item.tree_hash != ground.tree_hash:
+    if item.tree_hash != target.tree_hash:
         return Finding(STALE, f"{item.id} was taken on another tree")
-    if item.kind == handoff.EVIDENCE_KIND_DIFF and item.digest != ground.diff_digest:
+    if item.kind == handoff.EVIDENCE_KIND_DIFF and item.digest != target.diff_digest:
         return Finding(UNSUPPORTED, f"{item.id} is not the diff of this work")
     return Finding(SUPPORTED)
 
 
-async def _command(item: handoff.Evidence, ground: Ground) -> Finding:
+async def _check_command(item: handoff.Evidence, target: VerificationTarget) -> Finding:
     shown = " ".join(item.command)
-    if not is_allowed(item.command, ground):
+    if not is_allowed(item.command, target):
         return Finding(UNSUPPORTED, f"{item.id}: `{shown}` is no command that the verifier runs")
-    ended = await ground.run(item.command)
+    ended = await target.run(item.command)
     if ended.ok and item.exit_code == 0:
         return Finding(SUPPORTED)
     if item.exit_code == 0:
@@ -87,8 +87,8 @@ async def _command(item: handoff.Evidence, ground: Ground) -> Finding:
     return Finding(UNSUPPORTED, f"{item.id}: `{shown}` failed, as its own exit code {item.exit_code} says")
 
 
-def _file(item: handoff.Evidence, ground: Ground) -> Finding:
-    actual = file_digest(ground.tree, item.path)
+def _check_file(item: handoff.Evidence, target: VerificationTarget) -> Finding:
+    actual = file_digest(target.tree, item.path)
     if actual is None:
         return Finding(UNSUPPORTED, f"{item.id}: there is no file {item.path!r}")
     if item.digest != actual:
@@ -96,14 +96,14 @@ def _file(item: handoff.Evidence, ground: Ground) -> Finding:
     return Finding(SUPPORTED)
 
 
-async def _report(item: handoff.Evidence, ground: Ground) -> Finding:
+async def _check_report(item: handoff.Evidence, target: VerificationTarget) -> Finding:
     if item.command:
-        if not is_allowed(item.command, ground):
+        if not is_allowed(item.command, target):
             return Finding(UNSUPPORTED, f"{item.id}: `{' '.join(item.command)}` is no command that the verifier runs")
-        await ground.run(item.command)
-    elif item.tree_hash != ground.tree_hash:
+        await target.run(item.command)
+    elif item.tree_hash != target.tree_hash:
         return Finding(STALE, f"{item.id} is a report from another tree and names no command to make it again")
-    problem = junit_problem(ground.tree, item.path)
+    problem = junit_problem(target.tree, item.path)
     return Finding(UNSUPPORTED, f"{item.id}: {problem}") if problem else Finding(SUPPORTED)
 
 
@@ -125,10 +125,10 @@ def junit_problem(tree: Path, path: str) -> str:
     return "" if cases else f"the report {path!r} has no test in it"
 
 
-def judge_claim(
+def check_claim(
     claim: handoff.Claim, findings: Mapping[str, Finding], failed_criteria: Collection[str]
 ) -> work.ClaimFinding:
-    """A claim: contradicted by one piece is unsupported; nothing that counts is stale; nothing at all is missing."""
+    """A claim is unsupported if one piece contradicts it, stale if no piece counts, missing if it has no evidence."""
     if not claim.evidence_ids:
         return work.ClaimFinding(claim_id=claim.id, status=MISSING, detail="no evidence")
     found = [findings[key] for key in claim.evidence_ids if key in findings]
@@ -141,6 +141,6 @@ def judge_claim(
     return work.ClaimFinding(claim_id=claim.id, status=STALE, detail=detail or "its evidence is not there")
 
 
-def digest_of(diff: bytes) -> str:
-    """How a diff is named."""
+def diff_digest(diff: bytes) -> str:
+    """The digest of a diff."""
     return hashlib.sha256(diff).hexdigest()

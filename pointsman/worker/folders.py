@@ -1,4 +1,4 @@
-"""Folders of the moment: a lock beside each says that its process lives, so that what a killed one left can be removed."""
+"""Temporary folders, each locked by its process, so that the folders of killed processes can be removed."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ WRITABLE = 0o700
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """A folder whose process is dead: how much is in it, and why it could not be removed, if so."""
+    """A folder whose process is dead: its size, and why it could not be removed, if so."""
 
     path: Path
     size_bytes: int
@@ -25,7 +25,7 @@ class Abandoned:
 
 @contextmanager
 def work_folder(parent: Path, name: str) -> Iterator[Path]:
-    """A new folder, removed at the end, whatever the end is; only kill -9 leaves it behind."""
+    """A new folder, removed at the end of the block; only kill -9 leaves it behind."""
     parent.mkdir(parents=True, exist_ok=True)
     place, lock = _lock_new(parent, name)
     try:
@@ -39,13 +39,13 @@ def work_folder(parent: Path, name: str) -> Iterator[Path]:
 
 
 def remove_abandoned(parent: Path, *, dry_run: bool = False) -> Sequence[Abandoned]:
-    """Remove the folders whose process is dead; which they were, or would be. Those of live ones are not touched."""
+    """Removes the folders whose process is dead and returns them; with `dry_run` it only returns them."""
     if not parent.is_dir():
         return ()
     locked = {path.with_suffix("") for path in parent.glob(f"*{LOCK_SUFFIX}")}
     found = []
     for place in sorted(locked | {path for path in parent.iterdir() if path.is_dir() and not path.is_symlink()}):
-        with _dead(place) as is_dead:
+        with _owner_is_dead(place) as is_dead:
             if is_dead and place.is_dir():
                 found.append(Abandoned(place, _size_bytes(place), "" if dry_run else _removed(place)))
             if is_dead and not place.exists() and not dry_run:
@@ -54,8 +54,8 @@ def remove_abandoned(parent: Path, *, dry_run: bool = False) -> Sequence[Abandon
 
 
 @contextmanager
-def _dead(place: Path) -> Iterator[bool]:
-    """Whether the process of a folder is dead; its lock is held meanwhile. A lock is there before its folder."""
+def _owner_is_dead(place: Path) -> Iterator[bool]:
+    """Whether a folder's process is dead; holds the folder's lock meanwhile. A lock is created before its folder."""
     try:
         lock = _lock_of(place).open("rb")
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def _lock_of(place: Path) -> Path:
 
 
 def _lock_new(parent: Path, name: str) -> tuple[Path, IO[bytes]]:
-    """A name that nobody has, with its lock held; a lock that was cleared away in that moment is made again."""
+    """A new name with its lock held; retried if `remove_abandoned` deletes the lock file in between."""
     while True:
         place = parent / f"{name}-{secrets.token_hex(4)}"
         lock = _lock_of(place).open("ab")
@@ -86,7 +86,7 @@ def _lock_new(parent: Path, name: str) -> tuple[Path, IO[bytes]]:
 
 
 def _removed(place: Path) -> str:
-    """Remove a folder; what stood in the way."""
+    """Removes a folder; returns the error, if any."""
     try:
         _remove(place)
     except OSError as error:
@@ -95,7 +95,7 @@ def _removed(place: Path) -> str:
 
 
 def _remove(place: Path) -> None:
-    """Remove a folder, also what an agent has left without the right to write, as caches of modules are."""
+    """Removes a folder, including read-only folders, such as module caches, that an agent created."""
     for folder, names, _ in os.walk(place):
         for path in (Path(folder) / name for name in names):
             if not path.is_symlink():

@@ -10,13 +10,14 @@ import os
 import re
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.worker.bounds import Extent, TreeLimits, extent_of
 from pointsman.worker.folders import work_folder
-from pointsman.worker.git_failures import NOT_INSTALLED, explained, too_slow
+from pointsman.worker.git_failures import NOT_INSTALLED, explain_failure, explain_timeout
 
 TIME_LIMIT_SECONDS = 300.0
 RESULTS = "refs/pointsman/results"
@@ -36,7 +37,7 @@ _CHANGES = {
 
 
 class GitFailed(Exception):
-    """A git command did not do what was asked."""
+    """A git command failed, or its result is not acceptable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Merged:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What git gets: nobody's configuration, no prompts, one language."""
+    """The environment of git: no user configuration, no prompts, messages in English."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": "/nonexistent",
@@ -77,7 +78,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 async def git(
     folder: Path, *arguments: str, extra: Mapping[str, str] | None = None, stdin: bytes = b"", ok: Sequence[int] = (0,)
 ) -> bytes:
-    """Run git in a folder and return what it printed; a failure says what happened and what to do."""
+    """Runs git in a folder and returns its output; a failure says what happened and what to do."""
     try:
         process = await asyncio.create_subprocess_exec(
             "git", *SAFE, *arguments, cwd=folder, env=environment(extra), stdin=asyncio.subprocess.PIPE,
@@ -91,43 +92,44 @@ async def git(
         async with asyncio.timeout(TIME_LIMIT_SECONDS):
             output, errors = await process.communicate(stdin)
     except TimeoutError:
-        process.kill()
+        with suppress(ProcessLookupError):  # it may have ended just now
+            process.kill()
         await process.wait()
-        raise GitFailed(too_slow(arguments, TIME_LIMIT_SECONDS)) from None
+        raise GitFailed(explain_timeout(arguments, TIME_LIMIT_SECONDS)) from None
     except BaseException:
         if process.returncode is None:
             process.kill()
         raise
     if process.returncode not in ok:
-        raise GitFailed(explained(arguments, process.returncode or 0, errors.decode(errors="replace")))
+        raise GitFailed(explain_failure(arguments, process.returncode or 0, errors.decode(errors="replace")))
     return output
 
 
 async def text(folder: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
-    """What git printed, as a line of text."""
+    """The output of git as one line of text."""
     return (await git(folder, *arguments, extra=extra)).decode(errors="replace").strip()
 
 
 async def repository_id(folder: Path) -> str:
-    """The id by which everybody knows a repository: its first root commit."""
+    """The id of a repository, the same in every clone: its first root commit."""
     roots = (await text(folder, "rev-list", "--max-parents=0", "HEAD")).split()
     return min(roots)
 
 
 async def uncommitted(folder: Path) -> tuple[str, ...]:
-    """Paths in a user's working tree that no commit has."""
+    """Paths with uncommitted changes in a user's working tree."""
     listed = (await git(folder, "status", "--porcelain", "-z", "--no-renames")).decode(errors="replace")
     return tuple(entry[3:] for entry in listed.split("\0") if entry)
 
 
 async def untracked(folder: Path) -> frozenset[str]:
-    """Files of a working tree that git neither knows nor ignores."""
+    """Files of a working tree that are neither tracked nor ignored."""
     listed = await git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--full-name", ":/")
     return frozenset(path for path in listed.decode(errors="surrogateescape").split("\0") if path)
 
 
 async def _add_all(folder: Path, extra: Mapping[str, str], left_out: Collection[str]) -> None:
-    """Take all files of a working tree into an index, but those that are left out."""
+    """Adds all files of a working tree to an index, except those left out."""
     if not left_out:
         await git(folder, "add", "-A", extra=extra)
         return
@@ -137,7 +139,7 @@ async def _add_all(folder: Path, extra: Mapping[str, str], left_out: Collection[
 
 
 async def tree_hash(folder: Path, left_out: Collection[str] = ()) -> str:
-    """The tree that the files of a working tree would make, without touching its index."""
+    """The tree hash of the files in a working tree; its index is not touched."""
     with tempfile.TemporaryDirectory() as scratch:
         extra = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
         await git(folder, "read-tree", "HEAD", extra=extra)
@@ -146,7 +148,7 @@ async def tree_hash(folder: Path, left_out: Collection[str] = ()) -> str:
 
 
 async def commit_of_changes(folder: Path) -> str:
-    """A commit of everything in a user's working tree, that no branch and no index knows of."""
+    """Commits everything in a user's working tree, without changing any branch or index."""
     tree = await tree_hash(folder)
     return await text(folder, "commit-tree", tree, "-p", "HEAD", "-m", "uncommitted changes")
 
@@ -164,7 +166,7 @@ class Clone:
         self._lock = asyncio.Lock()
 
     async def prepare(self) -> None:
-        """Make the clone if it is not there yet; half a clone is never seen."""
+        """Creates the clone if there is none; it appears under its name only when it is complete."""
         async with self._lock:
             if self.path.exists():
                 return
@@ -175,7 +177,7 @@ class Clone:
                 made.rename(self.path)
 
     async def has(self, commit: str) -> bool:
-        """Whether the clone has a commit, with all that it needs."""
+        """Whether the clone has a commit with all its objects."""
         if not _COMMIT.fullmatch(commit):
             return False
         try:
@@ -203,7 +205,7 @@ class Clone:
             raise GitFailed(f"the bundle does not hold {commit}")
 
     async def require_bounds(self, commit: str, base: str) -> None:
-        """Refuse a commit that holds much more than its base; nothing of it has been written to a working tree yet."""
+        """Refuses a commit that exceeds the bounds over its base; it is not checked out before."""
         if commit in self._extents:
             return
         most = (await self._extent(base)).beyond(self._limits)
@@ -213,13 +215,13 @@ class Clone:
         self._extents[commit] = found
 
     async def _extent(self, commit: str) -> Extent:
-        """What a commit holds that this worker works on already."""
+        """The size of a base commit, measured once."""
         if commit not in self._extents:
             self._extents[commit] = await self._measure(commit) if await self.has(commit) else Extent()
         return self._extents[commit]
 
     async def _measure(self, commit: str, most: Extent | None = None) -> Extent:
-        """List a commit as far as its bounds: a listing without an end is stopped there."""
+        """Measures a commit; stops at its bounds."""
         process = await asyncio.create_subprocess_exec(
             "git", *SAFE, "ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit, cwd=self.path, env=environment(),
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -233,17 +235,17 @@ class Clone:
                     return found
                 _, errors = await process.communicate()
         except TimeoutError:
-            raise GitFailed(too_slow(("ls-tree",), TIME_LIMIT_SECONDS)) from None
+            raise GitFailed(explain_timeout(("ls-tree",), TIME_LIMIT_SECONDS)) from None
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.communicate()
         if process.returncode:
-            raise GitFailed(explained(("ls-tree",), process.returncode, errors.decode(errors="replace")))
+            raise GitFailed(explain_failure(("ls-tree",), process.returncode, errors.decode(errors="replace")))
         return found
 
     async def make_bundle(self, base: str, commit: str) -> bytes:
-        """A bundle of what a commit has over its base; empty when that is nothing."""
+        """A bundle of the commits between a base and a commit; empty when there are none."""
         if base == commit:
             return b""
         name = f"{RESULTS}/{commit}"
@@ -255,13 +257,13 @@ class Clone:
         return await text(self.path, "rev-parse", f"{commit}^{{tree}}")
 
     async def check_out(self, commit: str, folder: Path) -> None:
-        """A working tree of a commit, with a repository of its own that borrows the objects."""
+        """Checks a commit out into a working tree with a repository of its own that shares the objects."""
         folder.parent.mkdir(parents=True, exist_ok=True)
         await git(self.path, "clone", "-q", "--shared", "--no-checkout", str(self.path), str(folder))
         await git(folder, "checkout", "-q", "--detach", commit)
 
     async def capture(self, folder: Path, base: str, author: str, left_out: Collection[str] = ()) -> Captured:
-        """The files of a working tree as one commit on its base; only files are taken, nothing of its repository."""
+        """Commits the files of a working tree on its base; nothing of the tree's own repository is used."""
         with tempfile.TemporaryDirectory() as scratch:
             extra = {
                 "GIT_INDEX_FILE": str(Path(scratch) / "index"),
@@ -302,7 +304,7 @@ class Clone:
         return await git(self.path, "diff", "--no-color", "--no-ext-diff", "--no-textconv", base, commit)
 
     async def merge(self, ours: str, theirs: str, subject: str) -> Merged:
-        """Merge without a working tree; nothing is changed when files conflict."""
+        """Merges without a working tree; nothing is changed when files conflict."""
         base = (await git(self.path, "merge-base", ours, theirs, ok=(0, 1))).decode().strip()
         if not base:
             raise GitFailed(

@@ -1,9 +1,9 @@
-"""What went wrong when git failed: in words, with the way out, and with what git itself said behind that."""
+"""Explanations of failed git commands: the cause, the way out, and the message of git itself."""
 
 from collections.abc import Sequence
 
 EXCERPT_LENGTH = 1000
-DOING = {
+ACTIVITIES = {
     "add": "taking the files of the working tree",
     "bundle": "packing the work",
     "cat-file": "reading from the repository",
@@ -57,21 +57,21 @@ CAUSES = (
 NOT_INSTALLED = "git is not installed, or not on the PATH; `pointsman doctor` says which git is needed"
 
 
-def explained(arguments: Sequence[str], exit_code: int, errors: str) -> str:
+def explain_failure(arguments: Sequence[str], exit_code: int, errors: str) -> str:
     """Why a git command failed."""
-    verb = next((word for word in arguments if word in DOING), next(iter(arguments), ""))
-    said = errors.strip()[-EXCERPT_LENGTH:]
-    low = said.lower()
+    verb = next((word for word in arguments if word in ACTIVITIES), next(iter(arguments), ""))
+    message = errors.strip()[-EXCERPT_LENGTH:]
+    low = message.lower()
     cause = next((words for sign, words in CAUSES if sign in low), "")
-    doing = f"{DOING.get(verb, f'git {verb}')} failed"
+    doing = f"{ACTIVITIES.get(verb, f'git {verb}')} failed"
     if cause:
-        return f"{doing}: {cause} (git {verb}: {said})"
-    if said:
-        return f"{doing} (git {verb}: {said})"
+        return f"{doing}: {cause} (git {verb}: {message})"
+    if message:
+        return f"{doing} (git {verb}: {message})"
     return f"{doing}, and git did not say why (git {verb}, exit code {exit_code})"
 
 
-def too_slow(arguments: Sequence[str], seconds: float) -> str:
-    """That a git command took too long."""
-    verb = next((word for word in arguments if word in DOING), next(iter(arguments), ""))
-    return f"{DOING.get(verb, f'git {verb}')} took longer than {seconds:g} s and was stopped (git {verb})"
+def explain_timeout(arguments: Sequence[str], seconds: float) -> str:
+    """Why a git command was stopped."""
+    verb = next((word for word in arguments if word in ACTIVITIES), next(iter(arguments), ""))
+    return f"{ACTIVITIES.get(verb, f'git {verb}')} took longer than {seconds:g} s and was stopped (git {verb})"

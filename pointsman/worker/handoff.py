@@ -1,4 +1,4 @@
-"""A handoff as a folder: what an agent is given, under the file names of the contract."""
+"""Writes a handoff as a folder, under the file names of the contract."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from pointsman._shared.files import atomic_write
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1.agent_pb2 import Lease
-from pointsman.worker.json_files import to_plain
+from pointsman.worker.json_files import to_json_object
 
 PROMPT, USAGE = "prompt.md", "usage.json"
 CLAIMS, EVIDENCE, CHANGED_FILES = "claims.json", "evidence.json", "changed_files.json"
@@ -24,12 +24,12 @@ MAX_NAME, DIGEST_LENGTH = 100, 16
 
 
 def write_handoff(folder: Path, lease: Lease, prompt: str, bodies: Mapping[str, str]) -> None:
-    """Write everything that an assignment gives its agent; `bodies` has the texts of artifacts, by their SHA-256."""
+    """Writes everything that an agent gets for an assignment; `bodies` has the texts of artifacts by SHA-256."""
     kind = str(lease.WhichOneof("work"))
     work = getattr(lease, kind)
     folder.mkdir(parents=True, exist_ok=True)
     atomic_write(folder / PROMPT, prompt)
-    atomic_write(folder / "request.json", _json(to_plain(work)))
+    atomic_write(folder / "request.json", _json(to_json_object(work)))
     if kind in ("stage", "review"):
         _write_bundle(folder, work.handoff, bodies)
     if kind == "stage" and work.node_context_json:
@@ -41,7 +41,7 @@ def write_handoff(folder: Path, lease: Lease, prompt: str, bodies: Mapping[str, 
 
 
 def _write_bundle(folder: Path, bundle: handoff.CoderHandoff, bodies: Mapping[str, str]) -> None:
-    atomic_write(folder / "master_task.json", _json(to_plain(bundle.master_task)))
+    atomic_write(folder / "master_task.json", _json(to_json_object(bundle.master_task)))
     atomic_write(folder / DESIGN, body_of(bundle.detail_design.design_md, bodies))
     atomic_write(folder / "acceptance_criteria.json", _json(_list(bundle.acceptance_criteria)))
     _write_research(folder, bundle.research_bundle, bodies)
@@ -68,19 +68,19 @@ def _write_result(folder: Path, result: handoff.CoderResult) -> None:
 
 
 def body_of(document: handoff.Document, bodies: Mapping[str, str]) -> str:
-    """A document's text, wherever it is."""
+    """The text of a document, inline or in an artifact."""
     return bodies.get(document.artifact.sha256, "") if document.HasField("artifact") else document.text
 
 
 def safe_name(name: str) -> str:
-    """A name from elsewhere as the name of one file: it leads nowhere, and no other name becomes the same file."""
-    kept = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
-    kept = kept.lstrip(".")[:MAX_NAME] or "_"
-    return kept if kept == name else f"{kept}-{hashlib.sha256(name.encode()).hexdigest()[:DIGEST_LENGTH]}"
+    """A safe file name for an untrusted name; different names get different file names."""
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
+    safe = safe.lstrip(".")[:MAX_NAME] or "_"
+    return safe if safe == name else f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:DIGEST_LENGTH]}"
 
 
 def _list(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    return [to_plain(message) for message in messages]
+    return [to_json_object(message) for message in messages]
 
 
 def _json(value: Any) -> str:

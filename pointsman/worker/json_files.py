@@ -11,33 +11,33 @@ from pointsman._shared.strict_json import JsonError, decode
 Kind = TypeVar("Kind", bound=Message)
 
 
-class Unreadable(Exception):
-    """A file that does not say what it should, and why."""
+class InvalidFile(Exception):
+    """A file that cannot be used, and why."""
 
 
-def to_plain(message: Message) -> dict[str, Any]:
+def to_json_object(message: Message) -> dict[str, Any]:
     """A message as a JSON object: the proto's field names, enum values without their prefix."""
     plain = MessageToDict(message, preserving_proto_field_name=True)
     result: dict[str, Any] = _renamed(plain, message.DESCRIPTOR, _short)
     return result
 
 
-def from_plain(value: Any, message: Kind, where: str) -> Kind:
-    """A JSON object as the message it must be; unknown names and wrong types are refused."""
+def from_json_object(value: Any, message: Kind, where: str) -> Kind:
+    """Parses a JSON object into a message; unknown names and wrong types are refused."""
     if not isinstance(value, dict):
-        raise Unreadable(f"{where}: an object is expected")
+        raise InvalidFile(f"{where}: an object is expected")
     try:
         return ParseDict(_renamed(value, message.DESCRIPTOR, _long), message)
     except (ParseError, ValueError, TypeError, AttributeError) as error:
-        raise Unreadable(f"{where}: {str(error)[:300]}") from None
+        raise InvalidFile(f"{where}: {str(error)[:300]}") from None
 
 
 def strict_json(data: bytes, where: str) -> Any:
-    """The value of a JSON file that has one meaning only."""
+    """Parses JSON strictly: no duplicate names, no NaN, no values that parsers read differently."""
     try:
         return decode(data)
     except JsonError as error:
-        raise Unreadable(f"{where}: {str(error)[:300]}") from None
+        raise InvalidFile(f"{where}: {str(error)[:300]}") from None
 
 
 def _renamed(value: Any, descriptor: Any, rename: Any) -> Any:
@@ -67,6 +67,6 @@ def _short(name: str, enum: EnumDescriptor) -> str:
 
 def _long(name: Any, enum: EnumDescriptor) -> Any:
     if not isinstance(name, str):
-        raise Unreadable(f"{enum.name} is given by its name, as a text")
+        raise InvalidFile(f"{enum.name} is given by its name, as a text")
     prefix = _prefix(enum)
     return prefix + name.upper().removeprefix(prefix)

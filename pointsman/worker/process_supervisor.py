@@ -1,4 +1,4 @@
-"""Keeps one command: started by file name in a process of its own, so that it needs nothing but the standard library.
+"""Supervises one command, in a process of its own; it is started by file name and needs only the standard library.
 
 Standard input is a lifeline: when it closes, or the time is up, or the command ends, every process that descends from
 the command is killed, also those that left its process group or were orphaned. Where the kernel offers Landlock, the
@@ -35,14 +35,14 @@ REAP_SECONDS = 0.005
 
 
 def main() -> None:
-    """Start the command that the first argument describes, and report how it ended."""
+    """Starts the command that the first argument describes, and reports how it ended."""
     spec: dict[str, Any] = json.loads(sys.argv[1])
     libc = ctypes.CDLL(None, use_errno=True)
     if LINUX:
         libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     child = os.fork()
     if child == 0:
-        _become(spec, libc)
+        _exec(spec, libc)
     ended_by = _await_end(child, spec["seconds"], spec["processes"])
     strays = _descendants(os.getpid()) - {child}
     status = _kill_all(child)
@@ -66,7 +66,7 @@ def _await_end(child: int, seconds: float, processes: int) -> str:
             return "process_limit"
 
 
-def _become(spec: dict[str, Any], libc: Any) -> None:
+def _exec(spec: dict[str, Any], libc: Any) -> None:
     try:
         os.setsid()
         os.dup2(1, 2)
@@ -86,7 +86,7 @@ def _become(spec: dict[str, Any], libc: Any) -> None:
 
 
 def _threads_of_user() -> int:
-    """The limit counts all threads of the user, so what runs already is added to what is allowed."""
+    """RLIMIT_NPROC counts all threads of the user, so those that run already are added to the limit."""
     count = 0
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -96,7 +96,7 @@ def _threads_of_user() -> int:
 
 
 def confines() -> bool:
-    """Whether a command that is kept here can be confined to the folders it was given."""
+    """Whether the kernel can confine a command to its writable folders (Landlock)."""
     return LINUX and int(ctypes.CDLL(None, use_errno=True).syscall(CREATE_RULESET, None, 0, 1)) >= 1
 
 
@@ -119,7 +119,7 @@ def _confine(writable: list[str], libc: Any) -> None:
 
 
 def _kill_all(child: int) -> int:
-    """Kill whatever descends from here until nothing is left; the command's own status is kept.
+    """Kills all descendants until none is left; returns the command's own status.
 
     By process group, because a signal to a group also reaches what its members fork in that moment.
     """

@@ -1,4 +1,4 @@
-"""What an agent is told, in words: the task, and which files to leave so that the work can be believed."""
+"""The prompt of an agent: the task, and which output files it has to write."""
 
 from pathlib import Path
 

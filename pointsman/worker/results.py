@@ -1,4 +1,4 @@
-"""What a handler returns, as the completion that its assignment's purpose takes."""
+"""Converts the result of a handler to the completion that its assignment's purpose takes."""
 
 from google.protobuf.message import Message
 
@@ -23,7 +23,7 @@ _FIELDS: dict[type[Message], str] = {
 def completion(
     key: pb.LeaseKey, purpose: assignments.Purpose.ValueType, result: Message, usage: Usage
 ) -> pb.Completion:
-    """A result as it is handed in; for a stage, decisions and works are put into its shape."""
+    """The completion of a result; for a stage, reviews and coder results become a stage result."""
     if purpose == assignments.PURPOSE_STAGE:
         result = stage_result(result)
     field = _FIELDS.get(type(result))
@@ -35,16 +35,16 @@ def completion(
 
 
 def stage_result(result: Message) -> Message:
-    """What a stage hands in: work passes it on to the next, a decision says whether to."""
+    """The stage result of a coder result, which passes, or of a review, which decides."""
     if isinstance(result, handoff.CoderResult):
         return work.StageResult(route=work.StageRoute(verdict="PASS"), coder_result=result)
     if isinstance(result, handoff.DetailDesign):
         return work.StageResult(route=work.StageRoute(verdict="PASS"), report_md=result.design_md)
     if isinstance(result, handoff.ReviewDecision):
         passed = result.decision == handoff.REVIEW_VERDICT_PASS
-        said = "; ".join(item.statement for item in result.feedback)
+        remarks = "; ".join(item.statement for item in result.feedback)
         severity = handoff.SEVERITY_UNSPECIFIED if passed else handoff.SEVERITY_MEDIUM
-        route = work.StageRoute(verdict="PASS" if passed else "FAIL", severity=severity, hint=said[:MAX_HINT])
-        report = handoff.Document(text=said) if said else None
+        route = work.StageRoute(verdict="PASS" if passed else "FAIL", severity=severity, hint=remarks[:MAX_HINT])
+        report = handoff.Document(text=remarks) if remarks else None
         return work.StageResult(route=route, report_md=report)
     return result

@@ -1,4 +1,4 @@
-"""The worker: polls for what its roles can do, keeps the leases alive, hands in, and stops when told to."""
+"""The worker: polls for assignments of its roles, keeps their leases alive, hands results in, and stops on request."""
 
 import asyncio
 import contextlib
@@ -23,11 +23,11 @@ from pointsman.worker.spans import DONE, GIVEN_UP, LOST, NOT_TAKEN, STOPPED, Wor
 
 MAX_ERROR = 4000
 HAND_IN_PATIENCE_SECONDS = 600.0
-GIVE_BACK_PATIENCE_SECONDS = 5.0
+RETURN_PATIENCE_SECONDS = 5.0
 POLL_SECONDS = 20.0
 POLL_PATIENCE_SECONDS, AWAY_SECONDS = 5.0, 2.0
-"""How long a poll is tried again before the control plane counts as away, and how long until the next poll then."""
-MIN_BEAT_SECONDS, MAX_BEAT_SECONDS = 0.5, 20.0
+"""How long a poll is retried before the control plane counts as unreachable, and the pause before the next poll."""
+MIN_HEARTBEAT_SECONDS, MAX_HEARTBEAT_SECONDS = 0.5, 20.0
 
 log = logging.getLogger("pointsman.worker")
 
@@ -35,7 +35,7 @@ Handler = Callable[["Job"], Any]
 
 
 class GiveUp(Exception):
-    """An assignment that this agent cannot do; permanent when nobody can."""
+    """Raised by a handler that cannot do its assignment; permanent when no agent can."""
 
     def __init__(self, reason: str, *, permanent: bool = False) -> None:
         super().__init__(reason)
@@ -44,7 +44,7 @@ class GiveUp(Exception):
 
 @dataclass(slots=True)
 class Job:
-    """One assignment in an agent's hands; `work` is what is asked, by the lease's purpose."""
+    """One leased assignment; `work` is the request of the lease's purpose."""
 
     client: Client
     agent_id: str
@@ -52,7 +52,7 @@ class Job:
     usage: Usage
     role: str = ""
     traceparent: str = ""
-    """The trace context to do the work in, for whatever the agent itself traces."""
+    """The trace context for spans of the agent itself."""
 
     @property
     def assignment(self) -> assignments.Assignment:
@@ -61,18 +61,18 @@ class Job:
 
     @property
     def work(self) -> Any:
-        """What is asked."""
+        """The request of the lease."""
         return getattr(self.lease, str(self.lease.WhichOneof("work")))
 
     @property
     def key(self) -> pb.LeaseKey:
-        """The lease's name."""
+        """The key of the lease."""
         return pb.LeaseKey(assignment_id=self.assignment.id, epoch=self.lease.epoch)
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Something that the worker can do, under an agent id of its own."""
+    """One capability of the worker, with an agent id of its own."""
 
     name: str
     capability: assignments.Capability.ValueType
@@ -100,11 +100,11 @@ class Worker:
         return self.add("critic", assignments.CAPABILITY_DEBATE, handler)
 
     def researcher(self, handler: Handler) -> Handler:
-        """Finds things out (`ResearchReport`)."""
+        """Answers research questions (`ResearchReport`)."""
         return self.add("researcher", assignments.CAPABILITY_RESEARCH, handler)
 
     def surveyor(self, handler: Handler) -> Handler:
-        """Describes a repository (`ResearchReport` with `is_survey`) where no researcher is there, or none is needed."""
+        """Surveys a repository (`ResearchReport` with `is_survey`) where there is no researcher, or none is needed."""
         return self.add("surveyor", assignments.CAPABILITY_SURVEY, handler)
 
     def designer(self, handler: Handler) -> Handler:
@@ -120,11 +120,11 @@ class Worker:
         return self.add("reviewer", assignments.CAPABILITY_REVIEW, handler)
 
     def verifier(self, handler: Handler) -> Handler:
-        """Merges a wave and runs its proofs (`VerificationReport`)."""
+        """Merges a wave and runs its criteria and evidence (`VerificationReport`)."""
         return self.add("verifier", assignments.CAPABILITY_VERIFY, handler)
 
     def add(self, name: str, capability: assignments.Capability.ValueType, handler: Handler) -> Handler:
-        """Give the worker a role."""
+        """Adds a role."""
         self._roles.append(Role(name, capability, handler))
         return handler
 
@@ -134,7 +134,7 @@ class Worker:
         return tuple(f"{self.name}-{role.name}" for role in self._roles)
 
     def stop(self) -> None:
-        """Take no more work; what is in hand is finished and handed in."""
+        """Stops polling; leased assignments are still finished and handed in."""
         self._stopping.set()
 
     async def serve(self, client: Client) -> None:
@@ -178,10 +178,10 @@ class Worker:
         try:
             outcome = await _do(job, handler)
         finally:
-            self._spans.note(job.lease, (job.agent_id, job.role), begin_ns, outcome, job.usage.tokens)
+            self._spans.record(job.lease, (job.agent_id, job.role), begin_ns, outcome, job.usage.tokens)
 
     async def _poll(self, client: Client, agent_id: str, wanted: pb.Wanted) -> Sequence[pb.Lease]:
-        """Wait for work or for the stop; a control plane that is away is waited for."""
+        """Waits for leases or for the stop; an unreachable control plane is polled again later."""
         waiting = client.on(patience_seconds=POLL_PATIENCE_SECONDS)
         polling = asyncio.create_task(waiting.agents.poll(agent_id, wanted, POLL_SECONDS))
         stopping = asyncio.create_task(self._stopping.wait())
@@ -189,18 +189,18 @@ class Worker:
             await asyncio.wait((polling, stopping), return_when=asyncio.FIRST_COMPLETED)
             leases = await polling if polling.done() else ()
         except Unavailable as failure:
-            self._note_reach(is_away=True, detail=str(failure))
+            self._log_reachability(is_away=True, detail=str(failure))
             await asyncio.wait((stopping,), timeout=AWAY_SECONDS)
             return ()
         else:
-            self._note_reach(is_away=self._is_away and not polling.done())
+            self._log_reachability(is_away=self._is_away and not polling.done())
             return leases
         finally:
             polling.cancel()
             stopping.cancel()
 
-    def _note_reach(self, *, is_away: bool, detail: str = "") -> None:
-        """Say once that the control plane is away, and once that it is back, whatever the number of roles."""
+    def _log_reachability(self, *, is_away: bool, detail: str = "") -> None:
+        """Logs once that the control plane is unreachable, and once that it is back, for all roles together."""
         if is_away and not self._is_away:
             log.warning("%s: the control plane is away (%s); waiting for it", self.name, detail)
         elif self._is_away and not is_away:
@@ -209,15 +209,15 @@ class Worker:
 
 
 async def _do(job: Job, handler: Handler) -> str:
-    """Work on an assignment until it is out of the agent's hands; how it ended."""
+    """Works on an assignment until it is completed, failed or lost; returns which."""
     log.info("%s: takes %s", job.agent_id, describe(job.assignment))
     working = asyncio.create_task(_call(handler, job))
-    beating = asyncio.create_task(_beat(job, working))
+    heartbeats = asyncio.create_task(_heartbeat(job, working))
     try:
         result = await working
     except asyncio.CancelledError:
-        if not beating.done():
-            await _give_back(job)
+        if not heartbeats.done():
+            await _return_assignment(job)
             raise
         log.warning("%s: lost the lease of %s", job.agent_id, job.assignment.id)
         return LOST
@@ -229,23 +229,23 @@ async def _do(job: Job, handler: Handler) -> str:
         return await _hand_in(job, result)
     finally:
         working.cancel()
-        beating.cancel()
+        heartbeats.cancel()
 
 
 async def _call(handler: Handler, job: Job) -> Any:
-    """Call an async handler here, a plain one in a thread."""
+    """Calls an async handler in this loop, any other in a thread."""
     if asyncio.iscoroutinefunction(handler):
         return await handler(job)
     result = await asyncio.to_thread(handler, job)
     return await result if isinstance(result, Awaitable) else result
 
 
-async def _beat(job: Job, working: asyncio.Task[Any]) -> None:
-    """Keep the lease alive while the work goes on; a lost lease ends the work."""
+async def _heartbeat(job: Job, working: asyncio.Task[Any]) -> None:
+    """Extends the lease while the handler runs; a lost lease cancels the handler."""
     now = Timestamp()
     now.GetCurrentTime()
     left = (job.lease.expires_at.ToNanoseconds() - now.ToNanoseconds()) / 1e9
-    pause = min(max(left / 3, MIN_BEAT_SECONDS), MAX_BEAT_SECONDS)
+    pause = min(max(left / 3, MIN_HEARTBEAT_SECONDS), MAX_HEARTBEAT_SECONDS)
     while True:
         await asyncio.sleep(pause)
         with contextlib.suppress(CallFailed):
@@ -261,10 +261,10 @@ async def _hand_in(job: Job, result: Message) -> str:
     except TypeError as error:
         return await _give_up(job, str(error), permanent=False)
     try:
-        outcome = await _patient(job).agents.complete(job.agent_id, message)
+        outcome = await _patient_client(job).agents.complete(job.agent_id, message)
     except CallFailed as failure:
         return await _give_up(job, f"the result was refused: {failure}", permanent=False)
-    _tell(job, outcome, "handed in")
+    _log_outcome(job, outcome, "handed in")
     return DONE if outcome.accepted else NOT_TAKEN
 
 
@@ -272,28 +272,28 @@ async def _give_up(job: Job, reason: str, *, permanent: bool) -> str:
     log.warning("%s: gives up %s: %s", job.agent_id, describe(job.assignment), redact(reason))
     failure = pb.Failure(lease=job.key, error=reason[:MAX_ERROR] or "no reason", permanent=permanent, usage=job.usage)
     try:
-        _tell(job, await _patient(job).agents.fail(job.agent_id, failure), "given up")
+        _log_outcome(job, await _patient_client(job).agents.fail(job.agent_id, failure), "given up")
     except CallFailed as error:
         log.warning("%s: %s could not be given up: %s", job.agent_id, job.assignment.id, error)
     return GIVEN_UP
 
 
-async def _give_back(job: Job) -> None:
-    """The worker has to stop: somebody else begins anew, and no attempt is lost."""
+async def _return_assignment(job: Job) -> None:
+    """Returns the assignment because the worker stops; it does not count as an attempt."""
     failure = pb.Failure(lease=job.key, error="the worker was stopped", returned=True)
     try:
-        client = job.client.on(patience_seconds=GIVE_BACK_PATIENCE_SECONDS, traceparent=job.assignment.traceparent)
-        _tell(job, await client.agents.fail(job.agent_id, failure), "given back")
+        client = job.client.on(patience_seconds=RETURN_PATIENCE_SECONDS, traceparent=job.assignment.traceparent)
+        _log_outcome(job, await client.agents.fail(job.agent_id, failure), "given back")
     except CallFailed as error:
         log.warning("%s: %s could not be given back: %s", job.agent_id, job.assignment.id, error)
 
 
-def _patient(job: Job) -> Client:
-    """A client that does not give up soon, in the trace of what asked for the work."""
+def _patient_client(job: Job) -> Client:
+    """A client with long patience, in the trace of the assignment."""
     return job.client.on(patience_seconds=HAND_IN_PATIENCE_SECONDS, traceparent=job.assignment.traceparent)
 
 
-def _tell(job: Job, outcome: pb.CompletionOutcome, what: str) -> None:
+def _log_outcome(job: Job, outcome: pb.CompletionOutcome, what: str) -> None:
     if outcome.accepted:
         log.info("%s: %s %s", job.agent_id, what, describe(job.assignment))
     else:
@@ -302,7 +302,7 @@ def _tell(job: Job, outcome: pb.CompletionOutcome, what: str) -> None:
 
 
 def describe(assignment: assignments.Assignment) -> str:
-    """An assignment in a few words."""
+    """An assignment for log lines."""
     purpose = assignments.Purpose.Name(assignment.purpose).removeprefix("PURPOSE_")
     where = "/".join(part for part in (assignment.run_id, assignment.task_id, assignment.stage) if part)
     return f"{purpose} {where} (attempt {assignment.attempt})"

@@ -1,4 +1,4 @@
-"""The span of an agent's work on an assignment, below the transition that asked for it; only where spans are exported."""
+"""The span of an agent's work on an assignment, below the span of its transition; only where spans are exported."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,14 +17,14 @@ DONE, GIVEN_UP, NOT_TAKEN, LOST, STOPPED = "done", "given_up", "not_taken", "los
 
 
 class WorkSpans:
-    """Notes what a worker's agents do, while it serves."""
+    """Records a span for each assignment that the worker's agents work on."""
 
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Take notes in this block, if the standard variables name a collector; send the last ones at its end."""
+        """Records during the block, if the standard variables name a collector; exports the rest at its end."""
         if exports_spans() and self._recorder is None:
             from pointsman._shared.otlp.recorder import new_recorder  # noqa: PLC0415 - slow to import
 
@@ -37,14 +37,14 @@ class WorkSpans:
                 await asyncio.to_thread(recorder.close)
 
     def context_of(self, lease: pb.Lease) -> str:
-        """The trace context in which the work is done: its own span, or what asked for it where none is recorded."""
+        """The trace context of the work: its own span, or that of the assignment where no spans are recorded."""
         outer = lease.assignment.traceparent
         if self._recorder is None or not outer:
             return outer
         return f"{outer[:36]}{_span_id(lease).hex()}{outer[52:]}"
 
-    def note(self, lease: pb.Lease, agent: tuple[str, str], begin_ns: int, outcome: str, tokens: int) -> None:
-        """One assignment is out of the agent's hands."""
+    def record(self, lease: pb.Lease, agent: tuple[str, str], begin_ns: int, outcome: str, tokens: int) -> None:
+        """Records the span of one assignment that has ended."""
         assignment = lease.assignment
         if self._recorder is None or not assignment.traceparent:
             return
@@ -72,5 +72,5 @@ class WorkSpans:
 
 
 def _span_id(lease: pb.Lease) -> bytes:
-    """The same however often the work under this lease is told of."""
+    """The span id of the work under a lease: the same however often it is recorded."""
     return derived_span_id(f"{lease.assignment.id}#work#{lease.epoch}")

@@ -10,7 +10,7 @@ from typing import Any
 from pointsman.api.handoff.v1.handoff_pb2 import Document, ResearchReport
 from pointsman.worker.git import Clone, git, text
 from pointsman.worker.sdk import Job
-from pointsman.worker.workspace import Workshop
+from pointsman.worker.workspace import Workspace
 
 README_LINES = 40
 LISTED_FILES = 200
@@ -27,14 +27,14 @@ NO_SOURCES = frozenset({"(none)", ".md", ".txt", ".rst", ".lock", ".json", ".tom
 
 
 class Surveyor:
-    """The researcher that needs no model."""
+    """A researcher that uses no model."""
 
-    def __init__(self, workshop: Workshop) -> None:
-        self._workshop = workshop
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
 
     async def research(self, job: Job) -> ResearchReport:
         """Survey the assignment's repository at its base commit."""
-        clone = await self._workshop.clone_for(job)
+        clone = await self._workspace.clone_for(job)
         commit = job.assignment.repository.base_commit
         files = (await text(clone.path, "ls-tree", "-r", "--name-only", commit)).splitlines()
         log = await text(clone.path, "log", f"-{COMMITS}", "--format=%h %s", commit)

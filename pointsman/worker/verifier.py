@@ -1,4 +1,4 @@
-"""The verifier: a merge queue on the accepted commit that believes nothing it has not run itself."""
+"""The verifier: a merge queue on the accepted commit; it runs every criterion and all evidence itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,11 +7,11 @@ from pathlib import Path
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.worker import evidence_check
-from pointsman.worker.containment import Ended, Limits, Task, clean_environment, run
+from pointsman.worker.containment import CommandResult, Limits, SupervisedCommand, clean_environment, run
 from pointsman.worker.evidence import command_evidence
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.sdk import Job
-from pointsman.worker.workspace import Bench, CommitRef, Workshop, take_commit, take_work
+from pointsman.worker.workspace import AssignmentFolders, CommitRef, Workspace, fetch_commit, fetch_result
 
 BUNDLE_TYPE = "application/x-git-bundle"
 DETAIL_BYTES = 2000
@@ -25,23 +25,23 @@ class _Runner:
     tree: Path
     scratch: Path
     limits: Limits
-    ended: dict[tuple[str, ...], Ended] = field(default_factory=dict)
+    ended: dict[tuple[str, ...], CommandResult] = field(default_factory=dict)
 
-    async def run(self, command: Sequence[str]) -> Ended:
-        """How a command ends here."""
+    async def run(self, command: Sequence[str]) -> CommandResult:
+        """Runs a command, or returns its earlier result."""
         key = tuple(command)
         if key not in self.ended:
             environment = clean_environment(
                 {"HOME": str(self.scratch), "TMPDIR": str(self.scratch), "PYTHONDONTWRITEBYTECODE": "1"}
             )
-            task = Task(key, self.tree, environment, (self.tree, self.scratch), limits=self.limits)
-            self.ended[key] = await run(task)
+            command_spec = SupervisedCommand(key, self.tree, environment, (self.tree, self.scratch), limits=self.limits)
+            self.ended[key] = await run(command_spec)
         return self.ended[key]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a task is merged and proven: the commit so far, folders, and what holds already."""
+class _MergeTarget:
+    """Where a task is merged and verified: the accepted commit, folders, and the criteria that hold already."""
 
     accepted: str
     tree: Path
@@ -50,34 +50,38 @@ class _Place:
 
 
 class Verifier:
-    """Merges a wave's tasks in their order, proves each on the tree that it makes, and leaves out what fails."""
+    """Merges the tasks of a wave in their order, verifies each on the merged tree, and leaves out what fails."""
 
-    def __init__(self, workshop: Workshop, limits: Limits = LIMITS) -> None:
-        self._workshop = workshop
+    def __init__(self, workspace: Workspace, limits: Limits = LIMITS) -> None:
+        self._workspace = workspace
         self._limits = limits
 
     async def verify(self, job: Job) -> work.VerificationReport:
-        """The new accepted commit, and what was found about every task."""
-        async with self._workshop.bench(job) as bench:
+        """Verifies a wave: the new accepted commit, and a finding for each task."""
+        async with self._workspace.folders(job) as folders:
             if not job.assignment.repository.id:
-                return await self._without_repository(job, bench)
-            clone = await self._workshop.clone_for(job)
+                return await self._without_repository(job, folders)
+            clone = await self._workspace.clone_for(job)
             accepted = job.work.accepted_commit
             if not await clone.has(accepted):
                 base = job.assignment.repository.base_commit
-                await take_commit(job.client, clone, CommitRef(accepted, job.work.accepted_bundle), base)
+                await fetch_commit(job.client, clone, CommitRef(accepted, job.work.accepted_bundle), base)
             findings: list[work.TaskFinding] = []
             for number, task in enumerate(job.work.tasks):
-                place = _Place(accepted, bench.tree / str(number), bench.scratch, standing(job.work, findings))
-                finding, accepted = await self._task(job, clone, task, place)
+                place = _MergeTarget(
+                    accepted, folders.tree / str(number), folders.scratch, standing(job.work, findings)
+                )
+                finding, accepted = await self._merge_and_verify(job, clone, task, place)
                 findings.append(finding)
             return await _report(job, clone, findings, accepted)
 
-    async def _task(self, job: Job, clone: Clone, task: work.VerifyTask, place: _Place) -> tuple[work.TaskFinding, str]:
-        """Merge and prove one task; the accepted commit moves only when everything holds."""
+    async def _merge_and_verify(
+        self, job: Job, clone: Clone, task: work.VerifyTask, place: _MergeTarget
+    ) -> tuple[work.TaskFinding, str]:
+        """Merges and verifies one task; the accepted commit moves only when everything holds."""
         accepted, made = place.accepted, task.coder_result
         try:
-            await take_work(job, clone, made)
+            await fetch_result(job, clone, made)
             merged = await clone.merge(accepted, made.result_commit, f"accept {task.task_id}")
         except GitFailed as error:
             return _refused(task, str(error)), accepted
@@ -85,64 +89,70 @@ class Verifier:
             return _refused(task, "it conflicts with work accepted before", merged.conflicts), accepted
         await clone.check_out(merged.commit, place.tree)
         base = made.base_commit or accepted
-        where = evidence_check.Ground(
+        where = evidence_check.VerificationTarget(
             place.tree,
             await clone.tree_of(merged.commit),
-            evidence_check.digest_of(await clone.diff(base, made.result_commit)),
+            evidence_check.diff_digest(await clone.diff(base, made.result_commit)),
             frozenset(tuple(item.verify_command) for item in task.acceptance_criteria if item.verify_command),
             _Runner(place.tree, place.scratch, self._limits).run,
         )
-        finding = await _prove(task, where, place.standing)
+        finding = await _verify_task(task, where, place.standing)
         return finding, merged.commit if finding.accepted else accepted
 
-    async def _without_repository(self, job: Job, bench: Bench) -> work.VerificationReport:
-        """Work without a repository is proven by its criteria's commands alone, in an empty folder."""
-        bench.tree.mkdir()
+    async def _without_repository(self, job: Job, folders: AssignmentFolders) -> work.VerificationReport:
+        """Verifies work without a repository by the commands of its criteria alone, in an empty folder."""
+        folders.tree.mkdir()
         findings = []
         for task in job.work.tasks:
             commands = frozenset(tuple(item.verify_command) for item in task.acceptance_criteria if item.verify_command)
-            runner = _Runner(bench.tree, bench.scratch, self._limits)
-            findings.append(await _prove(task, evidence_check.Ground(bench.tree, "", "", commands, runner.run)))
+            runner = _Runner(folders.tree, folders.scratch, self._limits)
+            findings.append(
+                await _verify_task(task, evidence_check.VerificationTarget(folders.tree, "", "", commands, runner.run))
+            )
         return work.VerificationReport(tasks=findings)
 
 
 def standing(request: work.VerifyRequest, findings: Sequence[work.TaskFinding]) -> list[AcceptanceCriterion]:
-    """The user's criteria that hold by now: those met before this wave, and those of the wave's accepted tasks."""
+    """The user's criteria that hold already: those met before this wave, and those of the wave's accepted tasks."""
     accepted = {finding.task_id for finding in findings if finding.accepted}
     ahead = {item.id for task in request.tasks if task.task_id not in accepted for item in task.acceptance_criteria}
     return [item for item in request.standing_criteria if item.id not in ahead]
 
 
-async def _prove(
-    task: work.VerifyTask, ground: evidence_check.Ground, standing_ones: Sequence[AcceptanceCriterion] = ()
+async def _verify_task(
+    task: work.VerifyTask,
+    target: evidence_check.VerificationTarget,
+    standing_criteria: Sequence[AcceptanceCriterion] = (),
 ) -> work.TaskFinding:
-    """Files and diffs are looked at before anything runs, because commands can change files."""
+    """Verifies one task; files and diffs are checked before any command runs, because commands can change files."""
     made = task.coder_result
-    still = [item for item in made.evidence if item.kind not in evidence_check.RUN_AGAIN]
-    moving = [item for item in made.evidence if item.kind in evidence_check.RUN_AGAIN]
-    found = {item.id: await evidence_check.judge(item, ground) for item in still}
-    criteria = [await _criterion(item, ground) for item in task.acceptance_criteria if item.verify_command]
-    kept = [await _criterion(item, ground) for item in standing_ones]
-    found |= {item.id: await evidence_check.judge(item, ground) for item in moving}
+    unrepeatable = [item for item in made.evidence if item.kind not in evidence_check.REPEATABLE_KINDS]
+    repeatable = [item for item in made.evidence if item.kind in evidence_check.REPEATABLE_KINDS]
+    found = {item.id: await evidence_check.check_evidence(item, target) for item in unrepeatable}
+    criteria = [await _criterion(item, target) for item in task.acceptance_criteria if item.verify_command]
+    standing_findings = [await _criterion(item, target) for item in standing_criteria]
+    found |= {item.id: await evidence_check.check_evidence(item, target) for item in repeatable}
     failed = {item.criterion_id for item in criteria if not item.passed}
-    claims = [evidence_check.judge_claim(claim, found, failed) for claim in made.claims]
-    finding = work.TaskFinding(task_id=task.task_id, claims=claims, criteria=[*criteria, *kept])
-    finding.accepted = _holds(task, finding) and all(item.passed for item in kept)
+    claims = [evidence_check.check_claim(claim, found, failed) for claim in made.claims]
+    finding = work.TaskFinding(task_id=task.task_id, claims=claims, criteria=[*criteria, *standing_findings])
+    finding.accepted = _holds(task, finding) and all(item.passed for item in standing_findings)
     return finding
 
 
-async def _criterion(criterion: AcceptanceCriterion, ground: evidence_check.Ground) -> work.CriterionFinding:
-    ended = await ground.run(criterion.verify_command)
+async def _criterion(
+    criterion: AcceptanceCriterion, target: evidence_check.VerificationTarget
+) -> work.CriterionFinding:
+    ended = await target.run(criterion.verify_command)
     detail = ended.excerpt(evidence_check.DETAIL_LENGTH)
     if not ended.ok:
         detail = f"`{' '.join(criterion.verify_command)}`: {ended.reason}\n{detail}"[:DETAIL_BYTES]
-    taken = command_evidence(criterion.id, criterion.verify_command, ended.exit_code, ended.output, ground.tree_hash)
+    taken = command_evidence(criterion.id, criterion.verify_command, ended.exit_code, ended.output, target.tree_hash)
     taken.digest = ended.digest
     return work.CriterionFinding(criterion_id=criterion.id, passed=ended.ok, detail=detail, evidence=taken)
 
 
 def _holds(task: work.VerifyTask, finding: work.TaskFinding) -> bool:
-    """No claim is a lie, no command that must pass fails, and every required criterion has a supported claim."""
+    """Whether no claim lacks support or evidence, and every required criterion passed and has a supported claim."""
     if any(claim.status in (evidence_check.UNSUPPORTED, evidence_check.MISSING) for claim in finding.claims):
         return False
     passed = {item.criterion_id for item in finding.criteria if item.passed}

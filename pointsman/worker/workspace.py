@@ -1,4 +1,4 @@
-"""A worker's place: its private clones, and a folder for each assignment that is gone when the work is handed in."""
+"""A worker's disk: its private clones, and folders for each assignment, removed when the assignment ends."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from pointsman.worker.sdk import GiveUp, Job
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class AssignmentFolders:
     """The folders of one assignment."""
 
     tree: Path
@@ -23,16 +23,16 @@ class Bench:
     scratch: Path
 
 
-def work_place(root: Path) -> Path:
-    """Where workers that share a root have the folders of their assignments."""
+def assignments_folder(root: Path) -> Path:
+    """The parent of all assignment folders below a worker's root."""
     return root / "assignments"
 
 
-class Workshop:
-    """Which repositories a worker has, and where it works."""
+class Workspace:
+    """The clones and assignment folders of a worker."""
 
     def __init__(self, root: Path, repositories: Mapping[str, Path], limits: TreeLimits | None = None) -> None:
-        self._work = work_place(root)
+        self._work = assignments_folder(root)
         self._clones = {
             name: Clone(root / "repositories" / f"{safe_name(name)}.git", source, self._work, limits)
             for name, source in repositories.items()
@@ -44,16 +44,16 @@ class Workshop:
         return tuple(self._clones)
 
     @asynccontextmanager
-    async def bench(self, job: Job) -> AsyncIterator[Bench]:
-        """Fresh folders for an assignment; removed at the end, whatever the end is."""
+    async def folders(self, job: Job) -> AsyncIterator[AssignmentFolders]:
+        """New folders for an assignment, removed at the end of the block."""
         with work_folder(self._work, safe_name(f"{job.assignment.id}-{job.lease.epoch}")) as place:
-            bench = Bench(place / "tree", place / "handoff", place / "tmp")
-            for folder in (bench.handoff, bench.scratch):
+            folders = AssignmentFolders(place / "tree", place / "handoff", place / "tmp")
+            for folder in (folders.handoff, folders.scratch):
                 folder.mkdir()
-            yield bench
+            yield folders
 
     async def clone_for(self, job: Job) -> Clone:
-        """The clone of the assignment's repository, with the commit that the work starts from."""
+        """The clone of the assignment's repository, which has its base commit."""
         repository = job.assignment.repository
         clone = self._clones.get(repository.id)
         if clone is None:
@@ -63,17 +63,17 @@ class Workshop:
         return clone
 
     def has_repository(self, job: Job) -> bool:
-        """Whether the assignment is about a repository that this worker has to show."""
+        """Whether this worker has the assignment's repository."""
         return job.assignment.repository.id in self._clones
 
     async def _require(self, clone: Clone, job: Job, commit: str) -> None:
-        """A commit comes from the clone, else from the run's accepted bundle, else from the user's repository."""
+        """Fetches a commit that the clone lacks: from the run's accepted bundle, else from the user's repository."""
         if await clone.has(commit):
             return
         bundle = job.assignment.base_bundle
         try:
             if bundle.sha256:
-                await take_commit(
+                await fetch_commit(
                     job.client, clone, CommitRef(commit, bundle), await self._prepare_for_bundle(clone, job)
                 )
             else:
@@ -84,7 +84,7 @@ class Workshop:
             raise GiveUp(f"the base commit {commit} is in neither the repository nor the accepted work")
 
     async def _prepare_for_bundle(self, clone: Clone, job: Job) -> str:
-        """The commit that the run was submitted with, where every bundle begins; the clone has it then."""
+        """Fetches the run's base commit, on which every bundle builds, and returns it."""
         base = (await job.client.runs.get(job.assignment.run_id)).repository.base_commit
         if not await clone.has(base):
             await clone.fetch_source(base)
@@ -99,8 +99,8 @@ class CommitRef:
     bundle: ArtifactRef
 
 
-async def take_commit(client: Client, clone: Clone, wanted: CommitRef, base: str) -> None:
-    """Have a commit of another worker in a clone, within the bounds of what may be added to a commit known already."""
+async def fetch_commit(client: Client, clone: Clone, wanted: CommitRef, base: str) -> None:
+    """Fetches another worker's commit into a clone; refuses one that exceeds the bounds over its base."""
     if not await clone.has(wanted.commit):
         if not wanted.bundle.sha256:
             raise GitFailed("the work has no bundle")
@@ -108,10 +108,10 @@ async def take_commit(client: Client, clone: Clone, wanted: CommitRef, base: str
     await clone.require_bounds(wanted.commit, base)
 
 
-async def take_work(job: Job, clone: Clone, made: CoderResult) -> None:
-    """Have a coder's result in a clone, and check that its tree is the one that was named."""
+async def fetch_result(job: Job, clone: Clone, made: CoderResult) -> None:
+    """Fetches a coder's result into a clone and checks its tree hash."""
     base = job.assignment.repository.base_commit
-    await take_commit(job.client, clone, CommitRef(made.result_commit, made.bundle), base)
+    await fetch_commit(job.client, clone, CommitRef(made.result_commit, made.bundle), base)
     actual = await clone.tree_of(made.result_commit)
     if actual != made.tree_hash:
         raise GitFailed(f"the work's tree is {actual}, not {made.tree_hash} as was said")

@@ -1,1 +1,1 @@
-"""Mock agents: ordinary agents behind the same interface, whose behaviour is set from outside; for full mock mode and tests."""
+"""Mock agents for mock mode and tests: ordinary agents whose behaviour is set by a policy."""

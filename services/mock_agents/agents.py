@@ -1,4 +1,4 @@
-"""Mock agents: ordinary agents behind the same interface, whose behaviour is set from outside."""
+"""Mock agents: ordinary agents behind the same interface, whose behaviour is set by a policy."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,7 +12,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
 from pointsman.services.chassis.core.ids import new_nonce
-from pointsman.services.mock_agents.results import answer
+from pointsman.services.mock_agents.results import result_for
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockPolicy, MockRole
 
 POLL_WAIT = Duration(seconds=20)
@@ -22,25 +22,25 @@ MAX_LEASES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The agent that plays a role, and what it can do."""
+class MockAgent:
+    """The mock agent of a role, and its capabilities."""
 
     agent_id: str
     capabilities: tuple[assignments.Capability.ValueType, ...]
 
 
-PARTS = {
-    MockRole.EXECUTOR: Part("finger-executor", (assignments.CAPABILITY_CODE,)),
-    MockRole.REVIEWER: Part(
+MOCK_AGENTS = {
+    MockRole.EXECUTOR: MockAgent("finger-executor", (assignments.CAPABILITY_CODE,)),
+    MockRole.REVIEWER: MockAgent(
         "finger-reviewer",
         (assignments.CAPABILITY_REVIEW, assignments.CAPABILITY_DEBATE, assignments.CAPABILITY_VERIFY),
     ),
-    MockRole.SEARCHER: Part("finger-researcher", (assignments.CAPABILITY_RESEARCH,)),
+    MockRole.SEARCHER: MockAgent("finger-researcher", (assignments.CAPABILITY_RESEARCH,)),
 }
 
 
 class MockAgents:
-    """One mock for each role that the policy has mocked; real gRPC, real leases."""
+    """One mock agent for each role that the policy mocks, over real gRPC with real leases."""
 
     def __init__(
         self,
@@ -74,37 +74,39 @@ class MockAgents:
 
         return play
 
-    def _wanted(self, part: Part) -> agent.Wanted:
-        return agent.Wanted(capabilities=part.capabilities, max_leases=MAX_LEASES, repository_ids=self._repository_ids)
+    def _wanted(self, mock: MockAgent) -> agent.Wanted:
+        return agent.Wanted(capabilities=mock.capabilities, max_leases=MAX_LEASES, repository_ids=self._repository_ids)
 
     async def _step(self, role: MockRole, leases: Sequence[agent.Lease]) -> Sequence[agent.Lease]:
-        """Do what is leased and take what comes next, in one call where there is something to hand in."""
-        part = PARTS[role]
+        """Completes the leased assignments and leases the next, in one call where there is a completion."""
+        mock = MOCK_AGENTS[role]
         outcome = self._policy.outcomes[role]
         if not leases or outcome is MockOutcome.SILENT:
             request = agent.PollRequest(
-                request_id=new_nonce(), agent_id=part.agent_id, wanted=self._wanted(part), wait=POLL_WAIT
+                request_id=new_nonce(), agent_id=mock.agent_id, wanted=self._wanted(mock), wait=POLL_WAIT
             )
             polled = await self._stub.Poll(request, timeout=CALL_SECONDS, metadata=self._metadata)
             return list(polled.leases)
         if outcome is MockOutcome.SLOW:
             await asyncio.sleep(self._slow_seconds)
-        return await self._hand_in(part, outcome, leases)
+        return await self._hand_in(mock, outcome, leases)
 
-    async def _hand_in(self, part: Part, outcome: MockOutcome, leases: Sequence[agent.Lease]) -> Sequence[agent.Lease]:
-        answers = [answer(lease, outcome) for lease in leases]
+    async def _hand_in(
+        self, mock: MockAgent, outcome: MockOutcome, leases: Sequence[agent.Lease]
+    ) -> Sequence[agent.Lease]:
+        answers = [result_for(lease, outcome) for lease in leases]
         failures = [item for item in answers if isinstance(item, agent.Failure)]
         completions = [item for item in answers if isinstance(item, agent.Completion)]
         if failures:
-            failing = agent.FailRequest(request_id=new_nonce(), agent_id=part.agent_id, failures=failures)
+            failing = agent.FailRequest(request_id=new_nonce(), agent_id=mock.agent_id, failures=failures)
             await self._stub.Fail(failing, timeout=CALL_SECONDS, metadata=self._metadata)
         if not completions:
             return ()
         request = agent.CompleteRequest(
             request_id=new_nonce(),
-            agent_id=part.agent_id,
+            agent_id=mock.agent_id,
             completions=completions,
-            next=self._wanted(part),
+            next=self._wanted(mock),
             wait=POLL_WAIT,
         )
         done = await self._stub.Complete(request, timeout=CALL_SECONDS, metadata=self._metadata)

@@ -1,4 +1,4 @@
-"""What a mock agent hands in for each kind of work, well or badly."""
+"""The results of mock agents for each kind of work and outcome."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -12,14 +12,14 @@ from pointsman.services.orchestrator.domain.mocking import MockOutcome
 MARKER = '<!-- PIPELINE_ROUTE: {"verdict":"PASS","route":"COMPLETE"} -->'
 
 
-def answer(lease: agent.Lease, outcome: MockOutcome) -> agent.Completion | agent.Failure:
-    """The answer to a lease."""
+def result_for(lease: agent.Lease, outcome: MockOutcome) -> agent.Completion | agent.Failure:
+    """The completion or failure for a lease."""
     key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch)
     kind = lease.WhichOneof("work") or "plan"
-    made = _WORK[kind](lease, outcome)
-    if made is None:
+    fields = _RESULTS[kind](lease, outcome)
+    if fields is None:
         return agent.Failure(lease=key, error="the mock was told to fail")
-    return agent.Completion(lease=key, **made)
+    return agent.Completion(lease=key, **fields)
 
 
 def _plan(lease: agent.Lease, _outcome: MockOutcome) -> dict[str, Any] | None:
@@ -129,7 +129,7 @@ def _verify(lease: agent.Lease, outcome: MockOutcome) -> dict[str, Any] | None:
     return {"verification": work.VerificationReport(tasks=findings, accepted_commit=lease.verify.accepted_commit)}
 
 
-_WORK: Mapping[str, Callable[[agent.Lease, MockOutcome], dict[str, Any] | None]] = {
+_RESULTS: Mapping[str, Callable[[agent.Lease, MockOutcome], dict[str, Any] | None]] = {
     "plan": _plan,
     "debate": _debate,
     "research": _research,

@@ -17,7 +17,7 @@ from typing import Any
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import state_pb2 as sp
-from pointsman.cli.session.control_plane import build_all
+from pointsman.services.all_in_one import build_all
 from pointsman.services.chassis.core.config import ServerSettings, StoreSettings
 from pointsman.services.chassis.rpc.client import open_channel
 from pointsman.services.chassis.runtime.service import start

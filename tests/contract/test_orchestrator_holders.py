@@ -11,9 +11,9 @@ from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.audit.stores import find
+from pointsman.audit.stores import audit_stores
 from pointsman.services.chassis.core.config import StoreSettings
-from pointsman.services.mock_agents.results import answer
+from pointsman.services.mock_agents.results import result_for
 from pointsman.services.orchestrator.domain.mocking import MockOutcome
 from pointsman.services.orchestrator.store.matcher import AssignmentMatcher
 from pointsman.services.orchestrator.store.others import Others
@@ -35,7 +35,7 @@ async def poll(
 
 
 async def hand_in(here: Plane, agent_id: str, lease: agent.Lease, epoch: int = 0) -> agent.CompletionOutcome:
-    completion = answer(lease, MockOutcome.SUCCESS)
+    completion = result_for(lease, MockOutcome.SUCCESS)
     assert isinstance(completion, agent.Completion)
     completion.lease.epoch = epoch or lease.epoch
     request = agent.CompleteRequest(request_id=here.request_id(), agent_id=agent_id, completions=[completion])
@@ -130,7 +130,7 @@ async def test_the_auditor_finds_a_principal_that_was_let_judge_its_own_work(
         assert (await hand_in(alice, "alice-coder", lease)).accepted
         (review,) = await poll(alice, "alice-reviewer", REVIEW, "own")
     stores = StoreSettings(data=tmp_path, database_url="" if database_url.startswith("sqlite") else database_url)
-    found = (await find(stores))["orchestrator"].violations
+    found = (await audit_stores(stores))["orchestrator"].violations
     said = f"{review.assignment.id} is judged by the principal of its author alice-coder"
     assert [(one.invariant, one.entity_id, one.detail) for one in found] == [("lease", run.id, said)]
 
@@ -142,4 +142,4 @@ async def test_mock_agents_of_the_service_itself_share_its_name_and_bring_a_run_
         operator = await there.as_principal("olga", "operator")
         run = await operator.ended((await operator.submit()).id)
         assert run.state == runs.RUN_STATE_COMPLETE
-    assert (await find(StoreSettings(data=tmp_path)))["orchestrator"].violations == []
+    assert (await audit_stores(StoreSettings(data=tmp_path)))["orchestrator"].violations == []

@@ -15,7 +15,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from sqlalchemy import MetaData, select
 
-from pointsman.cli import main
+from pointsman.cli.__main__ import main
 from pointsman.client import Client, Terms
 from pointsman.services.chassis.engine.journal import Journal, broken_links
 from pointsman.services.chassis.rpc.client import open_channel

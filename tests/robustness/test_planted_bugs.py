@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.audit.stores import find
+from pointsman.audit.stores import audit_stores
 from pointsman.services.chassis.core.config import StoreSettings
 from tests.robustness.forgery import Forger
 from tests.robustness.sound import DIRECT_PLAN, RETRIED, WAITING, live
@@ -26,7 +26,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def _found(data: Path) -> Planted:
-    findings = await find(StoreSettings(data=data), settle_seconds=0.0)
+    findings = await audit_stores(StoreSettings(data=data), settle_seconds=0.0)
     return {
         (name, violation.invariant, violation.entity_id, violation.seq)
         for name, found in findings.items()

@@ -16,7 +16,7 @@ from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import plans_pb2 as plans
 from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
-from pointsman.audit.stores import TOGETHER, find
+from pointsman.audit.stores import TOGETHER, audit_stores
 from pointsman.services.chassis.core.config import StoreSettings
 from tests.helpers.eventually import eventually
 from tests.robustness import sound
@@ -28,7 +28,7 @@ SOMEBODYS_TRACE = (("traceparent", f"00-{'ab' * 16}-{'cd' * 8}-01"),)
 
 async def audit(data: Path) -> None:
     """Read the four stores and what is between them, beside the services that use them."""
-    found = await find(StoreSettings(data=data))
+    found = await audit_stores(StoreSettings(data=data))
     assert TOGETHER in found
     assert {name: item.violations for name, item in found.items() if item.violations} == {}
 

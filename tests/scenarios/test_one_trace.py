@@ -7,7 +7,7 @@ import pytest
 
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.audit.stores import find
+from pointsman.audit.stores import audit_stores
 from pointsman.client import Order
 from pointsman.services.chassis.core.config import StoreSettings
 from pointsman.services.chassis.telemetry.context import new_traceparent, transition_span_id
@@ -132,7 +132,7 @@ async def test_after_good_and_bad_runs_no_store_has_broken_a_promise(tmp_path: P
         await control.ended(first.id)
         second = await control.submit("Delete every table of the old schema in db/legacy.sql")
         await control.asked(second.id)
-    findings = await find(StoreSettings(data=tmp_path))
+    findings = await audit_stores(StoreSettings(data=tmp_path))
     assert [violation for found in findings.values() for violation in found.violations] == []
     assert sum(found.transitions for found in findings.values()) > 0
 

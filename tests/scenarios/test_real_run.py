@@ -13,8 +13,8 @@ import pytest
 
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
 from pointsman.cli.commands.audit import findings
-from pointsman.cli.commands.deliver import put_on_branch
 from pointsman.cli.commands.demo import example_repository
+from pointsman.cli.session.delivery_branch import put_on_branch
 from pointsman.client import Client, Order, Terms, connect
 from pointsman.worker.git import git, repository_id, text, uncommitted
 from tests.helpers.eventually import eventually_now

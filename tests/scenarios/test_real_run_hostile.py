@@ -11,7 +11,7 @@ import pytest
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
 from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.session.control_plane import control_plane
-from pointsman.cli.session.workers import Hire, profile_for, worker_for, working, workshop_for
+from pointsman.cli.session.workers import WorkerSpec, profile_for, worker_for, worker_running, workspace_for
 from pointsman.client import Client, Order
 from pointsman.worker import Limits
 from pointsman.worker.git import repository_id, text, uncommitted
@@ -44,13 +44,13 @@ async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 async def first_failure(stage: Stage, how: str, limits: Limits) -> str:
     """What the journal says about the first attempt."""
     command = shlex.join((sys.executable, "-I", str(AGENT), how, str(stage.victim)))
-    hire = Hire(("verifier", "surveyor", "coder"), profile_for("", command), limits, name="box")
+    spec = WorkerSpec(("verifier", "surveyor", "coder"), profile_for("", command), limits, name="box")
     repository = Repository(
         id=await repository_id(stage.repository), base_commit=await text(stage.repository, "rev-parse", "HEAD")
     )
     order = Order("add a greeting to the hello module", repository, [VERIFY], as_action=True)
     run_id = (await stage.client.runs.submit(order)).run.id
-    async with working(stage.client, worker_for(await workshop_for([stage.repository]), hire)):
+    async with worker_running(stage.client, worker_for(await workspace_for([stage.repository]), spec)):
         async for transition in stage.client.runs.watch(run_id):
             if transition.event == "assignment_retried" or (
                 transition.event == "task_judged" and '"accepted":false' in transition.payload_json

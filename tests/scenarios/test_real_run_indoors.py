@@ -10,7 +10,7 @@ from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.render.run_progress import PlainView, state_name
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.follow import follow
-from pointsman.cli.session.workers import Hire, worker_for, working, workshop_for
+from pointsman.cli.session.workers import WorkerSpec, worker_for, worker_running, workspace_for
 from pointsman.client import Client, Order
 from pointsman.profiles import Profile
 from pointsman.worker.git import repository_id, text
@@ -27,11 +27,11 @@ async def test_neither_its_handoff_folder_nor_its_cache_is_delivered(
     folder = await example_repository(tmp_path)
     command = (sys.executable, "-I", str(AGENT))
     profile = Profile("indoors", command, leftovers=(".cache-of-its-own", ".not-there"), handoff_inside=True)
-    hire = Hire(("verifier", "surveyor", "coder"), profile, name="box")
+    spec = WorkerSpec(("verifier", "surveyor", "coder"), profile, name="box")
     repository = Repository(id=await repository_id(folder), base_commit=await text(folder, "rev-parse", "HEAD"))
     async with control_plane() as plane:
         client = Client(plane.channels["orchestrator"])
-        async with working(client, worker_for(await workshop_for([folder]), hire)):
+        async with worker_running(client, worker_for(await workspace_for([folder]), spec)):
             run_id = (await client.runs.submit(Order("greet", repository, [VERIFY], as_action=True))).run.id
             run = await follow(client, run_id, PlainView())
         delivery = await client.runs.delivery(run_id)

@@ -53,8 +53,8 @@ async def test_a_run_that_is_interrupted_in_a_pipe_says_how_to_go_on_and_loses_n
         assert command.wait() == 130, command.lines
         (told,) = [line for line in command.lines if "Go on: " in line]
     gate.touch()
-    going_on = shlex.split(told.partition("Go on: ")[2])
-    code, output = finished(*going_on[1:], **data)
+    resume_command = shlex.split(told.partition("Go on: ")[2])
+    code, output = finished(*resume_command[1:], **data)
     assert code == 0, output
     assert "failed (attempt" not in output
     code, output = finished("show", run_in(output), **data)

@@ -11,7 +11,7 @@ from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.render.run_progress import PlainView, state_name
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.follow import follow
-from pointsman.cli.session.workers import Hire, profile_for, worker_for, working, workshop_for
+from pointsman.cli.session.workers import WorkerSpec, profile_for, worker_for, worker_running, workspace_for
 from pointsman.client import Client, Order
 from pointsman.worker.git import repository_id, text
 
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.timeout(150)
 async def test_one_command_plays_every_role_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTSMAN_DATA", str(tmp_path / "data"))
     folder = await example_repository(tmp_path)
-    hire = Hire(ROLES, profile_for("", shlex.join((sys.executable, "-I", str(AGENT)))), name="box")
+    spec = WorkerSpec(ROLES, profile_for("", shlex.join((sys.executable, "-I", str(AGENT)))), name="box")
     repository = Repository(id=await repository_id(folder), base_commit=await text(folder, "rev-parse", "HEAD"))
     async with control_plane() as plane:
         client = Client(plane.channels["orchestrator"])
-        async with working(client, worker_for(await workshop_for([folder]), hire)):
+        async with worker_running(client, worker_for(await workspace_for([folder]), spec)):
             order = Order("add a greeting to the hello module", repository, as_action=True)
             run_id = (await client.runs.submit(order)).run.id
             run = await follow(client, run_id, PlainView())

@@ -14,11 +14,11 @@ from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
-from pointsman.cli.commands.deliver import NotDelivered, put_on_branch
 from pointsman.cli.session.control_plane import control_plane
-from pointsman.cli.session.workers import profile_for, working
+from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
+from pointsman.cli.session.workers import profile_for, worker_running
 from pointsman.client import Client, Order
-from pointsman.worker import CommandAgent, Job, Surveyor, Verifier, Worker, Workshop
+from pointsman.worker import CommandAgent, Job, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.git import git, text
 from tests.unit.worker.repositories import repository
 
@@ -70,8 +70,8 @@ def planned(*tasks: tuple[str, str, tuple[str, ...]]) -> work.Plan:
 
 
 async def run_to_end(world: World, plan: work.Plan, place: Path) -> list[Transition]:
-    """Submit, with coder and verifier in workshops of their own, as on two machines."""
-    first, second = (Workshop(place / name, {world.base: world.folder}) for name in ("first", "second"))
+    """Submit, with coder and verifier in workspaces of their own, as on two machines."""
+    first, second = (Workspace(place / name, {world.base: world.folder}) for name in ("first", "second"))
     coder, verifier = Worker("first", [world.base], capacity=2), Worker("second", [world.base])
     profile = profile_for("", shlex.join((sys.executable, "-I", str(AGENT))))
     assert profile is not None
@@ -84,8 +84,8 @@ async def run_to_end(world: World, plan: work.Plan, place: Path) -> list[Transit
         return plan
 
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(working(world.client, coder))
-        await stack.enter_async_context(working(world.client, verifier))
+        await stack.enter_async_context(worker_running(world.client, coder))
+        await stack.enter_async_context(worker_running(world.client, verifier))
         order = Order("append to the log", Repository(id=world.base, base_commit=world.base), as_action=True)
         run_id = (await world.client.runs.submit(order)).run.id
         return [transition async for transition in world.client.runs.watch(run_id)]

@@ -11,9 +11,10 @@ from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from pointsman.cli.commands.trace import read_journals, spans_as_json, trace_of_run
-from pointsman.cli.session.control_plane import CONTEXTS, Plane
+from pointsman.cli.session.control_plane import Plane
+from pointsman.services.all_in_one import CONTEXTS
 from pointsman.services.chassis.telemetry.context import transition_span_id
-from pointsman.tracing.waterfall import drawn, tree_of
+from pointsman.tracing.waterfall import draw, tree_of
 from tests.helpers.traces import Arrived, differences, transitions_of
 from tests.scenarios.planes import WISH, plane
 
@@ -35,7 +36,7 @@ async def test_the_spans_from_the_stores_are_those_that_a_collector_would_have(t
         assert set(wrong) <= lost
         assert len(wrong) <= 1, "only what the router learned of the outcome has no RPC that lists it"
         tree = tree_of(journals[0], {rows[0].entity_id: rows for rows in journals[1:]})
-        assert {line.split("|")[0].split()[4] for line in drawn(tree)} >= {"run", "pipeline", "workflow", "decision"}
+        assert {line.split("|")[0].split()[4] for line in draw(tree)} >= {"run", "pipeline", "workflow", "decision"}
 
 
 async def test_the_json_is_a_request_that_a_collector_takes(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.audit.stores import TOGETHER, find
+from pointsman.audit.stores import TOGETHER, audit_stores
 from pointsman.services.chassis.core.config import StoreSettings
 from tests.scenarios.commands import ROOT, Running
 
@@ -97,7 +97,7 @@ async def test_every_command_of_the_tutorial_works_and_leaves_stores_that_hold(t
                 continue  # it needs an agent with a model
             player.play(command)
             if data.exists():
-                found = await find(StoreSettings(data=data))
+                found = await audit_stores(StoreSettings(data=data))
                 violations = [violation for item in found.values() for violation in item.violations]
                 assert TOGETHER in found
                 assert violations == [], command

@@ -12,7 +12,7 @@ from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.gateway.wire import read_json
 from pointsman.services.pipeline.formats.state_file_fields import whole_file
 from pointsman.services.workflow.formats.workflow_state_reader import read_state
-from pointsman.worker.json_files import Unreadable, strict_json
+from pointsman.worker.json_files import InvalidFile, strict_json
 
 Reader = Callable[[bytes], object]
 READERS: dict[str, Reader] = {
@@ -48,7 +48,7 @@ def _cpu_seconds(reader: Reader, text: bytes) -> float:
 
 def _cpu_seconds_once(reader: Reader, text: bytes) -> float:
     begun = time.thread_time()
-    with contextlib.suppress(Refusal, Unreadable):
+    with contextlib.suppress(Refusal, InvalidFile):
         reader(text)
     return time.thread_time() - begun
 
@@ -63,7 +63,7 @@ def _cpu_seconds_once(reader: Reader, text: bytes) -> float:
 )  # fmt: skip
 @pytest.mark.parametrize("reader", READERS)
 def test_every_reader_refuses_what_could_be_read_in_two_ways(reader: str, text: str) -> None:
-    with pytest.raises((Refusal, Unreadable)) as caught:
+    with pytest.raises((Refusal, InvalidFile)) as caught:
         READERS[reader](text.encode())
     str(caught.value).encode()
 

@@ -12,18 +12,17 @@ from typing import Annotated
 
 import typer
 
-from pointsman.cli import EXIT_FAILED
-from pointsman.cli.render.json_output import project_name
+from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.usage import fail_usage, project_name
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.workers import (
     COMMAND_ROLES,
     ROLES,
-    Hire,
-    fail_usage,
+    WorkerSpec,
     profile_for,
     require_program,
     worker_for,
-    workshop_for,
+    workspace_for,
 )
 from pointsman.client import Client, Terms
 from pointsman.worker import Limits, Worker
@@ -33,13 +32,13 @@ app = typer.Typer(add_completion=False)
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """How a worker says that it is there, and in which project."""
+    """The line with which a worker announces itself, and its project."""
 
     project: str
     as_json: bool
 
     def say(self, agents: Sequence[str], line: str) -> None:
-        """Tell who works, for programs or for people."""
+        """Prints who works, as JSON or as a line."""
         shown = json.dumps({"agents": [str(one) for one in agents], "project": self.project})
         print(shown if self.as_json else line, flush=True)
 
@@ -82,12 +81,12 @@ def agent(  # noqa: PLR0913 - one parameter per option
         if one in COMMAND_ROLES and profile is None:
             fail_usage(f"the role '{one}' needs --agent or --command")
     require_program(profile)
-    hire = Hire(roles, profile, Limits(seconds=time_limit, output_bytes=output_limit), name, capacity)
-    asyncio.run(_work(repo or [Path()], hire, server, Greeting(project, as_json)))
+    spec = WorkerSpec(roles, profile, Limits(seconds=time_limit, output_bytes=output_limit), name, capacity)
+    asyncio.run(_work(repo or [Path()], spec, server, Greeting(project, as_json)))
 
 
 def _log_to_stderr() -> None:
-    """What the worker does, line by line; other libraries keep quiet."""
+    """Logs the worker's lines to standard error; other libraries log nothing."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     log = logging.getLogger("pointsman.worker")
@@ -96,8 +95,8 @@ def _log_to_stderr() -> None:
     log.propagate = False
 
 
-async def _work(folders: list[Path], hire: Hire, server: str, greeting: Greeting) -> None:
-    worker = worker_for(await workshop_for(folders), hire)
+async def _work(folders: list[Path], spec: WorkerSpec, server: str, greeting: Greeting) -> None:
+    worker = worker_for(await workspace_for(folders), spec)
     async with control_plane(server, absent=Absent.WAIT) as plane:
         client = Client(plane.channels["orchestrator"], Terms(project=greeting.project))
         serving = asyncio.create_task(worker.serve(client))
@@ -111,30 +110,30 @@ async def _work(folders: list[Path], hire: Hire, server: str, greeting: Greeting
 
 
 async def _play(outcome: str, folders: list[Path], server: str, greeting: Greeting) -> None:
-    """The mock agents, as ordinary agents from outside, until stopped."""
+    """Runs the mock agents as ordinary agents until stopped."""
     from pointsman.services.mock_agents.agents import MockAgents
     from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockPolicy, MockRole
 
     if outcome not in list(MockOutcome):
         fail_usage(f"there is no outcome '{outcome}'; known are {', '.join(MockOutcome)}")
-    workshop = await workshop_for(folders) if any((folder / ".git").exists() for folder in folders) else None
+    workspace = await workspace_for(folders) if any((folder / ".git").exists() for folder in folders) else None
     policy = MockPolicy(dict.fromkeys(MockRole, MockOutcome(outcome)), frozenset(MockRole))
     async with control_plane(server, absent=Absent.WAIT) as plane:
-        known = workshop.repository_ids if workshop else ()
+        known = workspace.repository_ids if workspace else ()
         mocks = MockAgents(plane.channels["orchestrator"], policy, project=greeting.project, repository_ids=known)
         greeting.say(list(MockRole), f"playing {', '.join(MockRole)}: {outcome}. Ctrl-C stops.")
         await asyncio.gather(*(play() for _, play in mocks.loops))
 
 
 def _stop_by_signal(worker: Worker, serving: "asyncio.Task[None]") -> None:
-    """The first signal ends the polling, the second one the work."""
-    told: list[bool] = []
+    """The first signal stops polling, the second cancels the work."""
+    stopping: list[bool] = []
 
     def stop() -> None:
         worker.stop()
-        if told:
+        if stopping:
             serving.cancel()
-        told.append(True)
+        stopping.append(True)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop)

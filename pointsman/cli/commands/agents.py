@@ -4,7 +4,7 @@ import typer
 
 from pointsman.api.orchestrator.v1.agent_pb2 import Agent, AgentState
 from pointsman.api.orchestrator.v1.assignment_pb2 import Capability
-from pointsman.cli.render.run_progress import spent_words
+from pointsman.cli.render.run_progress import usage_text
 from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, ask, print_json
 from pointsman.client import Client
 
@@ -27,9 +27,9 @@ def agents(*, server: ServerAt = "", project: InProject = "local", as_json: AsJs
 
 
 def agent_line(agent: Agent) -> str:
-    """An agent in a line."""
+    """An agent as one line."""
     state = AgentState.Name(agent.state).removeprefix("AGENT_STATE_").lower()
     can = ", ".join(Capability.Name(one).removeprefix("CAPABILITY_").lower() for one in agent.capabilities)
     seen = f"{agent.last_seen_at.ToDatetime():%Y-%m-%d %H:%M:%S}"
-    done = f"{agent.usage.assignments} assignments{spent_words(agent.usage)}"
+    done = f"{agent.usage.assignments} assignments{usage_text(agent.usage)}"
     return f"{agent.id:<24} {state:<8} {can:<10} seen {seen}  {done}"

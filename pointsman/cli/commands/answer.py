@@ -6,13 +6,13 @@ import typer
 
 from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST
 from pointsman.api.orchestrator.v1.run_pb2 import AnswerKind
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.run_options import parse_budget
+from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.run_progress import status
 from pointsman.cli.session.control_plane import Plane
 from pointsman.cli.session.follow import TERMINAL, program, question_lines
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask_plane, print_json
-from pointsman.cli.session.workers import fail_usage
 from pointsman.client import Client, Reply
 
 app = typer.Typer(add_completion=False)
@@ -59,15 +59,15 @@ def answer(  # noqa: PLR0913 - one parameter per option
             print_json(run)
         else:
             print(status(run))
-            if run.state not in TERMINAL and not await _attended(client, plane):
+            if run.state not in TERMINAL and not await _has_agents(client, plane):
                 print(f"nobody works on it now; go on: {program()} watch {run_id} --repo . --agent claude")
         return 0
 
     ask_plane(server, project, question)
 
 
-async def _attended(client: Client, plane: Plane) -> bool:
-    """Whether agents are there; a control plane that ends with this command has none."""
+async def _has_agents(client: Client, plane: Plane) -> bool:
+    """Whether live agents exist; an embedded control plane has none."""
     if plane.embedded:
         return False
     return any([one.state != AGENT_STATE_LOST async for one in client.agents.all()])

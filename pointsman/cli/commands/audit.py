@@ -1,4 +1,4 @@
-"""`pointsman audit RUN|--all`: did the journal keep its promises? One run over the wire, or all stores from within."""
+"""`pointsman audit RUN|--all`: checks the journal of one run over the wire, or all stores directly."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ import typer
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1.machine_pb2 import GetMachineResponse
 from pointsman.api.orchestrator.v1.run_pb2 import RunState
-from pointsman.audit.stores import find
-from pointsman.cli import EXIT_FAILED
+from pointsman.audit.stores import audit_stores
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, ask, print_json
 from pointsman.client import Client
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
@@ -40,9 +40,9 @@ def audit(
 
 
 def _audit_stores(*, as_json: bool) -> int:
-    """Audit every store and print what was found; the exit code."""
+    """Audits every store, prints the findings, and returns the exit code."""
     stores = load(StoreSettings)
-    findings = asyncio.run(find(stores))
+    findings = asyncio.run(audit_stores(stores))
     broken = [(name, violation) for name, found in findings.items() for violation in found.violations]
     if as_json:
         print(json.dumps({name: asdict(found) for name, found in findings.items()}, indent=2))
@@ -74,7 +74,7 @@ def _audit_run(run_id: str, server: str, project: str, *, as_json: bool) -> None
 
 
 def findings(rows: list[Transition], machine: GetMachineResponse, project: str) -> list[str]:
-    """What is wrong with a journal."""
+    """The faults of a journal."""
     return [*_numbering(rows), *_moves(rows, machine), *_digests(rows, machine, project)]
 
 
@@ -100,7 +100,7 @@ def _moves(rows: list[Transition], machine: GetMachineResponse) -> Iterator[str]
 
 
 def _digests(rows: list[Transition], machine: GetMachineResponse, project: str) -> Iterator[str]:
-    """Each row's digest covers the row before; a run keeps the version of the machine it started with."""
+    """Each row's digest covers the row before; a run stays on the version of the machine that it started with."""
     versions = range(1, machine.version + 1)
     previous = ""
     for row in rows:

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from pointsman.cli.options.input_files import read_text
+from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.run_progress import status
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask, print_json
-from pointsman.cli.session.workers import fail_usage
 from pointsman.client import Client
 
 app = typer.Typer(add_completion=False)

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from pointsman.cli import EXIT_FAILED
-from pointsman.cli.session.workers import fail_usage
+from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.usage import fail_usage
 from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.worker.folders import Abandoned, remove_abandoned
-from pointsman.worker.workspace import work_place
+from pointsman.worker.workspace import assignments_folder
 
 app = typer.Typer(add_completion=False)
 
@@ -27,7 +27,7 @@ def clean(
     directory = load(StoreSettings, **({"data": data} if data is not None else {})).directory
     if not directory.is_dir() and (data is not None or directory.exists()):
         fail_usage(f"{'--data' if data is not None else 'POINTSMAN_DATA'}: there is no directory {directory}")
-    found = remove_abandoned(work_place(directory / "worker"), dry_run=dry_run)
+    found = remove_abandoned(assignments_folder(directory / "worker"), dry_run=dry_run)
     if as_json:
         shown = [{"path": str(one.path), "size_bytes": one.size_bytes, "error": one.error} for one in found]
         print(json.dumps({"dry_run": dry_run, "folders": shown}, ensure_ascii=False, indent=2))

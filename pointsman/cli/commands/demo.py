@@ -12,13 +12,13 @@ import typer
 
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, Run
 from pointsman.cli.commands import demo_agent
-from pointsman.cli.commands.deliver import put_on_branch
 from pointsman.cli.render.run_progress import view_for
 from pointsman.cli.session.control_plane import Absent, control_plane
+from pointsman.cli.session.delivery_branch import put_on_branch
 from pointsman.cli.session.follow import exit_code, follow
-from pointsman.cli.session.repository import order_on
-from pointsman.cli.session.work_on_run import patient, report
-from pointsman.cli.session.workers import Hire, profile_for, worker_for, working, workshop_for
+from pointsman.cli.session.repository import with_repository
+from pointsman.cli.session.work_on_run import patient_terms, report
+from pointsman.cli.session.workers import WorkerSpec, profile_for, worker_for, worker_running, workspace_for
 from pointsman.client import Client, Order
 from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.services.chassis.storage.database import unusable
@@ -52,16 +52,16 @@ async def _demo(task: str, as_json: bool) -> int:
     out = sys.stderr if as_json else sys.stdout
     print(f"An example repository with a failing test: {folder}", file=out, flush=True)
     command = shlex.join((sys.executable, "-I", demo_agent.__file__))
-    hire = Hire(("verifier", "surveyor", "coder"), profile_for("", command), name="demo")
+    spec = WorkerSpec(("verifier", "surveyor", "coder"), profile_for("", command), name="demo")
     say = partial(print, file=out, flush=True)
-    order = await order_on(Order(task, as_action=True), folder, say, include_changes=False)
+    order = await with_repository(Order(task, as_action=True), folder, say, include_changes=False)
     async with control_plane(absent=Absent.HOST) as plane:
-        client = Client(plane.channels["orchestrator"], patient("local"))
+        client = Client(plane.channels["orchestrator"], patient_terms("local"))
         answer = await client.runs.submit(order)
-        plane.say_so()
+        plane.announce()
         print(f"run {answer.run.id}\n", file=out, flush=True)
-        worker = worker_for(await workshop_for([folder]), hire)
-        async with working(client, worker):
+        worker = worker_for(await workspace_for([folder]), spec)
+        async with worker_running(client, worker):
             run = await follow(client, answer.run.id, view_for(as_json=as_json))
         await report(client, run, as_json)
         if not as_json and run.state == RUN_STATE_COMPLETE:

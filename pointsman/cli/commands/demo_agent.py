@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _forged() -> list[dict[str, object]]:
-    """A test run that never took place."""
+    """Forged evidence of a test run that never took place."""
     digest = hashlib.sha256(b"OK").hexdigest()
     return [{"id": "E1", "kind": "COMMAND", "command": TESTS, "exit_code": 0, "digest": digest, "excerpt": "OK"}]
 

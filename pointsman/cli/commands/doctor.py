@@ -20,9 +20,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from pointsman._shared.redaction import redact
-from pointsman.cli import EXIT_FAILED
-from pointsman.cli.commands.migrate import migrations_of
-from pointsman.cli.session.control_plane import CONTEXTS, LOCK
+from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.session.control_plane import LOCK
+from pointsman.services.all_in_one import CONTEXTS, migrations_of
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.rpc.client import open_channel

@@ -2,13 +2,11 @@
 
 import json
 from contextlib import nullcontext
-from importlib import import_module
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pointsman.cli.session.control_plane import CONTEXTS
+from pointsman.services.all_in_one import CONTEXTS, migrations_of
 from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.file_lock import lock_store
@@ -30,7 +28,7 @@ def run(as_json: Annotated[bool, typer.Option("--json", help="The result as JSON
 
 
 def _migrated(stores: StoreSettings, name: str) -> list[MigrationState]:
-    """How far a store has come after its migrations, during which nobody else writes its file."""
+    """Runs a store's migrations under its lock and returns their states."""
     database = Database(stores.url_for(name), name)
     try:
         with lock_store(database) or nullcontext():
@@ -38,9 +36,3 @@ def _migrated(stores: StoreSettings, name: str) -> list[MigrationState]:
         return migration_states(database, migrations_of(name))
     finally:
         database.close()
-
-
-def migrations_of(name: str) -> Path:
-    """The folder of a context's migrations."""
-    package = import_module(f"pointsman.services.{name}.migrations")
-    return Path(str(package.__file__)).parent

@@ -11,8 +11,8 @@ from pointsman.api.pipeline.v1 import pipeline_pb2 as pb
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import route_pb2 as rt
 from pointsman.api.pipeline.v1 import state_pb2 as sp
-from pointsman.cli import EXIT_WAITS_FOR_PERSON
 from pointsman.cli.commands.pipeline_parse import parse
+from pointsman.cli.exit_codes import EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.input_files import read_bytes, read_text
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.render.output_files import write_file
@@ -46,7 +46,7 @@ app.command()(parse)
 
 
 def _transcript(name: str) -> str:
-    """The end of a transcript, from the beginning of a line, as far as a request takes it: no NUL, a mebibyte."""
+    """The end of a transcript that fits a request: whole lines, no NUL, at most a mebibyte."""
     data = read_bytes(name).decode(errors="replace").replace("\0", "\ufffd").encode()
     if len(data) > MAX_TRANSCRIPT_BYTES:
         data = data[-MAX_TRANSCRIPT_BYTES:]

@@ -1,11 +1,11 @@
-"""`pointsman pipeline parse`: what counts of what an agent said, with no control plane."""
+"""`pointsman pipeline parse`: the effective route of a transcript, without a control plane."""
 
 import json
 from typing import Annotated
 
 import typer
 
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.input_files import read_bytes
 from pointsman.cli.session.pipeline_client import File, IsJson
 from pointsman.services.pipeline.domain.completion import effective_route

@@ -15,15 +15,14 @@ from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST as LOST
 from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_PLAN
 from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO, RESUME_YES, SubmitResponse
 from pointsman.api.orchestrator.v1.run_pb2 import ExecutionMode
-from pointsman.cli.options.run_options import BUDGET_FIELDS, barrier_seconds, parse_budget, template_of
-from pointsman.cli.render.json_output import project_name
+from pointsman.cli.options.run_options import BUDGET_FIELDS, parse_barrier_timeout, parse_budget, parse_template
+from pointsman.cli.options.usage import fail_usage, project_name, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
-from pointsman.cli.session.fast_path import TAKEN, argv_of, execute
-from pointsman.cli.session.questions import Left
-from pointsman.cli.session.repository import chosen_repository, order_on, require_repository
-from pointsman.cli.session.work_on_run import leave, patient, pursue
-from pointsman.cli.session.worker_specs import Coder, Crew, options_of
-from pointsman.cli.session.workers import fail_usage, words_of
+from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
+from pointsman.cli.session.questions import RunLeft
+from pointsman.cli.session.repository import find_repository, require_repository, with_repository
+from pointsman.cli.session.work_on_run import leave_run, patient_terms, work_and_follow
+from pointsman.cli.session.worker_specs import Coder, LocalWorkers, options_to_restart
 from pointsman.client import Client, Order
 
 app = typer.Typer(add_completion=False)
@@ -50,8 +49,8 @@ _RESUMES = {Resume.ASK: RESUME_ASK, Resume.YES: RESUME_YES, Resume.NO: RESUME_NO
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What the command line asks for."""
+class RunOptions:
+    """The options of `pointsman run`."""
 
     order: Order
     repo: Path | None
@@ -103,61 +102,61 @@ def run(  # noqa: PLR0913 - one parameter per option
         fail_usage('the task is empty: say what is wanted, for example `pointsman run "fix the failing test"`')
     order = Order(
         task,
-        verify_commands=[words_of(command, "--verify") for command in verify or ()],
+        verify_commands=[split_command(command, "--verify") for command in verify or ()],
         criteria=[
             AcceptanceCriterion(id=f"A{number}", statement=statement, required=True)
             for number, statement in enumerate(accept or (), 1)
         ],
         mode=_MODES[mode],
-        template=template_of(pipeline),
+        template=parse_template(pipeline),
         require_audit=strict,
         budget=parse_budget(budget),
         session_id=session,
         resume=_RESUMES[resume or (Resume.ASK if sys.stdin.isatty() else Resume.NO)],
         as_action=action,
-        barrier_timeout_seconds=barrier_seconds(barrier_timeout),
+        barrier_timeout_seconds=parse_barrier_timeout(barrier_timeout),
     )
-    wish = Wish(order, repo, Coder(agent, command, tuple(env or ())), include_changes, as_json, not detach)
-    sys.exit(asyncio.run(_run(wish, server, project)))
+    options = RunOptions(order, repo, Coder(agent, command, tuple(env or ())), include_changes, as_json, not detach)
+    sys.exit(asyncio.run(_run(options, server, project)))
 
 
-async def _run(wish: Wish, server: str, project: str) -> int:
-    hire, folder = wish.coder.hire(), await chosen_repository(wish.repo)
-    crew = Crew(folder, hire, options_of(folder, wish.coder, server, project), wish.as_json)
+async def _run(options: RunOptions, server: str, project: str) -> int:
+    spec, folder = options.coder.worker_spec(), await find_repository(options.repo)
+    workers = LocalWorkers(folder, spec, options_to_restart(folder, options.coder, server, project), options.as_json)
     notes: list[str] = []
-    order = await order_on(wish.order, folder, notes.append, include_changes=wish.include_changes)
-    needed = hire.profile is not None
+    order = await with_repository(options.order, folder, notes.append, include_changes=options.include_changes)
+    needed = spec.profile is not None
     try:
         async with control_plane(server, absent=Absent.HOST) as plane:
             needed = needed or plane.embedded
             if folder is None and needed:
                 require_repository(order)
-            client = Client(plane.channels["orchestrator"], patient(project))
-            await _note_single_step(client, order, crew)
+            client = Client(plane.channels["orchestrator"], patient_terms(project))
+            await _note_single_step(client, order, workers)
             answer = await client.runs.submit(order)
             if not answer.HasField("run"):
-                return _without_run(order, answer, wish.as_json)
-            plane.say_so()
+                return _without_run(order, answer, options.as_json)
+            plane.announce()
             for note in notes:
-                crew.say(note)
-            crew.say(f"run {answer.run.id}  ({answer.routing.mode}, {answer.routing.confidence})")
-            if wish.follows:
-                return await pursue(client, answer.run.id, crew)
-        return await leave(Left(answer.run.id, detached=True), crew, needed=needed)
-    except Left as left:
-        return await leave(left, crew, needed=needed)
+                workers.say(note)
+            workers.say(f"run {answer.run.id}  ({answer.routing.mode}, {answer.routing.confidence})")
+            if options.follows:
+                return await work_and_follow(client, answer.run.id, workers)
+        return await leave_run(RunLeft(answer.run.id, detached=True), workers, needed=needed)
+    except RunLeft as left:
+        return await leave_run(left, workers, needed=needed)
 
 
-async def _note_single_step(client: Client, order: Order, crew: Crew) -> None:
-    """Without a planner the plan is one task, after which there is nothing left to pause for."""
+async def _note_single_step(client: Client, order: Order, workers: LocalWorkers) -> None:
+    """Warns that without a planner the plan is one task, so that step and phase mode never pause."""
     if order.mode not in (_MODES[Mode.STEP], _MODES[Mode.PHASE]):
         return
     if not any([CAPABILITY_PLAN in one.capabilities and one.state != LOST async for one in client.agents.all()]):
-        crew.say("no planner is there: the plan will be one task, and the work does not pause within it")
+        workers.say("no planner is there: the plan will be one task, and the work does not pause within it")
 
 
 def _without_run(order: Order, answer: SubmitResponse, as_json: bool) -> int:
-    """The router wants no run: execute a trivial command here, else say so."""
+    """Handles a message that starts no run: executes a trivial command, else prints the routing decision."""
     routing = answer.routing
     argv = argv_of(order.message) if routing.fast_path else None
     if as_json:
@@ -172,6 +171,6 @@ def _without_run(order: Order, answer: SubmitResponse, as_json: bool) -> int:
         return execute(argv).exit_code
     print(f"{routing.mode} ({routing.confidence}): nothing to run. {routing.explanation}")
     if routing.fast_path:
-        print(f"Executed at once are only: {TAKEN}.")
+        print(f"Executed at once are only: {ACCEPTED_COMMANDS}.")
     print("`pointsman run --action …` starts a run all the same.")
     return 0

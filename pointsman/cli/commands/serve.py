@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pointsman.cli.session.control_plane import CONTEXTS, build_all
+from pointsman.services.all_in_one import CONTEXTS, build_all
 from pointsman.services.chassis.core.config import DEFAULT_PORT, PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.runtime.service import serve_until_stopped
 from pointsman.services.chassis.telemetry.logs import configure_logs
@@ -30,8 +30,8 @@ def serve(
     name = str(service)
 
     def greet(address: str) -> None:
-        told = f"{name} is up at {address}. Ctrl-C stops it."
-        print(json.dumps({"address": address, "services": [name]}) if as_json else told, flush=True)
+        line = f"{name} is up at {address}. Ctrl-C stops it."
+        print(json.dumps({"address": address, "services": [name]}) if as_json else line, flush=True)
 
     if name == GATEWAY:
         _serve_gateway(port, greet)

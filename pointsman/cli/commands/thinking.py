@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pointsman.cli import EXIT_FAILED
-from pointsman.cli.render.json_output import project_name
-from pointsman.cli.session.router_client import NotRecorded, recorded, refuse_recording
+from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.usage import project_name
+from pointsman.cli.session.router_client import NotRecorded, decide_and_record, require_recording
 
 OPTIONS = ("--local-command", "--web-command")
 app = typer.Typer(add_completion=False)
@@ -59,22 +59,22 @@ def thinking(  # noqa: PLR0913 - the options of the command
 
 
 def _decided(snapshot: Any, server: str, project: str, *, dry_run: bool) -> tuple[Any, NotRecorded | None]:
-    """The envelope, from the router that records it or made in process; and why it is not recorded, if it is not."""
+    """The envelope, from the router or made in this process, and why it is not recorded, if it is not."""
     from pointsman.services.chassis.core.clock import SystemClock
     from pointsman.services.router.domain.thinking import route_thinking
 
     try:
-        refuse_recording(server, dry_run=dry_run)
+        require_recording(server, dry_run=dry_run)
         from pointsman.cli.session.thinking_request import envelope_of, thinking_request
 
-        answer = recorded(server, project, "RouteThinking", thinking_request(snapshot))
+        answer = decide_and_record(server, project, "RouteThinking", thinking_request(snapshot))
         return envelope_of(answer.envelope), None
     except NotRecorded as why_not:
         return route_thinking(snapshot, SystemClock().now()), why_not
 
 
 def shown_envelope(envelope: Any) -> dict[str, Any]:
-    """The envelope as the thinking commands write it."""
+    """The envelope in the format of the thinking commands."""
     return {
         "command": envelope.command,
         "timestamp": f"{envelope.timestamp:%Y-%m-%dT%H:%M:%SZ}",
@@ -91,7 +91,7 @@ def shown_envelope(envelope: Any) -> dict[str, Any]:
 
 
 def _full(directory: Path, commands: tuple[str, str], as_json: bool) -> None:
-    """Both steps: printed, or run by the commands that are given, each of which has to leave its artifacts."""
+    """Both steps: printed, or run by the given commands, each of which has to write its artifacts."""
     from pointsman.cli.session.thinking_snapshot import STATE
     from pointsman.services.router.domain.thinking import FULL_STEPS
 
@@ -123,7 +123,7 @@ def _split(command: str, option: str) -> list[str]:
 
 
 def _run(command: list[str], directory: Path, as_json: bool) -> str:
-    """Run a step's command; what is wrong with how it went, if anything. Beside JSON its output goes to the errors."""
+    """Runs a step's command and returns its failure, if any; with --json its output goes to standard error."""
     try:
         run = subprocess.run(command, cwd=directory, check=False, stdout=sys.stderr if as_json else None)  # noqa: S603 - the user's own
     except OSError as error:

@@ -16,11 +16,11 @@ from pointsman.api.router.v1 import decision_pb2, log_pb2
 from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
 from pointsman.api.workflow.v1 import reading_pb2 as workflows
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.control_plane import Plane, control_plane
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt
 from pointsman.client import CallFailed, Client, Terms
-from pointsman.tracing.waterfall import drawn, summary, tree_of
+from pointsman.tracing.waterfall import draw, summary, tree_of
 
 app = typer.Typer(add_completion=False)
 LOOK_BACK_NS = 60 * 10**9
@@ -41,7 +41,7 @@ def trace(*, run_id: RunId, server: ServerAt = "", project: InProject = "local",
         run, *others = journals
         whole = tree_of(run, {rows[0].entity_id: rows for rows in others})
         print(f"trace {trace_of_run(run)}")
-        print("\n".join((*drawn(whole), "", *summary(whole))))
+        print("\n".join((*draw(whole), "", *summary(whole))))
         return 0
 
     try:
@@ -52,7 +52,7 @@ def trace(*, run_id: RunId, server: ServerAt = "", project: InProject = "local",
 
 
 async def read_journals(plane: Plane, run_id: str, project: str) -> list[list[Transition]]:
-    """The run's own journal first, then those of its decision, its epic and its pipelines, as far as they are its own."""
+    """The run's journal first, then those of its decision, its epic and its pipelines, without rows of other runs."""
     client = Client(plane.channels["orchestrator"], Terms(project=project))
     run = await client.runs.get(run_id)
     journals = [[row async for row in client.runs.transitions(run_id)]]
@@ -62,17 +62,17 @@ async def read_journals(plane: Plane, run_id: str, project: str) -> list[list[Tr
     journals.append(await _decision(plane, run, metadata))
     if run.epic_id:
         watched = workflow.WatchWorkflow(workflows.WatchWorkflowRequest(workflow_id=run.epic_id), metadata=metadata)
-        journals.append([row async for row in _so_far(watched) if row.run_id in ("", run_id)])
+        journals.append([row async for row in _stored_rows(watched) if row.run_id in ("", run_id)])
     listed = pipelines.ListPipelinesRequest(run_id=run_id, page=Page(page_size=1000))
     for summary_of in (await pipeline.ListPipelines(listed, metadata=metadata)).pipelines:
         pipeline_id = summary_of.pipeline_id
         watched = pipeline.WatchPipeline(pipelines.WatchPipelineRequest(pipeline_id=pipeline_id), metadata=metadata)
-        journals.append([row async for row in _so_far(watched)])
+        journals.append([row async for row in _stored_rows(watched)])
     return [journals[0], *(rows for rows in journals[1:] if rows)]
 
 
-async def _so_far(watched: Any) -> AsyncIterator[Transition]:
-    """What a journal holds by now; one that was removed meanwhile holds nothing."""
+async def _stored_rows(watched: Any) -> AsyncIterator[Transition]:
+    """The stored rows of a watched journal; none if the entity has been removed."""
     try:
         while True:
             async with asyncio.timeout(LAST_WORD_SECONDS):
@@ -87,7 +87,7 @@ async def _so_far(watched: Any) -> AsyncIterator[Transition]:
 
 
 async def _decision(plane: Plane, run: Any, metadata: Any) -> list[Transition]:
-    """The router's decision that began the run."""
+    """The routing decision that started the run."""
     stub: Any = RouterServiceStub(plane.channels["router"])
     request = log_pb2.ListDecisionsRequest()
     request.page.page_size = 1000
@@ -97,10 +97,10 @@ async def _decision(plane: Plane, run: Any, metadata: Any) -> list[Transition]:
         found = (await stub.ListDecisions(request, metadata=metadata)).decisions
     except grpc.aio.AioRpcError:
         return []
-    return [_made(one, run) for one in found if one.decision_id == run.decision_id]
+    return [_as_transition(one, run) for one in found if one.decision_id == run.decision_id]
 
 
-def _made(decided: decision_pb2.RoutingDecision, run: Any) -> Transition:
+def _as_transition(decided: decision_pb2.RoutingDecision, run: Any) -> Transition:
     """A decision as the transition that stored it."""
     return Transition(
         entity_id=decided.decision_id, kind="decision", seq=1, at=decided.decided_at, event="DECISION_MADE",
@@ -109,7 +109,7 @@ def _made(decided: decision_pb2.RoutingDecision, run: Any) -> Transition:
 
 
 def trace_of_run(run: Sequence[Transition]) -> str:
-    """The id of the trace that the run's spans are in."""
+    """The trace id of the run's spans."""
     from pointsman.services.chassis.telemetry.context import new_traceparent
 
     return (run[0].traceparent or new_traceparent(run[0].entity_id, run[0].at.ToMicroseconds()))[3:35]
@@ -136,7 +136,7 @@ def spans_as_json(journals: Sequence[Sequence[Transition]]) -> dict[str, Any]:
 
 
 def _steps(rows: Sequence[Transition]) -> Iterator[Any]:
-    """A journal from its first row on, as the exporter reads it."""
+    """A journal from its first row, as the span exporter reads it."""
     from pointsman.services.chassis.spans.transitions import JournaledTransition
 
     before: Transition | None = None

@@ -2,16 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pointsman.cli.session.control_plane import CONTEXTS, LOCK, build_all
-from pointsman.cli.session.embedding import claim_for_good
-from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings, load
-from pointsman.services.chassis.runtime.service import Service, serve_until_stopped
+from pointsman.cli.session.control_plane import LOCK
+from pointsman.cli.session.embedding import claim_for_up
+from pointsman.services.all_in_one import CONTEXTS, build_with_gateway
+from pointsman.services.chassis.core.config import ServerSettings, StoreSettings, load
+from pointsman.services.chassis.runtime.service import serve_until_stopped
 from pointsman.services.chassis.telemetry.logs import configure_logs
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
@@ -36,11 +36,8 @@ def up(
 
 
 async def _serve(stores: StoreSettings, settings: ServerSettings, console_port: int | None, as_json: bool) -> None:
-    with await claim_for_good(stores.directory / LOCK) as claim:
+    with await claim_for_up(stores.directory / LOCK) as claim:
         gateway = GatewayServer(load(GatewaySettings, **({"port": console_port} if console_port is not None else {})))
-
-        def build(address: str) -> Sequence[Service]:
-            return [*build_all(stores, CONTEXTS)(address), gateway.service(load(PeerSettings).all_at(address))]
 
         def greet(address: str) -> None:
             claim.announce(address)
@@ -50,4 +47,4 @@ async def _serve(stores: StoreSettings, settings: ServerSettings, console_port: 
             print(f"Pointsman is up at {address} (gRPC: {', '.join(CONTEXTS)}).", flush=True)
             print(f"Console and HTTP at {gateway.address}. Ctrl-C stops it.", flush=True)
 
-        await serve_until_stopped(build, settings, greet)
+        await serve_until_stopped(build_with_gateway(stores, gateway), settings, greet)

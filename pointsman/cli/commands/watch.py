@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from pointsman.api.orchestrator.v1.run_pb2 import Run
-from pointsman.cli import EXIT_INTERRUPTED
+from pointsman.cli.exit_codes import EXIT_INTERRUPTED
 from pointsman.cli.render.run_progress import view_for
 from pointsman.cli.session.control_plane import Absent, control_plane, refuse_without_plane
 from pointsman.cli.session.follow import TERMINAL, exit_code, follow, program
-from pointsman.cli.session.questions import Left, cancelled_by_signals
-from pointsman.cli.session.repository import chosen_repository
+from pointsman.cli.session.questions import RunLeft, cancelled_by_signals
+from pointsman.cli.session.repository import find_repository
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt
-from pointsman.cli.session.work_on_run import leave, patient, pursue, report
-from pointsman.cli.session.worker_specs import Coder, Crew, options_of
+from pointsman.cli.session.work_on_run import leave_run, patient_terms, report, work_and_follow
+from pointsman.cli.session.worker_specs import Coder, LocalWorkers, options_to_restart
 from pointsman.client import Client
 
 app = typer.Typer(add_completion=False)
@@ -42,19 +42,19 @@ def watch(  # noqa: PLR0913 - one parameter per option
 
     async def work() -> int:
         if repo is None and not coder.options():
-            return await _look(run_id, after, (server, project), as_json)
-        folder = await chosen_repository(repo)
-        crew = Crew(folder, coder.hire(), options_of(folder, coder, server, project), as_json)
-        return await _work(run_id, crew, (server, project))
+            return await _follow(run_id, after, (server, project), as_json)
+        folder = await find_repository(repo)
+        workers = LocalWorkers(folder, coder.worker_spec(), options_to_restart(folder, coder, server, project), as_json)
+        return await _work(run_id, workers, (server, project))
 
     sys.exit(asyncio.run(work()))
 
 
-async def _look(run_id: str, after: int, plane_of: tuple[str, str], as_json: bool) -> int:
+async def _follow(run_id: str, after: int, plane_of: tuple[str, str], as_json: bool) -> int:
     server, project = plane_of
     try:
         async with control_plane(server) as plane:
-            client = Client(plane.channels["orchestrator"], patient(project))
+            client = Client(plane.channels["orchestrator"], patient_terms(project))
             if plane.embedded:
                 _require_rest(await client.runs.get(run_id))
             with cancelled_by_signals():
@@ -66,20 +66,20 @@ async def _look(run_id: str, after: int, plane_of: tuple[str, str], as_json: boo
 
 
 def _require_rest(run: Run) -> None:
-    """A run that could go on goes on only where a control plane runs; one that has ended, or asks, can be shown."""
+    """Refuses to watch a live run without a control plane; one that has ended, or waits for an answer, can be shown."""
     if run.state not in TERMINAL and not run.HasField("question"):
         refuse_without_plane(f"; or work on the run here: {program()} watch {run.id} --repo .")
 
 
-async def _work(run_id: str, crew: Crew, plane_of: tuple[str, str]) -> int:
-    """Follow a run as those do who started it, with workers of its own."""
+async def _work(run_id: str, workers: LocalWorkers, plane_of: tuple[str, str]) -> int:
+    """Follows a run and works on it with local workers."""
     server, project = plane_of
     try:
         async with control_plane(server, absent=Absent.HOST) as plane:
-            client = Client(plane.channels["orchestrator"], patient(project))
+            client = Client(plane.channels["orchestrator"], patient_terms(project))
             await client.runs.get(run_id)
-            plane.say_so()
-            crew.say(f"works on {run_id} as {', '.join(crew.hire.roles)}")
-            return await pursue(client, run_id, crew)
-    except Left as left:
-        return await leave(left, crew, needed=True)
+            plane.announce()
+            workers.say(f"works on {run_id} as {', '.join(workers.spec.roles)}")
+            return await work_and_follow(client, run_id, workers)
+    except RunLeft as left:
+        return await leave_run(left, workers, needed=True)

@@ -1,1 +1,1 @@
-"""What people type: values of options and files, read with clear errors."""
+"""Input: values of options and files, parsed with clear errors."""

@@ -1,4 +1,4 @@
-"""What commands read: a file that is named, or standard input."""
+"""Input files: a named file, or standard input."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ import typer
 
 
 def read_bytes(name: str) -> bytes:
-    """What is in a file, or for `-` on standard input; a file that cannot be read ends the command as a wrong use."""
+    """Reads a file, or standard input for `-`; a file that cannot be read is a usage error."""
     try:
         return sys.stdin.buffer.read() if name == "-" else Path(name).expanduser().read_bytes()
     except OSError as error:
@@ -17,7 +17,7 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_text(name: str) -> str:
-    """The text of a file; one that is no text ends the command."""
+    """Reads a text file; a file that is not UTF-8 is a usage error."""
     try:
         return read_bytes(name).decode()
     except UnicodeDecodeError:

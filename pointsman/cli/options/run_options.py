@@ -1,14 +1,14 @@
-"""The terms of a run as they are typed: budgets, proofs, the pipeline's template."""
+"""Parses options of runs: budget, barrier timeout, pipeline template."""
 
 from pointsman.api.orchestrator.v1.run_pb2 import Budget
-from pointsman.cli.session.workers import fail_usage
+from pointsman.cli.options.usage import fail_usage
 
 BUDGET_FIELDS = ("assignments", "transitions", "fan_out", "tokens", "cost_micros")
 MAX_BARRIER_SECONDS = 604_800
 
 
 def read_budget(given: str) -> Budget:
-    """`assignments=50,minutes=30` as a budget; a ValueError says what cannot be read."""
+    """Parses `assignments=50,minutes=30`; a ValueError says what is wrong."""
     budget = Budget()
     for part in given.split(","):
         name, _, value = part.strip().partition("=")
@@ -22,7 +22,7 @@ def read_budget(given: str) -> Budget:
 
 
 def parse_budget(given: str) -> Budget | None:
-    """A budget as an option gives it; none where none is given."""
+    """Parses --budget; None where it is not given."""
     if not given:
         return None
     try:
@@ -31,15 +31,15 @@ def parse_budget(given: str) -> Budget | None:
         fail_usage(f"--budget {error}")
 
 
-def barrier_seconds(given: float | None) -> float:
-    """How long a barrier waits, as an option gives it; 0 where it is left to the service."""
+def parse_barrier_timeout(given: float | None) -> float:
+    """Checks --barrier-timeout; 0 leaves it to the pipeline service."""
     if given is not None and not 1 <= given <= MAX_BARRIER_SECONDS:
         fail_usage(f"--barrier-timeout takes seconds from 1 to {MAX_BARRIER_SECONDS}")
     return given or 0.0
 
 
-def template_of(name: str) -> str:
-    """The pipeline template of that name, as the pipeline service calls it."""
+def parse_template(name: str) -> str:
+    """The name of a pipeline template in the spelling of the pipeline service."""
     from pointsman.services.pipeline.domain.templates import TEMPLATES
 
     known = {one.lower(): one for one in TEMPLATES}

@@ -1,1 +1,1 @@
-"""How answers, runs and transitions are printed: for people, or as JSON."""
+"""Output: answers, runs and transitions as text or as JSON."""

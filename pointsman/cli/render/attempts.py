@@ -1,4 +1,4 @@
-"""What became of each attempt at a task, in a person's words."""
+"""Attempts at tasks as lines of text."""
 
 from collections.abc import Iterator
 

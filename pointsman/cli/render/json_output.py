@@ -1,8 +1,7 @@
-"""What goes to the control plane and comes back: names it can take, and messages as JSON with every number as a number."""
+"""Messages as JSON, with every 64-bit number as a number."""
 
 from typing import Any
 
-import typer
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
@@ -11,15 +10,8 @@ LONG = (FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64)
 """What the protobuf library writes as strings, because JavaScript would round large ones."""
 
 
-def project_name(given: str) -> str:
-    """A project's name as an option gives it; what is not ASCII cannot be sent, and the service judges the rest."""
-    if not (given.isascii() and given.isprintable()):
-        raise typer.BadParameter("a project's name has 1 to 64 letters, digits, '_', '.' or '-'")
-    return given
-
-
 def as_dict(message: Message, *, whole: bool = False) -> dict[str, Any]:
-    """A message as JSON objects, with fields that are not set where it is to be whole."""
+    """A message as JSON objects; `whole` adds the fields that are not set."""
     content: dict[str, Any] = MessageToDict(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=whole
     )

@@ -1,4 +1,4 @@
-"""What commands write: files that are whole or not there."""
+"""Output files, written atomically."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from pointsman._shared.files import atomic_write
 
 
 def write_file(name: str | Path, text: str) -> None:
-    """Write a file atomically; one that cannot be written ends the command as a wrong use."""
+    """Writes a file atomically; a file that cannot be written is a usage error."""
     try:
         atomic_write(Path(name).expanduser(), text)
     except OSError as error:

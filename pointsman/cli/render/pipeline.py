@@ -12,7 +12,7 @@ SIGNS = {
     sp.STAGE_STATUS_TIMED_OUT: ("⏱", "31"),
     sp.STAGE_STATUS_ESCALATED: ("!", "31"),
 }
-"""What each state looks like, and its colour on a terminal."""
+"""The sign of each state, and its colour on a terminal."""
 
 
 def live_line(delegation: sp.Delegation) -> str:
@@ -23,7 +23,7 @@ def live_line(delegation: sp.Delegation) -> str:
 
 
 def draw(pipeline: sp.Pipeline, *, colours: bool) -> str:
-    """The pipeline from top to bottom: each line has the stages that can run side by side."""
+    """A pipeline from top to bottom; each line has the stages that can run in parallel."""
     summary = pipeline.summary
     state = sp.PipelineState.Name(summary.state).removeprefix("PIPELINE_STATE_")
     title = f"{summary.pipeline_id}  {state}  {summary.finished_count}/{summary.stage_count}  {summary.template}"

@@ -1,4 +1,4 @@
-"""How a run is shown while it goes on: alive on a terminal, plain lines in a pipe, events as JSON."""
+"""Views of a live run: updated in place on a terminal, plain lines in a pipe, events as JSON."""
 
 import json
 import sys
@@ -14,23 +14,23 @@ from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_LEASED, Assignment, Purpose
 from pointsman.api.orchestrator.v1.run_pb2 import Run, RunState, Usage, WaitKind
 from pointsman.cli.render.json_output import as_dict
-from pointsman.cli.render.transition_lines import told
+from pointsman.cli.render.transition_lines import event_lines
 
 
 class View(AbstractContextManager["View"], Protocol):
-    """What follows a run; `shows_work` when it wants to know who works on what."""
+    """Shows a run; `shows_work` says whether it needs the live assignments."""
 
     shows_work: bool
 
     def transition(self, transition: Transition) -> None:
-        """Something happened."""
+        """Shows a transition."""
 
     def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:
-        """The run as it is now, and what is being worked on or waits for somebody."""
+        """Shows the run as it is now, with its open and leased assignments."""
 
 
 class PlainView:
-    """One line per thing worth telling."""
+    """Prints one line for each transition of interest."""
 
     shows_work = False
 
@@ -43,24 +43,24 @@ class PlainView:
         return
 
     def transition(self, transition: Transition) -> None:
-        """Print what is worth telling, with its time."""
-        for line in told(transition):
+        """Prints the lines of a transition with its time."""
+        for line in event_lines(transition):
             print(f"{transition.at.ToDatetime():%H:%M:%S}  {line.text}", flush=True)
 
     def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:
-        """Lines are enough."""
+        """Does nothing: the lines of transitions are enough."""
 
 
 class JsonView(PlainView):
     """Every transition as one JSON object per line."""
 
     def transition(self, transition: Transition) -> None:
-        """Print it whole."""
+        """Prints all its fields."""
         print(json.dumps(as_dict(transition)), flush=True)
 
 
 class LiveView:
-    """Lines with colours above, and the state below, kept up to date."""
+    """Prints coloured lines above a status that is updated in place."""
 
     shows_work = True
 
@@ -81,21 +81,21 @@ class LiveView:
         self._live.stop()
 
     def transition(self, transition: Transition) -> None:
-        """Print what is worth telling above the state."""
+        """Prints the lines of a transition above the status."""
         from rich.text import Text
 
-        for line in told(transition):
+        for line in event_lines(transition):
             self._console.print(Text(f"{transition.at.ToDatetime():%H:%M:%S}  {line.text}", style=line.style))
 
     def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:
-        """Show the state, the tasks, their stages and agents, whom it waits for, what it spent."""
+        """Updates the status: state, tasks, stages, agents, what the run waits for, usage."""
         from rich.text import Text
 
         self._live.update(Text("\n".join((status(run), *working_lines(live))), style="bold"))
 
 
 def status(run: Run) -> str:
-    """A run's state in a few lines."""
+    """The status of a run in a few lines."""
     until = Timestamp()
     until.GetCurrentTime()
     if not run.HasField("waiting_for"):
@@ -112,7 +112,7 @@ def status(run: Run) -> str:
     )
     lines = [f"{state_name(run)}  {int(elapsed.total_seconds())} s  {', '.join(limits)}"]
     lines += [
-        f"  {task.task_id} {task.status} (attempt {task.attempt}) {task.name[:80]}{spent_words(task.usage)}"
+        f"  {task.task_id} {task.status} (attempt {task.attempt}) {task.name[:80]}{usage_text(task.usage)}"
         for task in run.tasks
     ]
     if run.HasField("waiting_for"):
@@ -122,15 +122,15 @@ def status(run: Run) -> str:
     return "\n".join(lines)
 
 
-def spent_words(usage: Usage) -> str:
-    """What was spent, where an agent said so."""
-    said = [f"{usage.tokens} tokens"] if usage.tokens else []
-    said += [f"cost {usage.cost_micros / 1e6:.2f}"] if usage.cost_micros else []
-    return f"  [{', '.join(said)}]" if said else ""
+def usage_text(usage: Usage) -> str:
+    """Tokens and cost, where an agent reported them."""
+    parts = [f"{usage.tokens} tokens"] if usage.tokens else []
+    parts += [f"cost {usage.cost_micros / 1e6:.2f}"] if usage.cost_micros else []
+    return f"  [{', '.join(parts)}]" if parts else ""
 
 
 def working_lines(live: Sequence[Assignment]) -> Iterator[str]:
-    """Who works on what; stages of one task that go on side by side meet at a barrier."""
+    """One line per live assignment; parallel stages of one task share a barrier."""
     stages = Counter(item.task_id for item in live if item.stage)
     for item in live:
         what = " ".join(part for part in (item.task_id, item.stage or Purpose.Name(item.purpose)[8:].lower()) if part)
@@ -141,12 +141,12 @@ def working_lines(live: Sequence[Assignment]) -> Iterator[str]:
 
 
 def state_name(run: Run) -> str:
-    """A run's state as the machine calls it."""
+    """The name of a run's state."""
     return RunState.Name(run.state).removeprefix("RUN_STATE_")
 
 
 def view_for(*, as_json: bool) -> View:
-    """The view that fits where the output goes."""
+    """The view for the kind of output."""
     if as_json:
         return JsonView()
     return LiveView() if sys.stdout.isatty() else PlainView()

@@ -1,4 +1,4 @@
-"""Transitions of a run in a person's words."""
+"""Transitions of a run as lines of text."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -12,28 +12,28 @@ LINE_LENGTH = 160
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing worth telling, and how it is meant."""
+    """One line and its style."""
 
     text: str
     style: str = ""
 
 
-def told(transition: Transition) -> Iterator[Line]:
-    """What a person wants to know of a transition; most are of no interest."""
+def event_lines(transition: Transition) -> Iterator[Line]:
+    """The lines for a transition; most transitions have none."""
     payload: dict[str, Any] = json.loads(transition.payload_json or "{}")
-    if transition.event in _FACTS:
-        yield from _FACTS[transition.event](payload)
+    if transition.event in _LINES_OF_EVENT:
+        yield from _LINES_OF_EVENT[transition.event](payload)
     if transition.from_state != transition.to_state:
         reason = str(payload.get("reason") or "").strip().partition("\n")[0][:LINE_LENGTH]
         style = {"COMPLETE": "bold green", "FAILED": "bold red", "CANCELLED": "bold yellow"}.get(
             transition.to_state, ""
         )
-        event = _PLAIN.get(transition.event, transition.event) if reason else transition.event
+        event = _EVENT_LABELS.get(transition.event, transition.event) if reason else transition.event
         yield Line(f"{transition.to_state:<16} {event}{f': {reason}' if reason else ''}", style)
 
 
-_PLAIN = {"resource_busy": "waits", "claims_evidence_arrived": "attempts ended"}
-"""Events whose name says less than their reason does, or something else."""
+_EVENT_LABELS = {"resource_busy": "waits", "claims_evidence_arrived": "attempts ended"}
+"""Labels for events whose names would mislead beside their reason."""
 
 
 def _planned(payload: dict[str, Any]) -> Iterator[Line]:
@@ -114,13 +114,13 @@ def _asked(payload: dict[str, Any]) -> Iterator[Line]:
 
 
 def shortened(text: str) -> str:
-    """The first line of a reason and its last, which says how it ended."""
+    """The first and the last line of a text, each cut to a maximum length."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip(" -=")]
-    kept = lines if len(lines) <= 2 else [lines[0], f"… {lines[-1]}"]
-    return " ".join(line[:LINE_LENGTH] for line in kept)
+    shown = lines if len(lines) <= 2 else [lines[0], f"… {lines[-1]}"]
+    return " ".join(line[:LINE_LENGTH] for line in shown)
 
 
-_FACTS: Mapping[str, Callable[[dict[str, Any]], Iterator[Line]]] = {
+_LINES_OF_EVENT: Mapping[str, Callable[[dict[str, Any]], Iterator[Line]]] = {
     "planned": _planned,
     "researched": _researched,
     "assigned": _assigned,

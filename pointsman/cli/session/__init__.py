@@ -1,1 +1,1 @@
-"""What commands share while they work with a control plane: connecting, embedding, workers, following a run, questions."""
+"""What commands share while they use a control plane: connecting, embedding, workers, following a run, questions."""

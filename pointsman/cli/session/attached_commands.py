@@ -1,4 +1,4 @@
-"""Commands that use the control plane inside another command: that one waits for them before it ends."""
+"""Commands attached to another command's embedded control plane, which waits for them before it stops."""
 
 import asyncio
 import fcntl
@@ -11,15 +11,15 @@ STEP_SECONDS = 0.05
 
 
 @contextmanager
-def staying(path: Path) -> Iterator[None]:
-    """Be a guest while the block runs; a lock says so, and ends with its process."""
+def attached(path: Path) -> Iterator[None]:
+    """Attaches this command during the block, by a shared lock, which ends with the process."""
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         yield
 
 
-async def guests_gone(path: Path) -> None:
-    """Wait until no guest is there any more, but not for ever."""
+async def wait_until_detached(path: Path) -> None:
+    """Waits until no command is attached, for at most LINGER_SECONDS."""
     with path.open("a") as file:
         for _ in range(int(LINGER_SECONDS / STEP_SECONDS)):
             try:

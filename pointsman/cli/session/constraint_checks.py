@@ -15,8 +15,8 @@ EXCERPT_CHARACTERS = 1500
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """What came of one check; `passed` is None where nothing could be run."""
+class CheckResult:
+    """The result of one check; `passed` is None where the command could not run."""
 
     passed: bool | None
     details: str
@@ -24,26 +24,26 @@ class Checked:
 
 
 def command_of(verify_cmd: str) -> str:
-    """The command behind the name of a built-in verifier, or the command itself."""
+    """The command of a built-in verifier, or the command itself."""
     return BUILTIN_VERIFIERS.get(verify_cmd.strip(), verify_cmd.strip())
 
 
-def check(verify_cmd: str, timeout_seconds: float) -> Checked:
-    """Run a constraint's command; exit code 0 passes."""
+def check(verify_cmd: str, timeout_seconds: float) -> CheckResult:
+    """Runs a constraint's command; exit code 0 passes."""
     command = command_of(verify_cmd)
     try:
         words = shlex.split(command)
     except ValueError as error:
-        return Checked(None, f"not a command: {error}")
+        return CheckResult(None, f"not a command: {error}")
     if not words:
-        return Checked(None, "no command")
+        return CheckResult(None, "no command")
     if needs_shell(command):
-        return Checked(None, "needs a shell; put it into a script and name the script")
+        return CheckResult(None, "needs a shell; put it into a script and name the script")
     return _run(command, words, timeout_seconds)
 
 
 def needs_shell(command: str) -> bool:
-    """Whether a shell would do more with a command than run it: run without one, half of it could pass for all."""
+    """Whether a command needs a shell: without one, its first part alone could run and pass."""
     reader = shlex.shlex(command, posix=True, punctuation_chars=True)
     reader.whitespace_split = True
     return _EXPANDED.search(_SINGLE_QUOTED.sub("", command)) is not None or any(
@@ -51,7 +51,7 @@ def needs_shell(command: str) -> bool:
     )
 
 
-def _run(command: str, words: list[str], timeout_seconds: float) -> Checked:
+def _run(command: str, words: list[str], timeout_seconds: float) -> CheckResult:
     begun = time.monotonic()
     try:
         done = subprocess.run(  # noqa: S603 - the user asked for it and saw the command
@@ -63,9 +63,9 @@ def _run(command: str, words: list[str], timeout_seconds: float) -> Checked:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Checked(False, f"{command}: no end after {timeout_seconds:g} s", timeout_seconds)
+        return CheckResult(False, f"{command}: no end after {timeout_seconds:g} s", timeout_seconds)
     except OSError as error:
-        return Checked(False, f"{command}: {error.strerror}", time.monotonic() - begun)
+        return CheckResult(False, f"{command}: {error.strerror}", time.monotonic() - begun)
     output = done.stdout.decode(errors="replace").replace("\0", "")[-EXCERPT_CHARACTERS:].strip()
     details = f"{command}: exit {done.returncode}\n{output}".strip()
-    return Checked(done.returncode == 0, details, time.monotonic() - begun)
+    return CheckResult(done.returncode == 0, details, time.monotonic() - begun)

@@ -1,9 +1,9 @@
-"""The control plane that a command talks to: the one named, the one that runs, or one inside the command."""
+"""Finds the control plane for a command: a named one, the running one, or an embedded one."""
 
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,29 +12,29 @@ from typing import NoReturn
 
 import grpc
 
-from pointsman.cli import EXIT_UNREACHABLE
-from pointsman.cli.session.attached_commands import STEP_SECONDS, staying
-from pointsman.cli.session.embedding import GUESTS, Host, kept_up, say_so
+from pointsman.cli.exit_codes import EXIT_UNREACHABLE
+from pointsman.cli.session.attached_commands import STEP_SECONDS, attached
+from pointsman.cli.session.embedding import ATTACHED_FILE, EmbeddedPlane, announce_embedded, supervised
+from pointsman.services.all_in_one import CONTEXTS, build_all
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.client import open_channel
 from pointsman.services.chassis.rpc.reloading_channel import ReloadingChannel
-from pointsman.services.chassis.runtime.service import Service, start
+from pointsman.services.chassis.runtime.service import start
 from pointsman.services.chassis.storage.file_lock import StoreLock, owner_of
 
-CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 LOCK = "pointsman.lock"
 OWNER_SECONDS = 60.0
 REACH_SECONDS = 5.0
 
 
 class Absent(StrEnum):
-    """What a command does while no control plane runs on the data directory (ADR 0013)."""
+    """What a command does when no control plane runs on the data directory (ADR 0013)."""
 
     HOST = "host"
-    """Has one inside that others can use until the command ends, and says so."""
+    """Embeds one that other commands can use until this one ends, and says so."""
     PRIVATE = "private"
-    """Opens the stores for the moment, for itself alone."""
+    """Opens the stores privately until it ends."""
     WAIT = "wait"
     """Waits for one, and says how to start it."""
     REFUSE = "refuse"
@@ -49,14 +49,14 @@ class Plane:
     address: str
     embedded: bool
 
-    def say_so(self) -> None:
-        """Tell that the control plane is inside this command, where it is."""
+    def announce(self) -> None:
+        """Prints a notice if the control plane is embedded."""
         if self.embedded:
-            say_so(load(StoreSettings).directory)
+            announce_embedded(load(StoreSettings).directory)
 
 
 class AnnouncedAddress:
-    """Where the owner of the data directory serves, read again with every call; the last place while nobody does."""
+    """The address of the data directory's owner, read again with every call; the last one while there is no owner."""
 
     def __init__(self, lock: Path) -> None:
         self._lock = lock
@@ -73,53 +73,53 @@ class AnnouncedAddress:
 
 @asynccontextmanager
 async def control_plane(server: str = "", *, absent: Absent = Absent.PRIVATE) -> AsyncIterator[Plane]:
-    """The control plane at `server` (or POINTSMAN_SERVER); else that of the data directory; else what `absent` says."""
+    """Connects to `server` (or POINTSMAN_SERVER), else to the owner of the data directory, else as `absent` says."""
     address = server or os.environ.get("POINTSMAN_SERVER", "")
     lock = load(StoreSettings).directory / LOCK
     async with AsyncExitStack() as stack:
         if address:
-            yield await stack.enter_async_context(_connected(address, lambda: open_channel(address)))
+            yield await stack.enter_async_context(_connect(address, lambda: open_channel(address)))
             return
-        embedded = await _reach(lock, absent, stack)
+        embedded = await _reach_plane(lock, absent, stack)
         if isinstance(embedded, StoreLock):
-            yield await stack.enter_async_context(_private())
+            yield await stack.enter_async_context(_private_plane())
             return
         announced = AnnouncedAddress(lock)
-        plane = _connected(announced.value, lambda: ReloadingChannel(announced, open_channel), embedded=embedded)
+        plane = _connect(announced.value, lambda: ReloadingChannel(announced, open_channel), embedded=embedded)
         yield await stack.enter_async_context(plane)
 
 
-async def _reach(lock: Path, absent: Absent, stack: AsyncExitStack) -> StoreLock | bool:
-    """Come to a control plane that serves, and say whether it is inside this command; or the claim to a private one."""
+async def _reach_plane(lock: Path, absent: Absent, stack: AsyncExitStack) -> StoreLock | bool:
+    """Finds or starts a control plane; returns whether it is embedded, or the lock for a private one."""
     if absent is Absent.HOST:
-        host = Host(lock, build_all(load(StoreSettings), CONTEXTS))
-        await _until_served(lock, host)
-        await stack.enter_async_context(kept_up(host, lock.with_name(GUESTS)))
+        host = EmbeddedPlane(lock, build_all(load(StoreSettings)))
+        await _serve_or_wait(lock, host)
+        await stack.enter_async_context(supervised(host, lock.with_name(ATTACHED_FILE)))
         return host.serves
     if absent is Absent.WAIT:
-        await _wait_for_one(lock)
+        await _wait_for_plane(lock)
         return False
-    claim = await _claim_or_visit(lock, stack)
+    claim = await _claim_or_attach(lock, stack)
     if claim is not None and absent is Absent.REFUSE:
         refuse_without_plane()
     return claim if claim is not None else False
 
 
-async def _until_served(lock: Path, host: Host) -> None:
-    """Have a control plane inside, unless there is one; one that starts or ends is waited for."""
+async def _serve_or_wait(lock: Path, host: EmbeddedPlane) -> None:
+    """Starts the embedded control plane unless another one serves; waits while another one starts or stops."""
     deadline = asyncio.get_running_loop().time() + OWNER_SECONDS
     while not await host.serve() and not await _address_of_owner(lock):
         if asyncio.get_running_loop().time() > deadline:
-            _end_unreachable(lock)
+            _fail_unreachable(lock)
         await asyncio.sleep(STEP_SECONDS)
 
 
-async def _wait_for_one(lock: Path) -> None:
-    """Wait until a control plane serves, however long that takes."""
-    is_told = False
+async def _wait_for_plane(lock: Path) -> None:
+    """Waits without limit until a control plane serves."""
+    is_announced = False
     while not await _address_of_owner(lock):
-        if not is_told:
-            is_told = True
+        if not is_announced:
+            is_announced = True
             print(
                 f"waiting for a control plane on {lock.parent}; `pointsman up` starts one, --server names another",
                 file=sys.stderr,
@@ -128,8 +128,8 @@ async def _wait_for_one(lock: Path) -> None:
         await asyncio.sleep(STEP_SECONDS)
 
 
-async def _claim_or_visit(lock: Path, stack: AsyncExitStack) -> StoreLock | None:
-    """The right to open the stores, or none where another process serves: that one stays while this command is its guest."""
+async def _claim_or_attach(lock: Path, stack: AsyncExitStack) -> StoreLock | None:
+    """Locks the stores and returns the lock; or attaches to the process that serves them and returns None."""
     deadline = asyncio.get_running_loop().time() + OWNER_SECONDS
     while True:
         try:
@@ -137,24 +137,24 @@ async def _claim_or_visit(lock: Path, stack: AsyncExitStack) -> StoreLock | None
         except Refusal as refusal:
             if refusal.reason is not Reason.UNAVAILABLE:
                 raise
-        with ExitStack() as visit:
-            visit.enter_context(staying(lock.with_name(GUESTS)))
+        with ExitStack() as attachment:
+            attachment.enter_context(attached(lock.with_name(ATTACHED_FILE)))
             if await _address_of_owner(lock):
-                stack.enter_context(visit.pop_all())
+                stack.enter_context(attachment.pop_all())
                 return None
         if asyncio.get_running_loop().time() > deadline:
-            _end_unreachable(lock)
+            _fail_unreachable(lock)
         await asyncio.sleep(STEP_SECONDS)
 
 
 def refuse_without_plane(besides: str = "") -> NoReturn:
-    """End a command that needs a control plane which runs, with the command that starts one."""
+    """Ends a command that needs a running control plane; prints how to start one."""
     directory = load(StoreSettings).directory
     print(f"pointsman: no control plane runs on {directory}; start one: pointsman up{besides}", file=sys.stderr)
     sys.exit(EXIT_UNREACHABLE)
 
 
-def _end_unreachable(lock: Path) -> NoReturn:
+def _fail_unreachable(lock: Path) -> NoReturn:
     owner = owner_of(lock)
     who = f"process {owner.pid}" if owner else "another process"
     print(f"pointsman: {lock.parent} is in use by {who}, which does not serve; stop it, or wait", file=sys.stderr)
@@ -162,13 +162,13 @@ def _end_unreachable(lock: Path) -> NoReturn:
 
 
 async def _address_of_owner(lock: Path) -> str:
-    """Where the owner serves, if it does."""
+    """The address at which the owner serves; empty if it does not."""
     owner = owner_of(lock)
-    return owner.address if owner is not None and owner.address and await _serves(owner.address) else ""
+    return owner.address if owner is not None and owner.address and await _accepts_connections(owner.address) else ""
 
 
-async def _serves(address: str) -> bool:
-    """Whether somebody answers there: whoever was killed has left an address behind."""
+async def _accepts_connections(address: str) -> bool:
+    """Whether the address accepts connections: a killed process leaves its address behind."""
     host, _, port = address.rpartition(":")
     try:
         async with asyncio.timeout(REACH_SECONDS):
@@ -180,9 +180,9 @@ async def _serves(address: str) -> bool:
 
 
 @asynccontextmanager
-async def _private() -> AsyncIterator[Plane]:
-    """A control plane that no other process is told of."""
-    running = await start(build_all(load(StoreSettings), CONTEXTS), ServerSettings(port=0))
+async def _private_plane() -> AsyncIterator[Plane]:
+    """A control plane whose address is not announced."""
+    running = await start(build_all(load(StoreSettings)), ServerSettings(port=0))
     channel = open_channel(running.address)
     try:
         yield Plane(dict.fromkeys(CONTEXTS, channel), running.address, embedded=True)
@@ -192,57 +192,25 @@ async def _private() -> AsyncIterator[Plane]:
 
 
 @asynccontextmanager
-async def _connected(
+async def _connect(
     address: str, open_common: Callable[[], grpc.aio.Channel], *, embedded: bool = False
 ) -> AsyncIterator[Plane]:
-    """Channels to the services at one address, or where POINTSMAN_PEERS_* say that one of them is."""
+    """Opens channels to the services: at one address, or where POINTSMAN_PEERS_* name another."""
     peers, common = load(PeerSettings), open_common()
     own = {name: open_channel(getattr(peers, name)) for name in CONTEXTS if getattr(peers, name)}
     try:
         for name in CONTEXTS:
-            await _require(own.get(name, common), name, getattr(peers, name) or address)
+            await _require_ready(own.get(name, common), name, getattr(peers, name) or address)
         yield Plane({name: own.get(name, common) for name in CONTEXTS}, address, embedded)
     finally:
         for channel in (common, *own.values()):
             await channel.close()
 
 
-async def _require(channel: grpc.aio.Channel, name: str, address: str) -> None:
+async def _require_ready(channel: grpc.aio.Channel, name: str, address: str) -> None:
     try:
         async with asyncio.timeout(REACH_SECONDS):
             await channel.channel_ready()
     except TimeoutError:
         print(f"pointsman: cannot reach the {name} service at {address}; is it running?", file=sys.stderr)
         sys.exit(EXIT_UNREACHABLE)
-
-
-def build_all(stores: StoreSettings, contexts: Sequence[str]) -> Callable[[str], Sequence[Service]]:
-    """A function that wires the named services, for a process that listens at the address it is given."""
-
-    def build(address: str) -> Sequence[Service]:
-        return [build_one(name, stores, address) for name in contexts]
-
-    return build
-
-
-def build_one(name: str, stores: StoreSettings, address: str) -> Service:
-    """One service, by the name of its context."""
-    if name == "router":
-        from pointsman.services.router.__main__ import build as build_router
-        from pointsman.services.router.config import RouterSettings
-
-        return build_router(stores, load(RouterSettings))
-    if name == "workflow":
-        from pointsman.services.workflow.__main__ import build as build_workflow
-        from pointsman.services.workflow.config import WorkflowSettings
-
-        return build_workflow(stores, load(WorkflowSettings))
-    if name == "pipeline":
-        from pointsman.services.pipeline.__main__ import build as build_pipeline
-        from pointsman.services.pipeline.config import PipelineSettings
-
-        return build_pipeline(stores, load(PipelineSettings))
-    from pointsman.services.orchestrator.__main__ import build as build_orchestrator
-    from pointsman.services.orchestrator.config import OrchestratorSettings
-
-    return build_orchestrator(stores, load(OrchestratorSettings), load(PeerSettings).all_at(address))

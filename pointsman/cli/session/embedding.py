@@ -1,39 +1,39 @@
-"""A control plane inside a command: it serves others too, until the command ends or `pointsman up` takes over."""
+"""The embedded control plane of a command: serves other commands too, until it ends or `pointsman up` takes over."""
 
 import asyncio
 import fcntl
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from pointsman.cli.session.attached_commands import STEP_SECONDS, guests_gone
+from pointsman.cli.session.attached_commands import STEP_SECONDS, wait_until_detached
+from pointsman.services.all_in_one import Build
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.runtime.service import Running, Service, start
+from pointsman.services.chassis.runtime.service import Running, start
 from pointsman.services.chassis.storage.file_lock import StoreLock, owner_of
 
-UP = "pointsman.up"
+UP_FILE = "pointsman.up"
 """Locked by `pointsman up` while it waits for the data directory."""
-GUESTS = "pointsman.guests"
-LOOK_SECONDS = 0.25
-HERE = (
+ATTACHED_FILE = "pointsman.guests"
+CHECK_SECONDS = 0.25
+EMBEDDED_NOTICE = (
     "pointsman: no control plane was running on {directory}: this command has one inside, "
     "which ends with it; `pointsman up` starts one that stays"
 )
-MOVED = "pointsman: the control plane has moved to `pointsman up`; this command goes on with that one"
-Build = Callable[[str], Sequence[Service]]
+MOVED_NOTICE = "pointsman: the control plane has moved to `pointsman up`; this command goes on with that one"
 
 
-class Host:
-    """Has a control plane while nobody else has one; gives it up to `pointsman up`, and has one again after that."""
+class EmbeddedPlane:
+    """Serves a control plane while no other process does; yields to `pointsman up`, and serves again after that."""
 
     def __init__(self, lock: Path, build: Build) -> None:
         self._lock = lock
         self._build = build
         self._held: tuple[StoreLock, Running] | None = None
-        self._cannot = False
+        self._cannot_start = False
 
     @property
     def serves(self) -> bool:
@@ -41,8 +41,8 @@ class Host:
         return self._held is not None
 
     async def serve(self) -> bool:
-        """Start a control plane unless there is one, or one is about to start; whether it is here now."""
-        if is_wanted_by_up(self._lock):
+        """Starts the control plane unless another one serves or `pointsman up` waits; returns whether it did."""
+        if is_up_waiting(self._lock):
             return False
         try:
             claim = StoreLock(self._lock, yields=True)
@@ -59,60 +59,60 @@ class Host:
         self._held = (claim, running)
         return True
 
-    async def keep(self, ended: asyncio.Event) -> None:
-        """Until the end: take the place of a control plane that is gone, make room for one that stays."""
-        while not await _within(ended, LOOK_SECONDS):
+    async def supervise(self, ended: asyncio.Event) -> None:
+        """Until the end: replaces a control plane that has stopped, and yields to `pointsman up`."""
+        while not await _wait_for_event(ended, CHECK_SECONDS):
             if self._held is None:
                 if await self._take_over():
-                    say_so(self._lock.parent)
-            elif is_wanted_by_up(self._lock):
+                    announce_embedded(self._lock.parent)
+            elif is_up_waiting(self._lock):
                 await self.stop()
-                print(MOVED, file=sys.stderr, flush=True)
+                print(MOVED_NOTICE, file=sys.stderr, flush=True)
 
     async def _take_over(self) -> bool:
-        """Serve in the place of a control plane that is gone; one that cannot start is told, and waited for elsewhere."""
-        if self._cannot:
+        """Replaces a control plane that has stopped; after a failed start it prints why and never tries again."""
+        if self._cannot_start:
             return False
         try:
             return await self.serve()
         except (Refusal, OSError) as error:
-            self._cannot = True
+            self._cannot_start = True
             print(f"pointsman: no control plane can start here: {error}", file=sys.stderr, flush=True)
             return False
 
-    async def stop(self, guests: Path | None = None) -> None:
-        """Serve no longer; commands that are guests here are waited for."""
+    async def stop(self, attached_file: Path | None = None) -> None:
+        """Stops serving; waits for attached commands first if their lock file is given."""
         if self._held is None:
             return
         claim, running = self._held
         self._held = None
         claim.announce("")
-        if guests is not None:
-            await guests_gone(guests)
+        if attached_file is not None:
+            await wait_until_detached(attached_file)
         await running.stop()
         claim.release()
 
 
-def say_so(directory: Path) -> None:
-    """Tell that this command has a control plane inside."""
-    print(HERE.format(directory=directory), file=sys.stderr, flush=True)
+def announce_embedded(directory: Path) -> None:
+    """Prints that this command embeds a control plane."""
+    print(EMBEDDED_NOTICE.format(directory=directory), file=sys.stderr, flush=True)
 
 
 @asynccontextmanager
-async def kept_up(host: Host, guests: Path) -> AsyncIterator[None]:
-    """Look after a host while the block runs, and stop it at the end."""
+async def supervised(host: EmbeddedPlane, attached_file: Path) -> AsyncIterator[None]:
+    """Supervises an embedded control plane during the block, and stops it at the end."""
     ended = asyncio.Event()
-    keeping = asyncio.create_task(host.keep(ended))
+    supervising = asyncio.create_task(host.supervise(ended))
     try:
         yield
     finally:
         ended.set()
-        await keeping
-        await host.stop(guests)
+        await supervising
+        await host.stop(attached_file)
 
 
-async def claim_for_good(lock: Path) -> StoreLock:
-    """The data directory, once those that have it for a while have handed it over; refused while another `up` has it."""
+async def claim_for_up(lock: Path) -> StoreLock:
+    """Locks the data directory for `up`, once embedding commands have yielded; refused while another `up` runs."""
     with ExitStack() as stack:
         request: IO[bytes] | None = None
         while True:
@@ -124,17 +124,17 @@ async def claim_for_good(lock: Path) -> StoreLock:
                     raise
                 if owner is not None and request is None:
                     print(f"pointsman: waiting for process {owner.pid} to hand {lock.parent} over", file=sys.stderr)
-                    request = stack.enter_context(lock.with_name(UP).open("ab"))
+                    request = stack.enter_context(lock.with_name(UP_FILE).open("ab"))
             if request is not None:
                 with suppress(BlockingIOError):
                     fcntl.flock(request, fcntl.LOCK_EX | fcntl.LOCK_NB)
             await asyncio.sleep(STEP_SECONDS)
 
 
-def is_wanted_by_up(lock: Path) -> bool:
-    """Whether a `pointsman up` waits for the data directory; a lock says so, and ends with its process."""
+def is_up_waiting(lock: Path) -> bool:
+    """Whether a `pointsman up` waits for the data directory, by its lock, which ends with its process."""
     try:
-        with lock.with_name(UP).open("rb") as file:
+        with lock.with_name(UP_FILE).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -143,8 +143,8 @@ def is_wanted_by_up(lock: Path) -> bool:
     return False
 
 
-async def _within(event: asyncio.Event, seconds: float) -> bool:
-    """Whether the event comes in that time."""
+async def _wait_for_event(event: asyncio.Event, seconds: float) -> bool:
+    """Whether the event is set within that time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

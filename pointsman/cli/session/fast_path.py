@@ -1,4 +1,4 @@
-"""Trivial commands that run at once on the client: a closed list, without a shell, each argument as it is typed."""
+"""Trivial commands that run on the client without a run: a closed list, no shell, arguments as typed."""
 
 import re
 import shlex
@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 
-TAKEN = "pwd [-L|-P], date (options that print), whoami, echo, ping [-c COUNT] [HOST]"
+ACCEPTED_COMMANDS = "pwd [-L|-P], date (options that print), whoami, echo, ping [-c COUNT] [HOST]"
 DEFAULT_PINGS = 4
 MAX_PINGS = 10
 PING_SECONDS = 30.0
@@ -24,7 +24,7 @@ _PING_FLAGS = frozenset({"-4", "-6", "-n", "-q"})
 
 
 def argv_of(message: str) -> list[str] | None:
-    """The trivial command of a message as an argument list; None if it is not on the list or an option is not."""
+    """The trivial command of a message as an argument list; None if the command or an option is not on the list."""
     try:
         words = shlex.split(message)
     except ValueError:
@@ -39,14 +39,14 @@ def argv_of(message: str) -> list[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What became of a command: its exit code, and its output where that was captured."""
+    """The exit code of a command, and its output where that was captured."""
 
     exit_code: int
     output: str = ""
 
 
 def execute(argv: Sequence[str], *, capture: bool = False) -> Executed:
-    """Run the command; a ping that does not end in time is stopped."""
+    """Runs the command; stops a ping that takes too long."""
     if shutil.which(argv[0]) is None:
         print(f"pointsman: cannot run '{argv[0]}': it is not installed here", file=sys.stderr)
         return Executed(EXIT_FAILED)
@@ -64,7 +64,7 @@ def _as_typed(arguments: list[str]) -> list[str] | None:
     return arguments
 
 
-def _none_taken(arguments: list[str]) -> list[str] | None:
+def _no_arguments(arguments: list[str]) -> list[str] | None:
     return None if arguments else []
 
 
@@ -73,7 +73,7 @@ def _pwd(arguments: list[str]) -> list[str] | None:
 
 
 def _date(arguments: list[str]) -> list[str] | None:
-    """Only what prints the time: options that set the clock or read a file are not taken."""
+    """Accepts only options that print the time, none that set the clock or read a file."""
     return arguments if all(_DATE_ARGUMENT.fullmatch(word) for word in arguments) else None
 
 
@@ -99,7 +99,7 @@ def _ping(arguments: list[str]) -> list[str] | None:
 _COMMANDS: dict[str, Callable[[list[str]], list[str] | None]] = {
     "pwd": _pwd,
     "date": _date,
-    "whoami": _none_taken,
+    "whoami": _no_arguments,
     "echo": _as_typed,
     "ping": _ping,
 }

@@ -1,4 +1,4 @@
-"""Following a run to its end, or to a question that only a person can answer; and what is said then."""
+"""Follows a run to its end or to a question for a person, and renders question and delivery."""
 
 import asyncio
 import shutil
@@ -29,10 +29,10 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     Run,
     WaitKind,
 )
-from pointsman.cli import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
+from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.run_options import BUDGET_FIELDS
 from pointsman.cli.render.run_progress import View, state_name
-from pointsman.cli.session.missing_agents import Unattended
+from pointsman.cli.session.missing_agents import MissingAgents
 from pointsman.client import Client
 
 TICK_SECONDS = 0.5
@@ -45,13 +45,13 @@ _BESIDES = {
     ANSWER_KIND_RESTART_STAGE: " --stage STAGE",
     ANSWER_KIND_SKIP_STAGE: " --stage STAGE",
 }
-"""What has to be said with an answer, besides."""
+"""Options that an answer needs besides its kind."""
 LIVE = (ASSIGNMENT_STATE_OPEN, ASSIGNMENT_STATE_LEASED)
 TERMINAL = frozenset({RUN_STATE_COMPLETE, RUN_STATE_CANCELLED, RUN_STATE_FAILED})
 
 
 async def follow(client: Client, run_id: str, view: View, after_seq: int = 0) -> Run:
-    """Show a run until it ends or asks a person."""
+    """Shows a run until it ends or waits for a person."""
     with view:
         watching = asyncio.create_task(_watch(client, run_id, view, after_seq))
         asked = asyncio.create_task(_until_asked(client, run_id, view))
@@ -75,14 +75,14 @@ async def _watch(client: Client, run_id: str, view: View, after_seq: int) -> Non
 
 
 async def _until_asked(client: Client, run_id: str, view: View) -> None:
-    unattended = Unattended(client, run_id)
+    missing_agents = MissingAgents(client, run_id)
     while True:
         run = await client.runs.get(run_id)
         view.run(run, await _live(client, run_id) if view.shows_work else ())
         if run.HasField("question"):
             return
         if run.waiting_for.kind == WaitKind.WAIT_KIND_AGENT:
-            await unattended.look()
+            await missing_agents.check()
         await asyncio.sleep(TICK_SECONDS)
 
 
@@ -91,7 +91,7 @@ async def _live(client: Client, run_id: str) -> list[Assignment]:
 
 
 def exit_code(run: Run) -> int:
-    """0 done, 4 waits for a person, 1 ended otherwise."""
+    """The exit code for a run: 0 complete, 4 waits for a person, 1 ended otherwise."""
     if run.state == RUN_STATE_COMPLETE:
         return 0
     return EXIT_FAILED if run.state in TERMINAL else EXIT_WAITS_FOR_PERSON
@@ -111,7 +111,7 @@ def question_lines(run: Run) -> Iterator[str]:
 
 
 def raised_budget(run: Run) -> str:
-    """Twice of what ran out, as `--budget` takes it."""
+    """Twice the exhausted budget, as `--budget` takes it."""
     short = run.question.subjects[0] if run.question.subjects else ""
     if short == "wall_clock":
         return f"minutes={max(1, 2 * run.budget.wall_clock.seconds // 60)}"
@@ -121,7 +121,7 @@ def raised_budget(run: Run) -> str:
 
 
 def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
-    """What was delivered, what is open, where to look next."""
+    """The delivery, the open risks, and the commands to look further."""
     yield f"{state_name(run)}  {run.id}{f'  ({run.end_reason})' if run.end_reason else ''}"
     for item in delivery.deliverables:
         yield f"  delivered  {item.task_id}: {item.statement}"
@@ -136,7 +136,7 @@ def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
 
 
 def program() -> str:
-    """How this program is called from here: by its name or, where that is not on the path, by its place."""
+    """How to call this program: by its name or, where that is not on the PATH, by its path."""
     beside = Path(sys.executable).with_name("pointsman")
     if shutil.which("pointsman") is not None or not beside.exists():
         return "pointsman"

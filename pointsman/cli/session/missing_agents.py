@@ -1,4 +1,4 @@
-"""Work that nobody takes: said once for each kind, with the command that starts somebody."""
+"""Warns once per capability about work that no agent takes, with the command that starts an agent."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from pointsman.api.orchestrator.v1.assignment_pb2 import (
 )
 from pointsman.client import Client
 
-PATIENCE_LOOKS = 8
+PATIENCE_CHECKS = 8
 BUILT_IN = {CAPABILITY_VERIFY: "verifier", CAPABILITY_RESEARCH: "surveyor"}
 INSTEAD = {CAPABILITY_RESEARCH: CAPABILITY_SURVEY}
 BY_COMMAND = {
@@ -30,33 +30,33 @@ BY_COMMAND = {
 }
 
 
-class Unattended:
-    """Looks at a run's open work every now and then."""
+class MissingAgents:
+    """Checks a run's open assignments repeatedly."""
 
     def __init__(self, client: Client, run_id: str) -> None:
         self._client = client
         self._run_id = run_id
-        self._looks: dict[Capability.ValueType, int] = {}
+        self._checks: dict[Capability.ValueType, int] = {}
         self._hinted: set[Capability.ValueType] = set()
 
-    async def look(self) -> None:
-        """Say what stays open although no agent that could do it is busy: that one is missing, or why it may not take it."""
+    async def check(self) -> None:
+        """Warns about work that stays open although no agent with its capability is busy."""
         states = (ASSIGNMENT_STATE_OPEN,)
         waiting = {item.capability async for item in self._client.agents.assignments(self._run_id, states)}
-        self._looks = {kind: self._looks.get(kind, 0) + 1 for kind in waiting}
-        late = {kind for kind, looks in self._looks.items() if looks >= PATIENCE_LOOKS} - self._hinted
+        self._checks = {kind: self._checks.get(kind, 0) + 1 for kind in waiting}
+        late = {kind for kind, checks in self._checks.items() if checks >= PATIENCE_CHECKS} - self._hinted
         if not late:
             return
         there = [one async for one in self._client.agents.all() if one.state != AGENT_STATE_LOST]
         late -= {kind for one in there if one.state == AGENT_STATE_WORKING for kind in one.capabilities}
         self._hinted |= late
         idle = {kind: [one.id for one in there if {kind, INSTEAD.get(kind)} & {*one.capabilities}] for kind in late}
-        for line in (*hints(kind for kind in late if not idle[kind]), *_reluctant(idle)):
+        for line in (*hints(kind for kind in late if not idle[kind]), *_idle_agent_lines(idle)):
             print(line, file=sys.stderr)
 
 
-def _reluctant(idle: Mapping[Capability.ValueType, Sequence[str]]) -> Iterator[str]:
-    """Work that waits although agents that can do it are there."""
+def _idle_agent_lines(idle: Mapping[Capability.ValueType, Sequence[str]]) -> Iterator[str]:
+    """Lines about open work that idle agents with the capability do not take."""
     for kind, agents in idle.items():
         if agents:
             yield (
@@ -66,7 +66,7 @@ def _reluctant(idle: Mapping[Capability.ValueType, Sequence[str]]) -> Iterator[s
 
 
 def hints(late: Iterable[Capability.ValueType]) -> list[str]:
-    """How to start an agent for each kind of work that has none."""
+    """How to start an agent for each capability without one."""
     kinds = set(late)
     lines = []
     if built_in := [name for kind, name in BUILT_IN.items() if kind in kinds]:

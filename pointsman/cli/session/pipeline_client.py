@@ -1,4 +1,4 @@
-"""What the pipeline commands share: asking the control plane, and saying what it answered."""
+"""What the pipeline commands share: calling the service, and printing its answers."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -18,17 +18,17 @@ Agent = Annotated[str, typer.Option(help="The agent's id.")]
 
 
 def ask(server: str, question: Callable[[Stub], Awaitable[Answer]], absent: Absent = Absent.PRIVATE) -> Answer:
-    """Ask the pipeline service one thing."""
+    """Calls the pipeline service."""
     return ask_service(server, "pipeline", lambda channel: question(Stub(channel)), absent)
 
 
 def state_name(number: Any) -> str:
-    """A pipeline's state."""
+    """The name of a pipeline's state."""
     return sp.PipelineState.Name(number).removeprefix("PIPELINE_STATE_")
 
 
 def within(option: str, value: float, least: float, most: float) -> float:
-    """A number in its range; anything else, also what is no number, is a wrong use."""
+    """Checks that a number is in its range; anything else, NaN too, is a usage error."""
     if not least <= value <= most:
         raise typer.BadParameter(f"{option} must be a number from {least:g} to {most:g}")
     return value

@@ -1,4 +1,4 @@
-"""A run and the person at the terminal: its questions are asked here, and Ctrl-C asks before it leaves."""
+"""A run's dialogue with the person at the terminal: its questions, and what Ctrl-C means."""
 
 import asyncio
 import os
@@ -25,8 +25,8 @@ LEAVING = "\n[d]etach or [c]ancel the run? (or [s]top here: the run waits) "
 LINE_BYTES = 4096
 
 
-class Left(Exception):
-    """The command leaves a run that has not ended; detached when the run is to go on all the same."""
+class RunLeft(Exception):
+    """Raised when the command leaves a run that has not ended; `detached` when the run is to go on."""
 
     def __init__(self, run_id: str, *, detached: bool) -> None:
         super().__init__(run_id)
@@ -36,26 +36,26 @@ class Left(Exception):
 
 @contextmanager
 def cancelled_by_signals() -> Iterator[list[int]]:
-    """Each SIGINT and SIGTERM cancels the task that runs the block; the list says which came."""
+    """Each SIGINT and SIGTERM cancels the task of the block; yields the list of received signals."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    came: list[int] = []
+    received: list[int] = []
 
     def cancel(number: int) -> None:
-        came.append(number)
+        received.append(number)
         task.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, cancel, number)
     try:
-        yield came
+        yield received
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
 
 
-async def line(prompt: str) -> str:
-    """A line that the person types; EOFError when there is none. Not in a thread: one that reads cannot be stopped."""
+async def read_line(prompt: str) -> str:
+    """Reads a line from the terminal; EOFError at its end. Not in a thread: a thread that reads cannot be cancelled."""
     print(prompt, end="", flush=True)
     typed, keys, loop = asyncio.Event(), sys.stdin.fileno(), asyncio.get_running_loop()
     loop.add_reader(keys, typed.set)
@@ -71,52 +71,52 @@ async def line(prompt: str) -> str:
 
 
 async def follow_or_ask(client: Client, run_id: str, as_json: bool) -> Run:
-    """Follow to the end; on a terminal, questions are asked here, and Ctrl-C asks what is meant by it."""
+    """Follows a run to its end; on a terminal it asks the run's questions, and asks what to do on Ctrl-C."""
     run = Run()
-    with cancelled_by_signals() as came:
+    with cancelled_by_signals() as received:
         while run.state not in TERMINAL:
             try:
                 run = await follow(client, run_id, view_for(as_json=as_json), run.seq)
                 if not run.HasField("question") or as_json or not sys.stdin.isatty():
                     return run
-                run = await ask_here(client, run)
+                run = await ask_on_terminal(client, run)
             except EOFError:
                 return run
             except asyncio.CancelledError:
-                return await _interrupted(client, run_id, came)
+                return await _interrupted(client, run_id, received)
     return run
 
 
-async def _interrupted(client: Client, run_id: str, came: list[int]) -> Run:
+async def _interrupted(client: Client, run_id: str, received: list[int]) -> Run:
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
-    if not came:
+    if not received:
         raise asyncio.CancelledError
-    if not sys.stdin.isatty() or signal.SIGTERM in came:
-        raise Left(run_id, detached=False)
+    if not sys.stdin.isatty() or signal.SIGTERM in received:
+        raise RunLeft(run_id, detached=False)
     try:
-        said = (await line(LEAVING)).lower()
+        typed = (await read_line(LEAVING)).lower()
     except (EOFError, asyncio.CancelledError):
         task.uncancel()
-        said = "s"
-    if said.startswith("c"):
+        typed = "s"
+    if typed.startswith("c"):
         return await client.runs.cancel(run_id, "cancelled at the terminal")
-    raise Left(run_id, detached=said.startswith("d"))
+    raise RunLeft(run_id, detached=typed.startswith("d"))
 
 
-async def ask_here(client: Client, run: Run) -> Run:
-    """Put the run's question to the person at the terminal; what cannot be taken is said, and asked again."""
+async def ask_on_terminal(client: Client, run: Run) -> Run:
+    """Asks the run's question on the terminal; an invalid answer prints why, and the caller asks again."""
     names = {AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower(): kind for kind in run.question.takes}
     print("\n".join(("", run.question.text, *(f"  {subject}" for subject in run.question.subjects))))
-    said = (await line(f"{', '.join(names)}? (or cancel, detach) ")).lower().replace("-", "_")
-    if said == "detach":
+    typed = (await read_line(f"{', '.join(names)}? (or cancel, detach) ")).lower().replace("-", "_")
+    if typed == "detach":
         _detach(run)
     try:
-        if said == "cancel":
+        if typed == "cancel":
             return await client.runs.cancel(run.id, "cancelled at the terminal")
-        if said in names:
-            return await client.runs.answer(run.id, run.question.id, await _reply(run, names[said]))
+        if typed in names:
+            return await client.runs.answer(run.id, run.question.id, await _reply(run, names[typed]))
         print(f"not one of {', '.join(names)}, cancel, detach")
     except (CallFailed, ValueError) as failure:
         print(failure.message if isinstance(failure, CallFailed) else failure)
@@ -124,13 +124,13 @@ async def ask_here(client: Client, run: Run) -> Run:
 
 
 def _detach(run: Run) -> NoReturn:
-    raise Left(run.id, detached=True)
+    raise RunLeft(run.id, detached=True)
 
 
 async def _reply(run: Run, kind: AnswerKind.ValueType) -> Reply:
-    """The answer with what belongs to it."""
+    """The answer with its text, stage or budget."""
     if kind == ANSWER_KIND_RAISE:
-        return Reply(kind, budget=read_budget(await line(f"the new budget (for example {raised_budget(run)}): ")))
+        return Reply(kind, budget=read_budget(await read_line(f"the new budget (for example {raised_budget(run)}): ")))
     if kind in STAGES:
-        return Reply(kind, stage=await line("which stage: "))
-    return Reply(kind, await line("in words (may be empty): "))
+        return Reply(kind, stage=await read_line("which stage: "))
+    return Reply(kind, await read_line("in words (may be empty): "))

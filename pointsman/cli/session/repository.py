@@ -1,4 +1,4 @@
-"""The repository that a run works on, and what it adds to the order."""
+"""The repository of a run, and what it adds to the order."""
 
 import sys
 from collections.abc import Callable
@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
-from pointsman.cli.session.workers import fail_usage, repository_at
+from pointsman.cli.options.usage import fail_usage
+from pointsman.cli.session.workers import repository_at
 from pointsman.client import Order
 from pointsman.worker.git import GitFailed, commit_of_changes, repository_id, text, uncommitted
 from pointsman.worker.survey import test_command_of
@@ -14,8 +15,8 @@ from pointsman.worker.survey import test_command_of
 Say = Callable[[str], None]
 
 
-async def chosen_repository(repo: Path | None) -> Path | None:
-    """The top of the repository that is named, else of the one around us; none where we are in none."""
+async def find_repository(repo: Path | None) -> Path | None:
+    """The top folder of the named repository, else of the current one; None outside of a repository."""
     if repo is not None:
         return await repository_at(repo)
     try:
@@ -25,8 +26,8 @@ async def chosen_repository(repo: Path | None) -> Path | None:
     return await repository_at(Path())
 
 
-async def order_on(order: Order, folder: Path | None, say: Say, *, include_changes: bool) -> Order:
-    """The order with its repository and, where none is given, the command that runs the repository's tests."""
+async def with_repository(order: Order, folder: Path | None, say: Say, *, include_changes: bool) -> Order:
+    """Adds the repository to an order and, where no verify command is given, the command that runs its tests."""
     if folder is None:
         return order
     changes = await uncommitted(folder)
@@ -46,7 +47,7 @@ async def order_on(order: Order, folder: Path | None, say: Say, *, include_chang
 
 
 def require_repository(order: Order) -> None:
-    """End the command when nobody could do the work without a repository; what the router only answers needs none."""
+    """Ends the command if its message would start a run: a run with local workers needs a repository."""
     from pointsman.services.router.domain.classification.classify import classify
     from pointsman.services.router.rules import standard_rule_book
 

@@ -1,4 +1,4 @@
-"""How commands call the router: the running control plane, else the router's store in the data directory."""
+"""Calls the router: in the running control plane, else directly on its store in the data directory."""
 
 import asyncio
 import hashlib
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from pointsman.services.chassis.core.errors import Refusal
 
 DEFAULT_DATA = "~/.local/share/pointsman"
-"""The default of POINTSMAN_DATA, written again because loading the settings takes longer than a decision."""
+"""The default of POINTSMAN_DATA; a copy, because loading the settings takes longer than a decision."""
 
 
 class RouterCalls(Protocol):
-    """RPCs of the router by their names, wherever it is."""
+    """RPCs of the router by name, remote or in this process."""
 
     async def call(self, method: str, request: Any) -> Any:
         """The answer to one request."""
 
     def stream(self, method: str, request: Any) -> AsyncIterator[Any]:
-        """The parts of an answer that comes as a stream."""
+        """The messages of a streaming answer."""
 
 
 class StoreUnusable(Exception):
@@ -41,30 +41,30 @@ class NotRecorded(Exception):
     def __init__(self, why: str, *, is_fault: bool = False) -> None:
         super().__init__(why)
         self.is_fault = is_fault
-        """Whether it should have been: then the user is told without asking."""
+        """Whether it should have been recorded: then the command warns."""
 
 
 def store_path() -> Path:
-    """Where the router's store is, if it is a file."""
+    """The path of the router's store, if it is a file."""
     return Path(os.environ.get("POINTSMAN_DATA") or DEFAULT_DATA).expanduser() / "router.db"
 
 
-def is_recorded(server: str) -> bool:
-    """Whether there is a router with a store: one that is named, a database, or a file; nothing is opened for that."""
+def has_store(server: str) -> bool:
+    """Whether a router with a store exists: a named server, a database, or a file; opens nothing."""
     named = ("POINTSMAN_SERVER", "POINTSMAN_PEERS_ROUTER", "POINTSMAN_DATABASE_URL")
     return bool(server) or any(os.environ.get(name) for name in named) or store_path().exists()
 
 
-def refuse_recording(server: str, *, dry_run: bool) -> None:
-    """Raise why a decision is not to be recorded, if it is not."""
+def require_recording(server: str, *, dry_run: bool) -> None:
+    """Raises NotRecorded if a decision cannot or should not be recorded."""
     if dry_run:
         raise NotRecorded("--dry-run")
-    if not is_recorded(server):
+    if not has_store(server):
         raise NotRecorded(f"there is no store at {store_path()}; `pointsman up` makes one")
 
 
-def recorded(server: str, project: str, method: str, request: Any) -> Any:
-    """The router's answer to a request that it decides and records; NotRecorded where its store cannot be used."""
+def decide_and_record(server: str, project: str, method: str, request: Any) -> Any:
+    """Calls a deciding RPC of the router; NotRecorded where its store cannot be used."""
 
     async def run() -> Any:
         async with router_calls(server, project) as calls:
@@ -78,7 +78,7 @@ def recorded(server: str, project: str, method: str, request: Any) -> Any:
 
 @asynccontextmanager
 async def router_calls(server: str, project: str) -> AsyncIterator[RouterCalls]:
-    """The router at `server`, else of the running control plane, else on the store, locked while the block runs."""
+    """The router at `server`, else of the running control plane, else on its store, locked during the block."""
     from pointsman.cli.session.control_plane import control_plane
     from pointsman.services.chassis.core.config import PeerSettings, StoreSettings, load
 
@@ -96,7 +96,7 @@ async def router_calls(server: str, project: str) -> AsyncIterator[RouterCalls]:
 
 
 async def _address_or_locks(directory: Path, locks: ExitStack) -> str:
-    """Where the owner of the data directory serves; or nothing, with the directory and the store locked by us."""
+    """The address of the data directory's owner; or empty, with directory and store locked by this process."""
     from pointsman.cli.session.attached_commands import STEP_SECONDS
     from pointsman.cli.session.control_plane import LOCK, OWNER_SECONDS
     from pointsman.services.chassis.core.errors import Reason, Refusal
@@ -122,22 +122,22 @@ async def _address_or_locks(directory: Path, locks: ExitStack) -> str:
 
 
 def _address_in(lock: Path, locks: ExitStack) -> str:
-    """Where the owner of a lock serves, if it does; it waits with its end until we, its guest, are gone."""
-    from pointsman.cli.session.attached_commands import staying
-    from pointsman.cli.session.embedding import GUESTS
+    """The address of a lock's owner, if it serves; attaches this command to it."""
+    from pointsman.cli.session.attached_commands import attached
+    from pointsman.cli.session.embedding import ATTACHED_FILE
     from pointsman.services.chassis.storage.file_lock import owner_of
 
-    with ExitStack() as visit:
-        visit.enter_context(staying(lock.with_name(GUESTS)))
+    with ExitStack() as attachment:
+        attachment.enter_context(attached(lock.with_name(ATTACHED_FILE)))
         owner = owner_of(lock)
         if owner is None or not owner.address or not _is_alive(owner.pid):
             return ""
-        locks.push(visit.pop_all())
+        locks.push(attachment.pop_all())
         return owner.address
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process is there: one that was killed leaves its address behind until the next owner has written its own."""
+    """Whether a process lives: a killed one leaves its address behind until the next owner writes its own."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -149,7 +149,7 @@ def _is_alive(pid: int) -> bool:
 
 @asynccontextmanager
 async def _on_store(stores: Any, project: str) -> AsyncIterator[RouterCalls]:
-    """The router's servicer in this process; it listens nowhere, so that nobody comes to depend on it."""
+    """The router's servicer in this process, without a listening server."""
     from pointsman.services.chassis.core.config import load
     from pointsman.services.chassis.core.errors import Refusal
     from pointsman.services.chassis.storage.migrate import migrate
@@ -215,7 +215,7 @@ class _StoreRouter:
         return parts
 
     def _admitted(self, method: str, request: Any) -> tuple[Any, Any]:
-        """The request with its caller, after the checks that a server makes."""
+        """The validated request and its caller, as a server would pass them."""
         from pointsman.services.chassis.core.caller import LOCAL, Caller
         from pointsman.services.chassis.rpc.validation import deserializer, read_metadata, validate
 

@@ -1,4 +1,4 @@
-"""What the small commands about runs share: a client of the control plane, and how a refusal ends a command."""
+"""What the commands about runs share: a client of the control plane, and how a refusal ends a command."""
 
 import asyncio
 import json
@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 from google.protobuf.message import Message
 
-from pointsman.cli import EXIT_FAILED
-from pointsman.cli.render.json_output import as_dict, project_name
+from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.usage import project_name
+from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.session.control_plane import Plane, control_plane
 from pointsman.client import CallFailed, Client, Terms
 
@@ -21,12 +22,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
 
 
 def ask(server: str, project: str, question: Callable[[Client], Awaitable[int]]) -> None:
-    """Ask the control plane something and end with the exit code that comes back."""
+    """Runs a function with a client of the control plane, and exits with the code that it returns."""
     ask_plane(server, project, lambda client, _: question(client))
 
 
 def ask_plane(server: str, project: str, question: Callable[[Client, Plane], Awaitable[int]]) -> None:
-    """The same for a question that depends on the control plane that is asked."""
+    """The same for a function that also needs to know the control plane."""
 
     async def work() -> int:
         async with control_plane(server) as plane:
@@ -40,7 +41,7 @@ def ask_plane(server: str, project: str, question: Callable[[Client, Plane], Awa
 
 
 def print_json(value: Message | Iterable[Message]) -> None:
-    """Messages as JSON, by the proto's own names."""
+    """Prints messages as JSON with the field names of the protos."""
     if isinstance(value, Message):
         shown: object = as_dict(value)
     else:

@@ -1,4 +1,4 @@
-"""What the commands of single services share: asking one of them, and saying what it answered."""
+"""What the commands of single services share: calling a service, and printing its answer."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import grpc
 import typer
 
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.services.chassis.core.errors import Refusal
@@ -31,7 +31,7 @@ def ask_service(
     question: Callable[[grpc.aio.Channel], Awaitable[Answer]],
     absent: Absent = Absent.PRIVATE,
 ) -> Answer:
-    """Ask a service one thing; what it refuses ends the command with its reason."""
+    """Calls a service; a refusal ends the command with its reason."""
 
     async def run() -> Answer:
         async with control_plane(server, absent=absent) as plane:
@@ -48,5 +48,5 @@ def ask_service(
 
 
 def say(message: Any, as_json: bool, line: str) -> None:
-    """Print the answer: for programs, or for people."""
+    """Prints the answer as JSON or as a line."""
     print(json.dumps(as_dict(message, whole=True), ensure_ascii=False, indent=2) if as_json else line)

@@ -1,4 +1,4 @@
-"""A snapshot of the thinking artifacts as the router takes it, without the secrets that may be in it."""
+"""Builds the router's request from a snapshot of the thinking artifacts, without secrets."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def thinking_request(snapshot: Snapshot) -> pb.RouteThinkingRequest:
 
 
 def envelope_of(wire: pb.ThinkingEnvelope) -> Envelope:
-    """The router's answer, as a decision in process would be."""
+    """The router's answer as the type that a decision in this process has."""
     return Envelope(
         command=wire.command,
         timestamp=wire.timestamp.ToDatetime(UTC),
@@ -81,7 +81,7 @@ def _set_time(wire: Any, at: datetime | None) -> None:
 
 
 def _checks(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Names with what is to be known of their values; of a name that stands twice, the worse one."""
+    """Names with the verdicts on their values; of a duplicate name, the worse verdict."""
     found: dict[str, tuple[int, str]] = {}
     for name, value in pairs:
         key = SECRET if is_secret_name(name) else name[:MAX_NAME_LETTERS].replace("\0", "")

@@ -1,4 +1,4 @@
-"""Takes the snapshot that the thinking router decides on: reads the latch and the artifacts, carefully."""
+"""Reads the snapshot that the thinking router decides on: the latch and the artifacts."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -22,32 +22,32 @@ _BAD_SCALARS = (ArithmeticError, AttributeError, LookupError, TypeError)
 
 
 class UnreadableError(Exception):
-    """There is a file, but nothing can be made of it."""
+    """A file exists but cannot be parsed."""
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Safe YAML without aliases: a few bytes of them can stand for gigabytes."""
+    """Safe YAML without aliases, which can expand a few bytes to gigabytes."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Refuse aliases before they are expanded."""
+        """Refuses aliases before they are expanded."""
         if self.check_event(yaml.events.AliasEvent):
             raise UnreadableError("aliases are not taken")
         return super().compose_node(parent, index)
 
 
 def default_latch() -> Path:
-    """Where the latch is unless somebody says otherwise."""
+    """The default path of the latch."""
     return Path.home() / LATCH
 
 
 def take_snapshot(root: Path, latch: Path) -> Snapshot:
-    """What the router has to know about the files of a project."""
+    """Reads the files of a project that the router decides on."""
     artifacts = {name: _artifact(root / STATE, name) for name in ("blocker", "trail", "research", "delta", "plan")}
     return Snapshot(latch=_latch(latch), **artifacts)
 
 
 class Document(NamedTuple):
-    """A YAML mapping: what it says, and as it is written, where a key may stand twice."""
+    """A YAML mapping: its value, and its node, in which a key may occur twice."""
 
     content: Mapping[str, Any]
     written: yaml.MappingNode
@@ -83,7 +83,7 @@ def _latch(file: Path) -> Latch:
 
 
 def _is_alive(pid: Any) -> bool:
-    """Whether a process of this number runs on this machine, also when it is somebody else's."""
+    """Whether a process with this id runs on this machine, under any user."""
     if not isinstance(pid, int) or isinstance(pid, bool) or not 0 < pid < 1 << 31:
         return False
     try:
@@ -121,18 +121,18 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _status(value: Any) -> Status:
-    told = value.upper() if isinstance(value, str) else ""
-    return Status(told) if told in ("OK", "ERROR") else Status.UNKNOWN
+    status = value.upper() if isinstance(value, str) else ""
+    return Status(status) if status in ("OK", "ERROR") else Status.UNKNOWN
 
 
 def _needs(value: Any) -> tuple[Need, ...]:
     items = value if isinstance(value, list) else [value]
-    told = {item.strip().upper() for item in items if isinstance(item, str)}
-    return tuple(need for need in Need if need in told)
+    named = {item.strip().upper() for item in items if isinstance(item, str)}
+    return tuple(need for need in Need if need in named)
 
 
 def _env_checks(written: yaml.MappingNode, places: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Every pair of every env_check, at the top and in the places named; one that stands twice comes twice."""
+    """All pairs of all env_check mappings, at the top and below the named keys, duplicates included."""
     for key, value in written.value:
         if key.value == "env_check":
             yield from _flat("", value)
@@ -141,7 +141,7 @@ def _env_checks(written: yaml.MappingNode, places: tuple[str, ...]) -> Iterator[
 
 
 def _flat(name: str, node: yaml.Node) -> Iterator[tuple[str, str]]:
-    """Every value below env_check as it is written, with its name, however it is nested."""
+    """All scalar values below env_check with their names, at any depth."""
     if isinstance(node, yaml.MappingNode):
         for key, inner in node.value:
             yield from _flat(f"{name}.{key.value}" if name else str(key.value), inner)
@@ -153,7 +153,7 @@ def _flat(name: str, node: yaml.Node) -> Iterator[tuple[str, str]]:
 
 
 def _moment(value: Any) -> datetime | None:
-    """A time in UTC, if it is one; without a zone it is taken for UTC."""
+    """Parses a time; one without a zone is in UTC."""
     try:
         if isinstance(value, str):
             value = datetime.fromisoformat(value.strip())

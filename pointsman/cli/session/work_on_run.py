@@ -1,53 +1,53 @@
-"""Working on a run and following it to its end; and what becomes of a run that is left before."""
+"""Works on a run with local workers and follows it; or leaves it before its end."""
 
 import sys
 from pathlib import Path
 
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, Run
-from pointsman.cli import EXIT_INTERRUPTED
-from pointsman.cli.commands.deliver import NotDelivered, put_on_branch
-from pointsman.cli.session.background import carry_on
+from pointsman.cli.exit_codes import EXIT_INTERRUPTED
+from pointsman.cli.session.background import continue_in_background
+from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.follow import TERMINAL, delivery_lines, exit_code, program, question_lines
-from pointsman.cli.session.questions import Left, follow_or_ask
-from pointsman.cli.session.worker_specs import Crew
-from pointsman.cli.session.workers import worker_for, working, workshop_for
+from pointsman.cli.session.questions import RunLeft, follow_or_ask
+from pointsman.cli.session.worker_specs import LocalWorkers
+from pointsman.cli.session.workers import worker_for, worker_running, workspace_for
 from pointsman.client import Client, Terms
 from pointsman.worker.git import GitFailed
 
 MOVE_SECONDS = 120.0
-"""How long a control plane may take to come back, or to start elsewhere, before a run is left."""
+"""How long a control plane may be away, to restart or to move, before the command gives up."""
 
 
-def patient(project: str) -> Terms:
-    """The terms of a command that follows a run: a control plane that moves is waited for."""
+def patient_terms(project: str) -> Terms:
+    """The terms of a command that follows a run: patient enough for a control plane that moves."""
     return Terms(project=project, patience_seconds=MOVE_SECONDS)
 
 
-async def pursue(client: Client, run_id: str, crew: Crew) -> int:
-    """Work on a run, follow it to its end or to a question, print what came of it."""
-    worker = worker_for(await workshop_for([crew.folder] if crew.folder else []), crew.hire)
-    async with working(client, worker):
-        run = await follow_or_ask(client, run_id, crew.as_json)
-    await report(client, run, crew.as_json)
-    if run.state == RUN_STATE_COMPLETE and run.accepted_commit and crew.folder:
-        crew.say(await _branch(client, run, crew.folder))
+async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) -> int:
+    """Works on a run, follows it to its end or to a question, and prints the result."""
+    worker = worker_for(await workspace_for([workers.folder] if workers.folder else []), workers.spec)
+    async with worker_running(client, worker):
+        run = await follow_or_ask(client, run_id, workers.as_json)
+    await report(client, run, workers.as_json)
+    if run.state == RUN_STATE_COMPLETE and run.accepted_commit and workers.folder:
+        workers.say(await _branch(client, run, workers.folder))
     return exit_code(run)
 
 
-async def leave(left: Left, crew: Crew, *, needed: bool) -> int:
-    """Leave a run: its work goes on in the background where this command was needed for it, or it waits."""
+async def leave_run(left: RunLeft, workers: LocalWorkers, *, needed: bool) -> int:
+    """Leaves a run: continues it in the background where it needs this command's workers, else only detaches."""
     if not left.detached:
-        print(f"stopped; {left.run_id} waits as it is. Go on: {crew.going_on(left.run_id)}", file=sys.stderr)
+        print(f"stopped; {left.run_id} waits as it is. Go on: {workers.resume_command(left.run_id)}", file=sys.stderr)
         print(f"  or end it: {program()} cancel {left.run_id}", file=sys.stderr)
         return EXIT_INTERRUPTED
     if needed:
-        return await carry_on(left.run_id, crew)
-    crew.say(f"detached; `{program()} watch {left.run_id}` follows it")
+        return await continue_in_background(left.run_id, workers)
+    workers.say(f"detached; `{program()} watch {left.run_id}` follows it")
     return 0
 
 
 async def _branch(client: Client, run: Run, folder: Path) -> str:
-    """Put accepted work on a branch of its own; when that cannot be, say why and how to do it later."""
+    """Puts accepted work on a branch; on failure returns why, and how to do it later."""
     try:
         return await put_on_branch(client, run.id, folder, f"pointsman/{run.id}")
     except (NotDelivered, GitFailed) as error:
@@ -55,7 +55,7 @@ async def _branch(client: Client, run: Run, folder: Path) -> str:
 
 
 async def report(client: Client, run: Run, as_json: bool) -> None:
-    """Print what came of a run."""
+    """Prints the delivery of a run, or its question."""
     out = sys.stderr if as_json else sys.stdout
     if run.state in TERMINAL:
         delivery = await client.runs.delivery(run.id)

@@ -1,4 +1,4 @@
-"""What can be set about the workers that a command starts."""
+"""Settings of the workers that a command starts."""
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict

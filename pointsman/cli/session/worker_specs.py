@@ -1,4 +1,4 @@
-"""Who works beside a command, and where; and the options that bring them back."""
+"""The local workers of a command, as its options name them, and the options that start them again."""
 
 import shlex
 import sys
@@ -7,50 +7,50 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pointsman.cli.session.follow import program
-from pointsman.cli.session.workers import Hire, profile_for, require_program
+from pointsman.cli.session.workers import WorkerSpec, profile_for, require_program
 
 
 @dataclass(frozen=True, slots=True)
 class Coder:
-    """The coder, as the command line names it."""
+    """The coder that the options name."""
 
     agent: str = ""
     command: str = ""
     env: Sequence[str] = ()
 
-    def hire(self) -> Hire:
-        """The coder if one is named, and always a verifier and a surveyor."""
+    def worker_spec(self) -> WorkerSpec:
+        """A verifier and a surveyor, and the coder if one is named."""
         profile = profile_for(self.agent, self.command, self.env)
         require_program(profile)
-        return Hire(("verifier", "surveyor", "coder") if profile else ("verifier", "surveyor"), profile)
+        return WorkerSpec(("verifier", "surveyor", "coder") if profile else ("verifier", "surveyor"), profile)
 
     def options(self) -> tuple[str, ...]:
-        """The options that name it again."""
+        """The options that name this coder."""
         named = {"--agent": self.agent, "--command": self.command}
         given = [word for option, value in named.items() if value for word in (option, value)]
         return (*given, *(word for name in self.env for word in ("--env", name)))
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
-    """The workers of a command, the repository they work on, and the options that bring them back."""
+class LocalWorkers:
+    """The workers of a command, their repository, and the options that start them again."""
 
     folder: Path | None
-    hire: Hire
+    spec: WorkerSpec
     options: tuple[str, ...] = ()
     as_json: bool = False
 
     def say(self, line: str) -> None:
-        """Tell a person; standard output is for events where those are asked for."""
+        """Prints a line for people: to standard error with --json, whose events are on standard output."""
         print(line, file=sys.stderr if self.as_json else sys.stdout, flush=True)
 
-    def going_on(self, run_id: str) -> str:
-        """The command that goes on with a run as this crew would."""
+    def resume_command(self, run_id: str) -> str:
+        """The command that continues a run with the same workers."""
         return f"{program()} {shlex.join(('watch', run_id, *self.options))}"
 
 
-def options_of(folder: Path | None, coder: Coder, server: str, project: str) -> tuple[str, ...]:
-    """What a later command needs to be told to work as this one."""
+def options_to_restart(folder: Path | None, coder: Coder, server: str, project: str) -> tuple[str, ...]:
+    """The options with which a later command starts the same workers."""
     where = ("--repo", str(folder)) if folder else ()
     plane = (*(("--server", server) if server else ()), *(("--project", project) if project != "local" else ()))
     return (*where, *coder.options(), *plane)

@@ -1,37 +1,42 @@
-"""The workers that a command starts beside itself: verifier, surveyor, and a coder where one is named."""
+"""Starts the local workers of a command: verifier, surveyor, and a coder where one is named."""
 
 import asyncio
 import logging
 import os
-import shlex
 import shutil
 import socket
-import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NoReturn
 
-from pointsman.cli import EXIT_USAGE
+from pointsman.cli.options.usage import fail_usage, split_command
 from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.client import Client
 from pointsman.profiles import Profile, PromptBy, profiles
 from pointsman.services.chassis.core.config import StoreSettings, load
-from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workshop
+from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import GitFailed, repository_id, text
 from pointsman.worker.git_failures import NOT_INSTALLED
-from pointsman.worker.sdk import log
-from pointsman.worker.workspace import work_place
+from pointsman.worker.sdk import Handler, log
+from pointsman.worker.workspace import assignments_folder
 
-COMMAND_ROLES = ("planner", "critic", "researcher", "designer", "coder", "reviewer")
+COMMAND_ROLES: Mapping[str, Callable[[Worker, Handler], Handler]] = {
+    "planner": Worker.planner,
+    "critic": Worker.critic,
+    "researcher": Worker.researcher,
+    "designer": Worker.designer,
+    "coder": Worker.coder,
+    "reviewer": Worker.reviewer,
+}
+"""Roles that a command-line agent can play, and how a worker gets each."""
 ROLES = (*COMMAND_ROLES, "verifier", "surveyor")
 
 
 @dataclass(frozen=True, slots=True)
-class Hire:
-    """Whom to start: roles, the command that plays them, and its limits."""
+class WorkerSpec:
+    """Which worker to start: roles, the agent's profile, and its limits."""
 
     roles: Sequence[str]
     profile: Profile | None = None
@@ -41,11 +46,11 @@ class Hire:
 
 
 def profile_for(agent: str, command: str, environment: Sequence[str] = ()) -> Profile | None:
-    """The profile of a named agent, or of a command line of one's own."""
+    """The profile of a named agent, or of the user's own command line."""
     if agent and command:
         fail_usage("--agent and --command both name the agent; give one of them")
     if command:
-        return Profile("command", words_of(command, "--command"), PromptBy.FILE, environment=tuple(environment))
+        return Profile("command", split_command(command, "--command"), PromptBy.FILE, environment=tuple(environment))
     if not agent:
         return None
     if agent not in profiles():
@@ -54,19 +59,8 @@ def profile_for(agent: str, command: str, environment: Sequence[str] = ()) -> Pr
     return replace(known, environment=(*known.environment, *environment))
 
 
-def words_of(command: str, option: str) -> tuple[str, ...]:
-    """A command line as its argument list; whoever wants a shell names it: `sh -c '…'`."""
-    try:
-        words = tuple(shlex.split(command))
-    except ValueError as error:
-        fail_usage(f"{option} cannot be read: {error}: {command}")
-    if not words:
-        fail_usage(f"{option} needs a command")
-    return words
-
-
 def require_program(profile: Profile | None) -> None:
-    """End the command when the agent's program is not there; what is looked up in the working tree is not known yet."""
+    """Ends the command if the agent's program is missing; a path relative to the working tree cannot be checked yet."""
     program = profile.command[0] if profile else ""
     if not program or "{" in program or (os.sep in program and not Path(program).is_absolute()):
         return
@@ -74,14 +68,8 @@ def require_program(profile: Profile | None) -> None:
         fail_usage(f"the agent's program '{program}' is not there, or not on the PATH; install it, or name another")
 
 
-def fail_usage(message: str) -> NoReturn:
-    """End the command because it was called wrongly."""
-    print(f"pointsman: {message}", file=sys.stderr)
-    sys.exit(EXIT_USAGE)
-
-
 async def repository_at(folder: Path) -> Path:
-    """The top of the git repository that a folder is in; whoever names one without a commit is told what is missing."""
+    """The top folder of a git repository; ends the command for a folder outside of one, or without a commit."""
     try:
         top = Path(await text(folder, "rev-parse", "--show-toplevel"))
     except (FileNotFoundError, NotADirectoryError):
@@ -97,40 +85,40 @@ async def repository_at(folder: Path) -> Path:
     return top
 
 
-async def workshop_for(folders: Sequence[Path]) -> Workshop:
-    """A workshop in the data directory for the repositories in these folders."""
+async def workspace_for(folders: Sequence[Path]) -> Workspace:
+    """A workspace in the data directory for the repositories of these folders; removes abandoned folders."""
     tops = [await repository_at(folder) for folder in folders]
     repositories = {await repository_id(top): top for top in tops}
     root = worker_root()
-    for left in await asyncio.to_thread(remove_abandoned, work_place(root)):
+    for left in await asyncio.to_thread(remove_abandoned, assignments_folder(root)):
         log.info(
             "removed %s, left by a worker that was killed%s", left.path, f" (not all: {left.error})" * bool(left.error)
         )
-    return Workshop(root, repositories, load(WorkerSettings).limits)
+    return Workspace(root, repositories, load(WorkerSettings).limits)
 
 
 def worker_root() -> Path:
-    """Where the workers of this data directory have their clones and work folders."""
+    """The folder of the workers' clones and assignment folders in the data directory."""
     return load(StoreSettings).directory.resolve() / "worker"
 
 
-def worker_for(workshop: Workshop, hire: Hire) -> Worker:
+def worker_for(workspace: Workspace, spec: WorkerSpec) -> Worker:
     """A worker with the given roles."""
-    name = hire.name or socket.gethostname().split(".")[0]
-    worker = Worker(name, workshop.repository_ids, hire.capacity)
-    for role in hire.roles:
+    name = spec.name or socket.gethostname().split(".")[0]
+    worker = Worker(name, workspace.repository_ids, spec.capacity)
+    for role in spec.roles:
         if role == "verifier":
-            worker.verifier(Verifier(workshop).verify)
+            worker.verifier(Verifier(workspace).verify)
         elif role == "surveyor":
-            worker.surveyor(Surveyor(workshop).research)
-        elif hire.profile is not None:
-            getattr(worker, role)(CommandAgent(workshop, hire.profile, hire.limits).work)
+            worker.surveyor(Surveyor(workspace).research)
+        elif spec.profile is not None:
+            COMMAND_ROLES[role](worker, CommandAgent(workspace, spec.profile, spec.limits).work)
     return worker
 
 
 @asynccontextmanager
-async def working(client: Client, worker: Worker) -> AsyncIterator[None]:
-    """A worker that works while the block runs; what it does is in the run's journal, which is shown already."""
+async def worker_running(client: Client, worker: Worker) -> AsyncIterator[None]:
+    """Runs a worker during the block; it logs only errors, because the run's journal is shown already."""
     logging.getLogger("pointsman.worker").setLevel(logging.ERROR)
     serving = asyncio.create_task(worker.serve(client))
     try:

@@ -1,4 +1,4 @@
-"""What the workflow commands share: asking the control plane, and saying what it answered."""
+"""What the workflow commands share: calling the service, and printing its answers."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -21,7 +21,7 @@ Subagent = Annotated[bool | None, typer.Option("--subagent/--no-subagent", help=
 
 
 def ask(server: str, question: Callable[[Stub], Awaitable[Answer]], absent: Absent = Absent.PRIVATE) -> Answer:
-    """Ask the workflow service one thing."""
+    """Calls the workflow service."""
     return ask_service(server, "workflow", lambda channel: question(Stub(channel)), absent)
 
 
@@ -54,7 +54,7 @@ def task_status_name(status: int) -> str:
 
 
 def progress_line(progress: model_pb2.Progress) -> str:
-    """Where a workflow stands, in a line or a few."""
+    """The progress of a workflow in one or a few lines."""
     counts = progress.counts
     done = f"{counts.completed + counts.skipped}/{counts.total} done"
     hands = f"{counts.in_progress} in progress, {counts.ready} ready"

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, MetaData, func, select
 
-from pointsman.audit.stores import find
-from pointsman.cli.session.control_plane import CONTEXTS
+from pointsman.audit.stores import audit_stores
+from pointsman.services.all_in_one import CONTEXTS
 from pointsman.services.chassis.core.config import StoreSettings
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.store import Store
@@ -61,7 +61,7 @@ async def quiet(stores: Stores, seconds: float = QUIET_SECONDS) -> None:
 
 async def audited(cluster: Cluster) -> tuple[int, list[str]]:
     """What `pointsman audit --all` says: the number of transitions, and every violation."""
-    findings = await find(StoreSettings(data=cluster.folder / "data", database_url=cluster.database_url))
+    findings = await audit_stores(StoreSettings(data=cluster.folder / "data", database_url=cluster.database_url))
     found = [f"{name} {violation}" for name, part in findings.items() for violation in part.violations]
     return sum(part.transitions for part in findings.values()), found
 

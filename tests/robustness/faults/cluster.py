@@ -19,7 +19,7 @@ from pathlib import Path
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from pointsman.cli.session.control_plane import CONTEXTS
+from pointsman.services.all_in_one import CONTEXTS
 from pointsman.services.chassis.core.crash import ARMED_BY
 from tests.helpers.limits import Limit, scaled
 from tests.robustness.faults.disk import Disk, a_disk

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pointsman.cli.session.control_plane import CONTEXTS, build_all
+from pointsman.services.all_in_one import CONTEXTS, build_all
 from pointsman.services.chassis.core import crash
 from pointsman.services.chassis.core.clock import SystemClock
 from pointsman.services.chassis.core.config import ServerSettings, StoreSettings, load

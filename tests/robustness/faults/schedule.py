@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pointsman.cli.session.control_plane import CONTEXTS
+from pointsman.services.all_in_one import CONTEXTS
 from pointsman.services.chassis.core.crash import CrashPoint
 from tests.helpers.eventually import eventually
 from tests.helpers.postgres import PostgresServer

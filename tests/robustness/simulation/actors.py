@@ -14,7 +14,7 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
 from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
-from pointsman.services.mock_agents.results import answer
+from pointsman.services.mock_agents.results import result_for
 from pointsman.services.orchestrator.domain.mocking import MockOutcome
 from tests.robustness.simulation.direct import Direct
 from tests.robustness.simulation.processes import LEASE_SECONDS, World
@@ -172,7 +172,7 @@ class Actors:
                 self._agents.Heartbeat, agent.HeartbeatRequest(request_id=self.new_key(), agent_id=name, leases=keys)
             )
         for lease in leases:
-            item = answer(lease, MockOutcome.SUCCESS if calm else draw.choice(MOODS))
+            item = result_for(lease, MockOutcome.SUCCESS if calm else draw.choice(MOODS))
             await self._hand_in(name, item)
             if not calm and draw.random() < 0.1:
                 await self._hand_in(name, item)

@@ -1,6 +1,5 @@
 """What every command promises about --json, and how messages look in it."""
 
-import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from typer.testing import CliRunner
 
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.orchestrator.v1 import run_pb2
-from pointsman.cli import COMMANDS
+from pointsman.cli.commands import COMMANDS
 from pointsman.cli.commands.route import app as route_app
 from pointsman.cli.commands.workflow import app as workflow_app
 from pointsman.cli.render.json_output import as_dict
@@ -23,7 +22,7 @@ runner = CliRunner()
 def commands() -> Iterator[tuple[str, Any]]:
     """Every command and every subcommand, by what a user types."""
     for name, listed in COMMANDS.items():
-        command: Any = typer.main.get_command(importlib.import_module(f"pointsman.cli.commands.{listed.module}").app)
+        command: Any = typer.main.get_command(listed.load())
         if not hasattr(command, "commands"):
             yield name, command
             continue

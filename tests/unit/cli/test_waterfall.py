@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from pointsman.api.common.v1.common_pb2 import Transition
-from pointsman.tracing.waterfall import critical_path, drawn, shown, summary, tree_of, waits
+from pointsman.tracing.waterfall import critical_path, draw, format_duration, summary, tree_of, waits
 
 DAY = 86_400
 
@@ -73,7 +73,7 @@ def test_the_critical_path_adds_up_to_the_whole_and_names_the_longest_wait_first
 
 
 def test_every_line_has_its_place_on_one_scale() -> None:
-    lines = drawn(tree_of(RUN, {"pipe_1": PIPELINE}))
+    lines = draw(tree_of(RUN, {"pipe_1": PIPELINE}))
     assert len(lines) == 10
     assert lines[0].count("█") == 40
     assert all(line.index("|") == lines[0].index("|") for line in lines)
@@ -88,6 +88,6 @@ def test_an_open_question_waits_until_now() -> None:
 
 
 def test_times_are_shown_in_the_unit_that_people_use() -> None:
-    assert [shown(int(s * 1e9)) for s in (0.0123, 119, 300, 7200, 3 * DAY)] == [
+    assert [format_duration(int(s * 1e9)) for s in (0.0123, 119, 300, 7200, 3 * DAY)] == [
         "0.012 s", "119.000 s", "5.0 min", "2.0 h", "3.0 d",
     ]  # fmt: skip

@@ -29,11 +29,12 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
 from pointsman.cli.commands.agents import agent_line
 from pointsman.cli.commands.audit import findings
 from pointsman.cli.options.run_options import parse_budget
+from pointsman.cli.options.usage import split_command
 from pointsman.cli.render.run_progress import status, working_lines
-from pointsman.cli.render.transition_lines import told
+from pointsman.cli.render.transition_lines import event_lines
 from pointsman.cli.session.follow import exit_code, program, question_lines
-from pointsman.cli.session.repository import chosen_repository
-from pointsman.cli.session.workers import profile_for, words_of
+from pointsman.cli.session.repository import find_repository
+from pointsman.cli.session.workers import profile_for
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
 from tests.unit.worker.repositories import repository
 
@@ -115,13 +116,13 @@ def test_the_live_view_says_who_works_on_which_stage_and_what_meets_at_a_barrier
 
 
 def test_a_proof_is_an_argument_list_without_a_shell() -> None:
-    assert words_of("pytest -q 'a b'", "--verify") == ("pytest", "-q", "a b")
+    assert split_command("pytest -q 'a b'", "--verify") == ("pytest", "-q", "a b")
 
 
 @pytest.mark.parametrize("command", ["", "it's"])
 def test_a_proof_that_is_no_command_line_is_refused(command: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        words_of(command, "--verify")
+        split_command(command, "--verify")
     assert ended.value.code == 2
 
 
@@ -148,11 +149,11 @@ def test_a_question_is_shown_with_the_commands_that_answer_it() -> None:
 
 def test_a_rejection_is_told_with_its_reason() -> None:
     judged = row(3, "task_judged", "A", "A", task_id="T1", judge="verifier", accepted=False, reason="no\n---\nreally")
-    assert [line.text for line in told(judged)] == ["  T1 rejected by the verifier: no really"]
+    assert [line.text for line in event_lines(judged)] == ["  T1 rejected by the verifier: no really"]
 
 
 def test_most_facts_are_not_worth_telling() -> None:
-    assert list(told(row(3, "peer_called", "A", "A", call_id="c1"))) == []
+    assert list(event_lines(row(3, "peer_called", "A", "A", call_id="c1"))) == []
 
 
 def test_the_program_is_called_as_it_can_be_called_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,11 +175,11 @@ async def test_a_folder_of_a_repository_stands_for_the_repository(
 ) -> None:
     folder = tmp_path / "user"
     await repository(folder, {"a/b": "x\n"})
-    assert await chosen_repository(folder / "a") == folder
+    assert await find_repository(folder / "a") == folder
     monkeypatch.chdir(folder / "a")
-    assert await chosen_repository(None) == folder
+    assert await find_repository(None) == folder
     monkeypatch.chdir(tmp_path)
-    assert await chosen_repository(None) is None
+    assert await find_repository(None) is None
 
 
 def test_an_answer_that_needs_words_or_a_budget_is_shown_with_them() -> None:
@@ -202,7 +203,7 @@ def test_what_was_spent_is_told_by_task_and_by_agent() -> None:
 def test_a_pause_and_an_attempt_that_came_to_nothing_are_told_as_what_they_are() -> None:
     paused = row(1, "resource_busy", "SCHEDULE", "QUEUE", reason="the workflow is paused: task 'T1' is done")
     ended = row(2, "claims_evidence_arrived", "CODER_EXEC", "REVIEW_ACCEPT", reason="T1 was aborted: no agent finished")
-    lines = [line.text.split(maxsplit=1) for line in (*told(paused), *told(ended))]
+    lines = [line.text.split(maxsplit=1) for line in (*event_lines(paused), *event_lines(ended))]
     assert lines == [
         ["QUEUE", "waits: the workflow is paused: task 'T1' is done"],
         ["REVIEW_ACCEPT", "attempts ended: T1 was aborted: no agent finished"],

@@ -1,10 +1,11 @@
 """Options that cannot be followed: each is named in a sentence, with exit code 2 and no stack trace."""
 
-import importlib
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
+
+from pointsman.cli.commands import COMMANDS
 
 runner = CliRunner()
 
@@ -36,7 +37,7 @@ def test_an_option_that_cannot_be_followed_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, arguments: tuple[str, ...], words: str
 ) -> None:
     monkeypatch.setenv("POINTSMAN_DATA", str(tmp_path / "data"))
-    app = importlib.import_module(f"pointsman.cli.commands.{command}").app
+    app = COMMANDS[command].load()
     result = runner.invoke(app, [argument.format(empty=tmp_path) for argument in arguments])
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert words in " ".join(result.stderr.replace("│", " ").split())

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 import yaml
 
-from pointsman.cli import COMMANDS
+from pointsman.cli.commands import COMMANDS
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.gateway.config import DEFAULT_GATEWAY_PORT

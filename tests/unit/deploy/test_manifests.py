@@ -14,7 +14,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2, orchestrator_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
-from pointsman.cli import COMMANDS
+from pointsman.cli.commands import COMMANDS
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings
 from pointsman.services.chassis.rpc.authentication import read_access
 from pointsman.services.chassis.telemetry.metrics import DECLARED, declared_names

@@ -12,7 +12,7 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.cli.session.workers import profile_for
 from pointsman.profiles import Profile
-from pointsman.worker import CommandAgent, Workshop, process_supervisor
+from pointsman.worker import CommandAgent, Workspace, process_supervisor
 from pointsman.worker.sdk import GiveUp, Job
 from tests.unit.worker.agents import lease
 
@@ -28,7 +28,7 @@ async def design(profile: Profile, folder: Path) -> str:
     """What the command leaves, as the agent hands it in."""
     asked = lease(assignments.PURPOSE_DESIGN, design=work.DesignRequest(intent="greet"))
     job = Job(None, "box-designer", asked, Usage())  # type: ignore[arg-type]
-    made = await CommandAgent(Workshop(folder / "worker", {}), profile).work(job)
+    made = await CommandAgent(Workspace(folder / "worker", {}), profile).work(job)
     assert isinstance(made, handoff.DetailDesign)
     return made.design_md.text
 
@@ -106,7 +106,7 @@ async def test_the_attempt_that_a_command_reads_is_that_at_the_task_over_the_who
     asked = lease(assignments.PURPOSE_REVIEW, review=work.ReviewRequest(handoff=handoff.CoderHandoff(master_task=task)))
     job = Job(None, "box-reviewer", asked, Usage())  # type: ignore[arg-type]
     profile = Profile("box", (sys.executable, "-I", "-c", leave))
-    made = await CommandAgent(Workshop(tmp_path / "worker", {}), profile).work(job)
+    made = await CommandAgent(Workspace(tmp_path / "worker", {}), profile).work(job)
     assert isinstance(made, handoff.ReviewDecision)
     assert list(made.rejected_claims) == ["4"]
 

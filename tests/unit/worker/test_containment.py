@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.worker.containment import Ended, EndedBy, Limits, Task, clean_environment, run
+from pointsman.worker.containment import CommandResult, EndedBy, Limits, SupervisedCommand, clean_environment, run
 from tests.helpers.eventually import eventually
 
 
@@ -18,9 +18,9 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-async def shell(script: str, folder: Path, **limits: float) -> Ended:
+async def shell(script: str, folder: Path, **limits: float) -> CommandResult:
     given = Limits(**{"seconds": 30.0, **limits})  # type: ignore[arg-type]
-    return await run(Task(["bash", "-c", script], folder, clean_environment({}), (folder,), limits=given))
+    return await run(SupervisedCommand(["bash", "-c", script], folder, clean_environment({}), (folder,), limits=given))
 
 
 def processes_of(marker: str) -> list[str]:
@@ -83,7 +83,7 @@ async def test_nothing_outside_can_be_written_and_nobody_outside_be_signalled(tm
 
 async def test_it_is_the_confinement_that_holds_a_command_back(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
-    ended = await run(Task(["bash", "-c", f"echo x > {outside}"], tmp_path / "w", clean_environment({})))
+    ended = await run(SupervisedCommand(["bash", "-c", f"echo x > {outside}"], tmp_path / "w", clean_environment({})))
     assert ended.ok
     assert outside.exists()
 
@@ -102,7 +102,7 @@ async def test_a_cancelled_command_leaves_nothing_behind(tmp_path: Path) -> None
 
 
 async def test_a_command_that_cannot_start_says_why(tmp_path: Path) -> None:
-    ended = await run(Task(["no-such-command"], tmp_path, clean_environment({})))
+    ended = await run(SupervisedCommand(["no-such-command"], tmp_path, clean_environment({})))
     assert ended.exit_code == 127
     assert b"no-such-command" in ended.output
 

@@ -6,7 +6,7 @@ import pytest
 
 from pointsman.worker import git as git_module
 from pointsman.worker.git import Clone, GitFailed, git, text
-from pointsman.worker.git_failures import NOT_INSTALLED, explained
+from pointsman.worker.git_failures import NOT_INSTALLED, explain_failure
 from tests.unit.worker.repositories import clone_of, commit, repository
 
 GONE = "0123456789" * 4
@@ -69,5 +69,5 @@ async def test_a_git_that_takes_too_long_is_stopped_and_says_so(
 
 
 def test_a_failure_without_a_word_still_says_what_was_tried() -> None:
-    told = explained(("-c", "a=b", "merge-base", "x", "y"), 1, "")
+    told = explain_failure(("-c", "a=b", "merge-base", "x", "y"), 1, "")
     assert told == "looking for a common commit failed, and git did not say why (git merge-base, exit code 1)"

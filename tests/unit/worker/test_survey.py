@@ -13,7 +13,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import Repository, Usage
 from pointsman.worker.git import git, text
 from pointsman.worker.sdk import Job
 from pointsman.worker.survey import Surveyor, confidence
-from pointsman.worker.workspace import Workshop
+from pointsman.worker.workspace import Workspace
 from tests.unit.worker.repositories import repository
 
 LEXER = {"src/lexer.py": "def tokens(): ...\n", "tests/test_lexer.py": "import pytest\n", "README.md": "# a lexer\n"}
@@ -31,7 +31,7 @@ async def survey(
     assignment = assignments.Assignment(id="a", repository=Repository(id="repo", base_commit=commit))
     asked = work.ResearchRequest(slot=work.ResearchSlot(id=slot, question=question))
     lease = agents.Lease(assignment=assignment, epoch=1, research=asked)
-    surveyor = Surveyor(Workshop(folder / "surveyor", {"repo": user}))
+    surveyor = Surveyor(Workspace(folder / "surveyor", {"repo": user}))
     return await surveyor.research(Job(None, "box", lease, Usage()))  # type: ignore[arg-type]
 
 

@@ -13,7 +13,7 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.worker import Job, Surveyor, Verifier, Workshop
+from pointsman.worker import Job, Surveyor, Verifier, Workspace
 from pointsman.worker.git import Clone
 from tests.unit.worker.repositories import clone_of, repository
 
@@ -115,8 +115,8 @@ def write(place: Path, files: dict[str, str]) -> None:
 async def yard(tmp_path: Path) -> Yard:
     base = await repository(tmp_path / "user", BASE)
     coder = await clone_of(tmp_path / "user", tmp_path / "coder")
-    workshop = Workshop(tmp_path / "verifier", {"repo": tmp_path / "user"})
-    return Yard(base, coder, Verifier(workshop), Shelf(base), tmp_path)
+    workspace = Workspace(tmp_path / "verifier", {"repo": tmp_path / "user"})
+    return Yard(base, coder, Verifier(workspace), Shelf(base), tmp_path)
 
 
 async def test_tasks_that_hold_are_merged_in_order_and_handed_on_as_a_bundle(yard: Yard) -> None:
@@ -206,7 +206,7 @@ async def test_the_users_repository_is_never_written_to(yard: Yard) -> None:
 
 
 async def test_a_survey_has_all_four_files_and_finds_the_tests(yard: Yard) -> None:
-    surveyor = Surveyor(Workshop(yard.folder / "surveyor", {"repo": yard.folder / "user"}))
+    surveyor = Surveyor(Workspace(yard.folder / "surveyor", {"repo": yard.folder / "user"}))
     request = work.ResearchRequest(slot=work.ResearchSlot(id="survey", question="what is here?"))
     report = await surveyor.research(yard.job(research=request))
     assert "5 files" in report.summary_md.text

@@ -12,10 +12,10 @@ DEFAULT_COMMAND = "text"
 
 
 class TextByDefault(TyperGroup):
-    """What names no subcommand is the text of a message."""
+    """Takes arguments without a subcommand as the text of a message."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the default subcommand in front where none is named."""
+        """Inserts the default subcommand where none is named."""
         named = next((argument for argument in args if not argument.startswith("-")), None)
         if args and "--help" not in args and (named is None or named not in self.commands):
             dashed = [argument for argument in args if argument.startswith("-") and " " in argument]

@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from pointsman.cli import EXIT_FAILED, EXIT_USAGE
-from pointsman.cli.render.json_output import project_name
+from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_USAGE
+from pointsman.cli.options.usage import project_name
 from pointsman.cli.session.router_client import RouterCalls, StoreUnusable, router_calls
 
 Answer = TypeVar("Answer")
@@ -24,7 +24,7 @@ DecisionId = Annotated[
 
 
 def ask(server: str, project: str, question: Callable[[RouterCalls], Awaitable[Answer]]) -> Answer:
-    """Ask the router one thing; a store that cannot be used ends the command."""
+    """Calls the router; a store that cannot be used ends the command."""
 
     async def run() -> Answer:
         async with router_calls(server, project) as calls:
@@ -38,14 +38,14 @@ def ask(server: str, project: str, question: Callable[[RouterCalls], Awaitable[A
 
 
 def word(enum: Any, number: int) -> str:
-    """An enum's value in the words of a person: PLANNING_TRIGGER_BULK is bulk."""
+    """The short name of an enum value: PLANNING_TRIGGER_BULK is bulk."""
     names = enum.keys()
     prefix = names[0].removesuffix("UNSPECIFIED")
     return str(enum.Name(number)).removeprefix(prefix).lower()
 
 
 def choice(enum: Any, given: str, option: str) -> Any:
-    """The enum's number for a word as it is typed, with - or _; another word is a wrong use that lists those known."""
+    """The enum value of a typed word, with - or _; an unknown word is a usage error that lists the known ones."""
     known = {word(enum, number): number for number in enum.values() if number}
     number = known.get(given.strip().lower().replace("-", "_"))
     if number is None:
@@ -55,12 +55,12 @@ def choice(enum: Any, given: str, option: str) -> Any:
 
 
 def print_json(shown: object) -> None:
-    """JSON for programs."""
+    """Prints a value as JSON."""
     print(json.dumps(shown, ensure_ascii=False, indent=2))
 
 
 def usage(message: str) -> typer.Exit:
-    """A wrong use, said in one line; raise what this returns."""
+    """A usage error of one line, to be raised by the caller."""
     print(f"pointsman: {message}", file=sys.stderr)
     return typer.Exit(EXIT_USAGE)
 
@@ -79,7 +79,7 @@ def book_with(rules: Path | None) -> Any:
 
 
 def own_rules(file: Path) -> Any:
-    """The rules of a file; one that cannot be taken is a wrong use."""
+    """The rules of a file; an invalid one is a usage error."""
     from pointsman.services.router.rules import RuleFileRefused, load_own_rules
 
     try:

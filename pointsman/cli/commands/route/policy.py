@@ -52,7 +52,7 @@ def policy(  # noqa: PLR0913 - one parameter per option
 
 
 def _switch(changes: list[str]) -> bool | None:
-    """What --set says about hard routing; nothing where it is not named."""
+    """The value of --set for hard routing; None where it is not given."""
     found: bool | None = None
     for change in changes:
         name, _, value = change.partition("=")
@@ -78,7 +78,7 @@ async def _known(calls: RouterCalls) -> Any:
 async def _change(
     calls: RouterCalls, known: Any, hard_routing: bool | None, rules: list[Any] | None, revision: int | None
 ) -> Any:
-    """Set the policy with what is not named taken from the one that is there, which must not change in between."""
+    """Changes the given fields of the policy; fails if the policy changes in between."""
     from pointsman.api.router.v1 import policy_pb2 as pb
     from pointsman.client.calls import new_request_id
 

@@ -29,7 +29,7 @@ def evaluate(
 
 
 def _items(file: Path) -> Iterator[dict[str, Any]]:
-    """The labelled messages of a file; a line that is none is named."""
+    """The labelled messages of a file; an invalid line is an error with its number."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

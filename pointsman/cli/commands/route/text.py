@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pointsman.cli.commands.route.options import AsJson, Project, Rules, Server, book_with, print_json, word
-from pointsman.cli.session.router_client import NotRecorded, recorded, refuse_recording
+from pointsman.cli.session.router_client import NotRecorded, decide_and_record, require_recording
 
 MAX_LETTERS = 65_536
 """How long a message may be that is recorded."""
@@ -46,8 +46,8 @@ def text(  # noqa: PLR0913 - one parameter per option
 
 
 def _refuse_message(content: str, rules: Path | None, server: str, *, dry_run: bool) -> None:
-    """Raise why the decision about a message is not to be recorded, if it is not."""
-    refuse_recording(server, dry_run=dry_run)
+    """Raises NotRecorded if the decision about a message cannot be recorded."""
+    require_recording(server, dry_run=dry_run)
     if rules is not None:
         raise NotRecorded("--rules only tries rules; `pointsman route policy --rules` sets them")
     if len(content) > MAX_LETTERS or "\0" in content or not _is_unicode(content):
@@ -64,12 +64,12 @@ def _is_unicode(content: str) -> bool:
 
 
 def _recorded(content: str, session: str, server: str, project: str) -> dict[str, Any]:
-    """The decision as the router has stored it."""
+    """The decision that the router stored."""
     from pointsman.api.router.v1 import decision_pb2 as pb
     from pointsman.client.calls import new_request_id
 
     request = pb.ClassifyRequest(request_id=new_request_id(), message=pb.Message(text=content), session_id=session)
-    return _shown(recorded(server, project, "Classify", request).decision)
+    return _shown(decide_and_record(server, project, "Classify", request).decision)
 
 
 def _shown(made: Any) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _shown(made: Any) -> dict[str, Any]:
 
 
 def _in_process(content: str, rules: Path | None) -> dict[str, Any]:
-    """A decision that is made here and recorded nowhere, with the same fields."""
+    """A decision made in this process and not recorded, with the same fields."""
     from pointsman.services.router.domain.classification.classify import classify
     from pointsman.services.router.domain.evaluation import as_labels
 

@@ -9,9 +9,9 @@ from google.protobuf.json_format import ParseDict, ParseError
 
 from pointsman._shared.strict_json import JsonError, decode_object
 from pointsman.api.workflow.v1 import constraints_pb2, reading_pb2
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.input_files import read_text
-from pointsman.cli.session.constraint_checks import Checked, check, command_of
+from pointsman.cli.session.constraint_checks import CheckResult, check, command_of
 from pointsman.cli.session.workflow_client import AsJson, File, Server, WorkflowId, ask, progress_line, say
 from pointsman.services.chassis.core.ids import new_nonce
 from pointsman.services.workflow.formats.document_reader import Reader
@@ -33,16 +33,18 @@ def merge(workflow_id: WorkflowId, file: File, server: Server = "", as_json: AsJ
     except (JsonError, ParseError) as error:
         raise typer.BadParameter(f"'{file}': {error}") from None
     answer = ask(server, lambda stub: stub.MergeConstraints(request))
-    say(answer, as_json, "\n".join([_kept_line(answer.constraints), *_left_out(answer.dropped)]))
+    say(answer, as_json, "\n".join([_merged_line(answer.constraints), *_left_out(answer.dropped)]))
 
 
-def _kept_line(kept: constraints_pb2.ConstraintSet) -> str:
-    constraints = f"{len(kept.hard)} hard, {len(kept.soft)} soft constraints"
-    return f"{constraints}, {len(kept.open_questions)} open questions, {len(kept.success_criteria)} success criteria"
+def _merged_line(merged: constraints_pb2.ConstraintSet) -> str:
+    constraints = f"{len(merged.hard)} hard, {len(merged.soft)} soft constraints"
+    return (
+        f"{constraints}, {len(merged.open_questions)} open questions, {len(merged.success_criteria)} success criteria"
+    )
 
 
 def _left_out(dropped: constraints_pb2.ConstraintSet) -> Iterator[str]:
-    """One line for each thing that the limits, or a set without it, left out."""
+    """One line for each constraint or criterion that was dropped."""
     for kind, constraints in (("hard", dropped.hard), ("soft", dropped.soft)):
         for one in constraints:
             yield f"  left out: {kind} constraint {one.constraint_id}  {one.description}"
@@ -51,7 +53,7 @@ def _left_out(dropped: constraints_pb2.ConstraintSet) -> Iterator[str]:
 
 
 def _constraints(content: Any, place: str) -> constraints_pb2.ConstraintSet:
-    """One set, by the names of a workflow-state.json or by those of the contract."""
+    """One constraint set, with the field names of workflow-state.json or of the contract."""
     if not isinstance(content, dict):
         raise typer.BadParameter(f"{place} must be an object with hard and soft constraints")
     if _has_contract_names(content):
@@ -121,7 +123,7 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the command
 def _record(
     server: str, request: constraints_pb2.RecordVerificationRequest
 ) -> constraints_pb2.RecordVerificationResponse:
-    """Record a result as soon as it is there: whoever stops in the middle keeps what was found."""
+    """Records a result at once, so that an interrupted command keeps the earlier ones."""
     return ask(server, lambda stub: stub.RecordVerification(request))
 
 
@@ -133,9 +135,9 @@ def _confirm(chosen: Sequence[constraints_pb2.Constraint]) -> None:
 
 
 def _take_in(
-    request: constraints_pb2.RecordVerificationRequest, constraint: constraints_pb2.Constraint, checked: Checked
+    request: constraints_pb2.RecordVerificationRequest, constraint: constraints_pb2.Constraint, checked: CheckResult
 ) -> None:
-    """Put a result into the request; what could not be run stays unverified, which is not passed."""
+    """Adds a result to the request; a command that could not run leaves the constraint unverified."""
     if checked.passed is None:
         _show(f"      unverified: {checked.details}")
         return
@@ -147,5 +149,5 @@ def _take_in(
 
 
 def _show(line: str) -> None:
-    """Progress goes beside the answer, so that a pipe gets only the answer."""
+    """Prints progress to standard error, so that a pipe gets only the answer."""
     print(line, file=sys.stderr, flush=True)

@@ -54,7 +54,7 @@ def set_fields(  # noqa: PLR0913, PLR0917 - the options of the command
 
 
 def pair(text: str, option: str) -> tuple[str, str]:
-    """`name=value` as two."""
+    """Splits `name=value`."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise typer.BadParameter(f"{option} takes name=value, not '{text}'")

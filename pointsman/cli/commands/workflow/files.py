@@ -115,7 +115,7 @@ def classify(file: File = "-", as_json: AsJson = False) -> None:
 
 
 def _require_plan_id(workflow_id: str, file: str) -> None:
-    """Refuse an import that does not say into which workflow."""
+    """Refuses an import without a workflow id."""
     if PROJECT_ID.fullmatch(workflow_id):
         return
     is_file = "." in workflow_id or "/" in workflow_id

@@ -6,7 +6,7 @@ import typer
 
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2
-from pointsman.cli import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.control_plane import Absent
 from pointsman.cli.session.workflow_client import (
     AsJson,

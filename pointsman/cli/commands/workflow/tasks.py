@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from pointsman.api.workflow.v1 import model_pb2, tasks_pb2
-from pointsman.cli import EXIT_WAITS_FOR_PERSON
 from pointsman.cli.commands.workflow.fields import pair
+from pointsman.cli.exit_codes import EXIT_WAITS_FOR_PERSON
 from pointsman.cli.session.workflow_client import AsJson, Server, TaskId, WorkflowId, ask, progress_line, say
 from pointsman.services.chassis.core.ids import new_nonce
 

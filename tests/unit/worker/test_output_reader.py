@@ -10,7 +10,7 @@ import pytest
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.worker import output_reader
 from pointsman.worker.git import Captured
-from pointsman.worker.json_files import Unreadable, from_plain, strict_json, to_plain
+from pointsman.worker.json_files import InvalidFile, from_json_object, strict_json, to_json_object
 
 CLAIM = {"id": "C1", "statement": "it works", "criterion_ids": ["T1-C1"], "evidence_ids": ["E1"]}
 EVIDENCE = {"id": "E1", "kind": "COMMAND", "command": ["true"], "exit_code": 0}
@@ -74,57 +74,57 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_output_is_refused_with_its_reason_for(case: str, tmp_path: Path) -> None:
     files, reason = REFUSED[case]
-    with pytest.raises(Unreadable, match=reason.replace("(", r"\(")):
+    with pytest.raises(InvalidFile, match=reason.replace("(", r"\(")):
         collected(left(tmp_path, **files))
 
 
 def test_a_link_instead_of_a_file_is_refused(tmp_path: Path) -> None:
     left(tmp_path, claims=None)
     (tmp_path / "claims.json").symlink_to("/etc/hostname")
-    with pytest.raises(Unreadable, match="no plain file"):
+    with pytest.raises(InvalidFile, match="no plain file"):
         collected(tmp_path)
 
 
 def test_deeply_nested_json_is_refused() -> None:
-    with pytest.raises(Unreadable, match=r"deep|recursion"):
+    with pytest.raises(InvalidFile, match=r"deep|recursion"):
         strict_json(b"[" * 5000 + b"]" * 5000, "x")
-    with pytest.raises(Unreadable, match="deep"):
+    with pytest.raises(InvalidFile, match="deep"):
         strict_json(b"[" * 70 + b"]" * 70, "x")
 
 
 def test_a_message_survives_the_way_to_plain_json_and_back() -> None:
     digest = hashlib.sha256(b"x").hexdigest()
     message = handoff.Evidence(id="E1", kind=handoff.EVIDENCE_KIND_FILE, path="a", digest=digest)
-    assert to_plain(message)["kind"] == "FILE"
-    assert from_plain(to_plain(message), handoff.Evidence(), "x") == message
+    assert to_json_object(message)["kind"] == "FILE"
+    assert from_json_object(to_json_object(message), handoff.Evidence(), "x") == message
 
 
 def test_a_decision_that_passes_and_rejects_contradicts_itself(tmp_path: Path) -> None:
     (tmp_path / "decision.json").write_text(json.dumps({"decision": "pass", "rejected_claims": ["C1"]}))
-    with pytest.raises(Unreadable, match="a pass cannot reject"):
+    with pytest.raises(InvalidFile, match="a pass cannot reject"):
         output_reader.review_decision(tmp_path, handoff.REVIEW_LEVEL_EXECUTOR)
 
 
 def test_a_decision_must_say_something(tmp_path: Path) -> None:
     (tmp_path / "decision.json").write_text("{}")
-    with pytest.raises(Unreadable, match="pass, retry or replan"):
+    with pytest.raises(InvalidFile, match="pass, retry or replan"):
         output_reader.review_decision(tmp_path, handoff.REVIEW_LEVEL_EXECUTOR)
 
 
 def test_a_report_needs_its_summary_and_a_readable_memory(tmp_path: Path) -> None:
     (tmp_path / "memory.jsonl").write_text('{"a": 1}\n{"b": 2}\n')
-    with pytest.raises(Unreadable, match=r"summary\.md: is missing"):
+    with pytest.raises(InvalidFile, match=r"summary\.md: is missing"):
         output_reader.research_report(tmp_path, "r", "s")
     (tmp_path / "summary.md").write_text("found\n")
     assert output_reader.research_report(tmp_path, "r", "s").memory_jsonl.text.count("\n") == 2
     (tmp_path / "memory.jsonl").write_text('{"a": 1}\nnot json\n')
-    with pytest.raises(Unreadable, match=r"memory\.jsonl:2"):
+    with pytest.raises(InvalidFile, match=r"memory\.jsonl:2"):
         output_reader.research_report(tmp_path, "r", "s")
 
 
 def test_a_text_that_is_too_large_is_refused_by_name_and_never_cut(tmp_path: Path) -> None:
     (tmp_path / "memory.jsonl").write_text('{"a": 1}\n' * 10_000)
-    with pytest.raises(Unreadable, match=r"memory\.jsonl: is larger than 60000 bytes"):
+    with pytest.raises(InvalidFile, match=r"memory\.jsonl: is larger than 60000 bytes"):
         output_reader.document(tmp_path, "memory.jsonl")
 
 
@@ -136,9 +136,9 @@ def test_five_hundred_claims_are_taken_also_with_one_that_names_no_evidence(tmp_
 
 def test_more_claims_than_a_call_can_carry_are_refused_with_their_number(tmp_path: Path) -> None:
     many = [{**CLAIM, "id": f"C{number}"} for number in range(1025)]
-    with pytest.raises(Unreadable, match=r"claims.json: has 1025 items, more than 1024"):
+    with pytest.raises(InvalidFile, match=r"claims.json: has 1025 items, more than 1024"):
         collected(left(tmp_path, claims=many))
     evidence = [{**EVIDENCE, "id": f"E{number}", "excerpt": "x" * 2000} for number in range(1, 451)]
     claims = [{**CLAIM, "id": f"C{number}", "statement": "y" * 2000} for number in range(450)]
-    with pytest.raises(Unreadable, match="together larger than"):
+    with pytest.raises(InvalidFile, match="together larger than"):
         collected(left(tmp_path, evidence=evidence, claims=claims))

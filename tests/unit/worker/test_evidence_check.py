@@ -8,19 +8,19 @@ import pytest
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.worker import evidence_check
-from pointsman.worker.containment import Ended, EndedBy
-from pointsman.worker.evidence_check import MISSING, STALE, SUPPORTED, UNSUPPORTED, Finding, Ground
+from pointsman.worker.containment import CommandResult, EndedBy
+from pointsman.worker.evidence_check import MISSING, STALE, SUPPORTED, UNSUPPORTED, Finding, VerificationTarget
 
 HERE, ELSEWHERE = "a" * 40, "b" * 40
 GREEN = "<testsuite><testcase name='x'/></testsuite>"
 RED = "<testsuite><testcase name='x'><failure/></testcase></testsuite>"
 
 
-def ground(tree: Path, exit_code: int = 0) -> Ground:
-    async def run(_command: Sequence[str]) -> Ended:
-        return Ended(exit_code, EndedBy.ITSELF, b"out", "")
+def target(tree: Path, exit_code: int = 0) -> VerificationTarget:
+    async def run(_command: Sequence[str]) -> CommandResult:
+        return CommandResult(exit_code, EndedBy.ITSELF, b"out", "")
 
-    return Ground(tree, HERE, "d" * 64, frozenset({("./check.sh",)}), run)
+    return VerificationTarget(tree, HERE, "d" * 64, frozenset({("./check.sh",)}), run)
 
 
 def command(*words: str, exit_code: int = 0) -> handoff.Evidence:
@@ -43,11 +43,11 @@ def command(*words: str, exit_code: int = 0) -> handoff.Evidence:
 async def test_a_command_counts_by_its_new_result_and_only_if_it_may_run(
     evidence: handoff.Evidence, exit_code: int, expected: int, tmp_path: Path
 ) -> None:
-    assert (await evidence_check.judge(evidence, ground(tmp_path, exit_code))).status == expected
+    assert (await evidence_check.check_evidence(evidence, target(tmp_path, exit_code))).status == expected
 
 
 async def test_a_lie_about_an_exit_code_is_named(tmp_path: Path) -> None:
-    finding = await evidence_check.judge(command("pytest"), ground(tmp_path, exit_code=2))
+    finding = await evidence_check.check_evidence(command("pytest"), target(tmp_path, exit_code=2))
     assert "says that `pytest` ended with 0, but here it ended with exit code 2" in finding.detail
 
 
@@ -66,7 +66,7 @@ async def test_a_file_must_be_there_with_the_content_that_was_said(
     (tmp_path / "a.txt").write_bytes(b"x")
     digest = hashlib.sha256(content).hexdigest()
     evidence = handoff.Evidence(id="E1", kind=handoff.EVIDENCE_KIND_FILE, path=path, digest=digest)
-    assert (await evidence_check.judge(evidence, ground(tmp_path))).status == expected
+    assert (await evidence_check.check_evidence(evidence, target(tmp_path))).status == expected
 
 
 @pytest.mark.parametrize("kind", [handoff.EVIDENCE_KIND_DIFF, handoff.EVIDENCE_KIND_URL, handoff.EVIDENCE_KIND_NOTE])
@@ -74,18 +74,18 @@ async def test_what_cannot_be_taken_again_does_not_count_from_another_tree(
     kind: handoff.EvidenceKind.ValueType, tmp_path: Path
 ) -> None:
     evidence = handoff.Evidence(id="E1", kind=kind, tree_hash=ELSEWHERE)
-    assert (await evidence_check.judge(evidence, ground(tmp_path))).status == STALE
+    assert (await evidence_check.check_evidence(evidence, target(tmp_path))).status == STALE
 
 
 async def test_a_note_never_counts(tmp_path: Path) -> None:
     evidence = handoff.Evidence(id="E1", kind=handoff.EVIDENCE_KIND_NOTE, tree_hash=HERE)
-    assert (await evidence_check.judge(evidence, ground(tmp_path))).status == STALE
+    assert (await evidence_check.check_evidence(evidence, target(tmp_path))).status == STALE
 
 
 @pytest.mark.parametrize(("digest", "expected"), [("d" * 64, SUPPORTED), ("e" * 64, UNSUPPORTED)])
 async def test_a_diff_must_be_the_one_of_this_work(digest: str, expected: int, tmp_path: Path) -> None:
     evidence = handoff.Evidence(id="E1", kind=handoff.EVIDENCE_KIND_DIFF, tree_hash=HERE, digest=digest)
-    assert (await evidence_check.judge(evidence, ground(tmp_path))).status == expected
+    assert (await evidence_check.check_evidence(evidence, target(tmp_path))).status == expected
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ async def test_a_test_report_proves_success_only_with_green_tests_in_it(
     evidence = handoff.Evidence(
         id="E1", kind=handoff.EVIDENCE_KIND_TEST_REPORT, path="junit.xml", tree_hash=HERE, command=["pytest"]
     )
-    assert (await evidence_check.judge(evidence, ground(tmp_path))).status == expected
+    assert (await evidence_check.check_evidence(evidence, target(tmp_path))).status == expected
 
 
 async def test_a_report_from_another_tree_that_cannot_be_made_again_is_stale(tmp_path: Path) -> None:
     evidence = handoff.Evidence(id="E1", kind=handoff.EVIDENCE_KIND_TEST_REPORT, path="junit.xml", tree_hash=ELSEWHERE)
-    assert (await evidence_check.judge(evidence, ground(tmp_path))).status == STALE
+    assert (await evidence_check.check_evidence(evidence, target(tmp_path))).status == STALE
 
 
 GOOD, BAD, OLD = Finding(SUPPORTED), Finding(UNSUPPORTED, "no"), Finding(STALE, "old")
@@ -130,11 +130,11 @@ GOOD, BAD, OLD = Finding(SUPPORTED), Finding(UNSUPPORTED, "no"), Finding(STALE, 
 def test_a_claim_is_worth_what_its_evidence_is(findings: list[Finding], expected: int) -> None:
     named = {f"E{place}": finding for place, finding in enumerate(findings)}
     claim = handoff.Claim(id="C1", evidence_ids=list(named))
-    assert evidence_check.judge_claim(claim, named, ()).status == expected
+    assert evidence_check.check_claim(claim, named, ()).status == expected
 
 
 def test_a_claim_about_a_criterion_whose_command_fails_is_unsupported() -> None:
     claim = handoff.Claim(id="C1", evidence_ids=["E1"], criterion_ids=["T1-C1"])
-    finding = evidence_check.judge_claim(claim, {"E1": GOOD}, {"T1-C1"})
+    finding = evidence_check.check_claim(claim, {"E1": GOOD}, {"T1-C1"})
     assert finding.status == UNSUPPORTED
     assert "T1-C1 does not hold" in finding.detail
