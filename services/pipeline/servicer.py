@@ -14,6 +14,7 @@ from pointsman.services.pipeline.domain import commands, reflection
 from pointsman.services.pipeline.domain.decision import CLEAN_UP_SECONDS
 from pointsman.services.pipeline.domain.delegation import context_handle, split_delegation_id
 from pointsman.services.pipeline.domain.enums import StageKind
+from pointsman.services.pipeline.domain.model import DEFAULT_BARRIER_TIMEOUT_SECONDS
 from pointsman.services.pipeline.domain.route import repair
 from pointsman.services.pipeline.domain.template_choice import classify
 from pointsman.services.pipeline.domain.templates import TEMPLATES
@@ -23,6 +24,8 @@ from pointsman.services.pipeline.formats.state_file_writer import write_state_fi
 from pointsman.services.pipeline.store import PipelineStore
 from pointsman.services.pipeline.wire import decode, encode
 from pointsman.services.pipeline.wire.enums import to_wire
+
+RUN_BARRIER_TIMEOUT_SECONDS = 3600.0
 
 
 class PipelineServicer:
@@ -42,6 +45,8 @@ class PipelineServicer:
         """Starts a pipeline."""
         new_pipeline_id = new_id("pl", self.pipelines.store.database.clock.now())
         timeout = self._settings.barrier_timeout_seconds
+        if timeout is None:  # agents of a run may take longer to review than the five minutes of the seed
+            timeout = RUN_BARRIER_TIMEOUT_SECONDS if request.run_id else DEFAULT_BARRIER_TIMEOUT_SECONDS
         command = decode.start_command(request, caller, new_pipeline_id, self._seed(caller), timeout)
         return encode.started(await self.pipelines.submit(caller, command))
 

@@ -7,6 +7,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.api.pipeline.v1 import pipeline_pb2 as pipeline
 from pointsman.api.pipeline.v1 import requests_pb2 as pipelines
 from pointsman.client import Client, Order
 from tests.scenarios.planes import NOBODY, WISH, Plane, plane
@@ -19,8 +20,7 @@ async def timeout_of(here: Plane, order: Order) -> Duration:
     submitted = await Client(here.channel).runs.submit(order)
     run = await here.reached(submitted.run.id, runs.RUN_STATE_CODER_EXEC)
     request = pipelines.GetPipelineRequest(pipeline_id=run.tasks[0].pipeline_id)
-    pipeline = (await here.pipeline.GetPipeline(request)).pipeline
-    waits: Duration = pipeline.barrier_timeout
+    waits: Duration = (await here.pipeline.GetPipeline(request)).pipeline.barrier_timeout
     return waits
 
 
@@ -30,6 +30,15 @@ async def test_the_setting_of_the_pipeline_service_holds_for_pipelines_of_runs(
     monkeypatch.setenv(SETTING, "77")
     async with plane(tmp_path, NOBODY) as here:
         assert (await timeout_of(here, Order(WISH))).seconds == 77
+
+
+async def test_without_a_setting_a_barrier_of_a_run_waits_an_hour_and_another_one_five_minutes(tmp_path: Path) -> None:
+    async with plane(tmp_path, NOBODY) as here:
+        assert (await timeout_of(here, Order(WISH))).seconds == 3600
+        request = pipeline.StartPipelineRequest(request_id="own", pipeline_id="own", template="standard")
+        await here.pipeline.StartPipeline(request)
+        found = await here.pipeline.GetPipeline(pipelines.GetPipelineRequest(pipeline_id="own"))
+        assert found.pipeline.barrier_timeout.seconds == 300
 
 
 async def test_a_timeout_that_submit_names_holds_for_the_runs_pipelines(
