@@ -2,13 +2,13 @@
 
 from functools import lru_cache
 
-VARINT, LENGTH_DELIMITED = 0, 2
+LENGTH_DELIMITED = 2
 _64_BITS = 2**64 - 1
 
 
-def tag(number: int, wire_type: int = LENGTH_DELIMITED) -> bytes:
-    """What stands before a field's value."""
-    return varint(number << 3 | wire_type)
+def tag(number: int) -> bytes:
+    """The tag of a field that holds a message, text or bytes."""
+    return varint(number << 3 | LENGTH_DELIMITED)
 
 
 def held(before: bytes, content: bytes) -> bytes:

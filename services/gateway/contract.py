@@ -8,7 +8,7 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2, session_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
@@ -16,7 +16,7 @@ from pointsman.services.chassis.rpc.authentication import MethodAccess, method_a
 
 PREFIX = "/api/v1"
 PACKAGE = "pointsman.api."
-FILES = (router_pb2, orchestrator_pb2, agent_pb2, session_pb2, artifact_pb2, mock_pb2, pipeline_pb2, workflow_pb2)
+FILES = (router_pb2, orchestrator_pb2, agent_pb2, artifact_pb2, mock_pb2, pipeline_pb2, workflow_pb2)
 RESUME_FIELDS = {"after_seq": "seq", "after_position": "position"}
 
 
@@ -81,9 +81,5 @@ def _class(descriptor: Any) -> type[Message]:
 
 
 METHODS: Mapping[str, Method] = {
-    method.path: method
-    for service in services()
-    for method in (method_of(service, one) for one in service.methods)
-    if not (method.streams_in and method.streams_out)
+    method.path: method for service in services() for method in (method_of(service, one) for one in service.methods)
 }
-"""A conversation is no request over HTTP: each thing that can be said in one has a path of its own."""

@@ -130,7 +130,7 @@ def poisoned(texts: Sequence[str]) -> Iterator[tuple[MethodDescriptor, Message]]
     for file in files():
         for service in file.services_by_name.values():
             for method in service.methods:
-                for path in filter(_is_its_own, _text_fields(method.input_type)):
+                for path in _text_fields(method.input_type):
                     for text in texts:
                         yield method, _poisoned(method, path, text)
 
@@ -141,11 +141,6 @@ def _poisoned(method: MethodDescriptor, path: tuple[str, ...], text: str) -> Mes
     if "wait" in method.input_type.fields_by_name:
         request.ClearField("wait")
     return request
-
-
-def _is_its_own(path: tuple[str, ...]) -> bool:
-    """Whether no other RPC takes the field as well: of what is said in a conversation, one kind stands for all."""
-    return path[:1] != ("asks",) or path[1] in ("traceparent", "fail")
 
 
 def _text_fields(message: Any, depth: int = 0) -> Iterator[tuple[str, ...]]:

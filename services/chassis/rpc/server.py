@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -22,15 +22,16 @@ from pointsman.services.chassis.core.ids import new_nonce
 from pointsman.services.chassis.rpc.admission import URGENT, AdmissionHandler, MethodLimit, overloaded
 from pointsman.services.chassis.rpc.authentication import Access, MethodAccess, method_access, server_credentials
 from pointsman.services.chassis.rpc.health import Health
-from pointsman.services.chassis.rpc.session import STALL_SECONDS, Answer, Session, calls_of, shape_of
 from pointsman.services.chassis.rpc.status import abort, internal_error
 from pointsman.services.chassis.rpc.stream_rights import Right, Rights
-from pointsman.services.chassis.rpc.validation import Malformed, check_message, deserializer, read_metadata, validate
+from pointsman.services.chassis.rpc.validation import Malformed, deserializer, read_metadata, validate
 from pointsman.services.chassis.telemetry import metrics
-from pointsman.services.chassis.telemetry.context import current_request, current_traceparent, valid_traceparent
+from pointsman.services.chassis.telemetry.context import current_request, current_traceparent
 
 MAX_PENDING = 4_000
 """Calls that wait to be looked at: gRPC itself turns away more than these as CANCELLED, without a time; a thousand by default."""
+STALL_SECONDS = 30.0
+"""How long the caller of a stream may leave a message unread before the stream ends."""
 AGENT = "ROLE_AGENT"
 AGENTS_SHARE = 2
 """So many times as many calls of agents as of others are taken before they are turned away."""
@@ -70,11 +71,9 @@ class Server:
         self._calls: dict[asyncio.Task[Any] | None, float] = {}
         self._waiting: dict[asyncio.Task[Any] | None, float] = {}
         self._overdue: set[asyncio.Task[Any] | None] = set()
-        self._streams: dict[asyncio.Task[Any] | None, Session | None] = {}
+        self._streams: set[asyncio.Task[Any] | None] = set()
         self._lost: dict[asyncio.Task[Any] | None, Refusal] = {}
         """Streams that end because their caller's right has."""
-        self._asked_with: dict[str, _Method] = {}
-        """The calls that can be made over a session, by the message that they are asked with."""
         self._uploads: set[asyncio.Task[Any] | None] = set()
         self._draining = False
 
@@ -124,11 +123,7 @@ class Server:
         """Refuse new calls, let those in flight finish, end the streams with a hint to come back."""
         self._draining = True
         await self._health.enter_graceful_shutdown()
-        for session in self._streams.values():
-            if session is not None:
-                session.stop()
-        streams = [task for task, session in self._streams.items() if session is None]
-        for task in (*streams, *self._waiting):
+        for task in (*self._streams, *self._waiting):
             if task is not None:
                 task.cancel()
         await self._server.stop(self._settings.drain_seconds)
@@ -148,14 +143,11 @@ class Server:
             *self._limit_of(method),
             metrics.CallTimes(name),
         )
-        if method.client_streaming and method.server_streaming:
-            return grpc.stream_stream_rpc_method_handler(self._stream(bound, self._conversing(bound, method)))
         read = deserializer(GetMessageClass(method.input_type))
         if method.client_streaming:
             return grpc.stream_unary_rpc_method_handler(self._upload(bound), read)
         if method.server_streaming:
-            return grpc.unary_stream_rpc_method_handler(self._stream(bound, self._sending(bound)), read)
-        self._asked_with[method.input_type.full_name] = bound
+            return grpc.unary_stream_rpc_method_handler(self._stream(bound), read)
         return grpc.unary_unary_rpc_method_handler(self._unary(bound), read)
 
     def _limit_of(self, method: MethodDescriptor) -> tuple[Collection[Any], int]:
@@ -178,14 +170,14 @@ class Server:
 
         return handle
 
-    async def _answer(self, method: _Method, request: Any, context: Any, traceparent: str = "") -> bytes:
+    async def _answer(self, method: _Method, request: Any, context: Any) -> bytes:
         """Do one call: the bytes of its answer, or a Refusal, whatever went wrong."""
         calls = self._waiting if method.waits else self._calls
         task = asyncio.current_task()
         begun = calls[task] = time.monotonic()
         code = "CANCELLED"
         try:
-            caller = self._admit(method, request, context, traceparent)
+            caller = self._admit(method, request, context)
             answer = method.write(await method.behaviour(request, caller))
             code = "OK"
         except asyncio.CancelledError:
@@ -211,13 +203,15 @@ class Server:
             return _overdue()
         return _stopping() if self._draining else None
 
-    def _stream(self, method: _Method, serve: Callable[[Any, Any], Awaitable[None]]) -> Callable[..., Any]:
+    def _stream(self, method: _Method) -> Callable[..., Any]:
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             task = asyncio.current_task()
-            self._streams[task] = None
+            self._streams.add(task)
             begun, code = time.monotonic(), "CANCELLED"
             try:
-                await serve(request, context)
+                caller = self._admit(method, request, context)
+                with self._held(method, caller, context):
+                    await _send_all(method, request, caller, context)
                 code = "OK"
             except asyncio.CancelledError:
                 ended = self._lost.get(task) or self._cancellation_refusal(task)
@@ -230,40 +224,11 @@ class Server:
                 code = refusal.code
                 await abort(context, refusal)
             finally:
-                del self._streams[task]
+                self._streams.discard(task)
                 self._lost.pop(task, None)
                 method.took.observe(code, time.monotonic() - begun)
 
         return handle
-
-    def _sending(self, method: _Method) -> Callable[[Any, Any], Awaitable[None]]:
-        async def serve(request: Any, context: Any) -> None:
-            caller = self._admit(method, request, context)
-            with self._held(method, caller, context):
-                await _send_all(method, request, caller, context)
-
-        return serve
-
-    def _conversing(self, method: _Method, descriptor: MethodDescriptor) -> Callable[[Any, Any], Awaitable[None]]:
-        shape, kinds = shape_of(descriptor), calls_of(descriptor)
-
-        async def serve(_requests: Any, context: Any) -> None:
-            caller = self._admit(method, None, context)
-
-            def answering(called: _Method) -> Answer:
-                return lambda request, traceparent, may_hold_nul: self._answer(
-                    called, check_message(request, may_hold_nul=may_hold_nul), context, traceparent
-                )
-
-            calls = {kind: answering(self._asked_with[asked_with]) for kind, asked_with in kinds.items()}
-            session = Session(shape, calls, context, self._settings.max_streams)
-            self._streams[asyncio.current_task()] = session
-            with self._held(method, caller, context):
-                await session.converse()
-            if self._draining:
-                raise _stopping()
-
-        return serve
 
     def _held(self, method: _Method, caller: Caller, context: Any) -> AbstractContextManager[None]:
         """While the stream of the running task is open: it ends when its caller's right does."""
@@ -298,7 +263,7 @@ class Server:
 
         return handle
 
-    def _admit(self, method: _Method, request: Message | Malformed | None, context: Any, asked_in: str = "") -> Caller:
+    def _admit(self, method: _Method, request: Message | Malformed | None, context: Any) -> Caller:
         """Whether the call may go on to its servicer, and as whom."""
         if self._draining:
             raise _stopping()
@@ -306,8 +271,6 @@ class Server:
             raise overloaded(method.limit)
         metadata = context.invocation_metadata()
         project, traceparent = read_metadata(metadata)
-        if asked_in:
-            traceparent = valid_traceparent(asked_in)
         current_traceparent.set(traceparent)
         current_request.set(request)
         grant = self._access.authenticate(context, metadata)

@@ -50,18 +50,13 @@ def deserializer(message_class: Any) -> Callable[[bytes], Message | Malformed]:
             message: Message = message_class.FromString(data)
         except (DecodeError, RecursionError):
             return MALFORMED
-        return check_message(message, may_hold_nul=b"\0" in data)
+        if b"\0" in data and (field := nul_field(message)):
+            return ContainsNul(field)
+        if _timed_fields(message.DESCRIPTOR) and (field := invalid_time_field(message)):
+            return InvalidTime(field)
+        return message
 
     return read
-
-
-def check_message(message: Message, *, may_hold_nul: bool) -> Message | Malformed:
-    """What was read, or what stands for it where there is a NUL or an impossible time in it."""
-    if may_hold_nul and (field := nul_field(message)):
-        return ContainsNul(field)
-    if _timed_fields(message.DESCRIPTOR) and (field := invalid_time_field(message)):
-        return InvalidTime(field)
-    return message
 
 
 def validate(request: Message | Malformed, method: str) -> Any:
