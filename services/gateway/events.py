@@ -10,7 +10,7 @@ import grpc
 import msgspec
 
 from pointsman.services.chassis.core.errors import Refusal, invalid_field
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.gateway import metrics
 from pointsman.services.gateway.contract import RESUME_FIELDS, Method
 from pointsman.services.gateway.errors import body_of
 from pointsman.services.gateway.peers import refused

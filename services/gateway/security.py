@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pointsman.services.chassis.core.errors import Reason
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.gateway import metrics
 from pointsman.services.gateway.errors import Rejected, head_too_long, response_of
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")

@@ -76,3 +76,5 @@ class Machine(Generic[State]):
     answers: Mapping[type, type]
     terminal: frozenset[str] = frozenset()
     """The states after which nothing comes: the entity's span ends there."""
+    failed: frozenset[str] = frozenset()
+    """The states that mean failure: a span that leads into one has status ERROR."""

@@ -4,14 +4,14 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import grpc
+from google.protobuf.descriptor import MethodDescriptor
 
+from pointsman.api.common.v1 import common_pb2
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.status import DETAILS_KEY, GRPC_CODES, status_of
 from pointsman.services.chassis.telemetry import metrics
 
 RETRY_SECONDS = 0.5
-URGENT = frozenset({"Heartbeat", "Complete", "Fail"})
-"""What agents who hold a lease have to say: gRPC keeps a queue for each of these, beside the one for everything else."""
 
 
 class MethodLimit(NamedTuple):
@@ -36,6 +36,11 @@ class AdmissionHandler(grpc.GenericRpcHandler):
         if place is None:
             return None
         return place.handler if len(place.beside) < place.limit else self._away[handler_call_details.method]
+
+
+def is_urgent(method: MethodDescriptor) -> bool:
+    """Whether the proto marks the RPC as urgent: gRPC keeps a queue for each such RPC, beside the one for all others."""
+    return bool(method.GetOptions().Extensions[common_pb2.urgent])
 
 
 def overloaded(limit: int) -> Refusal:

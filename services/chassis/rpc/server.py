@@ -19,7 +19,7 @@ from pointsman.services.chassis.core.caller import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
 from pointsman.services.chassis.core.ids import new_nonce
-from pointsman.services.chassis.rpc.admission import URGENT, AdmissionHandler, MethodLimit, overloaded
+from pointsman.services.chassis.rpc.admission import AdmissionHandler, MethodLimit, is_urgent, overloaded
 from pointsman.services.chassis.rpc.authentication import Access, MethodAccess, method_access, server_credentials
 from pointsman.services.chassis.rpc.health import Health
 from pointsman.services.chassis.rpc.status import abort, internal_error
@@ -32,9 +32,8 @@ MAX_PENDING = 4_000
 """Calls that wait to be looked at: gRPC itself turns away more than these as CANCELLED, without a time; a thousand by default."""
 STALL_SECONDS = 30.0
 """How long the caller of a stream may leave a message unread before the stream ends."""
-AGENT = "ROLE_AGENT"
-AGENTS_SHARE = 2
-"""So many times as many calls of agents as of others are taken before they are turned away."""
+URGENT_FACTOR = 2
+"""The in-flight limit of urgent calls, as a multiple of the limit of all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ class Server:
         front = AdmissionHandler({f"/{descriptor.full_name}/{name}": place for name, place in rooms.items()})
         self._server.add_generic_rpc_handlers((front,))
         self._server.add_registered_method_handlers(
-            descriptor.full_name, {name: handler for name, handler in handlers.items() if name in URGENT}
+            descriptor.full_name, {name: handlers[name] for name, method in methods.items() if is_urgent(method)}
         )
         self._names.append(descriptor.full_name)
 
@@ -151,15 +150,14 @@ class Server:
         return grpc.unary_unary_rpc_method_handler(self._unary(bound), read)
 
     def _limit_of(self, method: MethodDescriptor) -> tuple[Collection[Any], int]:
-        """What a call is counted with, and how many there may be: agents, who hold leases, pass before new work."""
+        """The calls that a call of the method is counted with, and how many there may be."""
         if method.server_streaming:
             return self._streams, self._settings.max_streams
         if method.client_streaming:
             return self._uploads, self._settings.max_uploads
         if "wait" in method.input_type.fields_by_name:
             return self._waiting, self._settings.max_streams
-        for_agents = method_access(method.name, method).role == AGENT
-        return self._calls, self._settings.max_in_flight * (AGENTS_SHARE if for_agents else 1)
+        return self._calls, self._settings.max_in_flight * (URGENT_FACTOR if is_urgent(method) else 1)
 
     def _unary(self, method: _Method) -> Callable[..., Any]:
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:

@@ -30,7 +30,7 @@ from pointsman.services.chassis.spans.export_protocol import (
     frame,
 )
 from pointsman.services.chassis.spans.transition_spans import spans_of
-from pointsman.services.chassis.spans.transitions import LastTransitions, TerminalStates
+from pointsman.services.chassis.spans.transitions import LastTransitions
 from pointsman.services.chassis.telemetry.logs import configure_logs
 
 THREADS = 16
@@ -54,11 +54,10 @@ class PageSender:
         unknown = [position for position in self._memory.unknown(page.rows) if position not in pasts]
         if unknown:
             return ExportAnswer(unknown=unknown)
-        kinds = TerminalStates(page.terminal)
         spans = [
             span
             for step in self._memory.steps(page.rows, pasts)
-            for traceparent, span in spans_of(step, kinds)
+            for traceparent, span in spans_of(step, page.kinds)
             if not page.is_sampled or is_sampled(self._sampler, traceparent)
         ]
         arrived = not spans or self._sender.send(request_of(spans, self._resource))

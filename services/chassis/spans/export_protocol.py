@@ -5,7 +5,7 @@ from struct import Struct
 
 import msgspec
 
-from pointsman.services.chassis.spans.transitions import Row
+from pointsman.services.chassis.spans.transitions import KindStates, Row
 from pointsman.services.chassis.telemetry.recording import CallRecord
 
 HEADER = Struct("<IQ")
@@ -16,8 +16,7 @@ class Page(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """Rows of a store's journal, to be told and sent as spans."""
 
     service: str
-    terminal: dict[str, frozenset[str]]
-    """The states in which each kind of entity ends."""
+    kinds: dict[str, KindStates]
     is_sampled: bool
     """Whether the sampler may drop transitions too."""
     rows: Sequence[Row]

@@ -14,7 +14,7 @@ from pointsman.services.chassis.core.config import TelemetrySettings
 from pointsman.services.chassis.engine.leases import Lease, Leases
 from pointsman.services.chassis.spans.export_protocol import ExportAnswer, Page, encode
 from pointsman.services.chassis.spans.exporter import Exporter, ExporterGone
-from pointsman.services.chassis.spans.transitions import JOURNAL_COLUMNS, Row, TerminalStates
+from pointsman.services.chassis.spans.transitions import JOURNAL_COLUMNS, Row, states_by_kind
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list, upsert
 from pointsman.services.chassis.storage.notifications import ANY
 from pointsman.services.chassis.storage.store import Store
@@ -78,7 +78,7 @@ class SpanFollower:
     def __init__(self, store: Store, service: str, exporter: Exporter, settings: TelemetrySettings) -> None:
         self._store = store
         self._service = service
-        self._terminal = dict(TerminalStates.of(store.machines).terminal)
+        self._kinds = states_by_kind(store.machines)
         self._exporter = exporter
         self._settings = settings
         self._leases = Leases(store)
@@ -153,7 +153,7 @@ class SpanFollower:
         return page
 
     def _asked(self, rows: Sequence[Row], pasts: Sequence[Row] = ()) -> "_Page":
-        question = Page(self._service, self._terminal, self._settings.sample_transitions, rows, pasts)
+        question = Page(self._service, self._kinds, self._settings.sample_transitions, rows, pasts)
         return _Page(rows, pasts, encode(question))
 
     def _now_us(self) -> int:

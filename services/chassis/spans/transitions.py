@@ -1,7 +1,6 @@
 """Transitions with what their spans are told from: plain values, and what is remembered from one to the next."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -40,17 +39,17 @@ class JournaledTransition(NamedTuple):
     """The context of the call that gave its entity to its run."""
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalStates:
-    """The kinds of entities of a store, as far as spans differ by them."""
+class KindStates(NamedTuple):
+    """The states of one kind of entity that its spans depend on."""
 
-    terminal: Mapping[str, frozenset[str]]
-    """The states in which each kind ends; a kind that never ends has no span as a whole."""
+    terminal: frozenset[str] = frozenset()
+    """A kind without terminal states never ends: its entities have no span of their own."""
+    failed: frozenset[str] = frozenset()
 
-    @staticmethod
-    def of(machines: Sequence[Machine[Any]]) -> "TerminalStates":
-        """From how each kind decides."""
-        return TerminalStates({machine.kind: machine.terminal for machine in machines})
+
+def states_by_kind(machines: Sequence[Machine[Any]]) -> dict[str, KindStates]:
+    """The states of each machine, by its kind."""
+    return {machine.kind: KindStates(machine.terminal, machine.failed) for machine in machines}
 
 
 JOURNAL_COLUMNS = JournaledTransition._fields[: JournaledTransition._fields.index("cause")]

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.storage.store import FAR_SECONDS, Store
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.orchestrator import metrics
 from pointsman.services.orchestrator.domain.enums import Capability, Purpose
 from pointsman.services.orchestrator.domain.views import Held, PollResult
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren

@@ -65,6 +65,7 @@ MACHINE: Machine[Pipeline] = Machine(
     events=EVENTS,
     answers=ANSWERS,
     terminal=_ENDED,
+    failed=frozenset({PipelineStatus.ABORTED}),
 )
 
 

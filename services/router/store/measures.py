@@ -1,7 +1,7 @@
 """What the router's events mean in numbers."""
 
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.router import metrics
 from pointsman.services.router.domain.decision import RoutingDecision
 
 

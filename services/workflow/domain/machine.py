@@ -54,4 +54,5 @@ MACHINE: Machine[Workflow] = Machine(
     events=EVENTS,
     answers=asked.ANSWERS,
     terminal=frozenset({WorkflowStatus.COMPLETED}),
+    failed=frozenset({WorkflowStatus.FAILED}),
 )

@@ -17,8 +17,9 @@ from pointsman.api.workflow.v1 import workflow_pb2
 from pointsman.cli import COMMANDS
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings
 from pointsman.services.chassis.rpc.authentication import read_access
-from pointsman.services.chassis.telemetry.metrics import DECLARED, declared_names
+from pointsman.services.chassis.telemetry.metrics import declared_names
 from pointsman.services.gateway.config import GatewaySettings
+from tests.helpers.declared_metrics import DECLARED
 from tests.unit.deploy import foreign
 from tests.unit.deploy.cluster import (
     COMPONENTS,
