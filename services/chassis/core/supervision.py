@@ -22,16 +22,6 @@ class Loops:
         """Run `work` for ever: when it fails, say so, wait a little longer each time, and run it again."""
         self._tasks[name] = asyncio.create_task(_supervise(name, work), name=name)
 
-    def every(self, name: str, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work` again and again with a pause between."""
-
-        async def repeat() -> None:
-            while True:
-                await work()
-                await asyncio.sleep(jitter(seconds))
-
-        self.start(name, repeat)
-
     async def stop(self) -> None:
         """Cancel all loops and wait until they are gone."""
         for task in self._tasks.values():

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.config import TelemetrySettings
 from pointsman.services.chassis.engine.leases import Lease, Leases
+from pointsman.services.chassis.engine.waiting import wait_for_notification
 from pointsman.services.chassis.spans.export_protocol import ExportAnswer, Page, encode
 from pointsman.services.chassis.spans.exporter import Exporter, ExporterGone
 from pointsman.services.chassis.spans.transitions import JOURNAL_COLUMNS, Row, states_by_kind
@@ -112,7 +113,8 @@ class SpanFollower:
             page = await self._store.database.read(lambda connection: self._read(connection, position))  # noqa: B023
             if not page.rows:
                 self._lag.set(0)
-                await _pause(news)
+                await wait_for_notification(news, SAFETY_POLL_SECONDS)
+                await asyncio.sleep(BATCH_DELAY_SECONDS)
             elif await self._export(page, news):
                 position = page.rows[-1][POSITION]
                 await self._store.write(lambda connection: self._move(connection, position))  # noqa: B023
@@ -175,13 +177,3 @@ class _Page:
     question: bytes
     cpu_seconds: float = 0.0
     """How long a core had to do with reading them."""
-
-
-async def _pause(news: asyncio.Event) -> None:
-    """Wait for something new, and a little longer for what comes with it."""
-    try:
-        async with asyncio.timeout(SAFETY_POLL_SECONDS):
-            await news.wait()
-            await asyncio.sleep(BATCH_DELAY_SECONDS)
-    except TimeoutError:
-        return
