@@ -21,7 +21,7 @@ from prometheus_client import generate_latest
 from pointsman._shared.redaction import KINDS, MASK, redact
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.workflow.v1 import plans_pb2 as plans
-from pointsman.services.chassis.telemetry.logs import OTHERS, configure_logs
+from pointsman.services.chassis.telemetry.logs import LIBRARY_LOGGERS, configure_logs
 from tests.contract.wire_samples import files, sample
 from tests.helpers.canaries import all_seen, canaries, seen_in
 from tests.helpers.collector import collector
@@ -68,7 +68,7 @@ async def test_no_secret_leaves_by_another_door(
                 await _call_all(here, poisoned(all_together()), errors)
     finally:
         structlog.reset_defaults()
-        for name in OTHERS:
+        for name in LIBRARY_LOGGERS:
             logging.getLogger(name).handlers.clear()
             logging.getLogger(name).propagate = True
     shown = capfd.readouterr()

@@ -1,6 +1,6 @@
 """Prometheus metrics of every service, each declared once with its unit and one sentence."""
 
-from collections import Counter as tallied  # noqa: N813 - Counter is a number of Prometheus here
+import collections
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar
@@ -93,14 +93,14 @@ spans_dropped = declare(
 
 
 class CallTimes:
-    """The times of one RPC, with its labels looked up once for each code."""
+    """Observes the calls of one RPC; the labelled histogram of each code is cached."""
 
     def __init__(self, method: str) -> None:
         self._method = method
         self._by_code: dict[str, Histogram] = {}
 
     def observe(self, code: str, seconds: float) -> None:
-        """Count one call."""
+        """Record one call."""
         times = self._by_code.get(code)
         if times is None:
             times = self._by_code[code] = calls.labels(self._method, str(code))
@@ -116,14 +116,14 @@ def declared_names() -> set[str]:
 
 
 def count_transitions(store: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Count what a batch has committed; the same transitions at once, each number has a lock."""
-    counted = tallied((row["kind"], row["event"], row["target"]) for row in rows)
+    """Count the transitions of a batch; equal ones together, because each increment takes a lock."""
+    counted = collections.Counter((row["kind"], row["event"], row["target"]) for row in rows)
     for labels, count in counted.items():
         _transitions(store, *labels).inc(count)
 
 
 def observe_dwells(store: str, kind: str, left: Iterable[tuple[str, int]]) -> None:
-    """Take the times, in microseconds, that entities of a batch were in the states they left."""
+    """Observe how many microseconds the entities of a batch spent in the states that they left."""
     for state, microseconds in left:
         if state:
             _dwell(store, kind, state).observe(microseconds / 1_000_000)
@@ -140,7 +140,7 @@ def _transitions(*labels: str) -> Counter:
 
 
 def serve_metrics(port: int, host: str, registry: CollectorRegistry = REGISTRY) -> None:
-    """Answer scrapes in a thread of their own."""
+    """Serve the Prometheus endpoint in a thread."""
     start_http_server(port, host, registry)
 
 
