@@ -1,4 +1,4 @@
-"""Every RPC of the contract as the gateway sees it, read from the descriptors; no route is written by hand."""
+"""Every RPC of the contract, read from the descriptors: no route is written by hand."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -33,11 +33,10 @@ class Method:
     streams_in: bool
     streams_out: bool
     is_read: bool
-    """It changes nothing: its request carries no idempotency key."""
-    needed: MethodAccess
-    """The role that it asks of its caller."""
+    """Whether it changes nothing: its request has no request_id."""
+    access: MethodAccess
     resume_field: str
-    """The request's field that says where a stream goes on; empty where there is none."""
+    """The request field after which a stream resumes; empty without one."""
 
     @property
     def fields(self) -> Any:
@@ -46,7 +45,7 @@ class Method:
 
     @property
     def path(self) -> str:
-        """Where it is reached over HTTP."""
+        """Its HTTP path."""
         return f"{PREFIX}/{self.service}/{self.name}"
 
 
@@ -70,7 +69,7 @@ def method_of(service: ServiceDescriptor, method: MethodDescriptor) -> Method:
         streams_in=method.client_streaming,
         streams_out=method.server_streaming,
         is_read="request_id" not in fields and not method.client_streaming,
-        needed=method_access(f"/{service.full_name}/{method.name}", method),
+        access=method_access(f"/{service.full_name}/{method.name}", method),
         resume_field=next((name for name in RESUME_FIELDS if method.server_streaming and name in fields), ""),
     )
 

@@ -97,7 +97,7 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
     if running.exporter is not None:
         running.exporter.start()
     running.loops.start("server.end_overdue_calls", server.end_overdue_calls)
-    running.loops.start("server.end_lost_streams", server.rights.end_lost)
+    running.loops.start("server.end_lost_streams", server.rights.end_revoked)
     for service in services:
         kept = housekeeping(service.name, service.store, running.exporter) if service.store is not None else ()
         for name, work in (*service.loops, *kept):

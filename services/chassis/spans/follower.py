@@ -142,8 +142,8 @@ class SpanFollower:
             while answer.unknown:
                 unknown = answer.unknown
                 predecessors = await self._store.database.read(
-                    lambda connection: self._transitions.predecessors(connection, unknown)
-                )  # noqa: B023
+                    lambda connection: self._transitions.predecessors(connection, unknown)  # noqa: B023
+                )
                 page = self._new_page(page.rows, [*page.predecessors, *predecessors])
                 answer = await self._exporter.export(page.request)
         except ExporterGone:

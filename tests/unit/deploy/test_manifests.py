@@ -302,7 +302,7 @@ def test_every_service_may_listen_where_its_settings_say_and_finds_its_files(ove
             }  # type: ignore[arg-type]
         )
         settings.check_exposure()
-        assert settings.asks_for_credentials
+        assert settings.requires_credentials
         mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
         for file in (settings.tls_certificate, settings.tls_key, settings.client_authority, settings.access):
             assert str(file.parent) in mounted if file else False
