@@ -123,8 +123,8 @@ class SimWriter(Writer):
         self._database = store.database
         self._connection = store.database.session
         self._closed = _Never()  # type: ignore[assignment]
-        self._took = metrics.commit_seconds.labels(store.database.schema)
-        self._size = metrics.batch_size.labels(store.database.schema)
+        self._commit_seconds = metrics.commit_seconds.labels(store.database.schema)
+        self._batch_size = metrics.batch_size.labels(store.database.schema)
         self._chance = chance
         self._tickets: list[_PendingWrite] = []
         self._posted = {}
@@ -149,19 +149,19 @@ class SimWriter(Writer):
         if self.dead:
             return
         count = self._chance.random.choice((1, 2, 256))
-        tickets, self._tickets = self._tickets[:count], self._tickets[count:]
+        writes, self._tickets = self._tickets[:count], self._tickets[count:]
         try:
-            self._run(tickets)
+            self._run(writes)
         except Death:
             return
-        self._resolve(tickets)
+        self._resolve(writes)
         if self._tickets:
             loop.call_later(self._chance.moment(), self._commit, loop)
 
-    def _commit_batch(self, tickets: list[_PendingWrite]) -> None:
+    def _commit_batch(self, writes: list[_PendingWrite]) -> None:
         if self._chance.happens(self._chance.outages):
             raise sqlite3.OperationalError("the disk is full")
-        super()._commit_batch(tickets)
+        super()._commit_batch(writes)
         if self._chance.happens(self._chance.outages):
             raise sqlite3.OperationalError("committed, but nobody was told")
 
