@@ -213,7 +213,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def main() -> None:
-    """Serve until the process is told to stop."""
+    """Serve until SIGTERM or SIGINT."""
     try:
         settings, peers = load(GatewaySettings), load(PeerSettings).all_at(f"127.0.0.1:{DEFAULT_PORT}")
     except Refusal as refusal:

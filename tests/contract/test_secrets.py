@@ -85,7 +85,9 @@ async def test_no_secret_leaves_by_another_door(
     assert len(kept.spans) > 100
     masked = [error for error in errors if "internal error" in error]
     told = {error_id for error in masked for error_id in re.findall(r"internal error (\w+);", error)}
-    assert told <= {line["error_id"] for line in lines if line["event"] == "internal_error"}, "what is masked is told by the log"
+    assert told <= {line["error_id"] for line in lines if line["event"] == "internal_error"}, (
+        "what is masked is told by the log"
+    )
     assert {error.split(".")[2] for error in masked} == {"orchestrator", "pipeline", "router", "workflow"}
     assert {line["event"] for line in lines} >= {"internal_error", "loop_failed"}
     assert any(MASK in str(line) for line in lines)
