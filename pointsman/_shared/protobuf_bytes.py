@@ -1,24 +1,24 @@
-"""Protobuf's own bytes, for messages that are put together from what is written already: its objects would write it twice."""
+"""Protobuf's wire format, for messages that are assembled from encoded parts: message objects would encode them twice."""
 
 from functools import lru_cache
 
-VARINT, LENGTH_DELIMITED = 0, 2
+LENGTH_DELIMITED = 2
 _64_BITS = 2**64 - 1
 
 
-def tag(number: int, wire_type: int = LENGTH_DELIMITED) -> bytes:
-    """What stands before a field's value."""
-    return varint(number << 3 | wire_type)
+def tag(number: int) -> bytes:
+    """The tag of a field that holds a message, text or bytes."""
+    return varint(number << 3 | LENGTH_DELIMITED)
 
 
-def held(before: bytes, content: bytes) -> bytes:
-    """A message, text or bytes in another message, behind its tag."""
-    return before + varint(len(content)) + content
+def length_delimited(field_tag: bytes, content: bytes) -> bytes:
+    """A length-delimited field: its tag, the length of its content, the content."""
+    return field_tag + varint(len(content)) + content
 
 
 @lru_cache(maxsize=4096)
 def varint(number: int) -> bytes:
-    """A whole number; one below zero as its complement of 64 bits."""
+    """An integer as a varint; a negative one as its two's complement of 64 bits."""
     number &= _64_BITS
     low = bytes([number & 0x7F | (0x80 if number > 0x7F else 0)])
     return low + varint(number >> 7) if number > 0x7F else low

@@ -1,7 +1,6 @@
 """Agents: lease work, keep the lease alive, hand in."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
@@ -10,7 +9,6 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1.agent_pb2_grpc import AgentServiceStub
 from pointsman.api.orchestrator.v1.assignment_pb2 import Assignment, AssignmentState
 from pointsman.client.calls import Calls, new_request_id
-from pointsman.client.session import Session
 
 WAIT_SECONDS = 20.0
 MARGIN_SECONDS = 10.0
@@ -19,18 +17,9 @@ MARGIN_SECONDS = 10.0
 class Agents:
     """AgentService."""
 
-    def __init__(self, calls: Calls, stub: Any = None) -> None:
+    def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._stub: Any = stub or AgentServiceStub(calls.channel)
-
-    @asynccontextmanager
-    async def session(self) -> AsyncIterator["Agents"]:
-        """The same over one stream, for whoever speaks for many agents at once: each call costs a fraction of its own."""
-        session = Session(self._calls.channel, self._calls.terms.metadata)
-        try:
-            yield Agents(self._calls, session)
-        finally:
-            await session.close()
+        self._stub: Any = AgentServiceStub(calls.channel)
 
     async def poll(self, agent_id: str, wanted: pb.Wanted, wait_seconds: float = WAIT_SECONDS) -> Sequence[pb.Lease]:
         """Lease work, waiting for it; empty when there is none."""

@@ -67,8 +67,8 @@ class WorkSpans:
             attributes["error.type"] = outcome
         name = f"invoke_agent {role}".strip()
         outer = assignment.traceparent
-        sort = SpanTemplate("agent", name, Kind.CLIENT, tuple(attributes.items()), failed)
-        self._recorder.note(SpanRecord(sort, outer, span_id_in(outer), _span_id(lease), begin_ns, now_ns()))
+        template = SpanTemplate("agent", name, Kind.CLIENT, tuple(attributes.items()), failed)
+        self._recorder.record(SpanRecord(template, outer, span_id_in(outer), _span_id(lease), begin_ns, now_ns()))
 
 
 def _span_id(lease: pb.Lease) -> bytes:

@@ -23,9 +23,9 @@ from pointsman.services.chassis.rpc.file_watcher import WatchedFiles
 from pointsman.services.chassis.runtime.service import Service
 from pointsman.services.chassis.telemetry.metrics import serve_metrics
 from pointsman.services.gateway import pages
+from pointsman.services.gateway.authentication import Authentication
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.connections import Connection, Connections
-from pointsman.services.gateway.door import Door
 from pointsman.services.gateway.openapi import DOCUMENT
 from pointsman.services.gateway.peers import Peers
 from pointsman.services.gateway.security import Guard, served_names
@@ -44,14 +44,14 @@ OPTIONS: dict[str, Any] = {
 
 
 class _Listener(uvicorn.Server):
-    """A web server that leaves the process's signals to the process, and waits for no handshake longer than for a request."""
+    """uvicorn without signal handlers, and with a timeout for TLS handshakes."""
 
     def __init__(self, config: uvicorn.Config, handshake_seconds: float) -> None:
         super().__init__(config)
         self._handshake_seconds = handshake_seconds if config.ssl is not None else None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn does it, which has no setting for the handshake: a minute by default."""
+        """Like uvicorn's, with a handshake timeout, for which uvicorn has no setting."""
         create: Any = self.config.http_protocol_class
         loop, given = asyncio.get_running_loop(), {"config": self.config, "server_state": self.server_state}
         self.servers = [
@@ -68,15 +68,15 @@ class _Listener(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take none."""
+        """Leave the signals to the process."""
         yield
 
 
 class GatewayServer:
-    """The gateway on a socket of its own, beside or apart from the services."""
+    """The gateway on its own socket, in the process of the services or in another."""
 
     def __init__(self, settings: GatewaySettings) -> None:
-        """Bind at once, so that a taken port is known before anything runs."""
+        """Bind the port, so that a port in use is reported before anything runs."""
         settings.check_exposure()
         self._settings = settings
         self._socket = _bound(settings)
@@ -85,31 +85,33 @@ class GatewayServer:
         self.address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def service(self, addresses: PeerSettings) -> Service:
-        """The gateway as a process runs it: no store, no servicers, one loop."""
+        """The gateway as a Service: without store and servicers, with two loops."""
         peers = Peers(addresses, self._settings.shown_to_peers(load(ClientSettings)))
 
         async def close() -> None:
             await peers.close()
             self.close()
 
-        door = Door(self._settings)
+        authentication = Authentication(self._settings)
 
         async def serve() -> None:
-            await self._serve(Gateway(peers, self._settings, door, asyncio.Event()))
+            await self._serve(Gateway(peers, self._settings, authentication, asyncio.Event()))
 
-        return Service("gateway", None, None, (), [("http", serve), ("rights", door.rights.end_lost)], close)
+        return Service(
+            "gateway", None, None, (), [("http", serve), ("rights", authentication.rights.end_revoked)], close
+        )
 
     def close(self) -> None:
-        """Give the port back."""
+        """Close the socket."""
         self._socket.close()
 
     async def _serve(self, gateway: Gateway) -> None:
-        """Serve until cancelled; requests in flight may finish, streams end."""
+        """Serve until cancelled; requests in flight finish, streams end."""
         tls: dict[str, Any] = {"ssl_certfile": self._settings.tls_certificate, "ssl_keyfile": self._settings.tls_key}
         config = uvicorn.Config(application(gateway), **OPTIONS, **_limits(self._settings), **tls)
         config.load()
         if config.ssl is not None:
-            config.ssl.sni_callback = renewing(self._settings)
+            config.ssl.sni_callback = reload_certificate(self._settings)
         listener = _Listener(config, self._settings.header_seconds)
         serving = asyncio.ensure_future(listener.serve([self._socket]))
         try:
@@ -121,7 +123,7 @@ class GatewayServer:
 
 
 def _limits(settings: GatewaySettings) -> dict[str, Any]:
-    """What a connection may take, as uvicorn's options."""
+    """The connection limits as options of uvicorn."""
     return {
         "http": partial(Connection, others=Connections(settings)),
         "h11_max_incomplete_event_size": settings.max_header_bytes,
@@ -130,8 +132,8 @@ def _limits(settings: GatewaySettings) -> dict[str, Any]:
     }
 
 
-def renewing(settings: GatewaySettings) -> Callable[[ssl.SSLObject, str, ssl.SSLContext], None]:
-    """What lets each handshake, also one that names no server, show the certificate as its files are now."""
+def reload_certificate(settings: GatewaySettings) -> Callable[[ssl.SSLObject, str, ssl.SSLContext], None]:
+    """An SNI callback that uses the current certificate files in each handshake, also without a server name."""
     certificate, key = settings.tls_certificate, settings.tls_key
     assert certificate is not None
 
@@ -149,7 +151,7 @@ def renewing(settings: GatewaySettings) -> Callable[[ssl.SSLObject, str, ssl.SSL
 
 
 def application(gateway: Gateway) -> ASGIApp:
-    """The web application: console, contract and document, behind one guard."""
+    """The web application: console, API and OpenAPI document, behind the guard."""
     document = pages.read(DOCUMENT)
     routes = [
         *pages.routes(asks_for_tokens=gateway.settings.token_keys is not None),
@@ -162,7 +164,7 @@ def application(gateway: Gateway) -> ASGIApp:
 
 
 async def serve_gateway(settings: GatewaySettings, addresses: PeerSettings, greet: Callable[[str], None]) -> None:
-    """Run alone, until SIGTERM or SIGINT."""
+    """Serve the gateway alone until SIGTERM or SIGINT."""
     server = GatewayServer(settings)
     service = server.service(addresses)
     stopped, loops = asyncio.Event(), Loops()
@@ -184,7 +186,7 @@ async def _healthy(_request: Request) -> Response:
 
 
 def _bound(settings: GatewaySettings) -> socket.socket:
-    """The port that was asked for; where none was and the usual one is taken, any free one."""
+    """A socket on the configured port; if none is configured and the default is in use, on a free port."""
     asked = "port" in settings.model_fields_set
     for port in (settings.port,) if asked else (settings.port, 0):
         with contextlib.suppress(OSError):
@@ -211,7 +213,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def main() -> None:
-    """Serve until the process is told to stop."""
+    """Serve until SIGTERM or SIGINT."""
     try:
         settings, peers = load(GatewaySettings), load(PeerSettings).all_at(f"127.0.0.1:{DEFAULT_PORT}")
     except Refusal as refusal:

@@ -10,7 +10,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pointsman.services.chassis.core.errors import Reason
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.gateway import metrics
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.errors import CLOSE, Rejected, head_too_long, response_of
 

@@ -1,4 +1,4 @@
-"""Every RPC of the contract as the gateway sees it, read from the descriptors; no route is written by hand."""
+"""Every RPC of the contract, read from the descriptors: no route is written by hand."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2, session_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
@@ -16,7 +16,7 @@ from pointsman.services.chassis.rpc.authentication import MethodAccess, method_a
 
 PREFIX = "/api/v1"
 PACKAGE = "pointsman.api."
-FILES = (router_pb2, orchestrator_pb2, agent_pb2, session_pb2, artifact_pb2, mock_pb2, pipeline_pb2, workflow_pb2)
+FILES = (router_pb2, orchestrator_pb2, agent_pb2, artifact_pb2, mock_pb2, pipeline_pb2, workflow_pb2)
 RESUME_FIELDS = {"after_seq": "seq", "after_position": "position"}
 
 
@@ -33,11 +33,10 @@ class Method:
     streams_in: bool
     streams_out: bool
     is_read: bool
-    """It changes nothing: its request carries no idempotency key."""
-    needed: MethodAccess
-    """The role that it asks of its caller."""
+    """Whether it changes nothing: its request has no request_id."""
+    access: MethodAccess
     resume_field: str
-    """The request's field that says where a stream goes on; empty where there is none."""
+    """The request field after which a stream resumes; empty without one."""
 
     @property
     def fields(self) -> Any:
@@ -46,7 +45,7 @@ class Method:
 
     @property
     def path(self) -> str:
-        """Where it is reached over HTTP."""
+        """Its HTTP path."""
         return f"{PREFIX}/{self.service}/{self.name}"
 
 
@@ -70,7 +69,7 @@ def method_of(service: ServiceDescriptor, method: MethodDescriptor) -> Method:
         streams_in=method.client_streaming,
         streams_out=method.server_streaming,
         is_read="request_id" not in fields and not method.client_streaming,
-        needed=method_access(f"/{service.full_name}/{method.name}", method),
+        access=method_access(f"/{service.full_name}/{method.name}", method),
         resume_field=next((name for name in RESUME_FIELDS if method.server_streaming and name in fields), ""),
     )
 
@@ -81,9 +80,5 @@ def _class(descriptor: Any) -> type[Message]:
 
 
 METHODS: Mapping[str, Method] = {
-    method.path: method
-    for service in services()
-    for method in (method_of(service, one) for one in service.methods)
-    if not (method.streams_in and method.streams_out)
+    method.path: method for service in services() for method in (method_of(service, one) for one in service.methods)
 }
-"""A conversation is no request over HTTP: each thing that can be said in one has a path of its own."""

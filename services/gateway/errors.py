@@ -1,4 +1,4 @@
-"""Refusals as HTTP shows them: a status, and one JSON shape for all of them."""
+"""Refusals as HTTP responses: a status and one JSON schema."""
 
 import math
 from collections.abc import Mapping
@@ -29,10 +29,10 @@ HTTP_STATUS: Mapping[Code, int] = {
 
 
 class Rejected(Refusal):
-    """A request that HTTP itself has a word for: 403, 404, 405, 408, 413, 415, 429, 431."""
+    """A refusal with its own HTTP status: 403, 404, 405, 408, 413, 415, 429, 431."""
 
     def __init__(self, status: int, reason: Reason, message: str, headers: Mapping[str, str] | None = None) -> None:
-        """Say which word, and why."""
+        """A refusal with a status and headers."""
         violations = (Violation("body", message),) if reason is Reason.INVALID_FIELD else ()
         super().__init__(reason, message, violations=violations)
         self.status = status
@@ -40,7 +40,7 @@ class Rejected(Refusal):
 
 
 def head_too_long(limit_bytes: int) -> Rejected:
-    """The one answer to a request with too much in its headers and its URL."""
+    """The refusal of a request whose URL and headers exceed the limit."""
     return Rejected(
         431,
         Reason.MALFORMED_MESSAGE,
@@ -66,7 +66,7 @@ def body_of(refusal: Refusal) -> dict[str, Any]:
 
 
 def response_of(refusal: Refusal) -> Response:
-    """The refusal as a whole answer."""
+    """The refusal as a response."""
     status = refusal.status if isinstance(refusal, Rejected) else HTTP_STATUS[refusal.code]
     headers = dict(refusal.headers) if isinstance(refusal, Rejected) else {}
     if status == 401:

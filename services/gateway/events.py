@@ -1,4 +1,4 @@
-"""Streams as server-sent events: `id` is where to go on, a refusal is an event of its own, silence is kept alive."""
+"""Streams as server-sent events: `id` is the resume position, refusals are events, keep-alives fill silence."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,7 +10,7 @@ import grpc
 import msgspec
 
 from pointsman.services.chassis.core.errors import Refusal, invalid_field
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.gateway import metrics
 from pointsman.services.gateway.contract import RESUME_FIELDS, Method
 from pointsman.services.gateway.errors import body_of
 from pointsman.services.gateway.peers import refused
@@ -25,25 +25,25 @@ LAST_EVENT_ID = "Last-Event-ID"
 
 @dataclass(frozen=True, slots=True)
 class EventStream:
-    """One call as events, from its first answer to its end."""
+    """One streaming call as server-sent events."""
 
     method: Method
     call: grpc.aio.UnaryStreamCall[Any, Any]
     channel: grpc.aio.Channel
     keep_alive_seconds: float
     stopped: asyncio.Event
-    """Set when the gateway stops: streams end then, and clients come back to its successor."""
-    held: Callable[[Callable[[Refusal], None]], AbstractContextManager[None]]
-    """Holds the caller's right while the stream is open, and calls back when it is gone."""
+    """Set when the gateway stops: streams end, and clients reconnect to its successor."""
+    hold_right: Callable[[Callable[[Refusal], None]], AbstractContextManager[None]]
+    """A context that watches the caller's right and calls back when it is revoked."""
 
     async def events(self) -> AsyncIterator[bytes]:
-        """The bytes to send; that it is open is said once the service is there."""
-        lost: asyncio.Future[Refusal] = asyncio.get_running_loop().create_future()
-        with self.held(lost.set_result):
-            async for event in self._events(lost):
+        """The encoded events; the opening comment is sent once the service is reached."""
+        revoked: asyncio.Future[Refusal] = asyncio.get_running_loop().create_future()
+        with self.hold_right(revoked.set_result):
+            async for event in self._events(revoked):
                 yield event
 
-    async def _events(self, lost: "asyncio.Future[Refusal]") -> AsyncIterator[bytes]:
+    async def _events(self, revoked: "asyncio.Future[Refusal]") -> AsyncIterator[bytes]:
         stopping = asyncio.ensure_future(self.stopped.wait())
         reading = asyncio.ensure_future(self.call.read())
         reached = asyncio.ensure_future(self.channel.channel_ready())
@@ -53,10 +53,10 @@ class EventStream:
             if reached.done():
                 yield OPENING
             while not stopping.done():
-                waited = (reading, stopping, lost)
+                waited = (reading, stopping, revoked)
                 await asyncio.wait(waited, timeout=self.keep_alive_seconds, return_when=asyncio.FIRST_COMPLETED)
-                if lost.done():
-                    yield _refusal(lost.result())
+                if revoked.done():
+                    yield _refusal(revoked.result())
                     return
                 if reading.done():
                     answer = reading.result()
@@ -88,7 +88,7 @@ def _refusal(refusal: Refusal) -> bytes:
 
 
 def resume(method: Method, request: Any, last_event_id: str) -> None:
-    """Go on after the last event that the client saw, whatever the request said."""
+    """Resume after the Last-Event-ID, which overrides the field of the request."""
     if not last_event_id or not method.resume_field:
         return
     if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > 18:

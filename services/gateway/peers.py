@@ -1,4 +1,4 @@
-"""The services behind the gateway: one channel each, every RPC called by its name."""
+"""Calls of the gateway to the services, by the full name of the RPC."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -21,10 +21,10 @@ RETRY_SECONDS = 1.0
 class Peers:
     """Channels to the services, by context."""
 
-    def __init__(self, addresses: PeerSettings, shown_as: ClientSettings) -> None:
+    def __init__(self, addresses: PeerSettings, credentials: ClientSettings) -> None:
         """Connect to each address once."""
         unique = {name: str(getattr(addresses, name)) for name in type(addresses).model_fields}
-        by_address = {address: open_channel(address, shown_as=shown_as) for address in set(unique.values())}
+        by_address = {address: open_channel(address, credentials=credentials) for address in set(unique.values())}
         self._channels: Mapping[str, grpc.aio.Channel] = {name: by_address[unique[name]] for name in unique}
 
     async def call(self, method: Method, request: Message, metadata: Metadata) -> Any:
@@ -36,7 +36,7 @@ class Peers:
             raise refused(error, method) from None
 
     async def upload(self, method: Method, requests: AsyncIterator[Message], metadata: Metadata) -> Any:
-        """Many requests, one answer; a request that cannot be read ends the call."""
+        """Many requests, one answer; an invalid request ends the call."""
         invoke = self._channels[method.context].stream_unary(method.full_name, _write, method.response.FromString)
         call = invoke(timeout=DEADLINE_SECONDS, metadata=metadata)
         try:
@@ -49,27 +49,27 @@ class Peers:
         except grpc.aio.AioRpcError as error:
             raise refused(error, method) from None
         except (asyncio.InvalidStateError, grpc.aio.UsageError):
-            raise await _early(call, method) from None
+            raise await _early_refusal(call, method) from None
         finally:
             call.cancel()
 
     def channel(self, method: Method) -> grpc.aio.Channel:
-        """The way to the service that offers the RPC."""
+        """The channel to the service of the RPC."""
         return self._channels[method.context]
 
     def watch(self, method: Method, request: Message, metadata: Metadata) -> grpc.aio.UnaryStreamCall[Any, Any]:
-        """One request, a stream of answers; cancel it when nobody reads on."""
+        """One request, a stream of answers; the reader cancels it."""
         invoke = self._channels[method.context].unary_stream(method.full_name, _write, method.response.FromString)
         return invoke(request, metadata=metadata)
 
     async def close(self) -> None:
-        """Let go of all services."""
+        """Close all channels."""
         for channel in set(_values(self._channels)):
             await channel.close()
 
 
 def refused(error: grpc.aio.AioRpcError, method: Method) -> Refusal:
-    """What a service said; where it said nothing, words of our own, since the transport's tell addresses."""
+    """The refusal of a service; without details, a text of our own, because the transport's contains addresses."""
     refusal = refusal_from(error)
     if any(key == DETAILS_KEY for key, _ in error.trailing_metadata() or ()):
         return refusal
@@ -79,7 +79,7 @@ def refused(error: grpc.aio.AioRpcError, method: Method) -> Refusal:
     return Refusal(refusal.reason, text, retry_after_seconds=RETRY_SECONDS)
 
 
-async def _early(call: grpc.aio.StreamUnaryCall[Any, Any], method: Method) -> Refusal:
+async def _early_refusal(call: grpc.aio.StreamUnaryCall[Any, Any], method: Method) -> Refusal:
     """Why a service answered before everything was sent."""
     try:
         await call

@@ -1,4 +1,4 @@
-"""What keeps other web pages out: known host names only, mutations from our own origin only, no inline script."""
+"""Protection against other web sites: known host names, mutations from the own origin, security headers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pointsman.services.chassis.core.errors import Reason
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.gateway import metrics
 from pointsman.services.gateway.errors import Rejected, head_too_long, response_of
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -32,14 +32,14 @@ HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The door in front of every path."""
+    """ASGI middleware in front of every path."""
 
     app: ASGIApp
     names: frozenset[str]
     max_header_bytes: int
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through that a page of ours or a program could have sent."""
+        """Check host, origin and header size, and add the security headers."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -62,7 +62,7 @@ class Guard:
         await self.app(scope, receive, send_guarded)
 
     def check(self, method: str, headers: Headers) -> None:
-        """Refuse a foreign host name always, and a foreign origin where something could change."""
+        """Refuse an unknown host name, and another origin for methods that can change something."""
         host = headers.get("host", "")
         if _name(host) not in self.names:
             raise Rejected(
@@ -78,12 +78,12 @@ class Guard:
 
 
 def served_names(configured: str) -> frozenset[str]:
-    """The host names that are answered."""
+    """The accepted host names."""
     return frozenset((*LOOPBACK_NAMES, *(name.strip().lower() for name in configured.split(",") if name.strip())))
 
 
 def _head_bytes(scope: Scope) -> int:
-    """What headers and URL take; the protocol only counts a head that comes in parts."""
+    """The size of URL and headers; h11 limits it only for a head that arrives in parts."""
     url = len(scope.get("raw_path", b"")) + len(scope["query_string"])
     return url + sum(len(name) + len(value) + HEADER_OVERHEAD for name, value in scope["headers"])
 

@@ -1,4 +1,4 @@
-"""HTTP in, one call of a service, HTTP out: every RPC alike, and the two paths of the mock policy."""
+"""HTTP endpoints of every RPC and of the mock policy: decode, one call of a service, encode."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,12 +16,12 @@ from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.ids import new_nonce
 from pointsman.services.chassis.rpc.status import internal_error
 from pointsman.services.chassis.rpc.validation import validate
+from pointsman.services.gateway.authentication import Authentication
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.contract import METHODS, PREFIX, Method
-from pointsman.services.gateway.door import Door
 from pointsman.services.gateway.errors import CLOSE, JSON, Rejected, response_of
 from pointsman.services.gateway.events import LAST_EVENT_ID, MEDIA_TYPE, EventStream, resume
-from pointsman.services.gateway.mocking import MOCK_PATH, as_request, as_words, get_policy, set_policy
+from pointsman.services.gateway.mock_policy import MOCK_PATH, as_request, as_words, get_policy, set_policy
 from pointsman.services.gateway.peers import Peers
 from pointsman.services.gateway.wire import decode, encode, from_query, read_json
 
@@ -35,31 +35,35 @@ class Gateway:
 
     peers: Peers
     settings: GatewaySettings
-    door: Door
+    authentication: Authentication
     stopped: asyncio.Event
 
     def routes(self) -> list[BaseRoute]:
-        """Every path under /api/v1 that belongs to an RPC, and the rest of /api as not found."""
+        """A route for each RPC and the mock policy; every other path under /api/v1 is not found."""
         return [
             *(
-                Route(path, answered(self._endpoint(method)), methods=_verbs(method))
+                Route(path, with_error_responses(self._endpoint(method)), methods=_verbs(method))
                 for path, method in METHODS.items()
             ),
-            Route(MOCK_PATH, answered(self.get_mock_policy), methods=["GET"]),
-            Route(MOCK_PATH, answered(self.set_mock_policy), methods=["POST"]),
-            Route(f"{PREFIX}/{{rest:path}}", answered(_unknown), methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+            Route(MOCK_PATH, with_error_responses(self.get_mock_policy), methods=["GET"]),
+            Route(MOCK_PATH, with_error_responses(self.set_mock_policy), methods=["POST"]),
+            Route(
+                f"{PREFIX}/{{rest:path}}",
+                with_error_responses(_unknown),
+                methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            ),
         ]
 
     async def get_mock_policy(self, request: Request) -> Response:
-        """How each mock role behaves, in the words of the command line."""
+        """The mock policy, with the names of the command line."""
         method, message = get_policy()
-        return _json(as_words(await self.peers.call(method, message, self.door.admit(method, request))))
+        return _json(as_words(await self.peers.call(method, message, self.authentication.admit(method, request))))
 
     async def set_mock_policy(self, request: Request) -> Response:
         """Change how a mock role behaves."""
         body = read_json(await self._body(request), MOCK_PATH)
         method, message = set_policy(as_request(body, new_nonce()))
-        return _json(as_words(await self.peers.call(method, message, self.door.admit(method, request))))
+        return _json(as_words(await self.peers.call(method, message, self.authentication.admit(method, request))))
 
     def _endpoint(self, method: Method) -> Endpoint:
         if method.streams_in:
@@ -69,12 +73,12 @@ class Gateway:
         return lambda request: self._unary(method, request)
 
     async def _unary(self, method: Method, request: Request) -> Response:
-        metadata = self.door.admit(method, request)
+        metadata = self.authentication.admit(method, request)
         message = await self._message(method, request)
         return _json(encode(await self.peers.call(method, message, metadata)))
 
     async def _stream(self, method: Method, request: Request) -> Response:
-        metadata = self.door.admit(method, request)
+        metadata = self.authentication.admit(method, request)
         message = await self._message(method, request)
         resume(method, message, request.headers.get(LAST_EVENT_ID, ""))
         validate(message, method.full_name)
@@ -82,12 +86,12 @@ class Gateway:
             return Response(media_type=MEDIA_TYPE)
         call = self.peers.watch(method, message, metadata)
         channel = self.peers.channel(method)
-        held = partial(self.door.watch, method, request)
-        events = EventStream(method, call, channel, self.settings.keep_alive_seconds, self.stopped, held).events()
+        hold_right = partial(self.authentication.watch, method, request)
+        events = EventStream(method, call, channel, self.settings.keep_alive_seconds, self.stopped, hold_right).events()
         return StreamingResponse(events, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
     async def _upload(self, method: Method, request: Request) -> Response:
-        metadata = self.door.admit(method, request)
+        metadata = self.authentication.admit(method, request)
         _require(request, LINES)
         messages = self._lines(method, request)
         try:
@@ -111,7 +115,7 @@ class Gateway:
         return b"".join(parts)
 
     async def _lines(self, method: Method, request: Request) -> AsyncIterator[Message]:
-        """The messages of a body that has one JSON object a line."""
+        """The messages of a body with one JSON object per line."""
         rest, size = b"", 0
         async for part in request.stream():
             size += len(part)
@@ -125,8 +129,8 @@ class Gateway:
             yield decode(read_json(rest, method.full_name), method.request)
 
 
-def answered(endpoint: Endpoint) -> Endpoint:
-    """An endpoint whose refusals and bugs become answers too."""
+def with_error_responses(endpoint: Endpoint) -> Endpoint:
+    """An endpoint whose refusals and exceptions become responses."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -146,7 +150,7 @@ def _verbs(method: Method) -> list[str]:
 
 
 def _require(request: Request, media_type: str) -> None:
-    """Only a content type that no foreign page can send without being asked first."""
+    """Require a content type that another site cannot send without a CORS preflight."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != media_type:
         raise Rejected(415, Reason.MALFORMED_MESSAGE, f"send Content-Type: {media_type}", {"Accept-Post": media_type})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from google.protobuf.descriptor import ServiceDescriptor
 
-from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2, session_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2
 from pointsman.services.chassis.core.config import PeerSettings, StoreSettings, load
 from pointsman.services.chassis.rpc.client import open_channel
 from pointsman.services.chassis.runtime.service import Service, serve_alone
@@ -56,7 +56,6 @@ def build_on(
     servicers: list[tuple[ServiceDescriptor, object]] = [
         (_service(orchestrator_pb2, "OrchestratorService"), OrchestratorServicer(store, clients, settings)),
         (_service(agent_pb2, "AgentService"), AgentServicer(store)),
-        (_service(session_pb2, "SessionService"), object()),
         (
             _service(artifact_pb2, "ArtifactService"),
             ArtifactServicer(store, settings.max_artifact_bytes, settings.max_project_artifact_bytes),

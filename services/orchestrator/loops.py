@@ -12,7 +12,7 @@ from pointsman.services.chassis.core.ids import new_id
 from pointsman.services.chassis.engine.deliveries import FiredTimer, PendingEffect
 from pointsman.services.chassis.engine.effects import DeliveryPolicy, EffectHandlers, EffectRunner
 from pointsman.services.chassis.engine.timers import TimerRunner
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.orchestrator import metrics
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands, peer_requests
 from pointsman.services.orchestrator.domain.ending import PARKED

@@ -20,7 +20,6 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.client.session import Session
 from pointsman.services.chassis.core.codec import to_json
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
@@ -188,14 +187,12 @@ def completion(lease: agent.Lease) -> agent.Completion:
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """Agents that hand in and take the next, and how they speak with the orchestrator."""
+    """Agents that complete an assignment and lease the next, and how many at once."""
 
     agents: int
     limit: int = 1
     """So many at once; 0: one at a time, with a Poll and a Complete each."""
     slots: int = MOST_SLOTS
-    converses: bool = False
-    """All over one stream, or each with calls of its own."""
     leaves_last: bool = False
     """Each run's last report is kept back: no run goes on, and nothing but round trips is measured."""
 
@@ -203,9 +200,8 @@ class Crew:
     def name(self) -> str:
         """What is measured."""
         how = f"{self.limit} at once" if self.limit else "in two calls"
-        over = "over one stream" if self.converses else "in calls"
         runs = "runs that wait" if self.leaves_last else f"runs of {self.slots} reports that go on"
-        return f"poll and complete, {self.agents} agents, {how}, {over}, {runs}"
+        return f"poll and complete, {self.agents} agents, {how}, {runs}"
 
 
 class Desk:
@@ -252,13 +248,11 @@ async def measure_agents(process: ServerProcess, crew: Crew) -> dict[str, float]
     """Round trips of a crew's agents per second."""
     async with connected(process.address) as here:
         await fill(here, ENOUGH, crew.slots)
-        session = Session(here.channel)
-        desk = Desk(here, session if crew.converses else here.agents, crew)
+        desk = Desk(here, here.agents, crew)
         started = time.perf_counter()
         names = [f"agent-{number}" for number in range(crew.agents)]
         await asyncio.gather(*(desk.work(name, started + SECONDS) for name in names))
         elapsed = time.perf_counter() - started
-        await session.close()
         return {"round_trips_per_second": desk.done / elapsed}
 
 
@@ -293,9 +287,8 @@ def _ended_run(run: Run, number: int) -> dict[str, Any]:
 
 
 CREWS = (
-    *(Crew(agents, leaves_last=True, converses=converses) for converses in (False, True) for agents in (1, 8, 64)),
+    *(Crew(agents, leaves_last=True) for agents in (1, 8, 64)),
     Crew(8, 64, leaves_last=True),
-    Crew(8, 64, leaves_last=True, converses=True),
     *(Crew(agents, limit, leaves_last=True) for agents, limit in ((8, 0), (64, 0))),
     *(Crew(agents, limit, slots) for slots in (SLOTS, MOST_SLOTS) for agents, limit in ((8, 1), (64, 1), (8, 64))),
 )

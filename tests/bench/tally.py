@@ -28,8 +28,8 @@ class Tally:
             self.calls[method.name] += 1
             return admit(server, method, *asked)
 
-        def counted_transact(writer: Any, tickets: Any) -> Any:
-            result = transact(writer, tickets)
+        def counted_transact(writer: Any, writes: Any) -> Any:
+            result = transact(writer, writes)
             self.commits += 1
             return result
 

@@ -56,7 +56,6 @@ LEAST = {
         "service": "ForgetRun",
         "admin": "SetPolicy",
     },
-    "SessionService": {"agent": "Converse"},
     "WorkflowService": {
         "viewer": "GetWorkflow ListWorkflows ListResumable WatchWorkflow WatchChanges ClassifyDependencies ExportState "
         "ExportTasks",

@@ -10,10 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
-from pointsman.api.orchestrator.v1 import session_pb2
-from pointsman.api.orchestrator.v1.session_pb2_grpc import SessionServiceStub
 from pointsman.client import Client
 from pointsman.services.chassis.core.clock import SystemClock
 from pointsman.services.chassis.core.config import ClientSettings, ServerSettings
@@ -73,16 +70,6 @@ async def test_a_stream_ends_when_its_token_runs_out(tmp_path: Path, monkeypatch
         await (await there.as_principal("olga", "operator")).submit()
         call = (await bare(there)).runs.WatchChanges(pb.WatchChangesRequest(), metadata=bearer(there, "viewer"))
         assert await call.read() is not grpc.aio.EOF
-        assert await read_on(call) is Reason.UNAUTHENTICATED
-
-
-async def test_a_session_ends_when_its_token_runs_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with guarded(tmp_path, monkeypatch) as there:
-        stub: Any = SessionServiceStub((await bare(there)).channel)
-        call = stub.Converse(metadata=bearer(there, "agent"))
-        beat = agent.HeartbeatRequest(request_id="h", agent_id="ann")
-        await call.write(session_pb2.ConverseRequest(asks=[session_pb2.Ask(number=1, heartbeat=beat)]))
-        assert (await call.read()).answers[0].WhichOneof("answer") == "heartbeat"
         assert await read_on(call) is Reason.UNAUTHENTICATED
 
 

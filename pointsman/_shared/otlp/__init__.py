@@ -1,8 +1,8 @@
-"""Spans as they leave a process, by the standard OTEL_ variables.
+"""Export of OpenTelemetry spans, configured by the standard OTEL_ variables.
 
-What they may say is in `names`, how they are put together in `span`, where they go in `sending`. What is noted while a
-process works waits in a `queue`: a worker's `recorder` sends it from a thread, a service lets another process do it.
-Only this file is imported before a collector is named: off is free.
+`names` lists the attributes, `span_record` holds plain values, `span` encodes them, `sender` sends them. Records wait in
+a bounded `queue`: a worker's `recorder` sends them from a thread, a service passes them to its exporting process.
+Only this file is imported unless a collector is configured: without one, tracing costs nothing.
 """
 
 import hashlib
@@ -26,13 +26,13 @@ def exports_spans(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def protocol(environment: Mapping[str, str] = os.environ) -> str:
-    """How the collector is spoken to: gRPC, unless the variables ask for HTTP."""
+    """The OTLP protocol: gRPC, unless the variables ask for HTTP."""
     chosen = next((environment[name] for name in PROTOCOLS if environment.get(name)), GRPC).strip().lower()
     if chosen not in (GRPC, HTTP):
         raise SystemExit(f"pointsman: {PROTOCOLS[1]}={chosen} is not spoken here; possible: {GRPC}, {HTTP}")
     return chosen
 
 
-def derived_span_id(told: str) -> bytes:
-    """A span id that is the same whenever it is asked for."""
-    return hashlib.sha256(told.encode()).digest()[:8]
+def derived_span_id(seed: str) -> bytes:
+    """The span id of a seed: the same seed gives the same id."""
+    return hashlib.sha256(seed.encode()).digest()[:8]

@@ -1,35 +1,35 @@
-"""What is noted for spans and waits to be sent: so much and no more, so that work never waits for it."""
+"""A bounded queue of records that wait to be exported as spans; the work that is recorded never waits for it."""
 
 import os
 from collections import deque
 from typing import Generic, TypeVar
 
-Note = TypeVar("Note")
+Record = TypeVar("Record")
 
 
-class Queue(Generic[Note]):
-    """A bounded queue by the standard variables; what does not fit is dropped and counted."""
+class Queue(Generic[Record]):
+    """Drops and counts what does not fit; limits come from the standard OTEL_BSP_ variables."""
 
     def __init__(self) -> None:
         self.limit = int(os.environ.get("OTEL_BSP_MAX_QUEUE_SIZE") or 2048)
         self.batch = min(int(os.environ.get("OTEL_BSP_MAX_EXPORT_BATCH_SIZE") or 512), self.limit)
         self.delay_seconds = float(os.environ.get("OTEL_BSP_SCHEDULE_DELAY") or 1000) / 1000
-        self._notes: deque[Note] = deque()
+        self._records: deque[Record] = deque()
         self._dropped = 0
 
     def has_room(self) -> bool:
-        """Whether one more is kept; the one that need not be made for that counts as dropped."""
-        if len(self._notes) < self.limit:
+        """Whether one more record fits; if not, the record that the caller does not make counts as dropped."""
+        if len(self._records) < self.limit:
             return True
         self._dropped += 1
         return False
 
-    def add(self, note: Note) -> None:
-        """Keep it, if there is room; never waits."""
+    def add(self, record: Record) -> None:
+        """Append a record, or drop it if the queue is full; never waits."""
         if self.has_room():
-            self._notes.append(note)
+            self._records.append(record)
 
-    def take(self, most: int) -> tuple[list[Note], int]:
-        """The oldest notes, and how many were dropped since they were taken last."""
+    def take(self, limit: int) -> tuple[list[Record], int]:
+        """Remove the oldest records; also how many were dropped since the last call."""
         dropped, self._dropped = self._dropped, 0
-        return [self._notes.popleft() for _ in range(min(most, len(self._notes)))], dropped
+        return [self._records.popleft() for _ in range(min(limit, len(self._records)))], dropped

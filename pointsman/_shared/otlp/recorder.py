@@ -1,6 +1,6 @@
-"""Spans of agents' work, noted in the process that does it and sent from a thread of their own.
+"""Records spans of agents' work and sends them from a thread.
 
-They are best effort, unlike transitions: what does not fit is dropped, so that work never waits for them.
+They are best effort, unlike spans of transitions: what does not fit is dropped, so that work never waits for them.
 """
 
 import logging
@@ -8,51 +8,51 @@ import threading
 import time
 
 from pointsman._shared.otlp.queue import Queue
-from pointsman._shared.otlp.sender import NotedSender, Sender, new_sender
+from pointsman._shared.otlp.sender import Sender, SpanSender, new_sender
 from pointsman._shared.otlp.span_record import SpanRecord
 
 CPU_SHARE = 0.005
-"""How much of a core making and sending may take while there is other work."""
+"""The share of a core that encoding and sending may take."""
 CLOSE_SECONDS = 5.0
 log = logging.getLogger("pointsman._shared.otlp")
 
 
 class Recorder:
-    """Takes notes of spans without waiting; a thread samples them, makes them into messages and sends them."""
+    """Queues span records without waiting; a thread samples, encodes and sends them."""
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
-        self._noted_sender = NotedSender(sender)
-        self._noted: Queue[SpanRecord] = Queue()
+        self._span_sender = SpanSender(sender)
+        self._queue: Queue[SpanRecord] = Queue()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="spans", daemon=True)
         self._thread.start()
 
-    def note(self, noted: SpanRecord) -> None:
-        """Keep a span, if there is room; never waits."""
-        self._noted.add(noted)
+    def record(self, span: SpanRecord) -> None:
+        """Queue a span, or drop it if the queue is full; never waits."""
+        self._queue.add(span)
 
     def close(self) -> None:
-        """Send what is there, once, and stop; a collector that does not answer is not waited for long."""
+        """Send what is queued, once, and stop; waits only a few seconds for the collector."""
         self._stopping.set()
         self._thread.join(CLOSE_SECONDS)
         self._sender.shutdown()
 
     def _work(self) -> None:
-        pause_seconds = self._noted.delay_seconds
+        pause_seconds = self._queue.delay_seconds
         while not self._stopping.wait(pause_seconds):
             begun = time.thread_time()
-            self._send(self._noted.batch)
-            pause_seconds = max(self._noted.delay_seconds, (time.thread_time() - begun) / CPU_SHARE)
-        self._send(self._noted.limit)
+            self._send(self._queue.batch)
+            pause_seconds = max(self._queue.delay_seconds, (time.thread_time() - begun) / CPU_SHARE)
+        self._send(self._queue.limit)
 
-    def _send(self, most: int) -> None:
-        taken, dropped = self._noted.take(most)
-        dropped += self._noted_sender.send(taken)
+    def _send(self, limit: int) -> None:
+        records, dropped = self._queue.take(limit)
+        dropped += self._span_sender.send(records)
         if dropped:
             log.debug("%d spans were dropped", dropped)
 
 
 def new_recorder() -> Recorder:
-    """A recorder that sends to where the standard variables say."""
+    """A recorder that sends to the collector of the standard variables."""
     return Recorder(new_sender())

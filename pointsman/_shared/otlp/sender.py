@@ -1,4 +1,4 @@
-"""The way to the collector, by the OpenTelemetry exporters: endpoint, headers, TLS, compression and retries as OTEL_ says."""
+"""Sends spans with the OpenTelemetry exporters: endpoint, headers, TLS, compression and retries by OTEL_ variables."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -16,34 +16,34 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, DEFAULT_OFF,
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
 from pointsman._shared.otlp import HTTP, protocol
-from pointsman._shared.otlp.span import Request, request_of, resource_of, span_of
+from pointsman._shared.otlp.span import Request, encode_record, request_of, resource_of
 from pointsman._shared.otlp.span_record import SpanRecord
 
 FOR_ALL_TRACES = (DEFAULT_ON, DEFAULT_OFF, ALWAYS_ON, ALWAYS_OFF)
-"""Samplers that do not look at a trace's id: they are asked once for each kind of flags."""
+"""Samplers that ignore the trace id: one decision for each value of the flags is cached."""
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
 class Sender(Protocol):
-    """Sends requests; blocks, and does not raise."""
+    """Sends requests; blocks, never raises."""
 
     def send(self, request: Request) -> bool:
-        """Whether the collector took it."""
+        """Whether the collector accepted it."""
 
     def shutdown(self) -> None:
-        """Send no more."""
+        """Stop sending."""
 
 
-class OverGrpc(GrpcExporter):
+class GrpcSender(GrpcExporter):
     """OTLP/gRPC."""
 
     def send(self, request: Request) -> bool:
-        """Whether the collector took it."""
+        """Whether the collector accepted it."""
         return self._export(request) is SpanExportResult.SUCCESS  # type: ignore[arg-type]
 
     def _initialize_channel_and_stub(self) -> None:
         super()._initialize_channel_and_stub()  # type: ignore[no-untyped-call]
-        self._client: Any = _Written(self._channel)
+        self._client: Any = _BytesStub(self._channel)
 
     def _translate_data(self, data: Request) -> bytes:  # type: ignore[override]
         return data.data
@@ -52,35 +52,35 @@ class OverGrpc(GrpcExporter):
         return data.spans
 
 
-class _Written:
-    """The collector's service for requests that are bytes already."""
+class _BytesStub:
+    """A stub of the collector's service for requests that are encoded already."""
 
     def __init__(self, channel: Any) -> None:
         self.Export = channel.unary_unary(EXPORT, response_deserializer=ExportTraceServiceResponse.FromString)
 
 
-class OverHttp(HttpExporter):
+class HttpSender(HttpExporter):
     """OTLP/HTTP with protobuf."""
 
     def send(self, request: Request) -> bool:
-        """Whether the collector took it."""
+        """Whether the collector accepted it."""
         return bool(self._client.export(request.data).success)
 
 
-class NotedSender:
-    """Sends spans that were noted, if they are sampled: those of each service in a request of its own."""
+class SpanSender:
+    """Samples span records and sends them, one request per service."""
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
         self._sampler = new_sampler()
         self._resources: dict[str, resource_pb2.Resource] = {}
 
-    def send(self, notes: Iterable[SpanRecord]) -> int:
-        """Send them once; how many did not arrive."""
+    def send(self, records: Iterable[SpanRecord]) -> int:
+        """Send each once; the number of spans that the collector did not accept."""
         by_service: dict[str, list[bytes]] = {}
-        for noted in notes:
-            if is_sampled(self._sampler, noted.traceparent):
-                by_service.setdefault(noted.sort.service, []).append(span_of(noted))
+        for record in records:
+            if is_sampled(self._sampler, record.traceparent):
+                by_service.setdefault(record.template.service, []).append(encode_record(record))
         sent = ((group, request_of(group, self._resource(service))) for service, group in by_service.items())
         return sum(len(group) for group, request in sent if not self._sender.send(request))
 
@@ -92,11 +92,11 @@ class NotedSender:
 
 def new_sender() -> Sender:
     """The exporter that the standard variables ask for."""
-    return OverHttp() if protocol() == HTTP else OverGrpc()
+    return HttpSender() if protocol() == HTTP else GrpcSender()
 
 
 def new_resource(service: str, instance_id: str = "") -> resource_pb2.Resource:
-    """Who sends: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win over what we know ourselves."""
+    """The resource of a service; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override our own values."""
     own = {"service.name": f"pointsman-{service}", "service.namespace": "pointsman"}
     if instance_id:
         own["service.instance.id"] = instance_id
@@ -104,12 +104,12 @@ def new_resource(service: str, instance_id: str = "") -> resource_pb2.Resource:
 
 
 def new_sampler() -> Sampler:
-    """What OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG say; without them, whatever the parent does."""
+    """The sampler of OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; by default the decision of the parent."""
     return TracerProvider(shutdown_on_exit=False).sampler
 
 
 def is_sampled(sampler: Sampler, traceparent: str) -> bool:
-    """Whether a span below this context is to be recorded; one answer for a whole trace."""
+    """Whether a child span of this context is sampled; the same for a whole trace."""
     trace_id = "1" if sampler in FOR_ALL_TRACES else traceparent[3:35]
     return _is_sampled(sampler, trace_id, traceparent[53:55])
 

@@ -1,4 +1,4 @@
-"""A span as it is noted where work is done: plain values, nothing of OpenTelemetry, made into a message later."""
+"""Span records: plain values without OpenTelemetry types, recorded where work is done and encoded later."""
 
 import time
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from typing import NamedTuple
 Value = str | int
 Attributes = Sequence[tuple[str, Value]]
 Link = tuple[bytes, bytes]
-"""Another span: the id of its trace, and its own."""
+"""A linked span: trace id and span id."""
 
 
 class Kind(IntEnum):
-    """On which side of what a span stands; OTLP's own numbers."""
+    """SpanKind, with OTLP's numbers."""
 
     INTERNAL = 1
     SERVER = 2
@@ -22,41 +22,40 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpanTemplate:
-    """What spans of one sort have in common; whoever keeps it for the next span spares writing it anew."""
+    """What many spans have in common; its encoding is cached, so callers reuse the object."""
 
     service: str
     name: str
     kind: Kind
     attributes: Attributes
-    failed: bool = False
+    is_error: bool = False
 
 
 class SpanRecord(NamedTuple):
-    """A span in its simplest form, quick to write down where work is done."""
+    """One span, cheap to create."""
 
-    sort: SpanTemplate
+    template: SpanTemplate
     traceparent: str
-    """A context of its trace; its flags say whether the caller records."""
+    """A context of its trace; the flags hold the caller's sampling decision."""
     parent_id: bytes
-    """The span that it stands below; a root has none."""
+    """Empty for a root span."""
     span_id: bytes
     begin_ns: int
     end_ns: int
     attributes: Attributes = ()
-    """Its own, besides those of its sort."""
+    """In addition to those of the template."""
     links: Sequence[Link] = ()
-    """Others that it has to do with."""
 
 
 now_ns = time.time_ns
-"""The time as spans have it."""
+"""The clock of spans."""
 
 
 def trace_id_in(traceparent: str) -> bytes:
-    """The trace that a context names."""
+    """The trace id of a context."""
     return bytes.fromhex(traceparent[3:35])
 
 
 def span_id_in(traceparent: str) -> bytes:
-    """The span that a context names."""
+    """The span id of a context."""
     return bytes.fromhex(traceparent[36:52])

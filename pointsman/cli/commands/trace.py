@@ -119,12 +119,12 @@ def spans_as_json(journals: Sequence[Sequence[Transition]]) -> dict[str, Any]:
     """The spans as one OTLP request in JSON, each service's under its own name."""
     from pointsman._shared.otlp.span import otlp_json, request_of, resource_of
     from pointsman.services.chassis.spans.transition_spans import spans_of
-    from pointsman.services.chassis.spans.transitions import TerminalStates
+    from pointsman.services.chassis.spans.transitions import states_by_kind
     from pointsman.services.orchestrator.domain.machine import MACHINE as RUNS
     from pointsman.services.pipeline.domain.machine import MACHINE as PIPELINES
     from pointsman.services.workflow.domain.machine import MACHINE as WORKFLOWS
 
-    kinds = TerminalStates.of([RUNS, PIPELINES, WORKFLOWS])
+    kinds = states_by_kind([RUNS, PIPELINES, WORKFLOWS])
     resources = []
     for rows in journals:
         spans = [span for step in _steps(rows) for _, span in spans_of(step, kinds)]

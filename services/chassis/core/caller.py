@@ -1,4 +1,4 @@
-"""Who calls, in which project, and what of that a command carries with it."""
+"""The caller of a command: principal, project, roles, trace and idempotency key."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,11 +6,11 @@ from enum import StrEnum
 LOCAL = "local"
 ENGINE = "engine"
 ENGINE_REQUESTS = "engine:"
-"""How the service's own request ids begin, and no client's may: ids of effects can be guessed."""
+"""The prefix of the service's own request ids; clients may not use it, because effect ids can be guessed."""
 
 
 class Role(StrEnum):
-    """What a principal may do; each role is granted by the server's configuration."""
+    """The role of a principal, granted by access file or token."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"

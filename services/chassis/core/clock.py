@@ -1,4 +1,4 @@
-"""The only place that reads a clock; everything else is given `now`."""
+"""The only reader of clocks; everything else gets `now` as an argument."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -25,13 +25,13 @@ class SystemClock:
 
 
 class DatabaseClock:
-    """A database server's clock, read now and then and carried on by a clock that nobody can set."""
+    """The clock of a database server: read periodically, and advanced by the boot clock, which cannot be set."""
 
     def __init__(self) -> None:
         self._offset_us = to_us(SystemClock().now()) - _boot_us()
 
     def observe(self, server_time: datetime, before_us: int) -> None:
-        """Take the server's time, read between before_us (this clock's own ticks) and now."""
+        """Set the clock from the server's time, which was read between before_us (ticks) and now."""
         self._offset_us = to_us(server_time) - (before_us + _boot_us()) // 2
 
     def now(self) -> datetime:
@@ -40,17 +40,17 @@ class DatabaseClock:
 
 
 def ticks_us() -> int:
-    """Microseconds of a clock that only goes forward, for measuring and for DatabaseClock.observe."""
+    """Microseconds of a monotonic clock, for durations and for DatabaseClock.observe."""
     return _boot_us()
 
 
 def to_us(moment: datetime) -> int:
-    """A moment as whole microseconds since 1970, the form in which every store keeps time."""
+    """A time as microseconds since 1970, as stores hold it."""
     return (moment - EPOCH) // _MICROSECOND
 
 
 def from_us(microseconds: int) -> datetime:
-    """The moment that to_us made into a number."""
+    """The inverse of to_us."""
     return EPOCH + timedelta(microseconds=microseconds)
 
 

@@ -62,9 +62,9 @@ class ServerSettings(BaseSettings):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def check_exposure(self) -> None:
-        """Refuse to listen where strangers are, without TLS and authentication."""
+        """Refuse to listen beyond loopback without TLS and authentication."""
         encrypted = self.tls_certificate is not None and self.tls_key is not None
-        if not is_loopback(self.host) and not (encrypted and self.asks_for_credentials):
+        if not is_loopback(self.host) and not (encrypted and self.requires_credentials):
             raise SystemExit(
                 f"POINTSMAN_SERVER_HOST={self.host} is not a loopback address: listening there needs TLS "
                 "(POINTSMAN_SERVER_TLS_CERTIFICATE, _TLS_KEY) and authentication "
@@ -72,13 +72,13 @@ class ServerSettings(BaseSettings):
             )
 
     @property
-    def asks_for_credentials(self) -> bool:
-        """Whether callers have to say who they are."""
+    def requires_credentials(self) -> bool:
+        """Whether callers must authenticate."""
         return self.token_keys is not None or (self.client_authority is not None and self.access is not None)
 
 
 class StoreSettings(BaseSettings):
-    """Where the stores are. Environment: POINTSMAN_DATA, POINTSMAN_DATABASE_URL."""
+    """Location of the stores. Environment: POINTSMAN_DATA, POINTSMAN_DATABASE_URL."""
 
     model_config = SettingsConfigDict(env_prefix="POINTSMAN_", frozen=True, extra="ignore")
 
@@ -118,7 +118,7 @@ class TelemetrySettings(BaseSettings):
 
 
 class ClientSettings(BaseSettings):
-    """How this process shows itself to servers that use TLS. Environment: POINTSMAN_CLIENT_<NAME>."""
+    """Credentials of this process towards servers that use TLS. Environment: POINTSMAN_CLIENT_<NAME>."""
 
     model_config = SettingsConfigDict(env_prefix="POINTSMAN_CLIENT_", frozen=True, extra="forbid")
 
@@ -129,7 +129,7 @@ class ClientSettings(BaseSettings):
 
 
 class PeerSettings(BaseSettings):
-    """Where the services are, seen from here. Environment: POINTSMAN_PEERS_<SERVICE>."""
+    """Addresses of the services. Environment: POINTSMAN_PEERS_<SERVICE>."""
 
     model_config = SettingsConfigDict(env_prefix="POINTSMAN_PEERS_", frozen=True, extra="forbid")
 
@@ -203,5 +203,5 @@ def _masked(value: str) -> str:
 
 
 def exit_with(refusal: Refusal) -> SystemExit:
-    """A refused configuration as the program's last words."""
+    """A refused configuration as the error message of the program."""
     return SystemExit(f"pointsman: {refusal.message}")

@@ -1,4 +1,4 @@
-"""The words in which every state machine is written. Pure: no clock, no randomness, no input or output."""
+"""The types of state machines. Pure: no clock, no randomness, no input or output."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ State = TypeVar("State")
 
 
 class Command(Protocol):
-    """What somebody asks of one entity; each kind is a frozen dataclass of the domain."""
+    """A request to change one entity; each kind is a frozen dataclass of the domain."""
 
     @property
     def entity_id(self) -> str:
@@ -19,7 +19,7 @@ class Command(Protocol):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One transition: the journal keeps it, and folding all of them gives the state again."""
+    """One transition, as the journal stores it; applying all events of an entity gives its state."""
 
     name: str
     source: str
@@ -28,14 +28,14 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """Something to be done outside this store after the commit, at least once, in the order given."""
+    """Something to do outside the store after the commit, at least once, in order."""
 
     kind: str
     data: Any
 
 
 class SetTimer(msgspec.Struct, frozen=True):
-    """Wake the entity at a time, also when no client is there; the same name replaces the earlier one."""
+    """A durable wake-up of the entity; it replaces an earlier timer of the same name."""
 
     name: str
     due_at: datetime
@@ -43,13 +43,13 @@ class SetTimer(msgspec.Struct, frozen=True):
 
 
 class CancelTimer(msgspec.Struct, frozen=True):
-    """Forget the timer of this name, if there is one."""
+    """Delete the timer of this name, if there is one."""
 
     name: str
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What a command leads to: nothing of it happens unless all of it is committed."""
+    """What a command leads to, committed as a whole or not at all."""
 
     events: Sequence[Event]
     answer: Any
@@ -58,12 +58,12 @@ class Decision(msgspec.Struct, frozen=True):
     drop_effects: bool = False
     """Delete this entity's undelivered effects and timers first (cancel, terminal states)."""
     state: Any = None
-    """The state with every event folded in, from a machine that folds as it decides: it is not folded again."""
+    """The state after all events, if the machine has applied them while deciding; else the engine applies them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine(Generic[State]):
-    """One kind of entity: how it decides, how it changes, and the types its journal holds."""
+    """One kind of entity: `decide`, `apply`, its event and answer types, its terminal states."""
 
     kind: str
     version: int
@@ -75,4 +75,6 @@ class Machine(Generic[State]):
     events: Mapping[str, type]
     answers: Mapping[type, type]
     terminal: frozenset[str] = frozenset()
-    """The states after which nothing comes: the entity's span ends there."""
+    """States without further transitions: the entity's span ends there."""
+    failed: frozenset[str] = frozenset()
+    """The states that mean failure: a span that leads into one has status ERROR."""

@@ -1,4 +1,4 @@
-"""Background work that is never silently dead: a loop that fails is logged and started again."""
+"""Supervised background loops: a loop that fails is logged and restarted with backoff."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,21 +19,11 @@ class Loops:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work` for ever: when it fails, say so, wait a little longer each time, and run it again."""
+        """Run `work` again whenever it ends or fails, with growing pauses; failures are logged."""
         self._tasks[name] = asyncio.create_task(_supervise(name, work), name=name)
 
-    def every(self, name: str, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work` again and again with a pause between."""
-
-        async def repeat() -> None:
-            while True:
-                await work()
-                await asyncio.sleep(jitter(seconds))
-
-        self.start(name, repeat)
-
     async def stop(self) -> None:
-        """Cancel all loops and wait until they are gone."""
+        """Cancel all loops and wait for their end."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -46,7 +36,7 @@ async def _supervise(name: str, work: Callable[[], Awaitable[None]]) -> None:
         started = asyncio.get_running_loop().time()
         try:
             await work()
-        except Exception as error:  # noqa: BLE001 - a loop outlives whatever its work throws
+        except Exception as error:  # noqa: BLE001 - a loop survives every failure of its work
             log.error("loop_failed", loop=name, error=type(error).__name__, detail=str(error))
             if _is_stopped():
                 return
@@ -57,6 +47,6 @@ async def _supervise(name: str, work: Callable[[], Awaitable[None]]) -> None:
 
 
 def _is_stopped() -> bool:
-    """Whether this task was cancelled, also where what it did on its way out has failed and taken the place of that."""
+    """Whether this task was cancelled, even if an exception during its clean-up has replaced the CancelledError."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

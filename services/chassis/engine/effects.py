@@ -36,7 +36,7 @@ class DeliveryPolicy:
     first_backoff_seconds: float = 0.1
     max_backoff_seconds: float = 30.0
     deadline_seconds: float = 24 * 3600.0
-    """How long a peer may be out of reach before the machine is told."""
+    """How long a peer may be unavailable before the machine gets a refusal."""
     max_faults: int = 8
     """How often a delivery may fail in a way that is neither a refusal nor an outage."""
 

@@ -1,6 +1,5 @@
 """Reads the journal: page by page, as a tail that goes on live, and as a chain that can be verified."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -10,6 +9,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
 from pointsman.services.chassis.core.errors import not_found
+from pointsman.services.chassis.engine.waiting import wait_for_notification
 from pointsman.services.chassis.storage.notifications import ANY
 from pointsman.services.chassis.storage.store import Store
 
@@ -87,7 +87,7 @@ class Journal:
                     yield row
                     after_seq = row.seq
                 if len(rows) < PAGE_ROWS:
-                    await _notified_or_timeout(news)
+                    await wait_for_notification(news, SAFETY_POLL_SECONDS)
 
     async def changes(self, project: str | None, after_position: int) -> AsyncIterator[Transition]:
         """Every transition of the store (of one project, if named) after a position, and then each new one."""
@@ -105,7 +105,7 @@ class Journal:
                     yield row
                     after_position = row.position
                 if len(rows) < PAGE_ROWS:
-                    await _notified_or_timeout(news)
+                    await wait_for_notification(news, SAFETY_POLL_SECONDS)
 
     def _require(self, connection: Connection, project: str, entity: tuple[str, str]) -> None:
         row = connection.execute(self._owner, {"entity_id": entity[1]}).first()
@@ -123,12 +123,3 @@ def broken_links(rows: Iterator[Transition] | list[Transition]) -> list[int]:
             broken.append(row.seq)
         previous, expected_seq = row.digest, row.seq + 1
     return broken
-
-
-async def _notified_or_timeout(news: asyncio.Event) -> None:
-    """Wait for news, but look again every few seconds in case a wake was missed."""
-    try:
-        async with asyncio.timeout(SAFETY_POLL_SECONDS):
-            await news.wait()
-    except TimeoutError:
-        return

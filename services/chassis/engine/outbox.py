@@ -139,7 +139,7 @@ class OutboxBatch:
     def after_commit(self) -> None:
         """Dispatch the leased effects, and wake the loops that deliver effects and fire timers."""
         wake = {EFFECTS} if self._effects or self._acknowledged else set()
-        if any(row["due_at_us"] < self._store.next_look_us for row in self._timers.values() if row is not None):
+        if any(row["due_at_us"] < self._store.next_timer_poll_us for row in self._timers.values() if row is not None):
             wake.add(TIMERS)
         if self._leased:
             self._store.dispatch_first_attempts([pending_effect(row) for row in self._leased])

@@ -38,10 +38,10 @@ class TimerRunner:
         with self._store.hub.subscribed(TIMERS) as news:
             while True:
                 news.clear()
-                self._store.next_look_us = inf
+                self._store.next_timer_poll_us = inf
                 await self.fire_due()
                 wait_seconds = await self._seconds_to_next()
-                self._store.next_look_us = to_us(self._store.database.clock.now()) + wait_seconds * 1_000_000
+                self._store.next_timer_poll_us = to_us(self._store.database.clock.now()) + wait_seconds * 1_000_000
                 await wait_for_notification(news, wait_seconds)
                 await asyncio.sleep(LOOK_PAUSE_SECONDS)
 

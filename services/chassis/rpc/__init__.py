@@ -2,7 +2,7 @@
 
 Owns: `server` (one place for limits, validation, caller, errors, drain), `admission` (limits before a request is read),
 `validation` (bytes to a valid request), `status` (errors as google.rpc.Status), `authentication` and `tokens`, `client` (calls to
-peers), `reloading_channel` and `file_watcher` (credentials that change on disk), `paging`, `session`.
+peers), `reloading_channel` and `file_watcher` (credentials that change on disk), `paging`.
 Invariant: only documented codes leave; no exception text reaches a client; an unauthenticated caller reaches no handler.
 Never: holds state of a context.
 """

@@ -1,45 +1,50 @@
-"""Calls before they are read: what cannot wait has a queue of its own, and what is too much is turned away unread."""
+"""Admission: refuses calls over the limit before their request is read, and gives urgent RPCs their own queue."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import grpc
+from google.protobuf.descriptor import MethodDescriptor
 
+from pointsman.api.common.v1 import common_pb2
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.status import DETAILS_KEY, GRPC_CODES, status_of
 from pointsman.services.chassis.telemetry import metrics
 
 RETRY_SECONDS = 0.5
-URGENT = frozenset({"Heartbeat", "Complete", "Fail"})
-"""What agents who hold a lease have to say: gRPC keeps a queue for each of these, beside the one for everything else."""
 
 
 class MethodLimit(NamedTuple):
-    """Where calls of a method go."""
+    """The handler of a method and the limit of its calls."""
 
     handler: Any
-    beside: Collection[Any]
-    """The calls that they are counted with."""
+    in_flight: Collection[Any]
+    """The calls that count against the limit."""
     limit: int
 
 
 class AdmissionHandler(grpc.GenericRpcHandler):
-    """Knows the handler of each method of a service."""
+    """Passes a call to the handler of its method, or rejects it while the method is at its limit."""
 
-    def __init__(self, places: Mapping[str, MethodLimit]) -> None:
-        self._places = places
-        self._away = {name: _rejecting_handler(name, place.limit) for name, place in places.items()}
+    def __init__(self, methods: Mapping[str, MethodLimit]) -> None:
+        self._methods = methods
+        self._rejecting = {name: _rejecting_handler(name, method.limit) for name, method in methods.items()}
 
     def service(self, handler_call_details: Any) -> Any:
-        """Who takes the call; while there are too many of its kind, one who refuses it without reading its request."""
-        place = self._places.get(handler_call_details.method)
-        if place is None:
+        """The handler of a call; at the limit, one that refuses the call without reading its request."""
+        method = self._methods.get(handler_call_details.method)
+        if method is None:
             return None
-        return place.handler if len(place.beside) < place.limit else self._away[handler_call_details.method]
+        return method.handler if len(method.in_flight) < method.limit else self._rejecting[handler_call_details.method]
+
+
+def is_urgent(method: MethodDescriptor) -> bool:
+    """Whether the proto marks the RPC as urgent: gRPC keeps a queue for each such RPC, beside the one for all others."""
+    return bool(method.GetOptions().Extensions[common_pb2.urgent])
 
 
 def overloaded(limit: int) -> Refusal:
-    """The one answer to a call too many."""
+    """The refusal of a call over the limit."""
     return Refusal(
         Reason.OVERLOADED,
         "too many calls at once; try again",
@@ -49,12 +54,12 @@ def overloaded(limit: int) -> Refusal:
 
 
 def _rejecting_handler(name: str, limit: int) -> Any:
-    refusal, took = overloaded(limit), metrics.CallTimes(name)
+    refusal, call_times = overloaded(limit), metrics.CallTimes(name)
     status = status_of(refusal)
     metadata = ((DETAILS_KEY, status.SerializeToString()),)
 
     async def handle(_requests: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-        took.observe(refusal.code, 0.0)
+        call_times.observe(refusal.code, 0.0)
         await context.abort(GRPC_CODES[refusal.code], status.message, metadata)
 
     return grpc.stream_stream_rpc_method_handler(handle)

@@ -1,4 +1,4 @@
-"""Who a caller is and what it may do: by client certificate, by signed token, or, on loopback, everybody."""
+"""Authentication by client certificate or bearer token, and authorization by role and project."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MAY_CALL: dict[str, frozenset[Role]] = {
     "ROLE_SERVICE": frozenset({Role.SERVICE, Role.ADMIN}),
     "ROLE_ADMIN": frozenset({Role.ADMIN}),
 }
-"""The role an RPC asks for, and the roles that have it; an RPC that names none is for admins."""
+"""The roles of a principal that satisfy the role of an RPC; an RPC without a role is for admins."""
 
 
 class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,67 +44,67 @@ class AccessFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class MethodAccess:
-    """What an RPC asks of its caller."""
+    """The role that an RPC requires."""
 
     method: str
     role: str
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The roles that have it."""
+        """The roles of a principal that satisfy it."""
         return MAY_CALL.get(self.role, frozenset({Role.ADMIN}))
 
 
 def method_access(name: str, method: MethodDescriptor) -> MethodAccess:
-    """What the contract says of an RPC."""
+    """The access option of an RPC in its proto."""
     role: Any = method.GetOptions().Extensions[common_pb2.role]
     return MethodAccess(name, common_pb2.Role.Name(role))
 
 
 class Access:
-    """Identifies callers by what the server's settings accept, and holds them to their roles and projects."""
+    """Authenticates callers by the credentials that the settings accept, and authorizes their calls."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self.asks = settings.asks_for_credentials
-        """Whether callers have to say who they are."""
-        access, keys = settings.access, settings.token_keys
-        self._file = WatchedFiles([access], lambda: read_access(access)) if access else None
-        self._keys = WatchedFiles([keys], lambda: read_keys(keys)) if keys else None
+        self.requires_credentials = settings.requires_credentials
+        """False on loopback without keys or access file: then every caller has all roles."""
+        access_path, keys_path = settings.access, settings.token_keys
+        self._file = WatchedFiles([access_path], lambda: read_access(access_path)) if access_path else None
+        self._keys = WatchedFiles([keys_path], lambda: read_keys(keys_path)) if keys_path else None
 
     @property
     def contents(self) -> tuple[Any, Any]:
-        """What the access file and the file of keys hold now: another object when it has changed."""
+        """The current access file and keys; a changed file gives a new object."""
         return self._file and self._file.value, self._keys and self._keys.value
 
     def authenticate(self, context: Any, metadata: Iterable[tuple[str, str | bytes]]) -> Grant:
-        """The caller, or UNAUTHENTICATED."""
-        if not self.asks:
-            return EVERYBODY
+        """The grant of the caller, or UNAUTHENTICATED."""
+        if not self.requires_credentials:
+            return LOCAL_GRANT
         for key, value in metadata:
             if key == "authorization":
                 return self._by_token(str(value))
         return self._by_certificate(context.auth_context())
 
-    def authorize(self, grant: Grant, project: str, needed: MethodAccess) -> None:
-        """Refuse what the caller's roles or projects do not cover; a project that is not there answers alike."""
+    def authorize(self, grant: Grant, project: str, access: MethodAccess) -> None:
+        """Refuse a call that the roles or projects of the caller do not cover; an unknown project is refused alike."""
         if project not in grant.projects and EVERY_PROJECT not in grant.projects:
             raise Refusal(
                 Reason.PERMISSION_DENIED,
                 f"{grant.name} has no part in project {project}",
-                metadata={"method": needed.method, "role": ""},
+                metadata={"method": access.method, "role": ""},
             )
-        if not grant.roles & needed.roles:
-            wanted = needed.role.removeprefix("ROLE_").lower()
+        if not grant.roles & access.roles:
+            wanted = access.role.removeprefix("ROLE_").lower()
             raise Refusal(
                 Reason.PERMISSION_DENIED,
-                f"{needed.method} asks for the role {wanted}",
-                metadata={"method": needed.method, "role": wanted},
+                f"{access.method} asks for the role {wanted}",
+                metadata={"method": access.method, "role": wanted},
             )
 
     def _by_token(self, header: str) -> Grant:
         scheme, _, token = header.partition(" ")
         if self._keys is None or scheme.lower() != "bearer":
-            raise _unknown("this server takes no such token")
+            raise _unauthenticated("this server takes no such token")
         try:
             claims = claims_of(token.strip(), self._keys.value)
             projects = claims.get("projects", ())
@@ -112,23 +112,23 @@ class Access:
                 {"name": claims["sub"], "roles": claims.get("roles", ()), "projects": projects}, Grant
             )
         except (jwt.PyJWTError, msgspec.ValidationError):
-            raise _unknown("the token is expired, malformed or not signed by a known key") from None
+            raise _unauthenticated("the token is expired, malformed or not signed by a known key") from None
 
     def _by_certificate(self, auth: dict[str, Iterable[bytes]]) -> Grant:
-        names = _names(auth)
+        names = _certificate_names(auth)
         principals: tuple[Grant, ...] = self._file.value.principals if self._file else ()
         grants = {grant.name: grant for grant in principals}
         for name in names:
             if name in grants:
                 return grants[name]
-        raise _unknown("send a bearer token, or a client certificate that the access file names")
+        raise _unauthenticated("send a bearer token, or a client certificate that the access file names")
 
 
-EVERYBODY = Grant(LOCAL, frozenset(Role), frozenset({EVERY_PROJECT}))
+LOCAL_GRANT = Grant(LOCAL, frozenset(Role), frozenset({EVERY_PROJECT}))
 
 
 def server_credentials(settings: ServerSettings) -> grpc.ServerCredentials | None:
-    """TLS as the settings say; files that change are taken up by the next handshake."""
+    """TLS credentials of the server; a changed file is used from the next handshake on."""
     if settings.tls_certificate is None or settings.tls_key is None:
         return None
     files = (settings.tls_certificate, settings.tls_key, settings.client_authority)
@@ -141,7 +141,7 @@ def server_credentials(settings: ServerSettings) -> grpc.ServerCredentials | Non
 
 
 def read_access(path: Path) -> AccessFile:
-    """The access file, or what is wrong with it."""
+    """Read the access file, or refuse it with the error."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=AccessFile)
     except (OSError, msgspec.MsgspecError) as error:
@@ -157,14 +157,14 @@ def _certificates(settings: ServerSettings) -> grpc.ServerCertificateConfigurati
     return grpc.ssl_server_certificate_configuration([pair], authority)
 
 
-def _names(auth: dict[str, Iterable[bytes]]) -> list[str]:
-    """The names of a certificate: its URIs, which the authority has checked as such; only without one its common name.
+def _certificate_names(auth: dict[str, Iterable[bytes]]) -> list[str]:
+    """The names of a certificate: its URIs, which its authority has verified, or else its common name.
 
-    A common name in the form of a URI is none: an authority that lets people choose it would let them choose a SPIFFE id.
+    A common name in the form of a URI is ignored: where people choose their common name, they could choose a SPIFFE id.
     """
     uris = [value.decode() for key in ("peer_spiffe_id", "peer_uri") for value in auth.get(key, ())]
     return uris or [name for value in auth.get("x509_common_name", ()) if "://" not in (name := value.decode())]
 
 
-def _unknown(message: str) -> Refusal:
+def _unauthenticated(message: str) -> Refusal:
     return Refusal(Reason.UNAUTHENTICATED, message)

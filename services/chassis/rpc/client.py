@@ -1,4 +1,4 @@
-"""Clients of other services: deadline, retry of safe outages, trace and project passed on, errors as refusals."""
+"""Calls to peers: channels with retries and credentials, deadlines, project and trace metadata, errors as refusals."""
 
 import json
 import time
@@ -18,7 +18,7 @@ Stub = TypeVar("Stub")
 
 DEADLINE_SECONDS = 15.0
 RECONNECT_MS = 1000
-"""How long a channel may wait before it connects again: less than the tries of one call take, so that a peer that is back is reached."""
+"""The reconnect backoff: shorter than the retries of one call take, so that a restarted peer is reached."""
 SERVICE_CONFIG = {
     "loadBalancingConfig": [{"round_robin": {}}],
     "methodConfig": [
@@ -37,9 +37,9 @@ SERVICE_CONFIG = {
 
 
 def open_channel(
-    address: str, max_message_bytes: int = 8 * 1024 * 1024, *, shown_as: ClientSettings | None = None
+    address: str, max_message_bytes: int = 8 * 1024 * 1024, *, credentials: ClientSettings | None = None
 ) -> grpc.aio.Channel:
-    """A channel that spreads calls over all replicas behind the name, and tries again when one is away."""
+    """A channel that balances calls over all replicas of the name and retries UNAVAILABLE."""
     options: list[tuple[str, str | int]] = [
         ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
         ("grpc.max_receive_message_length", max_message_bytes),
@@ -47,16 +47,16 @@ def open_channel(
         ("grpc.max_reconnect_backoff_ms", RECONNECT_MS),
         ("grpc.keepalive_time_ms", 60_000),
     ]
-    shown = shown_as or load(ClientSettings)
-    if shown.authority is None:
+    settings = credentials or load(ClientSettings)
+    if settings.authority is None:
         return grpc.aio.insecure_channel(address, options=options)
-    files = (shown.authority, shown.certificate, shown.key)
-    credentials = WatchedFiles(files, lambda: channel_credentials(shown))
-    return ReloadingChannel(credentials, lambda known: grpc.aio.secure_channel(address, known, options=options))
+    files = (settings.authority, settings.certificate, settings.key)
+    watched = WatchedFiles(files, lambda: channel_credentials(settings))
+    return ReloadingChannel(watched, lambda current: grpc.aio.secure_channel(address, current, options=options))
 
 
 def channel_credentials(settings: ClientSettings) -> grpc.ChannelCredentials:
-    """TLS towards servers, with a certificate or a token of our own, as the settings say."""
+    """TLS credentials of the settings, with a client certificate or a bearer token."""
     assert settings.authority is not None
     if settings.certificate and settings.key:
         check_pair(settings.certificate, settings.key)
@@ -69,7 +69,7 @@ def channel_credentials(settings: ClientSettings) -> grpc.ChannelCredentials:
 
 
 class _TokenFile(grpc.AuthMetadataPlugin):
-    """Sends the token that is in the file at the time of the call, so that it can be renewed."""
+    """Adds the bearer token of a file; the file is read again when it changes."""
 
     def __init__(self, path: Path) -> None:
         self._token = WatchedFiles([path], lambda: _token(path))
@@ -87,17 +87,17 @@ def _token(path: Path) -> str:
 
 
 class Peer(Generic[Stub]):
-    """One service seen from another: every call has a deadline, a project and a trace."""
+    """The client of one peer: every call has a deadline, a project and a trace."""
 
     def __init__(self, channel: grpc.aio.Channel, stub: Callable[[grpc.aio.Channel], Stub], service: str = "") -> None:
         self.stub = stub(channel)
         self._service = service
-        """Who calls, for the spans of its calls."""
+        """The calling service, for the spans of its calls."""
 
     async def call(self, method: Callable[..., Any], request: Any, project: str, traceparent: str) -> Any:
-        """Call a method of the stub; what the peer refuses is raised as its refusal.
+        """Call a method of the stub; an error is raised as a Refusal.
 
-        The peer gets the transition's own context, not this call's: its spans hang below something that is never lost.
+        The peer gets the context of the transition, not of this call: spans of transitions are never dropped.
         """
         code, begun = "CANCELLED", time.monotonic()
         try:

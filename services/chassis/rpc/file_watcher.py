@@ -1,4 +1,4 @@
-"""What files hold, read again when they change; the last good content while they are being replaced."""
+"""Files that are read again when they change; while they cannot be read, the last good content stays."""
 
 import ssl
 from collections.abc import Callable, Sequence
@@ -19,16 +19,16 @@ class WatchedFiles(Generic[Value]):
     """The content of files that belong together, such as a certificate and its key."""
 
     def __init__(self, paths: Sequence[Path | None], read: Callable[[], Value]) -> None:
-        """Read them once; at the start, what is wrong with them is the caller's to hear."""
+        """Read the files; an error of this first read is raised."""
         self._paths = [path for path in paths if path is not None]
         self._read = read
-        self._complaint = ""
+        self._logged_error = ""
         self._stamp = self._stamp_now()
         self._value = read()
 
     @property
     def value(self) -> Value:
-        """The content as it is now; what cannot be read is logged once, and tried again with the next call."""
+        """The current content; an error is logged once, and the next access tries again."""
         try:
             stamp = self._stamp_now()
             if stamp != self._stamp:
@@ -40,12 +40,12 @@ class WatchedFiles(Generic[Value]):
     def _reload(self, stamp: Stamp) -> None:
         value = self._read()
         if self._stamp_now() == stamp:
-            self._value, self._stamp, self._complaint = value, stamp, ""
+            self._value, self._stamp, self._logged_error = value, stamp, ""
 
-    def _log_failure(self, complaint: str) -> None:
-        if complaint != self._complaint:
-            self._complaint = complaint
-            log.warning("files_not_taken_up", files=[str(path) for path in self._paths], error=complaint)
+    def _log_failure(self, error: str) -> None:
+        if error != self._logged_error:
+            self._logged_error = error
+            log.warning("files_not_taken_up", files=[str(path) for path in self._paths], error=error)
 
     def _stamp_now(self) -> Stamp:
         found = (path.stat() for path in self._paths)
@@ -53,11 +53,11 @@ class WatchedFiles(Generic[Value]):
 
 
 def check_pair(certificate: Path, key: Path) -> None:
-    """Refuse a certificate and a key that do not belong together, as they may while one of them is replaced."""
+    """Refuse a certificate and a key that do not match, as while one of them is being replaced."""
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
 
 
 def read_authority(path: Path) -> bytes:
-    """The certificates of authorities in a PEM file, if it is a whole one."""
+    """The certificates of a PEM file of authorities; a damaged file is refused."""
     ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
     return path.read_bytes()

@@ -1,4 +1,4 @@
-"""The standard health service: it asks nobody for a token, so what it gives to strangers is bounded."""
+"""The standard health service; it needs no credentials, so its watchers are limited."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ MAX_NAME = 256
 
 
 class Health(health_aio.HealthServicer):  # type: ignore[misc] # the library has no types
-    """Has a limited number of watchers; they take no room from other streams."""
+    """Limits the number of watchers; they do not count as other streams."""
 
     def __init__(self, max_watchers: int) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Health(health_aio.HealthServicer):  # type: ignore[misc] # the library has
         self._watchers = 0
 
     async def Watch(self, request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:  # noqa: N802
-        """How a service is, and each change."""
+        """Stream the state of a service and each change."""
         if len(request.service) > MAX_NAME:
             await abort(context, invalid_field("service", f"must be at most {MAX_NAME} characters"))
         if self._watchers >= self._max_watchers:

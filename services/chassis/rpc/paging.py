@@ -1,4 +1,4 @@
-"""What every context sends alike: transitions of the journal, and the tokens of its pages."""
+"""Transitions, times and page tokens on the wire, the same in every context."""
 
 import base64
 import binascii
@@ -15,18 +15,18 @@ DEFAULT_PAGE_SIZE = 100
 
 
 def timestamp(microseconds: int) -> Timestamp:
-    """A stored time on the wire."""
+    """A stored time as a Timestamp."""
     seconds, rest = divmod(microseconds, 1_000_000)
     return Timestamp(seconds=seconds, nanos=rest * 1000)
 
 
 def seconds_of(duration: Duration) -> float:
-    """A length of time from the wire."""
+    """A Duration in seconds."""
     return float(duration.seconds) + duration.nanos / 1e9
 
 
 def transition(row: Transition) -> common_pb2.Transition:
-    """A row of the journal on the wire."""
+    """A journal row as a message."""
     return common_pb2.Transition(
         entity_id=row.entity_id,
         kind=row.kind,
@@ -55,7 +55,7 @@ def page_token(*key: str | int) -> str:
 
 
 def page_key(token: str, length: int) -> tuple[str | int, ...] | None:
-    """The key in a token that page_token made; nothing for the first page."""
+    """The sort key of a page token; None for the first page."""
     if not token:
         return None
     try:

@@ -1,9 +1,9 @@
-"""The gRPC server of every service: limits, validation, caller, errors and drain, in one place for all RPCs."""
+"""The gRPC server of every service: admission, validation, authentication, errors and drain of all RPCs."""
 
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -19,45 +19,45 @@ from pointsman.services.chassis.core.caller import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
 from pointsman.services.chassis.core.ids import new_nonce
-from pointsman.services.chassis.rpc.admission import URGENT, AdmissionHandler, MethodLimit, overloaded
+from pointsman.services.chassis.rpc.admission import AdmissionHandler, MethodLimit, is_urgent, overloaded
 from pointsman.services.chassis.rpc.authentication import Access, MethodAccess, method_access, server_credentials
 from pointsman.services.chassis.rpc.health import Health
-from pointsman.services.chassis.rpc.session import STALL_SECONDS, Answer, Session, calls_of, shape_of
 from pointsman.services.chassis.rpc.status import abort, internal_error
 from pointsman.services.chassis.rpc.stream_rights import Right, Rights
-from pointsman.services.chassis.rpc.validation import Malformed, check_message, deserializer, read_metadata, validate
+from pointsman.services.chassis.rpc.validation import Malformed, deserializer, read_metadata, validate
 from pointsman.services.chassis.telemetry import metrics
-from pointsman.services.chassis.telemetry.context import current_request, current_traceparent, valid_traceparent
+from pointsman.services.chassis.telemetry.context import current_request, current_traceparent
 
 MAX_PENDING = 4_000
-"""Calls that wait to be looked at: gRPC itself turns away more than these as CANCELLED, without a time; a thousand by default."""
-AGENT = "ROLE_AGENT"
-AGENTS_SHARE = 2
-"""So many times as many calls of agents as of others are taken before they are turned away."""
+"""Calls that gRPC queues for the handlers; it cancels more than these without a retry time. Its default is 1,000."""
+STALL_SECONDS = 30.0
+"""How long the caller of a stream may leave a message unread before the stream ends."""
+URGENT_FACTOR = 2
+"""The in-flight limit of urgent calls, as a multiple of the limit of all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Method:
-    """One RPC: its full name, its servicer's function, and what its messages are made of."""
+    """One RPC: its full name, the servicer's method, and what its descriptor says."""
 
     name: str
-    behaviour: Callable[..., Any]
-    write: Callable[[Any], bytes]
+    handler: Callable[..., Any]
+    serialize: Callable[[Any], bytes]
     has_request_id: bool
-    resumes_after: str
-    """`seq` or `position`: what a stream of it is resumed after."""
+    position_field: str
+    """The field of a streamed message that a stream resumes after: `seq` or `position`."""
     waits: bool
-    """Whether it may wait for something to happen (its request has a field `wait`): a drain does not wait for it."""
-    needs: MethodAccess
-    beside: Collection[Any]
-    """The calls that it is counted with: those at work, those that wait, or the streams."""
+    """Whether it is a long poll (its request has a field `wait`): a drain ends it at once."""
+    access: MethodAccess
+    in_flight: Collection[Any]
+    """The calls that count against its limit: unary calls, long polls, uploads or streams."""
     limit: int
-    """How many of these there may be before it is turned away."""
-    took: metrics.CallTimes
+    """How many of these may be in flight before a call is refused as OVERLOADED."""
+    call_times: metrics.CallTimes
 
 
 class Server:
-    """Listens, and passes valid calls to servicers as `method(request, caller)`."""
+    """Listens, and passes admitted calls to servicers as `method(request, caller)`."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
@@ -70,28 +70,26 @@ class Server:
         self._calls: dict[asyncio.Task[Any] | None, float] = {}
         self._waiting: dict[asyncio.Task[Any] | None, float] = {}
         self._overdue: set[asyncio.Task[Any] | None] = set()
-        self._streams: dict[asyncio.Task[Any] | None, Session | None] = {}
-        self._lost: dict[asyncio.Task[Any] | None, Refusal] = {}
-        """Streams that end because their caller's right has."""
-        self._asked_with: dict[str, _Method] = {}
-        """The calls that can be made over a session, by the message that they are asked with."""
+        self._streams: set[asyncio.Task[Any] | None] = set()
+        self._revoked: dict[asyncio.Task[Any] | None, Refusal] = {}
+        """Streams whose caller has lost its right, with the refusal that ends them."""
         self._uploads: set[asyncio.Task[Any] | None] = set()
         self._draining = False
 
     def add(self, descriptor: ServiceDescriptor, servicer: object) -> None:
-        """Serve every RPC of a service; those that the servicer lacks answer UNIMPLEMENTED."""
+        """Serve every RPC of a service; a method that the servicer lacks answers UNIMPLEMENTED."""
         methods = {method.name: method for method in descriptor.methods}
         handlers = {name: self._handler(descriptor, method, servicer) for name, method in methods.items()}
-        rooms = {name: MethodLimit(handlers[name], *self._limit_of(method)) for name, method in methods.items()}
-        front = AdmissionHandler({f"/{descriptor.full_name}/{name}": place for name, place in rooms.items()})
-        self._server.add_generic_rpc_handlers((front,))
+        limits = {name: MethodLimit(handlers[name], *self._limit_of(method)) for name, method in methods.items()}
+        admission = AdmissionHandler({f"/{descriptor.full_name}/{name}": limit for name, limit in limits.items()})
+        self._server.add_generic_rpc_handlers((admission,))
         self._server.add_registered_method_handlers(
-            descriptor.full_name, {name: handler for name, handler in handlers.items() if name in URGENT}
+            descriptor.full_name, {name: handlers[name] for name, method in methods.items() if is_urgent(method)}
         )
         self._names.append(descriptor.full_name)
 
     def listen(self) -> int:
-        """Bind the address; the port, also when it was left to the system."""
+        """Bind the address; returns the port, also if the system has chosen it."""
         self._settings.check_exposure()
         credentials = server_credentials(self._settings)
         try:
@@ -102,7 +100,7 @@ class Server:
             raise OSError(f"cannot listen on {self._settings.address}; is another process there?") from None
 
     async def start(self) -> None:
-        """Take calls from now on."""
+        """Start serving."""
         if self._settings.reflection:
             names = (*self._names, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
@@ -111,7 +109,7 @@ class Server:
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def end_overdue_calls(self) -> None:
-        """A loop: end calls that run longer than any may; cheaper than a timer for each."""
+        """A loop: cancel calls that exceed the deadline cap; cheaper than a timer for each call."""
         while True:
             await asyncio.sleep(min(1.0, self._settings.deadline_cap_seconds / 4))
             latest = time.monotonic() - self._settings.deadline_cap_seconds
@@ -121,14 +119,10 @@ class Server:
                     task.cancel()
 
     async def drain(self) -> None:
-        """Refuse new calls, let those in flight finish, end the streams with a hint to come back."""
+        """Refuse new calls, end streams and long polls with UNAVAILABLE, and wait for calls in flight."""
         self._draining = True
         await self._health.enter_graceful_shutdown()
-        for session in self._streams.values():
-            if session is not None:
-                session.stop()
-        streams = [task for task, session in self._streams.items() if session is None]
-        for task in (*streams, *self._waiting):
+        for task in (*self._streams, *self._waiting):
             if task is not None:
                 task.cancel()
         await self._server.stop(self._settings.drain_seconds)
@@ -148,26 +142,22 @@ class Server:
             *self._limit_of(method),
             metrics.CallTimes(name),
         )
-        if method.client_streaming and method.server_streaming:
-            return grpc.stream_stream_rpc_method_handler(self._stream(bound, self._conversing(bound, method)))
         read = deserializer(GetMessageClass(method.input_type))
         if method.client_streaming:
             return grpc.stream_unary_rpc_method_handler(self._upload(bound), read)
         if method.server_streaming:
-            return grpc.unary_stream_rpc_method_handler(self._stream(bound, self._sending(bound)), read)
-        self._asked_with[method.input_type.full_name] = bound
+            return grpc.unary_stream_rpc_method_handler(self._stream(bound), read)
         return grpc.unary_unary_rpc_method_handler(self._unary(bound), read)
 
     def _limit_of(self, method: MethodDescriptor) -> tuple[Collection[Any], int]:
-        """What a call is counted with, and how many there may be: agents, who hold leases, pass before new work."""
+        """The calls that count against the limit of a method, and the limit."""
         if method.server_streaming:
             return self._streams, self._settings.max_streams
         if method.client_streaming:
             return self._uploads, self._settings.max_uploads
         if "wait" in method.input_type.fields_by_name:
             return self._waiting, self._settings.max_streams
-        for_agents = method_access(method.name, method).role == AGENT
-        return self._calls, self._settings.max_in_flight * (AGENTS_SHARE if for_agents else 1)
+        return self._calls, self._settings.max_in_flight * (URGENT_FACTOR if is_urgent(method) else 1)
 
     def _unary(self, method: _Method) -> Callable[..., Any]:
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
@@ -178,22 +168,22 @@ class Server:
 
         return handle
 
-    async def _answer(self, method: _Method, request: Any, context: Any, traceparent: str = "") -> bytes:
-        """Do one call: the bytes of its answer, or a Refusal, whatever went wrong."""
+    async def _answer(self, method: _Method, request: Any, context: Any) -> bytes:
+        """Handle one call: the serialized answer, or a Refusal for any failure."""
         calls = self._waiting if method.waits else self._calls
         task = asyncio.current_task()
         begun = calls[task] = time.monotonic()
         code = "CANCELLED"
         try:
-            caller = self._admit(method, request, context, traceparent)
-            answer = method.write(await method.behaviour(request, caller))
+            caller = self._admit(method, request, context)
+            answer = method.serialize(await method.handler(request, caller))
             code = "OK"
         except asyncio.CancelledError:
-            ended = self._cancellation_refusal(task)
-            if ended is None:
+            refusal = self._cancellation_refusal(task)
+            if refusal is None:
                 raise
-            code = ended.code
-            raise ended from None
+            code = refusal.code
+            raise refusal from None
         except Exception as error:  # noqa: BLE001 - the one place where every failure becomes a status
             refusal = _refusal_for(error)
             code = refusal.code
@@ -203,24 +193,26 @@ class Server:
         finally:
             del calls[task]
             self._overdue.discard(task)
-            method.took.observe(code, time.monotonic() - begun)
+            method.call_times.observe(code, time.monotonic() - begun)
 
     def _cancellation_refusal(self, task: "asyncio.Task[Any] | None") -> Refusal | None:
-        """What to tell a caller whose call this server has ended; nothing when the caller has."""
+        """The refusal for a call that the server has cancelled; None if the caller has."""
         if task in self._overdue:
-            return _overdue()
-        return _stopping() if self._draining else None
+            return _deadline_exceeded()
+        return _shutting_down() if self._draining else None
 
-    def _stream(self, method: _Method, serve: Callable[[Any, Any], Awaitable[None]]) -> Callable[..., Any]:
+    def _stream(self, method: _Method) -> Callable[..., Any]:
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             task = asyncio.current_task()
-            self._streams[task] = None
+            self._streams.add(task)
             begun, code = time.monotonic(), "CANCELLED"
             try:
-                await serve(request, context)
+                caller = self._admit(method, request, context)
+                with self._hold_right(method, caller, context):
+                    await _send_all(method, request, caller, context)
                 code = "OK"
             except asyncio.CancelledError:
-                ended = self._lost.get(task) or self._cancellation_refusal(task)
+                ended = self._revoked.get(task) or self._cancellation_refusal(task)
                 if ended is None:
                     raise
                 code = ended.code
@@ -230,51 +222,22 @@ class Server:
                 code = refusal.code
                 await abort(context, refusal)
             finally:
-                del self._streams[task]
-                self._lost.pop(task, None)
-                method.took.observe(code, time.monotonic() - begun)
+                self._streams.discard(task)
+                self._revoked.pop(task, None)
+                method.call_times.observe(code, time.monotonic() - begun)
 
         return handle
 
-    def _sending(self, method: _Method) -> Callable[[Any, Any], Awaitable[None]]:
-        async def serve(request: Any, context: Any) -> None:
-            caller = self._admit(method, request, context)
-            with self._held(method, caller, context):
-                await _send_all(method, request, caller, context)
-
-        return serve
-
-    def _conversing(self, method: _Method, descriptor: MethodDescriptor) -> Callable[[Any, Any], Awaitable[None]]:
-        shape, kinds = shape_of(descriptor), calls_of(descriptor)
-
-        async def serve(_requests: Any, context: Any) -> None:
-            caller = self._admit(method, None, context)
-
-            def answering(called: _Method) -> Answer:
-                return lambda request, traceparent, may_hold_nul: self._answer(
-                    called, check_message(request, may_hold_nul=may_hold_nul), context, traceparent
-                )
-
-            calls = {kind: answering(self._asked_with[asked_with]) for kind, asked_with in kinds.items()}
-            session = Session(shape, calls, context, self._settings.max_streams)
-            self._streams[asyncio.current_task()] = session
-            with self._held(method, caller, context):
-                await session.converse()
-            if self._draining:
-                raise _stopping()
-
-        return serve
-
-    def _held(self, method: _Method, caller: Caller, context: Any) -> AbstractContextManager[None]:
-        """While the stream of the running task is open: it ends when its caller's right does."""
+    def _hold_right(self, method: _Method, caller: Caller, context: Any) -> AbstractContextManager[None]:
+        """A context in which the stream of the current task ends when its caller loses its right."""
         task = asyncio.current_task()
         assert task is not None
 
         def end(refusal: Refusal) -> None:
-            self._lost[task] = refusal
+            self._revoked[task] = refusal
             task.cancel()
 
-        return self.rights.held(Right(context, context.invocation_metadata(), caller.project, method.needs), end)
+        return self.rights.hold(Right(context, context.invocation_metadata(), caller.project, method.access), end)
 
     def _upload(self, method: _Method) -> Callable[..., Any]:
         async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
@@ -284,7 +247,7 @@ class Server:
             try:
                 caller = self._admit(method, None, context)
                 async with asyncio.timeout(self._settings.deadline_cap_seconds):
-                    answer = method.write(await method.behaviour(_valid(requests), caller))
+                    answer = method.serialize(await method.handler(_valid(requests), caller))
                 code = "OK"
             except Exception as error:  # noqa: BLE001 - as for unary calls
                 refusal = _refusal_for(error)
@@ -294,24 +257,22 @@ class Server:
                 return answer
             finally:
                 self._uploads.discard(task)
-                method.took.observe(code, time.monotonic() - begun)
+                method.call_times.observe(code, time.monotonic() - begun)
 
         return handle
 
-    def _admit(self, method: _Method, request: Message | Malformed | None, context: Any, asked_in: str = "") -> Caller:
-        """Whether the call may go on to its servicer, and as whom."""
+    def _admit(self, method: _Method, request: Message | Malformed | None, context: Any) -> Caller:
+        """Admit a call: check drain, limits, credentials, role, project and request; the caller for the servicer."""
         if self._draining:
-            raise _stopping()
-        if len(method.beside) > method.limit:
+            raise _shutting_down()
+        if len(method.in_flight) > method.limit:
             raise overloaded(method.limit)
         metadata = context.invocation_metadata()
         project, traceparent = read_metadata(metadata)
-        if asked_in:
-            traceparent = valid_traceparent(asked_in)
         current_traceparent.set(traceparent)
         current_request.set(request)
         grant = self._access.authenticate(context, metadata)
-        self._access.authorize(grant, project, method.needs)
+        self._access.authorize(grant, project, method.access)
         caller = Caller(grant.name, project, grant.roles, traceparent)
         if request is None:
             return caller
@@ -326,15 +287,15 @@ class Server:
 
 
 async def _send_all(method: _Method, request: Any, caller: Caller, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-    """Send a stream at the reader's pace; a reader who stands still is told where to come back."""
-    after = getattr(request, f"after_{method.resumes_after}", 0)
-    async for response in method.behaviour(request, caller):
+    """Send a stream with flow control; a client that stops reading is refused with the position to resume after."""
+    after = getattr(request, f"after_{method.position_field}", 0)
+    async for response in method.handler(request, caller):
         try:
             async with asyncio.timeout(STALL_SECONDS):
-                await context.write(method.write(response))
+                await context.write(method.serialize(response))
         except TimeoutError:
             raise _too_slow(after) from None
-        after = getattr(getattr(response, "transition", response), method.resumes_after, after)
+        after = getattr(getattr(response, "transition", response), method.position_field, after)
 
 
 async def _valid(requests: AsyncIterator[Any]) -> AsyncIterator[Message]:
@@ -346,29 +307,29 @@ def _refusal_for(error: Exception) -> Refusal:
     if isinstance(error, Refusal):
         return error
     if isinstance(error, TimeoutError):
-        return _overdue()
+        return _deadline_exceeded()
     return internal_error(error, new_nonce())
 
 
 def _unimplemented(name: str) -> Callable[..., Any]:
-    async def behaviour(_request: Any, _caller: Caller) -> Any:
+    async def handler(_request: Any, _caller: Caller) -> Any:
         raise Refusal(Reason.UNIMPLEMENTED, f"{name} is not offered here", metadata={"method": name})
 
-    return behaviour
+    return handler
 
 
 def _unimplemented_stream(name: str) -> Callable[..., Any]:
-    async def behaviour(request: Any, caller: Caller) -> AsyncIterator[Any]:
+    async def handler(request: Any, caller: Caller) -> AsyncIterator[Any]:
         yield await _unimplemented(name)(request, caller)
 
-    return behaviour
+    return handler
 
 
-def _overdue() -> Refusal:
+def _deadline_exceeded() -> Refusal:
     return Refusal(Reason.DEADLINE_EXCEEDED, "the call took too long; ask again with the same request_id")
 
 
-def _stopping() -> Refusal:
+def _shutting_down() -> Refusal:
     return Refusal(Reason.UNAVAILABLE, "the service is stopping; try again", retry_after_seconds=0.5)
 
 

@@ -1,4 +1,4 @@
-"""Refusals and bugs as the wire shows them: google.rpc.Status with a reason, never an exception's text."""
+"""Refusals and internal errors as google.rpc.Status with a reason, never with the text of an exception."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from pointsman.services.chassis.core.ids import new_nonce
 
 DOMAIN = "pointsman"
 DROPPED_RETRY_SECONDS = 1.0
-"""When to come back after a call that gRPC dropped at the other end because too many waited: it says no time itself."""
+"""The retry time of a call that gRPC dropped at the server because its queue was full: such a status has none."""
 MAX_STATUS_TEXT = 1000
 MAX_METADATA_TEXT = 256
 MAX_VIOLATIONS = 50
 MAX_STATUS_BYTES = 3 * 1024
-"""All of a status: encoded twice in the trailers, it has to stay below the 8 KiB that clients take."""
+"""The whole status: it is in the trailers twice, and clients accept 8 KiB of trailers."""
 DETAILS_KEY = "grpc-status-details-bin"
 
 log = structlog.get_logger()
@@ -27,9 +27,11 @@ GRPC_CODES = {code: grpc.StatusCode[code.value] for code in Code}
 
 
 def status_of(refusal: Refusal) -> status_pb2.Status:
-    """A refusal as a status: code, short text, ErrorInfo, and what helps the caller to do better."""
-    status = status_pb2.Status(code=GRPC_CODES[refusal.code].value[0], message=_cut(refusal.message, MAX_STATUS_TEXT))
-    metadata = {key: _cut(value, MAX_METADATA_TEXT) for key, value in refusal.metadata.items()}
+    """A refusal as a status: code, text, ErrorInfo, BadRequest and RetryInfo."""
+    status = status_pb2.Status(
+        code=GRPC_CODES[refusal.code].value[0], message=_truncate(refusal.message, MAX_STATUS_TEXT)
+    )
+    metadata = {key: _truncate(value, MAX_METADATA_TEXT) for key, value in refusal.metadata.items()}
     info = error_details_pb2.ErrorInfo(reason=refusal.reason.value, domain=DOMAIN, metadata=metadata)
     _attach(status, info)
     if refusal.violations:
@@ -41,62 +43,58 @@ def status_of(refusal: Refusal) -> status_pb2.Status:
     return status
 
 
-def to_status(refusal: Refusal) -> tuple[Refusal, status_pb2.Status]:
-    """What is told of a refusal, and its status; one that cannot be written is told as the bug that it is."""
-    try:
-        return refusal, status_of(refusal)
-    except Exception as error:  # noqa: BLE001 - it must not reach the caller as it is, nor leave him without an answer
-        refusal = internal_error(error, new_nonce())
-        return refusal, status_of(refusal)
-
-
 async def abort(context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal) -> None:
-    """End a call with a refusal."""
-    refusal, status = to_status(refusal)
+    """End a call with a refusal; one that cannot be encoded becomes an internal error."""
+    try:
+        status = status_of(refusal)
+    except Exception as error:  # noqa: BLE001 - a caller gets neither the exception nor no answer
+        refusal = internal_error(error, new_nonce())
+        status = status_of(refusal)
     metadata = ((DETAILS_KEY, status.SerializeToString()),)
     await context.abort(GRPC_CODES[refusal.code], status.message, metadata)
 
 
-def _bad_request(violations: tuple[Violation, ...], room_bytes: int) -> error_details_pb2.BadRequest:
-    """As many of the violations as there is room for."""
+def _bad_request(violations: tuple[Violation, ...], limit_bytes: int) -> error_details_pb2.BadRequest:
+    """As many violations as fit."""
     request = error_details_pb2.BadRequest()
     for violation in violations[:MAX_VIOLATIONS]:
         request.field_violations.add(
-            field=_cut(violation.field, MAX_METADATA_TEXT), description=_cut(violation.description, MAX_METADATA_TEXT)
+            field=_truncate(violation.field, MAX_METADATA_TEXT),
+            description=_truncate(violation.description, MAX_METADATA_TEXT),
         )
-        if request.ByteSize() > room_bytes:
+        if request.ByteSize() > limit_bytes:
             del request.field_violations[-1]
             break
     return request
 
 
-def _cut(text: str, limit_bytes: int) -> str:
-    """The text without secrets, or as much of it as fits into so many bytes."""
+def _truncate(text: str, limit_bytes: int) -> str:
+    """The text with secrets masked, truncated to so many bytes."""
     return redact(text).encode()[:limit_bytes].decode(errors="ignore")
 
 
 def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
-    """What a peer answered, as the refusal it was there; an outage without details becomes UNAVAILABLE.
+    """The refusal that a peer sent; an outage without details becomes UNAVAILABLE.
 
-    What the transport says of an outage stays here: it names addresses that are nobody else's business.
+    The text of the transport is only logged: it contains internal addresses.
     """
     status = status_pb2.Status()
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY and isinstance(value, bytes):
             status.ParseFromString(value)
     info, bad, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
-    told = {kind.DESCRIPTOR.name for detail in status.details for kind in (info, bad, retry) if detail.Unpack(kind)}
+    present = {kind.DESCRIPTOR.name for detail in status.details for kind in (info, bad, retry) if detail.Unpack(kind)}
     reason = Reason(info.reason) if info.reason in Reason.__members__ else _reason_of_code(error.code())
-    said = redact(error.details() or "")[:MAX_STATUS_TEXT]
-    retry_after_seconds = retry.retry_delay.ToTimedelta().total_seconds() if "RetryInfo" in told else None
+    message = redact(error.details() or "")[:MAX_STATUS_TEXT]
+    retry_after_seconds = retry.retry_delay.ToTimedelta().total_seconds() if "RetryInfo" in present else None
     if not info.reason and error.code() is grpc.StatusCode.CANCELLED:
         retry_after_seconds = DROPPED_RETRY_SECONDS
     if not info.reason and reason is Reason.UNAVAILABLE:
-        log.warning("peer_out_of_reach", code=error.code().name, details=said)
-        said = "a service that this one needs is out of reach; try again"
+        log.warning("peer_out_of_reach", code=error.code().name, details=message)
+        message = "a service that this one needs is out of reach; try again"
     return Refusal(
         reason,
-        said,
+        message,
         metadata=dict(info.metadata),
         violations=tuple(Violation(one.field, one.description) for one in bad.field_violations),
         retry_after_seconds=retry_after_seconds,
@@ -104,8 +102,8 @@ def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
 
 
 def internal_error(error: BaseException, error_id: str) -> Refusal:
-    """A bug: the log has the whole story under the id, the caller has the id."""
-    log.error("bug", error_id=error_id, error=type(error).__name__, exc_info=error)
+    """The refusal for an unexpected exception: the caller gets an id, the log has the stack trace under it."""
+    log.error("internal_error", error_id=error_id, error=type(error).__name__, exc_info=error)
     return Refusal(
         Reason.INTERNAL, f"internal error {error_id}; the server's log explains it", metadata={"error_id": error_id}
     )

@@ -1,4 +1,4 @@
-"""Open streams and the right that each was admitted with: a stream ends when its right does."""
+"""The rights of open streams: a stream ends when its token expires or its grant is revoked."""
 
 import asyncio
 import math
@@ -13,22 +13,22 @@ from pointsman.services.chassis.rpc.authentication import Access, MethodAccess
 from pointsman.services.chassis.rpc.tokens import expiry_of
 
 CHECK_SECONDS = 1.0
-AT_ONCE = 100
-"""So many rights are checked before others have their turn: each may cost the check of a signature."""
+CHECKS_PER_TURN = 100
+"""How many rights are checked before the event loop runs other tasks: each may verify a signature."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Right:
-    """What a stream was admitted with."""
+    """The credentials and the access with which a stream was admitted."""
 
     context: Any
     metadata: Iterable[tuple[str, str | bytes]]
     project: str
-    needs: MethodAccess
+    access: MethodAccess
 
     @property
     def token(self) -> str:
-        """The bearer token; empty for who shows a certificate."""
+        """The bearer token; empty if the caller has a certificate."""
         return next(
             (str(value).partition(" ")[2].strip() for key, value in self.metadata if key == "authorization"), ""
         )
@@ -42,9 +42,9 @@ class Rights:
         self._open: dict[Right, tuple[float, Callable[[Refusal], None]]] = {}
 
     @contextmanager
-    def held(self, right: Right, end: Callable[[Refusal], None]) -> Iterator[None]:
-        """Hold a right that was just checked; `end` is called with the reason when it is gone."""
-        if not self._access.asks:
+    def hold(self, right: Right, end: Callable[[Refusal], None]) -> Iterator[None]:
+        """Watch a right that was just checked; `end` is called with a refusal when it is revoked."""
+        if not self._access.requires_credentials:
             yield
             return
         self._open[right] = (expiry_of(right.token) if right.token else math.inf, end)
@@ -53,8 +53,8 @@ class Rights:
         finally:
             self._open.pop(right, None)
 
-    async def end_lost(self) -> None:
-        """A loop: end the streams whose token ran out, and after a change of keys or access file all that have lost."""
+    async def end_revoked(self) -> None:
+        """A loop: end streams whose token has expired and, after a change of keys or access file, whose right is revoked."""
         known = self._access.contents
         while True:
             await asyncio.sleep(CHECK_SECONDS)
@@ -64,7 +64,7 @@ class Rights:
             due = [right for right, (expires_at, _) in self._open.items() if has_changed or expires_at <= now]
             for number, right in enumerate(due, 1):
                 self._check(right)
-                if number % AT_ONCE == 0:
+                if number % CHECKS_PER_TURN == 0:
                     await asyncio.sleep(0)
 
     def _check(self, right: Right) -> None:
@@ -73,10 +73,10 @@ class Rights:
         try:
             grant = self._access.authenticate(right.context, right.metadata)
         except Refusal as refusal:
-            self._end(right, refusal if right.token else _unnamed(right.needs))
+            self._end(right, refusal if right.token else _no_longer_granted(right.access))
             return
         try:
-            self._access.authorize(grant, right.project, right.needs)
+            self._access.authorize(grant, right.project, right.access)
         except Refusal as refusal:
             self._end(right, refusal)
 
@@ -85,9 +85,9 @@ class Rights:
         end(refusal)
 
 
-def _unnamed(needs: MethodAccess) -> Refusal:
+def _no_longer_granted(access: MethodAccess) -> Refusal:
     return Refusal(
         Reason.PERMISSION_DENIED,
         "the access file does not name this certificate any more",
-        metadata={"method": needs.method, "role": ""},
+        metadata={"method": access.method, "role": ""},
     )

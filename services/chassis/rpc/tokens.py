@@ -1,4 +1,4 @@
-"""Bearer tokens: who they name, if one of the known keys has signed them."""
+"""Bearer tokens (JWT): reads the public keys and verifies signatures and claims."""
 
 import re
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ ALGORITHMS = ("EdDSA", "ES256", "RS256")
 BEGIN = "-----BEGIN "
 BLOCK = re.compile(r"-----BEGIN ((?:RSA )?PUBLIC KEY)-----[A-Za-z0-9+/=\s]+-----END \1-----")
 Keys = Mapping[str, tuple[Any, ...]]
-"""The keys that may have signed a token, by the algorithm that it names."""
+"""The public keys by algorithm."""
 
 
 def read_keys(path: Path) -> Keys:
-    """Every key of a PEM file; a file of which any part is no public key is not taken at all."""
+    """All keys of a PEM file; a file with anything that is no public key is refused as a whole."""
     text = path.read_text()
     blocks = [found.group() for found in BLOCK.finditer(text)]
     if not blocks or len(blocks) != text.count(BEGIN):
@@ -32,7 +32,7 @@ def read_keys(path: Path) -> Keys:
 
 
 def claims_of(token: str, keys: Keys) -> Mapping[str, Any]:
-    """What a token says; each key of its algorithm is tried, so that old and new ones may overlap."""
+    """The verified claims of a token; every key of its algorithm is tried, so that keys can be rotated."""
     algorithm = str(jwt.get_unverified_header(token).get("alg"))
     options: Any = {"require": ["exp", "sub", "aud"]}
     for key in keys.get(algorithm, ()):
@@ -44,7 +44,7 @@ def claims_of(token: str, keys: Keys) -> Mapping[str, Any]:
 
 
 def expiry_of(token: str) -> int:
-    """When a token that was checked before runs out, in seconds since the epoch."""
+    """The expiry of an already verified token, in seconds since the epoch."""
     return int(jwt.decode(token, options={"verify_signature": False})["exp"])
 
 

@@ -1,4 +1,4 @@
-"""What comes in from outside: bytes into a valid request, metadata into a caller, or a refusal."""
+"""Deserializes and validates requests and metadata."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -22,50 +22,45 @@ NANOS = 1_000_000_000
 
 
 class Malformed:
-    """Stands for bytes that are no message, so that they are refused like any other bad request."""
+    """A request that cannot be parsed: refused by `validate`, like any other invalid request."""
 
 
 MALFORMED = Malformed()
 
 
 class ContainsNul(Malformed):
-    """Stands for a message with a NUL in one of its strings, which no database here would keep alike."""
+    """A request with a NUL character in a string, which the two databases would store differently."""
 
     def __init__(self, field: str) -> None:
         self.field = field
 
 
 class InvalidTime(Malformed):
-    """Stands for a message with a time that no calendar has: protobuf's own range is not checked when it is read."""
+    """A request with a Timestamp or Duration out of range, which the protobuf parser does not check."""
 
     def __init__(self, field: str) -> None:
         self.field = field
 
 
 def deserializer(message_class: Any) -> Callable[[bytes], Message | Malformed]:
-    """A function that reads a request and never raises."""
+    """A deserializer for gRPC that never raises: gRPC would answer with a status of its own."""
 
     def read(data: bytes) -> Message | Malformed:
         try:
             message: Message = message_class.FromString(data)
         except (DecodeError, RecursionError):
             return MALFORMED
-        return check_message(message, may_hold_nul=b"\0" in data)
+        if b"\0" in data and (field := nul_field(message)):
+            return ContainsNul(field)
+        if _timed_fields(message.DESCRIPTOR) and (field := invalid_time_field(message)):
+            return InvalidTime(field)
+        return message
 
     return read
 
 
-def check_message(message: Message, *, may_hold_nul: bool) -> Message | Malformed:
-    """What was read, or what stands for it where there is a NUL or an impossible time in it."""
-    if may_hold_nul and (field := nul_field(message)):
-        return ContainsNul(field)
-    if _timed_fields(message.DESCRIPTOR) and (field := invalid_time_field(message)):
-        return InvalidTime(field)
-    return message
-
-
 def validate(request: Message | Malformed, method: str) -> Any:
-    """The request, if it keeps every constraint that its proto declares."""
+    """The request, if it meets every constraint of its proto; else a refusal."""
     if isinstance(request, ContainsNul):
         raise invalid_field(request.field, "must not contain NUL characters")
     if isinstance(request, InvalidTime):
@@ -79,7 +74,7 @@ def validate(request: Message | Malformed, method: str) -> Any:
 
 
 def read_metadata(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[str, str]:
-    """The project that a call acts in and the trace that it belongs to, from its metadata."""
+    """Project and traceparent from the metadata of a call."""
     project, traceparent = LOCAL, ""
     for key, value in metadata:
         if key == "pointsman-project":
@@ -92,7 +87,7 @@ def read_metadata(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[str, str
 
 
 def nul_field(message: Message) -> str:
-    """The path of the first string with a NUL in it; empty if there is none."""
+    """The path of the first string that contains NUL; empty if none does."""
     for field, value in message.ListFields():
         for path, item in _items(field, value):
             if isinstance(item, str) and "\0" in item:
@@ -103,7 +98,7 @@ def nul_field(message: Message) -> str:
 
 
 def invalid_time_field(message: Message) -> str:
-    """The path of the first Timestamp or Duration that is out of its range; empty if there is none."""
+    """The path of the first Timestamp or Duration out of range; empty if none is."""
     for field in _timed_fields(message.DESCRIPTOR):
         if field.is_repeated:
             items = _items(field, getattr(message, field.name))
@@ -128,7 +123,7 @@ def _is_valid_time(time: Timestamp | Duration) -> bool:
 
 
 def _holds_times(descriptor: Descriptor, above: tuple[Descriptor, ...] = ()) -> bool:
-    """Whether there can be a time anywhere in such a message."""
+    """Whether a message of this type can contain a Timestamp or Duration."""
     inner = [field.message_type for field in descriptor.fields if field.message_type is not None]
     return any(
         one in (Timestamp.DESCRIPTOR, Duration.DESCRIPTOR)
@@ -139,7 +134,7 @@ def _holds_times(descriptor: Descriptor, above: tuple[Descriptor, ...] = ()) -> 
 
 @cache
 def _timed_fields(descriptor: Descriptor) -> tuple[FieldDescriptor, ...]:
-    """The fields of such a message in which there can be a time: no other has to be looked into."""
+    """The fields of a message type that can contain a Timestamp or Duration; only these are checked."""
     times = (Timestamp.DESCRIPTOR, Duration.DESCRIPTOR)
     return tuple(
         field
@@ -149,7 +144,7 @@ def _timed_fields(descriptor: Descriptor) -> tuple[FieldDescriptor, ...]:
 
 
 def _items(field: FieldDescriptor, value: Any) -> Iterable[tuple[str, Any]]:
-    """What a field holds, each with its path."""
+    """The values of a field, each with its path."""
     entry = field.message_type if field.message_type is not None else None
     if entry is not None and entry.GetOptions().map_entry:
         return [(field.name, item) for item in (*value.keys(), *value.values())]
@@ -159,7 +154,7 @@ def _items(field: FieldDescriptor, value: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _path(field: Any) -> str:
-    """A violation's place as `plan.tasks[3].name`."""
+    """The path of a violation, such as `plan.tasks[3].name`."""
     text = ""
     for element in field.elements if field is not None else ():
         text += f".{element.field_name}" if text else element.field_name

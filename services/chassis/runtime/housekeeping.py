@@ -1,4 +1,4 @@
-"""What every store needs done in the background: its clock, its old answers, its gauges, its spans."""
+"""The background loops of every store: clock, idempotency records, gauges, notifications, spans."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,48 +16,48 @@ if TYPE_CHECKING:
 
 CLOCK_SECONDS = 20.0
 MEASURE_SECONDS = 10.0
-FORGET_SECONDS = 3600.0
+EXPIRE_SECONDS = 3600.0
 IDEMPOTENCY_DAYS = 7
-FORGET_ROWS = 1000
+EXPIRE_ROWS = 1000
 
 Work = Callable[[], Awaitable[None]]
 
 
 def housekeeping(name: str, store: Store, exporter: "Exporter | None" = None) -> Sequence[tuple[str, Work]]:
-    """The loops of one store, by name; its transitions go to the exporter, if there is one."""
+    """The loops of one store, by name; the exporter, if any, exports its transitions."""
 
-    async def keep_clock() -> None:
+    async def synchronise_clock() -> None:
         while True:
             await store.write(store.requeue_stranded)
             await asyncio.sleep(CLOCK_SECONDS)
             await asyncio.to_thread(store.database.synchronise_clock)
 
-    async def forget_answers() -> None:
+    async def expire_answers() -> None:
         while True:
-            while await forget_old_answers(store) == FORGET_ROWS:
+            while await delete_old_answers(store) == EXPIRE_ROWS:
                 pass
-            await asyncio.sleep(FORGET_SECONDS)
+            await asyncio.sleep(EXPIRE_SECONDS)
 
     async def measure() -> None:
         while True:
             await store.database.read(lambda connection: measure_store(connection, store))
             await asyncio.sleep(MEASURE_SECONDS)
 
-    news = (("news", store.flush_notifications),) if store.notify_batcher is not None else ()
+    notifications = (("notifications", store.flush_notifications),) if store.notify_batcher is not None else ()
     return (
-        *news,
-        ("clock", keep_clock),
-        ("forget_answers", forget_answers),
+        *notifications,
+        ("clock", synchronise_clock),
+        ("forget_answers", expire_answers),
         ("measure", measure),
         *_span_loops(name, store, exporter),
     )
 
 
-async def forget_old_answers(store: Store) -> int:
-    """Delete some answers that are older than a retry may be; how many there were."""
+async def delete_old_answers(store: Store) -> int:
+    """Delete some idempotency records that are too old for a retry; returns how many."""
     table = store.tables.idempotency
     oldest_us = to_us(store.database.clock.now()) - IDEMPOTENCY_DAYS * 86_400_000_000
-    old = select(table.c.request_id, table.c.project).where(table.c.at_us < oldest_us).limit(FORGET_ROWS)
+    old = select(table.c.request_id, table.c.project).where(table.c.at_us < oldest_us).limit(EXPIRE_ROWS)
     keys = await store.database.read(lambda connection: connection.execute(old).all())
 
     def job(connection: Connection) -> int:
@@ -70,7 +70,7 @@ async def forget_old_answers(store: Store) -> int:
 
 
 def measure_store(connection: Connection, store: Store) -> None:
-    """How much waits in the outbox and among the timers, and how long already."""
+    """Update the gauges of outbox and timers, and those of the context."""
     outbox, timers, name = store.tables.outbox, store.tables.timers, store.database.schema
     now_us = to_us(store.database.clock.now())
     pending, oldest_us = connection.execute(select(func.count(), func.min(outbox.c.created_at_us))).one()
@@ -83,7 +83,7 @@ def measure_store(connection: Connection, store: Store) -> None:
 
 
 def _span_loops(name: str, store: Store, exporter: "Exporter | None") -> Sequence[tuple[str, Work]]:
-    """Spans are exported only where the standard variables name a collector."""
+    """The loop that exports transitions; only with an exporter."""
     if exporter is None:
         return ()
     from pointsman.services.chassis.spans.follower import SpanFollower  # noqa: PLC0415 - off is free

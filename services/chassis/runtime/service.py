@@ -1,4 +1,4 @@
-"""One service as a process runs it: its store, its servicers, its loops; and the process that runs several."""
+"""Services in a process: start, serve, drain and stop."""
 
 import asyncio
 import signal
@@ -36,11 +36,11 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a context's `build` returns."""
+    """One service: store, servicers and loops, as a context's `build` returns it."""
 
     name: str
     store: Store | None
-    """Where it keeps its state; the gateway has none."""
+    """None for the gateway, which is stateless."""
     migrations: Path | None
     servicers: Sequence[tuple[ServiceDescriptor, object]]
     loops: Sequence[tuple[str, Callable[[], Awaitable[None]]]] = ()
@@ -49,14 +49,14 @@ class Service:
 
 @dataclass(slots=True)
 class Running:
-    """Services that are up in this process."""
+    """The running services of this process."""
 
     services: Sequence[Service]
     server: Server
     address: str
     loops: Loops = field(default_factory=Loops)
-    claims: Sequence[StoreLock] = ()
-    """The stores' files that nobody else may write meanwhile."""
+    locks: Sequence[StoreLock] = ()
+    """The locks of the SQLite files of the stores."""
     exporter: "Exporter | None" = None
 
     async def stop(self) -> None:
@@ -68,8 +68,8 @@ class Running:
                 await service.close()
             if service.store is not None:
                 service.store.close()
-        for claim in self.claims:
-            claim.release()
+        for lock in self.locks:
+            lock.release()
         if self.exporter is not None:
             call_recorder.stop()
             await self.exporter.close()
@@ -82,7 +82,7 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
     port = server.listen()
     address = settings.model_copy(update={"port": port}).address
     services = build(address)
-    running = Running(services, server, address, claims=_claimed(services, address))
+    running = Running(services, server, address, locks=_lock_stores(services, address))
     for service in services:
         if service.store is not None:
             await asyncio.to_thread(migrate, service.store.database, service.migrations)
@@ -97,16 +97,16 @@ async def start(build: Callable[[str], Sequence[Service]], settings: ServerSetti
     if running.exporter is not None:
         running.exporter.start()
     running.loops.start("server.end_overdue_calls", server.end_overdue_calls)
-    running.loops.start("server.end_lost_streams", server.rights.end_lost)
+    running.loops.start("server.end_lost_streams", server.rights.end_revoked)
     for service in services:
-        kept = housekeeping(service.name, service.store, running.exporter) if service.store is not None else ()
-        for name, work in (*service.loops, *kept):
+        background = housekeeping(service.name, service.store, running.exporter) if service.store is not None else ()
+        for name, work in (*service.loops, *background):
             running.loops.start(f"{service.name}.{name}", work)
     return running
 
 
 def _new_exporter() -> "Exporter | None":
-    """Where the standard variables name a collector, the process's spans are exported by another process."""
+    """The exporter of this process, if the standard variables name a collector."""
     if not exports_spans():
         return None
     from pointsman.services.chassis.spans.exporter import Exporter  # noqa: PLC0415 - off is free
@@ -114,17 +114,17 @@ def _new_exporter() -> "Exporter | None":
     return Exporter(call_recorder.start())
 
 
-def _claimed(services: Sequence[Service], address: str) -> Sequence[StoreLock]:
-    """Every file that these services write, with a note where they serve; refused while somebody else writes one."""
+def _lock_stores(services: Sequence[Service], address: str) -> Sequence[StoreLock]:
+    """Lock the SQLite files of the services and announce their address; refused while another process holds one."""
     stores = [service.store for service in services if service.store is not None]
-    claims = [claim for store in stores if (claim := lock_store(store.database)) is not None]
-    for claim in claims:
-        claim.announce(address)
-    return claims
+    locks = [lock for store in stores if (lock := lock_store(store.database)) is not None]
+    for lock in locks:
+        lock.announce(address)
+    return locks
 
 
 def serve_alone(build: Callable[[str], Sequence[Service]]) -> None:
-    """Serve in a process of its own, as `python -m` starts it; a refusal is its last words."""
+    """Serve one service in this process (`python -m`); a refusal is its error message."""
     try:
         asyncio.run(serve_until_stopped(build, load(ServerSettings), partial(print, flush=True)))
     except Refusal as refusal:
@@ -134,7 +134,7 @@ def serve_alone(build: Callable[[str], Sequence[Service]]) -> None:
 async def serve_until_stopped(
     build: Callable[[str], Sequence[Service]], settings: ServerSettings, greet: Callable[[str], None]
 ) -> None:
-    """Run until SIGTERM or SIGINT, then drain; `greet` learns the address once calls are taken."""
+    """Run until SIGTERM or SIGINT, then drain; `greet` is called with the address once the server serves."""
     if not structlog.is_configured():
         configure_logs(as_json=not sys.stderr.isatty())
     running = await start(build, settings)

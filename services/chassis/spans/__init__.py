@@ -1,4 +1,4 @@
-"""Transitions as OpenTelemetry spans, made from the journal and exported by a process of their own.
+"""Transitions as OpenTelemetry spans, derived from the journal and exported by a separate process.
 
 Owns: `follower` (reads the journal by position, under a lease), `transitions` (rows with what their spans need),
 `transition_spans` (row to span), `exporter` (the client of the exporting process), `export_process`, `export_protocol`.

@@ -1,47 +1,46 @@
-"""What a service and the process that exports its spans tell each other: messages in frames, over a socket of their own."""
+"""Messages between a service and its exporting process, framed, over a socket pair."""
 
 from collections.abc import Sequence
 from struct import Struct
 
 import msgspec
 
-from pointsman.services.chassis.spans.transitions import Row
+from pointsman.services.chassis.spans.transitions import KindStates, Row
 from pointsman.services.chassis.telemetry.recording import CallRecord
 
 HEADER = Struct("<IQ")
-"""Before each message: how long it is, and the number of the question that it is or answers."""
+"""The header of a frame: length of the message, number of the request."""
 
 
 class Page(msgspec.Struct, frozen=True, array_like=True, tag=1):
-    """Rows of a store's journal, to be told and sent as spans."""
+    """Journal rows of one store, to be exported as spans."""
 
     service: str
-    terminal: dict[str, frozenset[str]]
-    """The states in which each kind of entity ends."""
+    kinds: dict[str, KindStates]
     is_sampled: bool
     """Whether the sampler may drop transitions too."""
     rows: Sequence[Row]
-    pasts: Sequence[Row] = ()
-    """What came before some of them, each with its position first."""
+    predecessors: Sequence[Row] = ()
+    """Values from the predecessors of some rows, each with the row's position first."""
 
 
 class Records(msgspec.Struct, frozen=True, array_like=True, tag=2):
-    """What was noted of calls and commits."""
+    """Records of calls and commits, to be exported as spans."""
 
-    notes: Sequence[CallRecord]
+    records: Sequence[CallRecord]
 
 
 class ExportAnswer(msgspec.Struct, frozen=True, array_like=True):
-    """What has become of it."""
+    """The result of one request."""
 
     spans: int = 0
-    """How many there were to send."""
+    """The number of spans to send."""
     lost: int = 0
-    """How many of them the collector did not take; of a page all or none."""
+    """The number of spans that the collector did not accept; of a page all or none."""
     cpu_seconds: float = 0.0
-    """How long a core had to do with it."""
+    """CPU time that the request took."""
     unknown: Sequence[int] = ()
-    """Positions of rows that cannot be told without what came before them: nothing of the page was sent."""
+    """Positions of rows whose predecessors are needed first; nothing of the page was sent."""
 
 
 ExportRequest = Page | Records
@@ -51,5 +50,5 @@ decode_answer = msgspec.msgpack.Decoder(ExportAnswer).decode
 
 
 def frame(number: int, message: bytes) -> bytes:
-    """A message as it is written to the socket."""
+    """A message with its header."""
     return HEADER.pack(len(message), number) + message

@@ -1,6 +1,6 @@
-"""The way to the process that exports spans: it is started beside the service, asked, and started again when it dies.
+"""The client of the exporting process: starts it, sends it requests, and restarts it when it dies.
 
-Exporting takes little time, but in the service's own process every bit of it takes the interpreter away from commands.
+Exporting takes little CPU time, but inside the service it would hold the interpreter lock that commands need.
 """
 
 import asyncio
@@ -24,26 +24,26 @@ from pointsman.services.chassis.telemetry.logs import logs_are_json
 from pointsman.services.chassis.telemetry.recording import CallRecord
 
 MODULE = "pointsman.services.chassis.spans.export_process"
-NOTES_CPU_SHARE = 0.005
-"""How much of a core making and sending the spans of notes may take while there is other work."""
+RECORDS_CPU_SHARE = 0.005
+"""The share of a core that spans of calls and commits may take."""
 CLOSE_SECONDS = 5.0
 ANSWER_SECONDS = 120.0
-"""When a process that says nothing is given up: long after the exporters of OpenTelemetry give a collector up."""
+"""When a process that does not answer is replaced: long after the timeouts of the OpenTelemetry exporters."""
 EXIT_SECONDS = 1.0
 
 log = structlog.get_logger()
 
 
 class ExporterGone(Exception):
-    """The process ended before it answered: what it was asked may have arrived or not."""
+    """The process ended without an answer: its spans may have arrived or not."""
 
 
 class Exporter:
-    """One process for all spans of this one; what was noted goes to it by itself."""
+    """Exports all spans of this process through one child process; queued records are sent by a loop."""
 
-    def __init__(self, noted: Queue[CallRecord]) -> None:
-        protocol()  # one that is not spoken here is refused before anybody is served
-        self._noted = noted
+    def __init__(self, queue: Queue[CallRecord]) -> None:
+        protocol()  # refuse an unknown protocol before the service serves
+        self._queue = queue
         self._loops = Loops()
         self._is_up = asyncio.Event()
         self._writer: asyncio.StreamWriter | None = None
@@ -53,41 +53,41 @@ class Exporter:
 
     @property
     def delay_seconds(self) -> float:
-        """How long to gather between two exports while there is work: each costs something, however little is in it."""
-        return self._noted.delay_seconds
+        """The pause between two exports: each has a fixed cost."""
+        return self._queue.delay_seconds
 
     def start(self) -> None:
-        """Start the process; it is not waited for."""
-        self._loops.start("spans.process", self._live)
-        self._loops.start("spans.notes", self._send_notes)
+        """Start the process without waiting for it."""
+        self._loops.start("spans.process", self._run_process)
+        self._loops.start("spans.records", self._send_records)
 
-    async def ask(self, question: bytes) -> ExportAnswer:
-        """Let it send what an encoded question holds, once it is up; its answer."""
+    async def export(self, request: bytes) -> ExportAnswer:
+        """Send an encoded request to the process, once it is up; its answer."""
         await self._is_up.wait()
         assert self._writer is not None
         number = next(self._numbers)
         answer: asyncio.Future[ExportAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
-        self._writer.write(frame(number, question))
+        self._writer.write(frame(number, request))
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await answer
         except TimeoutError:
             log.warning("span_process_hangs", seconds=ANSWER_SECONDS)
-            self._hang_up(self._writer)
+            self._disconnect(self._writer)
             raise ExporterGone from None
         finally:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
-        """Send the last notes and end the process; a collector that does not answer is not waited for long."""
+        """Send the remaining records and end the process; waits only a few seconds for the collector."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
-                await self._send(self._noted.limit)
+                await self._send(self._queue.limit)
         await self._loops.stop()
 
-    async def _live(self) -> None:
-        """One life of the process; its loop begins the next one."""
+    async def _run_process(self) -> None:
+        """Run one process until it ends; the supervised loop starts the next one."""
         ours, theirs = socket.socketpair()
         with theirs:
             process = start_process(theirs)
@@ -97,7 +97,7 @@ class Exporter:
             try:
                 await self._read(reader)
             finally:
-                self._hang_up(self._writer)
+                self._disconnect(self._writer)
             code = await asyncio.to_thread(_exit_code, process)
             log.warning("span_process_ended", pid=process.pid, code=code)
         finally:
@@ -105,7 +105,7 @@ class Exporter:
             process.wait()
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
-        """Hand on answers until there are no more."""
+        """Resolve the futures of answers until the connection ends."""
         with suppress(asyncio.IncompleteReadError, OSError):
             while True:
                 length, number = HEADER.unpack(await reader.readexactly(HEADER.size))
@@ -114,8 +114,8 @@ class Exporter:
                 if waiting is not None and not waiting.done():
                     waiting.set_result(answer)
 
-    def _hang_up(self, writer: asyncio.StreamWriter) -> None:
-        """Whoever waits for an answer gets none."""
+    def _disconnect(self, writer: asyncio.StreamWriter) -> None:
+        """Close the connection and fail all open requests."""
         self._is_up.clear()
         writer.close()
         for waiting in self._waiting.values():
@@ -123,44 +123,44 @@ class Exporter:
                 waiting.set_exception(ExporterGone())
         self._waiting.clear()
 
-    async def _send_notes(self) -> None:
-        pause_seconds = self._noted.delay_seconds
+    async def _send_records(self) -> None:
+        pause_seconds = self._queue.delay_seconds
         while True:
             await asyncio.sleep(pause_seconds)
-            cpu_seconds = await self._send(self._noted.batch)
-            pause_seconds = max(self._noted.delay_seconds, cpu_seconds / NOTES_CPU_SHARE)
+            cpu_seconds = await self._send(self._queue.batch)
+            pause_seconds = max(self._queue.delay_seconds, cpu_seconds / RECORDS_CPU_SHARE)
 
-    async def _send(self, most: int) -> float:
-        """Send some notes once and count what is lost; how long a core had to do with it."""
+    async def _send(self, limit: int) -> float:
+        """Send some records once and count the lost ones; the CPU time that it took."""
         async with self._sending:
-            notes, dropped = self._noted.take(most)
-            answer = ExportAnswer(lost=len(notes))
+            records, dropped = self._queue.take(limit)
+            answer = ExportAnswer(lost=len(records))
             try:
-                if notes:
-                    answer = await self.ask(encode(Records(notes)))
+                if records:
+                    answer = await self.export(encode(Records(records)))
             except ExporterGone:
-                log.info("notes_lost", spans=len(notes))
+                log.info("span_records_lost", spans=len(records))
             finally:
                 if dropped + answer.lost:
                     metrics.spans_dropped.inc(dropped + answer.lost)
             return answer.cpu_seconds
 
 
-def start_process(link: socket.socket) -> "subprocess.Popen[bytes]":
-    """The process with its end of the socket; it imports from where this one does, and hears no signal of this one's."""
+def start_process(connection: socket.socket) -> "subprocess.Popen[bytes]":
+    """Start the process with its end of the socket pair, the same import path, and signals blocked."""
     form = "json" if logs_are_json() else "text"
-    with _deaf():
+    with _signals_blocked():
         return subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-P", "-m", MODULE, form],
-            stdin=link.fileno(),
+            stdin=connection.fileno(),
             stdout=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)},
         )
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """What is started here never hears SIGINT or SIGTERM, which a terminal or a supervisor sends to all: it ends after us."""
+def _signals_blocked() -> Iterator[None]:
+    """Block SIGINT and SIGTERM for a child process: a terminal sends them to the whole group, but it must end last."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         yield
@@ -169,7 +169,7 @@ def _deaf() -> Iterator[None]:
 
 
 def _exit_code(process: "subprocess.Popen[bytes]") -> int:
-    """How it ended; one that has closed its socket and stays is killed."""
+    """The exit code; a process that has closed its socket but does not end is killed."""
     try:
         return process.wait(EXIT_SECONDS)
     except subprocess.TimeoutExpired:

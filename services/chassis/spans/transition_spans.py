@@ -1,41 +1,51 @@
-"""What the span of a transition is: told from the journal alone, so that it is the same whoever asks, and when."""
+"""The spans of transitions, derived from the journal alone: the same journal gives the same spans."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from pointsman._shared.otlp.span import common, encoded, link, parent, trace, written
+from pointsman._shared.otlp.span import (
+    encode_attribute,
+    encode_link,
+    encode_parent,
+    encode_span,
+    encode_template,
+    encode_trace_id,
+)
 from pointsman._shared.otlp.span_record import Kind, SpanTemplate, span_id_in, trace_id_in
-from pointsman.services.chassis.spans.transitions import JournaledTransition, TerminalStates
+from pointsman.services.chassis.spans.transitions import JournaledTransition, KindStates
 from pointsman.services.chassis.telemetry.context import new_traceparent, transition_id
 
-FAILED_STATES = frozenset({"FAILED", "failed", "ABORTED"})
-
+NO_STATES = KindStates()
 
 EncodedSpan = tuple[str, bytes]
-"""A context of a span's trace, by which it is sampled, and the span as it is sent."""
+"""A context of the span's trace, for the sampler, and the encoded span."""
 
 
-def spans_of(step: JournaledTransition, kinds: TerminalStates) -> list[EncodedSpan]:
-    """A transition's span and, where its entity ends or passes into a run, the span of the entity as a whole."""
-    terminal = kinds.terminal.get(step.kind)
+def spans_of(transition: JournaledTransition, kinds: Mapping[str, KindStates]) -> list[EncodedSpan]:
+    """The span of a transition and, if its entity ends or joins a run with it, the span of the entity."""
+    terminal, failed = kinds.get(transition.kind, NO_STATES)
+    has_failed = transition.target in failed
     if not terminal:
-        return [_transition(step, _parent_of_endless_entity(step), step.at_us)]
-    on_its_own = step.run_id in ("", step.entity_id) or not step.owner
-    stand = (
-        _own_span_parent(step, 0)
+        parent = _parent_of_endless_entity(transition)
+        return [_transition_span(transition, parent, transition.at_us, has_failed=has_failed)]
+    on_its_own = transition.run_id in ("", transition.entity_id) or not transition.owner
+    parent = (
+        _parent_in_own_trace(transition, 0)
         if on_its_own
-        else _span_parent(step.owner, step.run_id, 0, step.entity_id, step.run_id)
+        else _parent(transition.owner, transition.run_id, 0, transition.entity_id, transition.run_id)
     )
-    spans = [_transition(step, stand, step.at_us if step.before_us is None else step.before_us)]
-    ends = step.source != step.target and step.target in terminal
-    joins_a_run = step.run_before == ""
+    begin_us = transition.at_us if transition.before_us is None else transition.before_us
+    spans = [_transition_span(transition, parent, begin_us, has_failed=has_failed)]
+    ends = transition.source != transition.target and transition.target in terminal
+    joins_a_run = transition.run_before == ""
     if ends if on_its_own else joins_a_run:
-        spans.append(_entity_span(step))
+        spans.append(_entity_span(transition, has_failed=has_failed))
     return spans
 
 
-class _SpanParent(NamedTuple):
-    """Where transitions stand, and what their spans share: written once as long as their entity stays there."""
+class _Parent(NamedTuple):
+    """The parent of transition spans, with the encoded fields that they share; cached for each entity."""
 
     traceparent: str
     parent_id: bytes
@@ -43,46 +53,56 @@ class _SpanParent(NamedTuple):
 
 
 @lru_cache(4096)
-def _span_parent(traceparent: str, above_id: str, above_seq: int, entity_id: str, run_id: str) -> _SpanParent:
-    """Below the span of an entity, or of one of its transitions."""
-    return _new_span_parent(traceparent, transition_id(traceparent, above_id, above_seq), entity_id, run_id)
+def _parent(traceparent: str, above_id: str, above_seq: int, entity_id: str, run_id: str) -> _Parent:
+    """A parent that is the span of an entity (seq 0) or of one of its transitions."""
+    return _new_parent(traceparent, transition_id(traceparent, above_id, above_seq), entity_id, run_id)
 
 
-def _new_span_parent(traceparent: str, parent_id: bytes, entity_id: str, run_id: str) -> _SpanParent:
-    names = encoded("pointsman.entity.id", entity_id) + encoded("pointsman.run.id", run_id)
-    return _SpanParent(traceparent, parent_id, trace(traceparent) + names)
+def _new_parent(traceparent: str, parent_id: bytes, entity_id: str, run_id: str) -> _Parent:
+    names = encode_attribute("pointsman.entity.id", entity_id) + encode_attribute("pointsman.run.id", run_id)
+    return _Parent(traceparent, parent_id, encode_trace_id(traceparent) + names)
 
 
-def _own_span_parent(step: JournaledTransition, seq: int) -> _SpanParent:
-    """In the entity's own trace: where it belongs to no run, or nobody has named the trace of its run."""
-    traceparent = step.outer or _own_traceparent(step.entity_id, step.created_at_us)
-    return _span_parent(traceparent, step.entity_id, seq, step.entity_id, step.run_id)
+def _parent_in_own_trace(transition: JournaledTransition, seq: int) -> _Parent:
+    """A parent in the trace of the entity itself, which has no run or whose run has no known trace."""
+    traceparent = transition.outer or _own_traceparent(transition.entity_id, transition.created_at_us)
+    return _parent(traceparent, transition.entity_id, seq, transition.entity_id, transition.run_id)
 
 
 _own_traceparent = lru_cache(4096)(new_traceparent)
 
 
-def _parent_of_endless_entity(step: JournaledTransition) -> _SpanParent:
-    """What never ends (a policy, a decision) is in the trace of whoever caused it: a run finds there what it asked."""
-    if step.cause:
-        return _new_span_parent(step.cause, span_id_in(step.cause), step.entity_id, step.run_id)
-    return _own_span_parent(step, 1)
+def _parent_of_endless_entity(transition: JournaledTransition) -> _Parent:
+    """Entities without an end (a policy, a decision) are in the trace of the call that caused the transition."""
+    if transition.cause:
+        return _new_parent(transition.cause, span_id_in(transition.cause), transition.entity_id, transition.run_id)
+    return _parent_in_own_trace(transition, 1)
 
 
-def _transition(step: JournaledTransition, stand: _SpanParent, begin_us: int) -> EncodedSpan:
-    own_id = transition_id(stand.traceparent, step.entity_id, step.seq)
-    sort = _transition_template(step.kind, step.event, step.source, step.target, step.project, step.actor)
-    parts = [stand.shared, sort, encoded("pointsman.seq", step.seq)]
-    if own_id != stand.parent_id:
-        parts += parent(stand.parent_id)
-    if step.cause and (cause_id := span_id_in(step.cause)) != stand.parent_id:
-        parts += link(trace_id_in(step.cause), cause_id)
-    return stand.traceparent, written(own_id, begin_us * 1000, step.at_us * 1000, parts)
+def _transition_span(
+    transition: JournaledTransition, parent: _Parent, begin_us: int, *, has_failed: bool
+) -> EncodedSpan:
+    own_id = transition_id(parent.traceparent, transition.entity_id, transition.seq)
+    names = (
+        transition.kind,
+        transition.event,
+        transition.source,
+        transition.target,
+        transition.project,
+        transition.actor,
+    )
+    template = _transition_template(*names, is_error=has_failed and transition.source != transition.target)
+    parts = [parent.shared, template, encode_attribute("pointsman.seq", transition.seq)]
+    if own_id != parent.parent_id:
+        parts += encode_parent(parent.parent_id)
+    if transition.cause and (cause_id := span_id_in(transition.cause)) != parent.parent_id:
+        parts += encode_link(trace_id_in(transition.cause), cause_id)
+    return parent.traceparent, encode_span(own_id, begin_us * 1000, transition.at_us * 1000, parts)
 
 
 @lru_cache(4096)
-def _transition_template(*told: str) -> bytes:
-    kind, event, source, target, project, actor = told
+def _transition_template(*names: str, is_error: bool) -> bytes:
+    kind, event, source, target, project, actor = names
     attributes = (
         ("pointsman.entity.kind", kind),
         ("pointsman.event", event),
@@ -91,23 +111,23 @@ def _transition_template(*told: str) -> bytes:
         ("pointsman.project", project),
         ("pointsman.actor", actor),
     )
-    return common(
-        SpanTemplate("", f"{kind} {event}", Kind.INTERNAL, attributes, target in FAILED_STATES and source != target)
-    )
+    return encode_template(SpanTemplate("", f"{kind} {event}", Kind.INTERNAL, attributes, is_error))
 
 
-def _entity_span(step: JournaledTransition) -> EncodedSpan:
-    outer = step.outer or new_traceparent(step.entity_id, step.created_at_us)
-    own_id, parent_id = transition_id(outer, step.entity_id, 0), span_id_in(outer)
+def _entity_span(transition: JournaledTransition, *, has_failed: bool) -> EncodedSpan:
+    outer = transition.outer or new_traceparent(transition.entity_id, transition.created_at_us)
+    own_id, parent_id = transition_id(outer, transition.entity_id, 0), span_id_in(outer)
     attributes = (
-        ("pointsman.entity.id", step.entity_id),
-        ("pointsman.entity.kind", step.kind),
-        ("pointsman.state.to", step.target),
-        ("pointsman.project", step.project),
-        ("pointsman.run.id", step.run_id),
+        ("pointsman.entity.id", transition.entity_id),
+        ("pointsman.entity.kind", transition.kind),
+        ("pointsman.state.to", transition.target),
+        ("pointsman.project", transition.project),
+        ("pointsman.run.id", transition.run_id),
     )
-    sort = SpanTemplate("", step.kind, Kind.SERVER, attributes, step.target in FAILED_STATES)
-    parts = [trace(outer), common(sort)]
+    parts = [
+        encode_trace_id(outer),
+        encode_template(SpanTemplate("", transition.kind, Kind.SERVER, attributes, has_failed)),
+    ]
     if own_id != parent_id:
-        parts += parent(parent_id)
-    return outer, written(own_id, step.created_at_us * 1000, step.at_us * 1000, parts)
+        parts += encode_parent(parent_id)
+    return outer, encode_span(own_id, transition.created_at_us * 1000, transition.at_us * 1000, parts)

@@ -1,7 +1,6 @@
-"""Transitions with what their spans are told from: plain values, and what is remembered from one to the next."""
+"""Transitions with what their spans need: values of the journal row and of the rows before it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -10,11 +9,11 @@ from pointsman.services.chassis.core.machine import Machine
 MAX_ENTITIES = 4096
 
 Row = tuple[Any, ...]
-"""A row of a journal, with the columns in the order of JOURNAL_COLUMNS and its trace as the last one."""
+"""A journal row: JOURNAL_COLUMNS, then its traceparent."""
 
 
 class JournaledTransition(NamedTuple):
-    """One transition with what its span needs; all of it is in the journal, so that it is the same at any time."""
+    """One journal row, completed with what its span needs from earlier rows of the entity."""
 
     entity_id: str
     seq: int
@@ -28,29 +27,29 @@ class JournaledTransition(NamedTuple):
     actor: str
     at_us: int
     cause: str
-    """The context of the call that led to it."""
+    """The trace context of the call that led to it."""
     before_us: int | None
-    """When its entity moved before."""
+    """When the entity's transition before was committed."""
     run_before: str | None
-    """To which run its entity belonged before."""
+    """The run of the entity before this transition."""
     created_at_us: int
     outer: str
-    """The context of the call that created its entity."""
+    """The trace context of the call that created the entity."""
     owner: str
-    """The context of the call that gave its entity to its run."""
+    """The trace context of the call with which the entity joined its run."""
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalStates:
-    """The kinds of entities of a store, as far as spans differ by them."""
+class KindStates(NamedTuple):
+    """The states of one kind of entity that its spans depend on."""
 
-    terminal: Mapping[str, frozenset[str]]
-    """The states in which each kind ends; a kind that never ends has no span as a whole."""
+    terminal: frozenset[str] = frozenset()
+    """A kind without terminal states never ends: its entities have no span of their own."""
+    failed: frozenset[str] = frozenset()
 
-    @staticmethod
-    def of(machines: Sequence[Machine[Any]]) -> "TerminalStates":
-        """From how each kind decides."""
-        return TerminalStates({machine.kind: machine.terminal for machine in machines})
+
+def states_by_kind(machines: Sequence[Machine[Any]]) -> dict[str, KindStates]:
+    """The states of each machine, by its kind."""
+    return {machine.kind: KindStates(machine.terminal, machine.failed) for machine in machines}
 
 
 JOURNAL_COLUMNS = JournaledTransition._fields[: JournaledTransition._fields.index("cause")]
@@ -60,16 +59,16 @@ _sequence_columns = itemgetter(
 
 
 class LastTransitions:
-    """What was told last of each entity: what came before a transition is looked up only where that does not say it.
+    """The last transition of recent entities, so that predecessors are looked up only for the others.
 
-    Joined with every row, it costs PostgreSQL ten times as much as the row itself.
+    A join that adds the predecessor to every row costs PostgreSQL ten times as much as the row itself.
     """
 
     def __init__(self) -> None:
         self._last: dict[str, JournaledTransition] = {}
 
     def unknown(self, rows: Sequence[Row]) -> list[int]:
-        """The positions of transitions that do not follow on the last one that is known of their entity."""
+        """The positions of rows whose predecessor is not remembered."""
         unknown = []
         seen: dict[str, tuple[int, str]] = {}
         for entity_id, seq, position, run_id in map(_sequence_columns, rows):
@@ -81,21 +80,21 @@ class LastTransitions:
             seen[entity_id] = (seq, run_id)
         return unknown
 
-    def steps(self, rows: Sequence[Row], pasts: Mapping[int, Sequence[Any]]) -> list[JournaledTransition]:
-        """The rows with what came before them, looked up where it was unknown."""
-        steps = [self._step(row, pasts) for row in rows]
+    def complete(self, rows: Sequence[Row], predecessors: Mapping[int, Sequence[Any]]) -> list[JournaledTransition]:
+        """The rows, completed from remembered transitions or from the predecessors given by position."""
+        transitions = [self._complete(row, predecessors) for row in rows]
         while len(self._last) > MAX_ENTITIES:
             del self._last[next(iter(self._last))]
-        return steps
+        return transitions
 
-    def _step(self, row: Row, pasts: Mapping[int, Sequence[Any]]) -> JournaledTransition:
+    def _complete(self, row: Row, predecessors: Mapping[int, Sequence[Any]]) -> JournaledTransition:
         entity_id, seq, position, _ = _sequence_columns(row)
         last = self._last.pop(entity_id, None)
-        past = pasts.get(position)
-        if past is None and last is not None and seq > 1:
-            past = (last.at_us, last.run_id, last.created_at_us, last.outer, last.owner)
-        elif past is None:
+        predecessor = predecessors.get(position)
+        if predecessor is None and last is not None and seq > 1:
+            predecessor = (last.at_us, last.run_id, last.created_at_us, last.outer, last.owner)
+        elif predecessor is None:
             at_us, cause = row[-2:]
-            past = (None, None, at_us, cause, cause)
-        step = self._last[entity_id] = JournaledTransition(*row, *past)
-        return step
+            predecessor = (None, None, at_us, cause, cause)
+        transition = self._last[entity_id] = JournaledTransition(*row, *predecessor)
+        return transition

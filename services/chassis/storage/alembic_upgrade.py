@@ -1,4 +1,4 @@
-"""Runs what is missing of a line of migrations; imported only where something is, since Alembic takes a while to load."""
+"""Runs missing migrations with Alembic; imported only if there are any, because Alembic loads slowly."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ SCRIPTS = Path(__file__).parent / "migrations"
 
 
 def upgrade(connection: Connection, folder: Path, version_table: str) -> None:
-    """Bring the line up to its newest revision, on a connection that is held open and locked."""
+    """Upgrade a line of migrations to its newest revision on a locked connection."""
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS))
     config.set_main_option("path_separator", "newline")

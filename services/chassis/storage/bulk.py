@@ -1,7 +1,7 @@
-"""Many rows with one statement: rows of parameters on SQLite, one JSON parameter on PostgreSQL.
+"""Bulk statements: rows of parameters on SQLite, one JSON parameter on PostgreSQL.
 
-PostgreSQL unpacks the parameter itself, so that a batch is one message however many rows it has. SQLite's driver lets
-go of the interpreter for every step, and may have to wait for it again: a step for many rows is worth many steps.
+PostgreSQL unpacks the parameter, so a batch is one message however many rows it has. SQLite's driver releases the
+interpreter lock for every statement and may wait to get it back, so one statement takes many rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,19 +17,19 @@ from pointsman.services.chassis.storage.database import Database, driver_of
 
 ROWS = "rows"
 CHUNKS = (64, 32, 16, 8, 4, 2, 1)
-"""How many rows a statement on SQLite takes: few texts, each compiled once, for any number of rows."""
+"""The numbers of rows of SQLite statements: a few texts, each prepared once, cover any number of rows."""
 Computed = Mapping[str, Callable[[Callable[[str], Any]], Any]]
-"""Columns whose value is an expression over the row's other values, which it gets by name."""
+"""Columns whose value is an expression; it refers to other values of the row by name."""
 
 
-class Written(NamedTuple):
-    """How many rows a statement has touched."""
+class RowCount(NamedTuple):
+    """The number of rows that a statement has changed; the part of a cursor that callers use."""
 
     rowcount: int
 
 
-class _Rows:
-    """A statement for rows of one shape."""
+class _RowsStatement:
+    """A statement that is executed for many rows."""
 
     def __init__(self, database: Database, statement: Any) -> None:
         compiled = statement.compile(dialect=database.writing.dialect)
@@ -38,7 +38,7 @@ class _Rows:
         self._as_json = database.is_postgresql
 
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Any:
-        """Execute it for all rows; the cursor, whose rowcount holds once the statement has been answered."""
+        """Execute it for all rows; the rowcount of the cursor is valid once the statement has completed."""
         cursor: Any = driver_of(connection).cursor()
         if self._as_json:
             cursor.execute(self._text, {ROWS: to_json(rows)})
@@ -47,33 +47,33 @@ class _Rows:
         return cursor
 
 
-class _Inserts:
-    """An INSERT on SQLite, of as many rows at once as there are."""
+class _ChunkedInsert:
+    """A multi-row INSERT on SQLite."""
 
     def __init__(self, database: Database, statement: Any) -> None:
         compiled = statement.compile(dialect=database.writing.dialect)
         self._names = compiled.positiontup
-        self._before, self._row, self._after = _around_values(str(compiled))
+        self._before, self._row, self._after = _split_at_values(str(compiled))
         self._texts: dict[int, str] = {}
 
     def _text(self, count: int) -> str:
-        """The statement for so many rows; SQLAlchemy would compile the same, in a thousand times the time."""
+        """The text for so many rows; compiling it with SQLAlchemy takes a thousand times as long."""
         if count not in self._texts:
             self._texts[count] = self._before + ", ".join([self._row] * count) + self._after
         return self._texts[count]
 
-    def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Written:
+    def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> RowCount:
         """Execute it for all rows."""
         cursor: Any = driver_of(connection).cursor()
         tuples, touched = _tuples(self._names, rows), 0
         for begin, end in _chunks(len(tuples)):
             cursor.execute(self._text(end - begin), list(chain.from_iterable(tuples[begin:end])))
             touched += cursor.rowcount
-        return Written(touched)
+        return RowCount(touched)
 
 
-def _around_values(text: str) -> tuple[str, str, str]:
-    """What stands before the row of values in an INSERT, that row with its brackets, and what stands after it."""
+def _split_at_values(text: str) -> tuple[str, str, str]:
+    """The text of an INSERT before its row of values, the row with its brackets, and the text after it."""
     begin = text.index(" VALUES (") + len(" VALUES ")
     depth = 0
     for place in range(begin, len(text)):
@@ -97,18 +97,18 @@ def _tuples(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[tup
     return list(map(itemgetter(*names), rows))
 
 
-def insert_rows(database: Database, table: Table, computed: Computed | None = None) -> _Rows | _Inserts:
+def insert_rows(database: Database, table: Table, computed: Computed | None = None) -> _RowsStatement | _ChunkedInsert:
     """Insert rows given by column name."""
     values = _values(database, table, computed or {})
     if not database.is_postgresql:
-        return _Inserts(database, table.insert().values(values))
-    return _Rows(database, table.insert().from_select(list(values), select(*values.values())))
+        return _ChunkedInsert(database, table.insert().values(values))
+    return _RowsStatement(database, table.insert().from_select(list(values), select(*values.values())))
 
 
 def upsert_rows(
     database: Database, table: Table, key: Sequence[str], changed: Sequence[str] = (), newer: str = ""
-) -> _Rows | _Inserts:
-    """Insert rows, or change the ones that have their key: in all columns or those named, if `newer` is, where named."""
+) -> _RowsStatement | _ChunkedInsert:
+    """Insert rows or update those with the same key: all columns or `changed`, only where column `newer` grows."""
 
     def changing(statement: Any) -> Any:
         names = changed or [name for name in table.c.keys() if name not in key]  # noqa: SIM118
@@ -118,21 +118,25 @@ def upsert_rows(
 
     values = _values(database, table, {})
     if not database.is_postgresql:
-        return _Inserts(database, changing(sqlite.insert(table).values(values)))
-    return _Rows(database, changing(postgresql.insert(table).from_select(list(values), select(*values.values()))))
+        return _ChunkedInsert(database, changing(sqlite.insert(table).values(values)))
+    return _RowsStatement(
+        database, changing(postgresql.insert(table).from_select(list(values), select(*values.values())))
+    )
 
 
-def update_rows(database: Database, table: Table, key: Mapping[str, str], changed: Sequence[str]) -> _Rows:
-    """Change columns of the rows whose key columns equal the row's values of the names given for them."""
+def update_rows(database: Database, table: Table, key: Mapping[str, str], changed: Sequence[str]) -> _RowsStatement:
+    """Update columns of the rows whose key columns equal the given values of each row."""
     value = _reader(database, table, [*key.values(), *changed], dict(zip(key.values(), key, strict=True)))
     matches = [table.c[name] == value(given) for name, given in key.items()]
-    return _Rows(database, table.update().where(*matches).values({name: value(name) for name in changed}))
+    return _RowsStatement(database, table.update().where(*matches).values({name: value(name) for name in changed}))
 
 
-def delete_rows(database: Database, table: Table, key: Mapping[str, str]) -> _Rows:
-    """Delete the rows whose key columns equal the row's values of the names given for them."""
+def delete_rows(database: Database, table: Table, key: Mapping[str, str]) -> _RowsStatement:
+    """Delete the rows whose key columns equal the given values of each row."""
     value = _reader(database, table, list(key.values()), dict(zip(key.values(), key, strict=True)))
-    return _Rows(database, table.delete().where(*[table.c[name] == value(given) for name, given in key.items()]))
+    return _RowsStatement(
+        database, table.delete().where(*[table.c[name] == value(given) for name, given in key.items()])
+    )
 
 
 def _values(database: Database, table: Table, computed: Computed) -> dict[str, Any]:
@@ -145,16 +149,16 @@ def _values(database: Database, table: Table, computed: Computed) -> dict[str, A
 def _names_used(make: Callable[[Callable[[str], Any]], Any]) -> list[str]:
     used: list[str] = []
 
-    def note(name: str) -> Any:
+    def record(name: str) -> Any:
         used.append(name)
         return bindparam(name, type_=BigInteger)
 
-    make(note)
+    make(record)
     return used
 
 
 def _reader(database: Database, table: Table, names: Sequence[str], columns: Mapping[str, str]) -> Callable[[str], Any]:
-    """How a statement refers to a row's value: a parameter of its own, or a column of the unpacked JSON."""
+    """How a statement refers to a value of a row: a bind parameter, or a column of the unpacked JSON."""
     if not database.is_postgresql:
         return lambda name: bindparam(name)  # noqa: PLW0108 - mypy knows bindparam as a class
     typed = [column(name, _type_of(table, columns.get(name, name))) for name in names]

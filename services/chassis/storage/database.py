@@ -1,4 +1,4 @@
-"""Where a store lives: a SQLite file or a PostgreSQL schema, reached by the same code."""
+"""The database of a store: a SQLite file or a PostgreSQL schema."""
 
 import asyncio
 import sqlite3
@@ -21,13 +21,13 @@ from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_fiel
 Result = TypeVar("Result")
 READERS = 4
 KEYED_PLANS = " -cenable_seqscan=off -cenable_hashjoin=off -cenable_mergejoin=off"
-"""Writers reach rows by their keys; a plan made while a table was small must not scan it when it is large."""
+"""Writers access rows by key; a cached plan from when a table was small must not scan it when it is large."""
 WRITE_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "wal_autocheckpoint=4000")
 READ_PRAGMAS = ("query_only=ON", "busy_timeout=10000", "wal_autocheckpoint=0")
 
 
 class Database:
-    """One store's database: an engine that writes (one connection) and one that reads (a few)."""
+    """A writing engine with one connection and a reading engine with a few."""
 
     def __init__(self, url: str, schema: str, clock: Clock | None = None) -> None:
         self.url = read_url(url)
@@ -47,7 +47,7 @@ class Database:
 
     @property
     def file(self) -> Path | None:
-        """The file of the store; none for PostgreSQL and in memory."""
+        """The SQLite file; None for PostgreSQL and in-memory databases."""
         name = self.url.database
         return None if self.is_postgresql or name in (None, "", ":memory:") else Path(str(name))
 
@@ -70,28 +70,28 @@ class Database:
 
     @contextmanager
     def transaction(self, connection: Connection) -> Iterator[None]:
-        """A transaction of the driver's own, which costs less than SQLAlchemy's; when it fails, drop the connection."""
+        """A transaction of the driver, cheaper than SQLAlchemy's; after a failure the caller drops the connection."""
         self.begin(connection)
         yield
-        if connection.in_transaction():  # a statement of SQLAlchemy's has put a transaction of its own around ours
+        if connection.in_transaction():  # a statement of SQLAlchemy has begun a transaction of its own
             connection.commit()
         else:
             driver_of(connection).commit()
 
     def begin(self, connection: Connection) -> None:
-        """Begin, with the file locked for writing; PostgreSQL's driver begins by itself."""
+        """Begin a transaction and lock a SQLite file for writing; the driver of PostgreSQL begins by itself."""
         if not self.is_postgresql:
             driver_of(connection).execute("BEGIN IMMEDIATE")
 
     def synchronise_clock(self) -> None:
-        """Read the database server's clock again; a file's clock is the machine's and needs no reading."""
+        """Read the clock of the database server; a SQLite store uses the clock of the machine."""
         if isinstance(self.clock, DatabaseClock):
             with self.reading.connect() as connection:
                 before_us = ticks_us()
                 self.clock.observe(connection.execute(text("SELECT clock_timestamp()")).scalar_one(), before_us)
 
     def close(self) -> None:
-        """Let go of threads and connections."""
+        """Stop the threads and close the connections."""
         self._threads.shutdown(wait=True)
         self.reading.dispose()
         self.writing.dispose()
@@ -124,21 +124,25 @@ class Database:
 
         return engine
 
-    def _postgresql(self, size: int, plans: str = "", **terms: Any) -> Engine:
-        options = f"-csearch_path={self.schema} -cstatement_timeout=30000 -clock_timeout=10000{plans}"
+    def _postgresql(self, size: int, plans: str = "", **options: Any) -> Engine:
+        server_options = f"-csearch_path={self.schema} -cstatement_timeout=30000 -clock_timeout=10000{plans}"
         return create_engine(
             driver_url(self.url),
             pool_size=size,
             max_overflow=0,
             pool_pre_ping=True,
             hide_parameters=True,
-            **terms,
-            connect_args={"options": options, "application_name": f"pointsman-{self.schema}", "connect_timeout": 5},
+            **options,
+            connect_args={
+                "options": server_options,
+                "application_name": f"pointsman-{self.schema}",
+                "connect_timeout": 5,
+            },
         )
 
 
 def read_url(url: str) -> URL:
-    """The address of a database; what it says is not repeated: it may hold a password."""
+    """Parse a database URL; an error does not repeat it, because it may contain a password."""
     try:
         read = make_url(url)
     except (ArgumentError, ValueError):
@@ -161,7 +165,7 @@ def unusable(folder: Path, error: OSError) -> Refusal:
 
 
 def cannot_open(database: Database, error: DBAPIError) -> Refusal:
-    """A database that a process needs before it can serve, and why it cannot be had; for whoever runs the process."""
+    """The refusal to start without the database, with the reason, for the operator."""
     lines = str(error.orig).strip().splitlines()
     where = (
         str(database.file) if database.file is not None else f"the {database.schema} schema in POINTSMAN_DATABASE_URL"
@@ -181,7 +185,7 @@ def driver_of(connection: Connection) -> Any:
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether the database was away or too busy; a statement that SQLite cannot compile is neither."""
+    """Whether the database was unreachable or busy; a statement that SQLite cannot compile is no outage."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, sqlite3.OperationalError):
         return getattr(cause, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR
@@ -189,16 +193,16 @@ def is_outage(error: BaseException) -> bool:
 
 
 def is_missing_store(error: DBAPIError) -> bool:
-    """Whether what is found at the address is something else than a database."""
+    """Whether the file is no SQLite database, or the PostgreSQL database does not exist."""
     damaged = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
     return getattr(error.orig, "sqlite_errorcode", 0) in damaged or isinstance(error.orig, psycopg.ProgrammingError)
 
 
 def database_unavailable() -> Refusal:
-    """The one answer while the database is away."""
+    """The refusal while the database is unavailable."""
     return Refusal(Reason.UNAVAILABLE, "the database is out of reach; try again", retry_after_seconds=1.0)
 
 
 def driver_url(url: URL) -> URL:
-    """The same address, spoken to with the one PostgreSQL driver that is installed."""
+    """The URL with the installed PostgreSQL driver."""
     return url.set(drivername="postgresql+psycopg")

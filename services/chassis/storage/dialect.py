@@ -1,4 +1,4 @@
-"""The few places where SQLite and PostgreSQL want other words for the same thing, and statements compiled once."""
+"""Where SQLite and PostgreSQL differ: lists, upserts, pipelines; and prepared statements."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +14,7 @@ from pointsman.services.chassis.storage.database import Database, driver_of
 
 
 def any_of(database: Database, column: ColumnElement[Any], name: str = "values") -> ColumnElement[bool]:
-    """`column` is one of the values bound to `name`: one statement text, however many values there are."""
+    """`column` is one of the values bound to `name`; the text does not depend on the number of values."""
     if database.is_postgresql:
         kind = BigInteger if isinstance(column.type, BigInteger) else String
         return column == func.any(bindparam(name, type_=ARRAY(kind)))
@@ -23,12 +23,12 @@ def any_of(database: Database, column: ColumnElement[Any], name: str = "values")
 
 
 def bind_list(database: Database, values: Sequence[str] | Sequence[int]) -> Any:
-    """The values as `any_of` wants them bound."""
+    """The bind value for `any_of`."""
     return list(values) if database.is_postgresql else msgspec.json.encode(values).decode()
 
 
 def upsert(database: Database, table: Table, key: Sequence[str], changed: Sequence[str]) -> Any:
-    """Insert a row, or change the named columns of the one that has its key."""
+    """Insert a row, or update the named columns of the row with the same key."""
     insert: Any = (postgresql.insert if database.is_postgresql else sqlite.insert)(table)
     return insert.on_conflict_do_update(
         index_elements=list(key), set_={name: insert.excluded[name] for name in changed}
@@ -36,40 +36,39 @@ def upsert(database: Database, table: Table, key: Sequence[str], changed: Sequen
 
 
 def insert_or_ignore(database: Database, table: Table) -> Any:
-    """Insert a row unless one with its key is there already."""
+    """Insert a row unless its key exists."""
     insert: Any = (postgresql.insert if database.is_postgresql else sqlite.insert)(table)
     return insert.on_conflict_do_nothing()
 
 
 class PreparedStatement:
-    """A statement compiled once for its database and run on the driver's own cursor.
+    """A statement that is compiled once and executed on the driver's cursor.
 
-    The hot path of a commit runs on these: building text, parameters and result of a Core statement anew costs
-    several times what the drivers need for the same rows.
+    Commits use these: executing a Core statement costs several times what the driver needs for the same rows.
     """
 
     def __init__(self, database: Database, statement: Any) -> None:
         compiled = statement.compile(dialect=database.writing.dialect)
         self._text = str(compiled)
-        self._arrange: Callable[[Mapping[str, Any]], Any] = _arrangement(compiled.positiontup)
+        self._bind: Callable[[Mapping[str, Any]], Any] = _bind_order(compiled.positiontup)
         self._literals = {name: value for name, value in compiled.params.items() if value is not None}
 
     def start(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
-        """Execute it once; the cursor, which inside `pipeline` waits for its rows only when they are fetched."""
+        """Execute it; inside `pipeline` the cursor waits for the result only when rows are fetched."""
         cursor: Any = driver_of(connection).cursor()
         given = {**self._literals, **parameters} if self._literals else parameters
-        cursor.execute(self._text, self._arrange(given))
+        cursor.execute(self._text, self._bind(given))
         return cursor
 
     def fetch(self, connection: Connection, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Execute it once; all rows, with the columns in the statement's order."""
+        """Execute it and fetch all rows."""
         return list(self.start(connection, parameters).fetchall())
 
 
 def pipeline(database: Database, connection: Connection) -> AbstractContextManager[Any]:
-    """Send statements without waiting for each answer, where the database is a round trip away.
+    """Pipeline mode on PostgreSQL: send statements without waiting for each result.
 
-    Its end is one round trip for all of them: rows that are fetched before it cost another one.
+    The end of the block is one round trip for all; rows that are fetched inside the block cost another one.
     """
     if not database.is_postgresql:
         return nullcontext()
@@ -77,8 +76,8 @@ def pipeline(database: Database, connection: Connection) -> AbstractContextManag
     return cast("AbstractContextManager[Any]", driver.pipeline())
 
 
-def _arrangement(names: Sequence[str] | None) -> Callable[[Mapping[str, Any]], Any]:
-    """Parameters as the driver wants them: by name as they come, or as a tuple in the order of the text."""
+def _bind_order(names: Sequence[str] | None) -> Callable[[Mapping[str, Any]], Any]:
+    """A function from named parameters to the driver's: a dict, or a tuple in the order of the text."""
     if names is None:
         return dict
     if len(names) == 1:

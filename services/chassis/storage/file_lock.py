@@ -1,4 +1,4 @@
-"""Who owns a file store: a lock that ends with its process, and beside it the address where the owner serves."""
+"""The lock of a SQLite store, released when its process ends; the lock file holds the address of the owner."""
 
 import fcntl
 import os
@@ -13,19 +13,19 @@ from pointsman.services.chassis.storage.database import Database, unusable
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """The process that holds a lock, and where it serves."""
+    """The process that holds a lock, and its address."""
 
     pid: int
     address: str = ""
     yields: bool = False
-    """Whether it gives the lock up soon: by itself, or when a process that serves for good asks for it."""
+    """Whether it releases the lock soon: by itself, or when a permanent server needs it."""
 
 
 class StoreLock:
-    """A held lock; everybody else is told who holds it."""
+    """A held lock; other processes are refused with its owner."""
 
     def __init__(self, path: Path, guarded: Path | None = None, *, yields: bool = False) -> None:
-        """Take the lock; what it guards is the directory around it, unless somebody says otherwise."""
+        """Acquire the lock; it guards its directory unless `guarded` names something else."""
         self._yields = yields
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,14 +40,14 @@ class StoreLock:
         self.announce("")
 
     def announce(self, address: str) -> None:
-        """Write down who holds the lock and where it serves."""
+        """Write pid and address of the owner to the file."""
         self._file.seek(0)
         self._file.truncate()
         self._file.write(msgspec.json.encode(Owner(os.getpid(), address, self._yields)))
         self._file.flush()
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._file.truncate(0)
         self._file.close()
 
@@ -61,13 +61,13 @@ class StoreLock:
 
 
 def lock_store(database: Database) -> StoreLock | None:
-    """The right to write a store: one process at a time has it for a file, everybody for PostgreSQL."""
+    """Lock a SQLite store for writing; None for PostgreSQL, which has several writers."""
     file = database.file
     return StoreLock(file.with_name(f"{file.name.removesuffix('.db')}.lock"), file) if file is not None else None
 
 
 def owner_of(path: Path) -> Owner | None:
-    """Who says to hold the lock; nobody, when it is free, half written or out of reach."""
+    """The owner that the lock file names; None if it is empty, incomplete or unreadable."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Owner)
     except (OSError, msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""Brings a store's tables up to date: forward only, and safe when several replicas start at once."""
+"""Migrates the tables of a store: forward only, and safe when several replicas start together."""
 
 import re
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ REVISION = re.compile(r"^(down_)?revision\b[^=\n]*= *[\"'](\w+)[\"']", re.MULTIL
 
 @dataclass(frozen=True, slots=True)
 class MigrationState:
-    """How far one line of migrations has come."""
+    """The state of one line of migrations: the chassis' or the context's."""
 
     line: str
     current: str | None
     newest: str
     is_ahead: bool = False
-    """Whether a newer version of the software has migrated it already."""
+    """Whether a newer version has migrated the store."""
 
     @property
     def is_current(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether no migration is missing."""
         return self.is_ahead or self.current == self.newest
 
 
 def migrate(database: Database, context_migrations: Path | None) -> None:
-    """Run what is missing of the chassis' migrations, then of the context's, in one locked transaction."""
+    """Run the missing migrations of the chassis, then of the context, in one locked transaction."""
     try:
         if database.is_postgresql:
             _create_schema(database)
@@ -48,7 +48,7 @@ def migrate(database: Database, context_migrations: Path | None) -> None:
 
 
 def migration_states(database: Database, context_migrations: Path | None) -> list[MigrationState]:
-    """How far each line of a store's migrations has come."""
+    """The state of each line of migrations."""
 
     def query(connection: Connection) -> list[MigrationState]:
         return [_state(connection, line, folder) for line, folder in _lines(context_migrations)]
@@ -73,14 +73,14 @@ def _create_schema(database: Database) -> None:
 
 
 def _lock(connection: Connection) -> None:
-    """One replica at a time, and for as long as it takes: the limits of commands are not for migrations."""
+    """Serialize replicas with an advisory lock, without the timeouts of commands."""
     for setting in ("statement_timeout", "lock_timeout"):
         connection.execute(text(f"SET LOCAL {setting} = 0"))
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
 
 
 def _upgrade(connection: Connection, line: str, folder: Path) -> None:
-    """Whoever is ahead has only added something: this version serves on beside it."""
+    """Upgrade unless current or ahead: a newer version only adds, so this one can serve beside it."""
     if not _state(connection, line, folder).is_current:
         from pointsman.services.chassis.storage.alembic_upgrade import upgrade  # noqa: PLC0415 - slow to import
 
@@ -96,7 +96,7 @@ def _current(connection: Connection, line: str) -> str | None:
 
 
 def _revisions(folder: Path) -> list[str]:
-    """The revisions of a line, oldest first: each names the one it comes after."""
+    """The revisions of a line, oldest first, ordered by down_revision."""
     texts = [path.read_text() for path in (folder / "versions").glob("*.py")]
     after = {before: revision for revision, before in map(_named, texts)}
     found: list[str] = []
@@ -108,7 +108,7 @@ def _revisions(folder: Path) -> list[str]:
 
 
 def _named(script: str) -> tuple[str, str]:
-    """A migration's revision, and the one before it, if any."""
+    """Revision and down_revision of a migration script."""
     names = dict(REVISION.findall(script))
     return names[""], names.get("down_", "")
 

@@ -1,4 +1,4 @@
-"""The statements of a batch: what it loads, and the journal behind its head, the entities and answers that it writes."""
+"""The statements of a batch: entities and answers to load; journal rows, entities and answers to write."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -12,12 +12,12 @@ from pointsman.services.chassis.storage.store import Store
 _UPDATED = (
     "run_id", "machine_version", "version", "status", "digest", "traceparent", "entered_at_us", "updated_at_us", "body",
 )  # fmt: skip
-Answered = Callable[[], bool]
-"""Whether all rows were found as they had been loaded; to be asked once the statements are answered."""
+VersionCheck = Callable[[], bool]
+"""Whether every updated row still had the loaded version; called once the statements have completed."""
 
 
 class EntityRow(NamedTuple):
-    """What is loaded of an entity."""
+    """The columns of an entity that a batch loads."""
 
     entity_id: str
     kind: str
@@ -32,7 +32,7 @@ class EntityRow(NamedTuple):
 
 
 class Statements:
-    """The writing statements of a store, built once."""
+    """The writing statements of a store, compiled once."""
 
     def __init__(self, store: Store) -> None:
         tables = store.tables
@@ -46,13 +46,13 @@ class Statements:
         self._move_head = PreparedStatement(
             store.database, head.update().values(position=head.c.position + bindparam("count"))
         )
-        self._write_entities = _on_postgresql(store) if store.database.is_postgresql else _in_file(store)
+        self._write_entities = _on_postgresql(store) if store.database.is_postgresql else _on_sqlite(store)
         self.insert_answer = insert_rows(store.database, tables.idempotency)
 
     def write_journal(self, connection: Connection, rows: list[dict[str, Any]], names: Sequence[str]) -> None:
-        """Move the head on, append the rows behind it, and tell the other replicas.
+        """Advance the head, append the rows, and notify other replicas.
 
-        The head's row stays locked until the commit, so positions become visible in their own order.
+        The head's row stays locked until the commit, so positions become visible in order.
         """
         self._move_head.start(connection, {"count": len(rows)})
         for behind, row in enumerate(reversed(rows)):
@@ -61,21 +61,22 @@ class Statements:
         if self._store.notify_batcher is not None:
             self._store.notify_batcher.enqueue(connection, names)
 
-    def write_entities(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> Answered:
-        """Insert the new ones, and move the others on from the version that was loaded."""
+    def write_entities(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> VersionCheck:
+        """Insert new entities, and update the others from the loaded version."""
         return self._write_entities(connection, rows)
 
 
-def _in_file(store: Store) -> Callable[[Connection, Sequence[dict[str, Any]]], Answered]:
-    """A file is locked before it is read, so nobody can have moved an entity since: one statement for new and old.
+def _on_sqlite(store: Store) -> Callable[[Connection, Sequence[dict[str, Any]]], VersionCheck]:
+    """Upsert: SQLite locks the file before the first read, so no other writer can have changed an entity.
 
-    SQLite writes an index anew for each of its columns that a statement names, changed or not: the run has its own.
+    SQLite rewrites the index of every column that a statement sets, changed or not: rows that keep their run have
+    a statement without run_id.
     """
     key, without_run = ("entity_id",), [name for name in _UPDATED if name != "run_id"]
     write_entity = upsert_rows(store.database, store.tables.entities, key, without_run, "version")
     write_joined = upsert_rows(store.database, store.tables.entities, key, _UPDATED, "version")
 
-    def write(connection: Connection, rows: Sequence[dict[str, Any]]) -> Answered:
+    def write(connection: Connection, rows: Sequence[dict[str, Any]]) -> VersionCheck:
         joined = [row for row in rows if row["joined_run"]]
         others = [row for row in rows if not row["joined_run"]] if joined else rows
         written = write_entity.run(connection, others).rowcount
@@ -85,13 +86,13 @@ def _in_file(store: Store) -> Callable[[Connection, Sequence[dict[str, Any]]], A
     return write
 
 
-def _on_postgresql(store: Store) -> Callable[[Connection, Sequence[dict[str, Any]]], Answered]:
+def _on_postgresql(store: Store) -> Callable[[Connection, Sequence[dict[str, Any]]], VersionCheck]:
     entities = store.tables.entities
     insert_entity = insert_rows(store.database, entities)
     loaded = {"entity_id": "entity_id", "version": "of_version"}
     update_entity = update_rows(store.database, entities, loaded, _UPDATED)
 
-    def write(connection: Connection, rows: Sequence[dict[str, Any]]) -> Answered:
+    def write(connection: Connection, rows: Sequence[dict[str, Any]]) -> VersionCheck:
         new = [row for row in rows if row["of_version"] == 0]
         moved = [row for row in rows if row["of_version"] > 0]
         if new:
@@ -103,19 +104,19 @@ def _on_postgresql(store: Store) -> Callable[[Connection, Sequence[dict[str, Any
 
 
 def find_answers(store: Store) -> PreparedStatement:
-    """How requests were answered that were asked before."""
+    """The stored answers of request ids."""
     table = store.tables.idempotency
     columns = (table.c.project, table.c.request_id, table.c.fingerprint, table.c.answer)
     return PreparedStatement(store.database, select(*columns).where(any_of(store.database, table.c.request_id)))
 
 
 def entity_columns(store: Store) -> list[Any]:
-    """What is loaded of an entity, as columns."""
+    """The columns of EntityRow."""
     return [store.tables.entities.c[name] for name in EntityRow._fields]
 
 
 def find_entities(store: Store) -> PreparedStatement:
-    """The entities of a batch; locked, where others write as well."""
+    """The entities of a batch, locked for update on PostgreSQL."""
     table = store.tables.entities
     found = select(*entity_columns(store)).where(any_of(store.database, table.c.entity_id))
     if store.database.is_postgresql:

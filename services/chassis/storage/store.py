@@ -1,4 +1,4 @@
-"""What a context's store is made of: its database, the chassis tables, one writer, and the news of its commits."""
+"""The store of a context: database, chassis tables, writing thread and notifications."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,11 +19,11 @@ Result = TypeVar("Result")
 TIMERS = "#timers"
 EFFECTS = "#effects"
 FAR_SECONDS = 600
-"""Longer than an effect is ever held or put off."""
+"""Longer than any lease or backoff of an effect."""
 
 
 class Store:
-    """One context's durable rows; all that is written goes through its writer."""
+    """The durable rows of one context; every write goes through its writer."""
 
     def __init__(self, database: Database, metadata: MetaData) -> None:
         self.database = database
@@ -33,16 +33,16 @@ class Store:
         self.writer = Writer(database)
         self.hub = Hub(self.writer.post)
         self.notify_batcher = NotifyBatcher(database) if database.is_postgresql else None
-        """Tells other replicas; a file has none."""
+        """Notifies other replicas; a SQLite file has none."""
         self._notify_pending = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._deliver: Callable[[Sequence[Any]], None] | None = None
         self.ledgers: list[Any] = []
-        """Each kind of entity that is kept here; a ledger adds itself."""
+        """The ledgers of this store; each registers itself."""
         self.gauges: list[Callable[[Connection], None]] = []
-        """What else is measured now and then, by reading; a context adds its own."""
-        self.next_look_us: float = 0
-        """When this process looks for due timers anyway: only one that is due earlier is news."""
+        """Functions that update gauges from the database; contexts add theirs."""
+        self.next_timer_poll_us: float = 0
+        """When this process polls for due timers next: only an earlier timer needs a notification."""
         self._jobs = _Jobs()
         self._listener: Listener | None = None
 
@@ -52,17 +52,17 @@ class Store:
         return self._deliver is not None
 
     def deliver_with(self, deliver: Callable[[Sequence[Any]], None]) -> None:
-        """From now on, hand each committed effect to this function, on the running event loop."""
+        """Pass each committed effect to this function, on the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._deliver = deliver
 
     def dispatch_first_attempts(self, effects: Sequence[Any]) -> None:
-        """Start the first delivery of effects that were just committed; from the writing thread."""
+        """Start the first delivery of effects after their commit; called in the writing thread."""
         if self._loop is not None and self._deliver is not None:
             self.writer.post(self._loop, partial(self._deliver, effects))
 
     async def release_stale_leases(self) -> None:
-        """A file has one owner: what a process before this one held when it died is free again at once."""
+        """Free all leases of a SQLite store: it has one owner, so they belong to a process that died."""
         if not self.database.is_postgresql:
             await self.write(self._free_leases)
 
@@ -72,24 +72,24 @@ class Store:
         connection.execute(self.tables.leases.update().values(until_us=0))
 
     def requeue_stranded(self, connection: Connection) -> int:
-        """Make due at once what would wait in vain; how much it was.
+        """Make stranded effects due now; returns how many.
 
-        Put off by a clock that was ahead and has been set right since; or held by a replica that is dead: each shows itself
-        to the database by the name of its listening connection.
+        An effect is stranded if a wrong clock has postponed it far into the future, or if its replica is dead: a live one
+        has a listening connection with its name in pg_stat_activity.
         """
         outbox, now_us = self.tables.outbox, to_us(self.database.clock.now())
         far_us = now_us + FAR_SECONDS * 1_000_000
-        astray = or_(outbox.c.due_at_us > far_us, outbox.c.lease_until_us > far_us)
+        stranded = or_(outbox.c.due_at_us > far_us, outbox.c.lease_until_us > far_us)
         if self.database.is_postgresql:
             name = column("application_name", String)
             alive = select(name).select_from(text("pg_stat_activity")).where(name.is_not(None))
             owner = outbox.c.lease_owner
             dead = and_(owner != self.owner, owner.not_in(alive))
-            astray = or_(astray, and_(outbox.c.lease_until_us > now_us, dead))
-        return connection.execute(outbox.update().where(astray).values(due_at_us=now_us, lease_until_us=0)).rowcount
+            stranded = or_(stranded, and_(outbox.c.lease_until_us > now_us, dead))
+        return connection.execute(outbox.update().where(stranded).values(due_at_us=now_us, lease_until_us=0)).rowcount
 
     def start(self) -> None:
-        """Hear of commits from now on; call it on the event loop that serves."""
+        """Start notifications; called on the event loop that serves."""
         self.hub.bind()
         self.database.synchronise_clock()
         if self.notify_batcher is not None:
@@ -97,29 +97,29 @@ class Store:
 
     @property
     def machines(self) -> list[Machine[Any]]:
-        """How each kind of entity decides."""
+        """The machine of each kind of entity."""
         return [ledger.machine for ledger in self.ledgers]
 
     def close(self) -> None:
-        """Finish the writes in hand and let go of the database."""
+        """Commit queued writes and close the database."""
         self.writer.close()
         if self._listener is not None:
             self._listener.close()
         self.database.close()
 
     async def write(self, job: Callable[[Connection], Result]) -> Result:
-        """Write rows that are no transitions (leases, bodies, clean-up), joined with whatever else waits."""
+        """Write rows that are no transitions (leases, artifacts, retention), in the next batch."""
         result: Result = await self.writer.write(self._jobs, job)
         return result
 
     def notify(self, names: set[str]) -> None:
-        """Tell this process's watchers and loops that something was committed."""
+        """Notify the watchers and loops of this process of a commit."""
         self.hub.notify(names)
         if self.notify_batcher is not None and self.notify_batcher.has_pending:
             self.hub.call(self._notify_pending.set)
 
     async def flush_notifications(self) -> None:
-        """A loop: send other replicas what was held back, unless a commit has taken it along."""
+        """A loop: send batched notifications to other replicas, unless a commit has sent them."""
         while self.notify_batcher is not None:
             await self._notify_pending.wait()
             self._notify_pending.clear()
@@ -128,8 +128,8 @@ class Store:
 
 
 class _Jobs:
-    """Writes that are plain functions of the connection."""
+    """A handler for jobs: functions of the connection."""
 
     def execute(self, connection: Connection, items: Sequence[Callable[[Connection], Any]]) -> Executed:
-        """Do each job in turn."""
+        """Run each job."""
         return Executed([job(connection) for job in items])

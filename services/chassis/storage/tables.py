@@ -1,4 +1,4 @@
-"""The tables that every store has, as statements see them; the migrations lay them down with their indexes."""
+"""The chassis tables of every store, for statements; the migrations create them with their indexes."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, Tex
 
 @dataclass(frozen=True, slots=True)
 class ChassisTables:
-    """One store's own copies of the chassis tables, all below its metadata."""
+    """The chassis tables of one store."""
 
     entities: Table
     journal: Table

@@ -1,4 +1,4 @@
-"""Exactly one writing thread per store, which joins whatever waits into one transaction and one commit."""
+"""The writing thread of a store: joins pending writes into one transaction and one commit (group commit)."""
 
 import asyncio
 import contextlib
@@ -23,20 +23,20 @@ from pointsman.services.chassis.telemetry import metrics
 
 MAX_BATCH = 256
 GROUP_COMMIT_MIN_SIZE = 4
-"""A batch of so many is worth waiting for when the next one begins."""
+"""After a batch of at least this size, the next one waits for as many items."""
 GROUP_COMMIT_ITEM_DELAY_SECONDS = 0.004
-"""How long one of the crowd may let the others wait, and, below, how long they wait in all."""
+"""How long a batch waits for each further item, and below for all of them."""
 GROUP_COMMIT_MAX_DELAY_SECONDS = 0.01
 MAX_ATTEMPTS = 6
 FIRST_BACKOFF_SECONDS = 0.02
 
 
 class LostRaceError(Exception):
-    """A row moved between load and write; the batch is undone and decided again."""
+    """A row changed between load and write; the transaction is rolled back and tried again."""
 
 
 class DatabaseUnavailableError(Exception):
-    """No connection to the database can be had."""
+    """No connection to the database."""
 
 
 DATABASE_ERRORS = (DBAPIError, sqlite3.Error, psycopg.Error, LostRaceError, DatabaseUnavailableError)
@@ -47,15 +47,15 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What a handler has written: the outcome of each item, and what to do once the transaction is committed."""
+    """The result of a handler: the outcome of each item, and a hook to run after the commit."""
 
     outcomes: Sequence[Any]
     after_commit: Callable[[], None] | None = None
-    """Quick; called in the writing thread."""
+    """Runs in the writing thread, so it must be quick."""
 
 
 class BatchHandler(Protocol):
-    """One kind of write: does a whole batch of its items inside a transaction that others may share."""
+    """Executes the items of one kind in a batch, in a transaction that other handlers may share."""
 
     def execute(self, connection: Connection, items: Sequence[Any]) -> Executed:
         """Write all items; a Refusal is an outcome, any other exception rolls the transaction back."""
@@ -63,7 +63,7 @@ class BatchHandler(Protocol):
 
 @dataclass(slots=True)
 class _PendingWrite:
-    """One item on its way through the writing thread."""
+    """One item in the queue of the writing thread, with the future of its caller."""
 
     handler: BatchHandler
     item: Any
@@ -73,7 +73,7 @@ class _PendingWrite:
 
 
 class Writer:
-    """The writing thread of a store; `write` returns when the item's effect is on disk."""
+    """The writing thread of a store; `write` returns after the commit."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -81,21 +81,21 @@ class Writer:
         self._last_batch_size = 0
         self._closed = threading.Event()
         self._connection: Connection | None = None
-        self._took = metrics.commit_seconds.labels(database.schema)
-        self._size = metrics.batch_size.labels(database.schema)
+        self._commit_seconds = metrics.commit_seconds.labels(database.schema)
+        self._batch_size = metrics.batch_size.labels(database.schema)
         self._posted: dict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = {}
         self._thread = threading.Thread(target=self._work, name=f"{database.schema}-write", daemon=True)
         self._thread.start()
 
     def post(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
-        """Call back on an event loop; what the writing thread posts after a commit goes with that batch's answers."""
+        """Call back on an event loop; calls from the writing thread are delivered with the outcomes of its batch."""
         if threading.current_thread() is self._thread:
             self._posted.setdefault(loop, []).append(callback)
         elif not loop.is_closed():
             loop.call_soon_threadsafe(callback)
 
     async def write(self, handler: BatchHandler, item: Any) -> Any:
-        """Hand an item to its handler in the next batch; the handler's outcome, or the refusal raised."""
+        """Execute an item in the next batch; returns the handler's outcome or raises its refusal."""
         if self._closed.is_set():
             raise _stopping()
         loop = asyncio.get_running_loop()
@@ -104,7 +104,7 @@ class Writer:
         return await future
 
     def close(self) -> None:
-        """Finish what was handed in, then stop."""
+        """Commit what is queued, then stop."""
         self._closed.set()
         self._queue.put(None)
         self._thread.join()
@@ -113,96 +113,96 @@ class Writer:
         open_for_work = True
         while open_for_work:
             first = self._queue.get()
-            tickets, open_for_work = self._collect_batch(first)
-            if tickets:
-                self._run(tickets)
-                self._resolve(tickets)
+            writes, open_for_work = self._collect_batch(first)
+            if writes:
+                self._run(writes)
+                self._resolve(writes)
         self._drop_connection()
 
     def _collect_batch(self, first: _PendingWrite | None) -> tuple[list[_PendingWrite], bool]:
-        """A batch: whatever waits by now and, after a crowd, whoever of it comes back in a moment."""
-        tickets: list[_PendingWrite] = []
+        """Collect one batch, waiting briefly for more items if the last batch was large (group commit)."""
+        writes: list[_PendingWrite] = []
         waiting, until = first, time.monotonic() + GROUP_COMMIT_MAX_DELAY_SECONDS
         while waiting is not None:
-            tickets.append(waiting)
-            if len(tickets) >= MAX_BATCH:
+            writes.append(waiting)
+            if len(writes) >= MAX_BATCH:
                 break
             try:
-                waiting = self._next(len(tickets) < self._last_batch_size, until)
+                waiting = self._next(len(writes) < self._last_batch_size, until)
             except Empty:
                 break
-        self._last_batch_size = len(tickets) if len(tickets) >= GROUP_COMMIT_MIN_SIZE else 0
-        return tickets, waiting is not None
+        self._last_batch_size = len(writes) if len(writes) >= GROUP_COMMIT_MIN_SIZE else 0
+        return writes, waiting is not None
 
     def _next(self, is_expected: bool, until: float) -> _PendingWrite | None:
-        """Callers of one batch are answered together and come together again: a joined commit saves what each costs."""
+        """The next item: callers of a large batch return together, so waiting for them saves commits."""
         if not is_expected:
             return self._queue.get_nowait()
         return self._queue.get(timeout=max(0.0, min(GROUP_COMMIT_ITEM_DELAY_SECONDS, until - time.monotonic())))
 
-    def _run(self, tickets: list[_PendingWrite]) -> None:
-        """Commit all together; when that fails, one by one, so that one bad item harms nobody else.
+    def _run(self, writes: list[_PendingWrite]) -> None:
+        """Commit all items together; if that fails, each alone, so that one bad item fails alone.
 
-        Once the database is found out of reach, the rest learns it at once instead of waiting in line for it.
+        Once the database is unavailable, the remaining items are refused without trying.
         """
         try:
-            self._commit_batch(tickets)
-        except Exception:  # noqa: BLE001 - any failure of the joined try is looked at again item by item
+            self._commit_batch(writes)
+        except Exception:  # noqa: BLE001 - after any failure each item is tried alone
             self._drop_connection()
             reachable = True
-            for ticket in tickets:
+            for write in writes:
                 if reachable:
-                    reachable = self._run_alone(ticket)
+                    reachable = self._run_alone(write)
                 else:
-                    ticket.outcome = database_unavailable()
+                    write.outcome = database_unavailable()
 
-    def _run_alone(self, ticket: _PendingWrite) -> bool:
-        """Whether the database could be reached; the ticket has its outcome in any case."""
+    def _run_alone(self, write: _PendingWrite) -> bool:
+        """Commit one item with retries and set its outcome; False if the database is unavailable."""
         backoff_seconds = FIRST_BACKOFF_SECONDS
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
-                self._commit_batch([ticket])
+                self._commit_batch([write])
             except DATABASE_ERRORS as error:
                 self._drop_connection()
-                ticket.outcome = _to_refusal(error)
+                write.outcome = _to_refusal(error)
                 if not _is_retryable(error) or attempt == MAX_ATTEMPTS or self._closed.wait(jitter(backoff_seconds)):
                     return not isinstance(error, DatabaseUnavailableError)
                 backoff_seconds *= 3
-            except Exception as error:  # noqa: BLE001 - a bug in a handler reaches its caller, not the thread
+            except Exception as error:  # noqa: BLE001 - an exception of a handler is raised in its caller, not in the thread
                 self._drop_connection()
-                ticket.outcome = error
+                write.outcome = error
                 return True
             else:
                 return True
         return True
 
-    def _commit_batch(self, tickets: list[_PendingWrite]) -> None:
+    def _commit_batch(self, writes: list[_PendingWrite]) -> None:
         groups: dict[int, list[_PendingWrite]] = {}
-        for ticket in tickets:
-            groups.setdefault(id(ticket.handler), []).append(ticket)
+        for write in writes:
+            groups.setdefault(id(write.handler), []).append(write)
         hooks: list[Callable[[], None]] = []
         begun = time.monotonic()
         connection = self._connect()
         with self._database.transaction(connection):
             reach(CrashPoint.BATCH_BEGUN)
             for group in groups.values():
-                executed = group[0].handler.execute(connection, [ticket.item for ticket in group])
-                for ticket, outcome in zip(group, executed.outcomes, strict=True):
-                    ticket.outcome = outcome
+                executed = group[0].handler.execute(connection, [write.item for write in group])
+                for write, outcome in zip(group, executed.outcomes, strict=True):
+                    write.outcome = outcome
                 if executed.after_commit is not None:
                     hooks.append(executed.after_commit)
         reach(CrashPoint.BATCH_COMMITTED)
-        self._took.observe(time.monotonic() - begun)
-        self._size.observe(len(tickets))
+        self._commit_seconds.observe(time.monotonic() - begun)
+        self._batch_size.observe(len(writes))
         for hook in hooks:
             _run_hook(hook)
 
-    def _resolve(self, tickets: Sequence[_PendingWrite]) -> None:
-        """Wake the callers and whoever waits for news, once per event loop: each wake costs a switch of threads."""
+    def _resolve(self, writes: Sequence[_PendingWrite]) -> None:
+        """Resolve futures and run posted callbacks, once per event loop: each wake-up switches threads."""
         posted, self._posted = self._posted, {}
         answered: dict[asyncio.AbstractEventLoop, list[_PendingWrite]] = {}
-        for ticket in tickets:
-            answered.setdefault(ticket.loop, []).append(ticket)
+        for write in writes:
+            answered.setdefault(write.loop, []).append(write)
         for loop in answered | posted:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_resolve_futures, answered.get(loop, ()), posted.get(loop, ()))
@@ -224,27 +224,27 @@ class Writer:
 
 
 def _run_hook(hook: Callable[[], None]) -> None:
-    """Run an after-commit hook; the commit is durable, so a failure is logged and nothing is done again."""
+    """Run an after-commit hook; the commit is durable, so a failure is only logged."""
     try:
         hook()
     except Exception as error:  # noqa: BLE001 - see above
         log.error("post_commit_hook_failed", error=repr(error))
 
 
-def _resolve_futures(tickets: Sequence[_PendingWrite], callbacks: Sequence[Callable[[], None]]) -> None:
-    for ticket in tickets:
-        if ticket.future.done():
+def _resolve_futures(writes: Sequence[_PendingWrite], callbacks: Sequence[Callable[[], None]]) -> None:
+    for write in writes:
+        if write.future.done():
             continue
-        if isinstance(ticket.outcome, BaseException):
-            ticket.future.set_exception(ticket.outcome)
+        if isinstance(write.outcome, BaseException):
+            write.future.set_exception(write.outcome)
         else:
-            ticket.future.set_result(ticket.outcome)
+            write.future.set_result(write.outcome)
     for callback in callbacks:
         callback()
 
 
 def _is_retryable(error: BaseException) -> bool:
-    """A race, a deadlock or a lost connection may go better next time; a broken statement never does."""
+    """Whether a retry may succeed: after a race, a deadlock or a lost connection, not after an invalid statement."""
     cause = _cause(error)
     return isinstance(cause, RACE_ERRORS) or _is_outage(cause)
 

@@ -1,4 +1,4 @@
-"""Trace context in and out, span ids that can be derived again, and what is being done just now."""
+"""W3C trace context, derived span ids, and the context variables of the current call."""
 
 import hashlib
 import re
@@ -11,48 +11,48 @@ TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-
 
 current_traceparent: ContextVar[str] = ContextVar("current_traceparent", default="")
 Transition = tuple[str, str, int]
-"""A context of its trace, its entity, its seq."""
-current_transition: ContextVar[Transition | None] = ContextVar("current_step", default=None)
-"""The transition that what is done now has led to, where spans are exported."""
+"""A transition: a context of its trace, its entity id, its seq."""
+current_transition: ContextVar[Transition | None] = ContextVar("current_transition", default=None)
+"""The transition that the current call has led to; set only while spans are exported."""
 current_request: ContextVar[Any] = ContextVar("current_request", default=None)
-"""What is being done: a request, an effect or a timer; a log line names the run that it is about."""
+"""The request, effect or timer that is handled now; log lines take the run id from it."""
 
 
-def new_traceparent(entity_id: str, born_us: int = 0) -> str:
-    """The trace of an entity's own, whose root is the entity's span; the same whenever it is asked for."""
-    trace_id = hashlib.sha256(f"trace#{entity_id}#{born_us}".encode()).hexdigest()[:32]
+def new_traceparent(entity_id: str, created_at_us: int = 0) -> str:
+    """The derived trace of an entity; its root is the entity's span."""
+    trace_id = hashlib.sha256(f"trace#{entity_id}#{created_at_us}".encode()).hexdigest()[:32]
     return f"00-{trace_id}-{transition_span_id(trace_id, entity_id, 0)}-01"
 
 
 def valid_traceparent(text: str) -> str:
-    """The W3C trace context if it is one, else nothing."""
+    """The text if it is a valid W3C traceparent, else an empty string."""
     return text if TRACEPARENT.fullmatch(text) else ""
 
 
 def transition_span_id(trace_id: str, entity_id: str, seq: int) -> str:
-    """The span id of a transition: the same however often it is exported; 0 is the entity as a whole.
+    """The derived span id of a transition, hexadecimal; seq 0 is the span of the entity as a whole.
 
-    The trace is part of it: many stores have a policy of project `local`, and some back ends want ids that differ.
+    The trace id is part of it: many stores have a policy of project `local`, and some back ends need unique span ids.
     """
     return transition_id(f"00-{trace_id}", entity_id, seq).hex()
 
 
 def transition_id(traceparent: str, entity_id: str, seq: int) -> bytes:
-    """The span id of a transition in the trace of a context, as spans hold it."""
+    """The derived span id of a transition in the trace of a context."""
     return derived_span_id(f"{traceparent[3:35]}#{entity_id}#{seq}")
 
 
 def transition_traceparent(traceparent: str, entity_id: str, seq: int) -> str:
-    """The context of one transition in its entity's trace."""
+    """The trace context of one transition."""
     return f"00-{traceparent[3:35]}-{transition_id(traceparent, entity_id, seq).hex()}-{traceparent[53:55]}"
 
 
 def current_parent() -> str | Transition | None:
-    """Where what is done now stands: below what its caller named, else below the transition that it has led to."""
+    """The parent of the current call's span: the caller's span, or the transition that the call has led to."""
     return current_traceparent.get() or current_transition.get()
 
 
 def current_context() -> str:
-    """The context of what is done now, if it belongs to a trace."""
-    place = current_parent()
-    return transition_traceparent(*place) if isinstance(place, tuple) else place or ""
+    """The trace context of the current call; empty without one."""
+    parent = current_parent()
+    return transition_traceparent(*parent) if isinstance(parent, tuple) else parent or ""

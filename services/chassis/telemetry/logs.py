@@ -1,4 +1,4 @@
-"""Logs: one line per event on standard error, JSON or for people, with its trace and its run, without secrets."""
+"""Structured logs on standard error, as JSON or text, with trace id and run id, secrets masked."""
 
 import logging
 import sys
@@ -9,15 +9,14 @@ import structlog
 from pointsman._shared.redaction import redact
 from pointsman.services.chassis.telemetry.context import current_context, current_request
 
-OTHERS = ("asyncio", "grpc", "opentelemetry", "pointsman._shared.otlp", "psycopg", "sqlalchemy", "urllib3")
-"""Libraries that log by themselves what an operator has to see, and whose lines would pass unmasked by themselves."""
-MAX_TEXT = 500
-MAX_STORY = 20_000
-"""Letters of a value in a line, and of the story of an exception."""
+LIBRARY_LOGGERS = ("asyncio", "grpc", "opentelemetry", "pointsman._shared.otlp", "psycopg", "sqlalchemy", "urllib3")
+"""Loggers of libraries that operators need; their lines go through our processors, so that secrets are masked."""
+MAX_VALUE_CHARACTERS = 500
+MAX_EXCEPTION_CHARACTERS = 20_000
 
 
 def configure_logs(*, as_json: bool, level: str = "INFO") -> None:
-    """Structured logs on standard error, each line with the trace and the run it belongs to."""
+    """Configure structlog and the loggers of libraries."""
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     )
@@ -35,21 +34,21 @@ def configure_logs(*, as_json: bool, level: str = "INFO") -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    for name in OTHERS:
+    for name in LIBRARY_LOGGERS:
         library = logging.getLogger(name)
-        library.handlers = [_Forward()]
+        library.handlers = [_ForwardingHandler()]
         library.propagate = False
 
 
 def logs_are_json() -> bool:
-    """In which form this process logs, for one that it starts."""
+    """Whether this process logs JSON; a child process logs in the same form."""
     if not structlog.is_configured():
         return not sys.stderr.isatty()
     return isinstance(structlog.get_config()["processors"][-1], structlog.processors.JSONRenderer)
 
 
 def add_context(_logger: object, _method: str, entry: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Say in which trace and for which run this happens."""
+    """Add trace_id, span_id and run_id of the current call."""
     traceparent = current_context()
     if traceparent:
         entry.setdefault("trace_id", traceparent[3:35])
@@ -61,7 +60,7 @@ def add_context(_logger: object, _method: str, entry: structlog.typing.EventDict
 
 
 def run_of(subject: Any) -> str:
-    """The run that a request names, or that an effect or a timer belongs to; empty where there is none."""
+    """The run id of a request, an effect or a timer; empty without one."""
     named = getattr(subject, "run_id", "") or getattr(subject, "entity_id", "")
     if named:
         return str(named)
@@ -71,26 +70,27 @@ def run_of(subject: Any) -> str:
 
 
 def hide_secrets(_logger: object, _method: str, entry: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Mask whatever has the shape of a secret, wherever in the line it stands."""
+    """Mask secrets in all names and values of a log line."""
     return {
-        redact(name): _hidden(value, MAX_STORY if name == "exception" else MAX_TEXT) for name, value in entry.items()
+        redact(name): _masked(value, MAX_EXCEPTION_CHARACTERS if name == "exception" else MAX_VALUE_CHARACTERS)
+        for name, value in entry.items()
     }
 
 
-def _hidden(value: Any, limit: int) -> Any:
-    """Masked, then cut: a secret of which a part was cut off does not look like one any more."""
+def _masked(value: Any, limit: int) -> Any:
+    """Mask, then truncate: a truncated secret would no longer be recognized."""
     if isinstance(value, dict):
-        return {redact(str(name)): _hidden(item, limit) for name, item in value.items()}
+        return {redact(str(name)): _masked(item, limit) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_hidden(item, limit) for item in value]
+        return [_masked(item, limit) for item in value]
     return value if isinstance(value, bool | int | float | None) else redact(str(value))[:limit]
 
 
-class _Forward(logging.Handler):
-    """Passes a library's lines on, in our form."""
+class _ForwardingHandler(logging.Handler):
+    """Forwards a library's log records to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line."""
+        """Forward one record."""
         log = structlog.get_logger()
-        told = {"library": record.name, "message": record.getMessage(), "exc_info": record.exc_info}
-        log.log(record.levelno, "library", **told)
+        fields = {"library": record.name, "message": record.getMessage(), "exc_info": record.exc_info}
+        log.log(record.levelno, "library", **fields)

@@ -1,4 +1,4 @@
-"""Records of calls and commits, from which their spans are made; taken only while spans are exported."""
+"""Records calls and commits for their spans; only while spans are exported."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,33 +11,33 @@ from pointsman.services.chassis.telemetry.context import Transition, current_par
 
 MAX_LINKS = 31
 FAULTS = frozenset({"INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN"})
-"""How a server's own failures end; that a caller was refused is no failure of the server's."""
+"""Codes that mark a server span as an error; a refusal is the caller's error, not the server's."""
 
 
 class ServerCall(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """A call was answered here."""
+    """One call that this process served."""
 
-    place: str | Transition
-    """Its parent: the span that its caller named, or a transition; with seq 0, the call itself is that span."""
+    parent: str | Transition
+    """The traceparent of the caller, or a transition; with seq 0 the call's own span has the transition's id."""
     method: str
     code: str
     end_ns: int
     seconds: float
 
     def to_span(self, span_id: bytes) -> SpanRecord:
-        """Its span."""
-        sort = _call_template(_service_of(self.method), self.method, self.code, is_server=True)
-        if isinstance(self.place, str):
-            traceparent, parent_id = self.place, span_id_in(self.place)
+        """The span of the call."""
+        template = _call_template(_service_of(self.method), self.method, self.code, is_server=True)
+        if isinstance(self.parent, str):
+            traceparent, parent_id = self.parent, span_id_in(self.parent)
         else:
-            traceparent, parent_id = self.place[0], transition_id(*self.place)
-            if self.place[2] == 0:
+            traceparent, parent_id = self.parent[0], transition_id(*self.parent)
+            if self.parent[2] == 0:
                 parent_id, span_id = b"", parent_id
-        return SpanRecord(sort, traceparent, parent_id, span_id, self.end_ns - int(self.seconds * 1e9), self.end_ns)
+        return SpanRecord(template, traceparent, parent_id, span_id, self.end_ns - int(self.seconds * 1e9), self.end_ns)
 
 
 class ClientCall(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
-    """A call was made from here."""
+    """One call that this process made to a peer."""
 
     traceparent: str
     service: str
@@ -47,14 +47,14 @@ class ClientCall(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
     end_ns: int
 
     def to_span(self, span_id: bytes) -> SpanRecord:
-        """Its span."""
-        sort = _call_template(self.service, self.method, self.code, is_server=False)
+        """The span of the call."""
+        template = _call_template(self.service, self.method, self.code, is_server=False)
         begin_ns = self.end_ns - int(self.seconds * 1e9)
-        return SpanRecord(sort, self.traceparent, span_id_in(self.traceparent), span_id, begin_ns, self.end_ns)
+        return SpanRecord(template, self.traceparent, span_id_in(self.traceparent), span_id, begin_ns, self.end_ns)
 
 
 class Commit(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One joined commit, as its span tells of it."""
+    """One group commit, as far as its span shows it."""
 
     store: str
     system: str
@@ -65,15 +65,15 @@ class Commit(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class CommitRecord(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False):
-    """A batch is durable."""
+    """One group commit and the transitions that it wrote."""
 
     commit: Commit
-    steps: Sequence[Transition]
-    """A transition of each entity that it moved, as many as its span is linked with."""
+    transitions: Sequence[Transition]
+    """One transition of each changed entity, at most MAX_LINKS + 1."""
 
     def to_span(self, span_id: bytes) -> SpanRecord:
-        """Its span, below the first of its transitions and linked with the others."""
-        commit, (first, *others) = self.commit, self.steps
+        """The span of the commit: a child of its first transition, linked to the others."""
+        commit, (first, *others) = self.commit, self.transitions
         return SpanRecord(
             _commit_template(commit.store, commit.system),
             first[0],
@@ -110,53 +110,53 @@ def _commit_template(store: str, system: str) -> SpanTemplate:
 
 @lru_cache(maxsize=1024)
 def _service_of(method: str) -> str:
-    """The context of `/pointsman.api.<context>.v1.…`, or whatever stands there."""
+    """The context of `/pointsman.api.<context>.v1.…`; `service` for any other method."""
     return method.split(".")[2] if method.count(".") > 2 else "service"
 
 
 class CallRecorder:
-    """The process's notes of calls and commits; while `is_on` is false nobody calls them."""
+    """Records the calls and commits of this process; callers check `is_on` first."""
 
     def __init__(self) -> None:
         self.is_on = False
-        self._noted: Queue[CallRecord] | None = None
+        self._queue: Queue[CallRecord] | None = None
         self._users = 0
 
     def start(self) -> Queue[CallRecord]:
-        """Take notes from now on; all services of the process share the queue."""
+        """Start recording; all services of the process share the queue."""
         self._users += 1
-        if self._noted is None:
-            self._noted, self.is_on = Queue(), True
-        return self._noted
+        if self._queue is None:
+            self._queue, self.is_on = Queue(), True
+        return self._queue
 
     def stop(self) -> None:
-        """Take none, once the last service has stopped."""
+        """Stop recording when the last service stops."""
         self._users -= 1
         if self._users == 0:
-            self._noted, self.is_on = None, False
+            self._queue, self.is_on = None, False
 
     def has_room(self) -> bool:
-        """Whether one more span is kept just now: what is dropped need not be put together first."""
-        return self._noted is not None and self._noted.has_room()
+        """Whether one more record fits; checked before a record is made."""
+        return self._queue is not None and self._queue.has_room()
 
     def call_served(self, method: str, code: str, seconds: float) -> None:
-        """A call was answered here: below what its caller named, else below the transition that it led to.
+        """Record a served call as a child of the caller's span, or of the transition that the call led to.
 
-        Calls that belong to no trace have no span; pointsman_rpc_seconds counts them all.
+        Calls without a trace have no span; pointsman_rpc_seconds counts all of them.
         """
-        place = current_parent()
-        if place and self._noted is not None:
-            self._noted.add(ServerCall(place, method, code, now_ns(), seconds))
+        parent = current_parent()
+        if parent and self._queue is not None:
+            self._queue.add(ServerCall(parent, method, code, now_ns(), seconds))
 
-    def call_made(self, traceparent: str, service: str, method: str, ended: tuple[str, float]) -> None:
-        """A call was made from here: below the transition that asked for it."""
-        if traceparent and self._noted is not None:
-            self._noted.add(ClientCall(traceparent, service, method, *ended, now_ns()))
+    def call_made(self, traceparent: str, service: str, method: str, outcome: tuple[str, float]) -> None:
+        """Record a call to a peer, with its code and duration, as a child of the transition that requested it."""
+        if traceparent and self._queue is not None:
+            self._queue.add(ClientCall(traceparent, service, method, *outcome, now_ns()))
 
-    def committed(self, commit: Commit, steps: Sequence[Transition]) -> None:
-        """A batch is durable: below the first transition it wrote, linked with those of the other entities."""
-        if steps and self._noted is not None:
-            self._noted.add(CommitRecord(commit, steps[: MAX_LINKS + 1]))
+    def committed(self, commit: Commit, transitions: Sequence[Transition]) -> None:
+        """Record a group commit with one transition of each changed entity."""
+        if transitions and self._queue is not None:
+            self._queue.add(CommitRecord(commit, transitions[: MAX_LINKS + 1]))
 
 
 call_recorder = CallRecorder()

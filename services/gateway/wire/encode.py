@@ -1,4 +1,4 @@
-"""Messages as JSON values: every field without presence is there, 64-bit numbers are strings, enums are names."""
+"""Messages to JSON values, by the proto JSON mapping with all fields without presence; why not json_format: ADR 0014."""
 
 import base64
 import math
@@ -19,7 +19,7 @@ TEXTUAL = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration"})
 
 
 def encode(message: Message) -> Any:
-    """The message as what a JSON writer takes."""
+    """The message as a JSON value."""
     if message.DESCRIPTOR.full_name in TEXTUAL:
         return message.ToJsonString()  # type: ignore[attr-defined]
     result: dict[str, Any] = {}

@@ -278,4 +278,5 @@ MACHINE: Machine[RunState] = Machine(
     events=facts.EVENTS,
     answers=ANSWERS,
     terminal=frozenset(map(str, TERMINAL)),
+    failed=frozenset({str(State.FAILED)}),
 )

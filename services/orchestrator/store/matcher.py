@@ -12,8 +12,9 @@ import structlog
 from sqlalchemy import Connection
 
 from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.engine.waiting import wait_for_notification
 from pointsman.services.chassis.storage.store import FAR_SECONDS, Store
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.orchestrator import metrics
 from pointsman.services.orchestrator.domain.enums import Capability, Purpose
 from pointsman.services.orchestrator.domain.views import Held, PollResult
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
@@ -132,7 +133,7 @@ class AssignmentMatcher:
         """The loop: match whenever there is news and every now and then, and send away whose wait is over."""
         with self._store.hub.subscribed(ASSIGNMENTS) as news:
             while True:
-                await _news_or(news, self._patience())
+                await wait_for_notification(news, self._patience())
                 news.clear()
                 if self._waiting:
                     self._match_soon()
@@ -385,12 +386,3 @@ def _held(row: Any, agent_id: str, epoch: int, attempt: int, until_us: int) -> H
         row.entity_id, row.assignment_id, agent_id, epoch, attempt, until_us, row.deadline_us, row.created_at_us,
         row.priority, row.repository_id, row.traceparent, row.body,
     )  # fmt: skip
-
-
-async def _news_or(news: asyncio.Event, seconds: float) -> None:
-    """Wait for news, or until the time is over."""
-    try:
-        async with asyncio.timeout(seconds):
-            await news.wait()
-    except TimeoutError:
-        return

@@ -7,7 +7,8 @@ from sqlalchemy import Connection, func, select
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.chassis.telemetry.metrics import retries
+from pointsman.services.orchestrator import metrics
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.events import AssignmentRetried, TaskJudged
 from pointsman.services.orchestrator.store.children import OPEN, RunChildren
@@ -18,7 +19,7 @@ JUDGES = frozenset({"rule", "reviewer", "verifier", "person"})
 def measure(event: Event) -> None:
     """Count attempts that failed and claims that nobody believed."""
     if isinstance(event.data, AssignmentRetried):
-        metrics.retries.labels("assignment").inc()
+        retries.labels("assignment").inc()
     elif isinstance(event.data, TaskJudged) and event.data.accepted is False:
         judge = event.data.judge
         metrics.rejected_claims.labels(judge if judge in JUDGES else "other").inc()

@@ -9,7 +9,7 @@ from pointsman.services.chassis.core.machine import Decision, Machine
 from pointsman.services.pipeline.domain import commands, lifecycle
 from pointsman.services.pipeline.domain.apply import apply
 from pointsman.services.pipeline.domain.completion import complete_stage
-from pointsman.services.pipeline.domain.enums import KIND
+from pointsman.services.pipeline.domain.enums import KIND, PipelineStatus
 from pointsman.services.pipeline.domain.events import EVENTS
 from pointsman.services.pipeline.domain.model import Pipeline
 from pointsman.services.pipeline.domain.transitions import ENDED
@@ -55,4 +55,5 @@ MACHINE: Machine[Pipeline] = Machine(
     events=EVENTS,
     answers=commands.ANSWERS,
     terminal=ENDED,
+    failed=frozenset({PipelineStatus.ABORTED}),
 )

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.chassis.telemetry.metrics import retries
+from pointsman.services.pipeline import metrics
 from pointsman.services.pipeline.domain import events
 from pointsman.services.pipeline.domain.enums import Correction, EventName
 
@@ -36,7 +37,7 @@ def _timed_out(data: events.BarrierTimedOut) -> None:
 
 
 _COUNTERS: Mapping[str, Callable[[Any], None]] = {
-    EventName.STAGE_RETRY: lambda _data: metrics.retries.labels("stage").inc(),
+    EventName.STAGE_RETRY: lambda _data: retries.labels("stage").inc(),
     EventName.STAGE_SKIPPED: lambda _data: metrics.forced_stages.labels(SKIPPED).inc(),
     EventName.ROUTE_CORRECTED: _corrected,
     EventName.RETRY_EXHAUSTED: _exhausted,

@@ -1,7 +1,7 @@
 """Metrics of the router's events."""
 
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.router import metrics
 from pointsman.services.router.domain.decision_record import RoutingDecision
 
 

@@ -53,4 +53,5 @@ MACHINE: Machine[Workflow] = Machine(
     events=EVENTS,
     answers=commands.ANSWERS,
     terminal=frozenset({WorkflowStatus.COMPLETED}),
+    failed=frozenset({WorkflowStatus.FAILED}),
 )

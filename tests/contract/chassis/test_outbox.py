@@ -105,7 +105,7 @@ async def test_a_refusal_for_good_is_told_to_the_machine(database_url: str) -> N
 async def test_a_bug_is_tried_as_often_as_allowed_and_then_told(database_url: str) -> None:
     async with opened(database_url) as counters, running(counters.effects.run):
         await _delivering(counters)
-        counters.refuse = [RuntimeError("bug")] * 3
+        counters.refuse = [RuntimeError("internal_error")] * 3
         await counters.ledger.submit(a_caller(), Add("c1", 1, ("ann",)))
         await _settled(counters)
         state = await state_of(counters, "c1")

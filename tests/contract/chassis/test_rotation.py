@@ -107,7 +107,7 @@ async def test_the_keys_of_tokens_overlap_and_a_broken_file_leaves_the_last_good
     both = old.public_key.read_bytes() + new.public_key.read_bytes()
     tokens = {name: authority.token({"sub": name, **SHOP}) for name, authority in (("old", old), ("new", new))}
     client = ClientSettings(authority=old.certificate)
-    async with serving(settings) as address, open_channel(address, shown_as=client) as channel:
+    async with serving(settings) as address, open_channel(address, credentials=client) as channel:
         with capture_logs() as logs:
             async with calling(before=with_token(channel, tokens["old"])) as callers:
                 keys.write_bytes(both)
@@ -179,11 +179,11 @@ async def test_both_sides_change_to_a_new_authority_without_a_failed_call(
     )
     shown = ClientSettings(authority=trusted, certificate=client.certificate, key=client.key)
     renewed_server, renewed_client, seen = new.issue("server"), new.issue("ops"), Seen(monkeypatch)
-    async with serving(settings) as address, open_channel(address, shown_as=shown) as channel:
+    async with serving(settings) as address, open_channel(address, credentials=shown) as channel:
         method: Any = channel.unary_unary(PING)
 
         async def anew() -> None:
-            async with open_channel(address, shown_as=shown) as fresh:
+            async with open_channel(address, credentials=shown) as fresh:
                 once: Any = fresh.unary_unary(PING)
                 await once(b"", timeout=scaled(5))
 

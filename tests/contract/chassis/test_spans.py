@@ -124,8 +124,8 @@ async def test_a_step_is_told_alike_from_memory_and_from_the_journal(
 
     def next_page(connection: Connection) -> list[JournaledTransition]:
         page = reader.page(connection, position)
-        pasts = reader.pasts(connection, memory.unknown(page))
-        return memory.steps(page, {past[0]: past[1:] for past in pasts})
+        predecessors = reader.predecessors(connection, memory.unknown(page))
+        return memory.complete(page, {row[0]: row[1:] for row in predecessors})
 
     while page := counters.store.database.read_now(next_page):
         assert page == [told(row, rows) for row in rows[position : position + len(page)]]

@@ -155,7 +155,7 @@ async def test_a_timer_cancelled_while_it_fires_does_not_fire(database_url: str)
 async def test_a_timer_whose_firing_failed_fires_again_after_a_lease_that_doubles_each_time(database_url: str) -> None:
     clock = FakeClock()
     async with opened(database_url, clock) as counters:
-        failures: list[Exception] = [Refusal(Reason.UNAVAILABLE, "away"), RuntimeError("bug")]
+        failures: list[Exception] = [Refusal(Reason.UNAVAILABLE, "away"), RuntimeError("internal_error")]
 
         async def fire(timer: FiredTimer) -> None:
             if failures:

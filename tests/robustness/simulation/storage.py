@@ -123,10 +123,10 @@ class SimWriter(Writer):
         self._database = store.database
         self._connection = store.database.session
         self._closed = _Never()  # type: ignore[assignment]
-        self._took = metrics.commit_seconds.labels(store.database.schema)
-        self._size = metrics.batch_size.labels(store.database.schema)
+        self._commit_seconds = metrics.commit_seconds.labels(store.database.schema)
+        self._batch_size = metrics.batch_size.labels(store.database.schema)
         self._chance = chance
-        self._tickets: list[_PendingWrite] = []
+        self._queued: list[_PendingWrite] = []
         self._posted = {}
         self.dead = False
 
@@ -140,8 +140,8 @@ class SimWriter(Writer):
             raise asyncio.CancelledError
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._tickets.append(_PendingWrite(handler, item, future, loop))
-        if len(self._tickets) == 1:
+        self._queued.append(_PendingWrite(handler, item, future, loop))
+        if len(self._queued) == 1:
             loop.call_later(self._chance.moment(), self._commit, loop)
         return await future
 
@@ -149,19 +149,19 @@ class SimWriter(Writer):
         if self.dead:
             return
         count = self._chance.random.choice((1, 2, 256))
-        tickets, self._tickets = self._tickets[:count], self._tickets[count:]
+        writes, self._queued = self._queued[:count], self._queued[count:]
         try:
-            self._run(tickets)
+            self._run(writes)
         except Death:
             return
-        self._resolve(tickets)
-        if self._tickets:
+        self._resolve(writes)
+        if self._queued:
             loop.call_later(self._chance.moment(), self._commit, loop)
 
-    def _commit_batch(self, tickets: list[_PendingWrite]) -> None:
+    def _commit_batch(self, writes: list[_PendingWrite]) -> None:
         if self._chance.happens(self._chance.outages):
             raise sqlite3.OperationalError("the disk is full")
-        super()._commit_batch(tickets)
+        super()._commit_batch(writes)
         if self._chance.happens(self._chance.outages):
             raise sqlite3.OperationalError("committed, but nobody was told")
 
@@ -170,7 +170,7 @@ class SimWriter(Writer):
 
     def end(self) -> None:
         """What was not committed is gone."""
-        self._tickets.clear()
+        self._queued.clear()
 
 
 class OrderedHub(Hub):

@@ -13,7 +13,7 @@ from pointsman.services.chassis.core.supervision import Loops
 from pointsman.services.chassis.engine.deliveries import PendingEffect
 from pointsman.services.chassis.rpc.status import internal_error
 from pointsman.services.chassis.telemetry.context import current_request, current_traceparent
-from pointsman.services.chassis.telemetry.logs import OTHERS, configure_logs, run_of
+from pointsman.services.chassis.telemetry.logs import LIBRARY_LOGGERS, configure_logs, run_of
 from tests.helpers.canaries import canaries, seen_in
 
 OUTER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -26,7 +26,7 @@ def _as_before() -> Iterator[None]:
     current_traceparent.reset(traceparent)
     current_request.reset(request)
     structlog.reset_defaults()
-    for name in OTHERS:
+    for name in LIBRARY_LOGGERS:
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True
 

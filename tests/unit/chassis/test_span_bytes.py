@@ -4,14 +4,14 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
-from pointsman._shared.otlp.span import request_of, resource_of, span_of
+from pointsman._shared.otlp.span import encode_record, request_of, resource_of
 from pointsman._shared.otlp.span_record import Kind, SpanRecord, SpanTemplate
 
 TRACE, PARENT, OWN = bytes.fromhex("0af7651916cd43dd8448eb211c80319c"), bytes.fromhex("b7ad6b7169203331"), b"own span"
 WITHIN = f"00-{TRACE.hex()}-2222222222222222-01"
 OTHER = (b"\x11" * 16, b"\x22" * 8)
-SORT = SpanTemplate(
-    "", "run ENDED", Kind.SERVER, (("pointsman.event", "ENDED"), ("pointsman.state.from", "")), failed=True
+TEMPLATE = SpanTemplate(
+    "", "run ENDED", Kind.SERVER, (("pointsman.event", "ENDED"), ("pointsman.state.from", "")), is_error=True
 )
 LAST_NS = 2**63 - 1
 
@@ -21,7 +21,7 @@ def text(key: str, value: str) -> KeyValue:
 
 
 def read(*noted: SpanRecord) -> ExportTraceServiceRequest:
-    request = request_of([span_of(one) for one in noted], resource_of({"service.name": "x"}))
+    request = request_of([encode_record(one) for one in noted], resource_of({"service.name": "x"}))
     assert request.spans == len(noted)
     return ExportTraceServiceRequest.FromString(request.data)
 
@@ -33,7 +33,7 @@ def test_every_field_of_a_span_is_read_as_it_was_noted() -> None:
         ("pointsman.content", "never"),
         ("pointsman.assignment.tokens", -1),
     )
-    failed = SpanRecord(SORT, WITHIN, PARENT, OWN, 5, LAST_NS, own, (OTHER, (TRACE, PARENT)))
+    failed = SpanRecord(TEMPLATE, WITHIN, PARENT, OWN, 5, LAST_NS, own, (OTHER, (TRACE, PARENT)))
     wanted = Span(
         trace_id=TRACE,
         span_id=OWN,
@@ -70,7 +70,7 @@ def test_a_root_has_no_parent_and_no_span_ends_before_it_begins() -> None:
 
 
 def test_requests_of_any_length_are_read_whole() -> None:
-    noted = [SpanRecord(SORT, WITHIN, PARENT, number.to_bytes(8, "big"), 1, 2) for number in range(1, 3000)]
+    noted = [SpanRecord(TEMPLATE, WITHIN, PARENT, number.to_bytes(8, "big"), 1, 2) for number in range(1, 3000)]
     for count in (0, 1, 2, 40, 2999):
         spans = read(*noted[:count]).resource_spans[0].scope_spans[0].spans
         assert [span.span_id for span in spans] == [one.span_id for one in noted[:count]]

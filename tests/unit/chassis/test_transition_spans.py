@@ -9,11 +9,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from pointsman._shared.otlp.span import request_of, resource_of
 from pointsman.services.chassis.spans.transition_spans import spans_of
-from pointsman.services.chassis.spans.transitions import JournaledTransition, TerminalStates
+from pointsman.services.chassis.spans.transitions import JournaledTransition, KindStates
 from pointsman.services.chassis.telemetry.context import new_traceparent, transition_span_id
 from tests.helpers.collector import values_of
 
-KINDS = TerminalStates({"plan": frozenset({"DONE", "FAILED"}), "choice": frozenset()})
+KINDS = {"plan": KindStates(frozenset({"DONE", "FAILED"}), frozenset({"FAILED"})), "choice": KindStates()}
 CREATED = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 GIVEN = "00-11111111111111111111111111111111-2222222222222222-01"
 CALLED = "00-33333333333333333333333333333333-4444444444444444-00"

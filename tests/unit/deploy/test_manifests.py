@@ -17,8 +17,9 @@ from pointsman.api.workflow.v1 import workflow_pb2
 from pointsman.cli.commands import COMMANDS
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings
 from pointsman.services.chassis.rpc.authentication import read_access
-from pointsman.services.chassis.telemetry.metrics import DECLARED, declared_names
+from pointsman.services.chassis.telemetry.metrics import declared_names
 from pointsman.services.gateway.config import GatewaySettings
+from tests.helpers.declared_metrics import DECLARED
 from tests.unit.deploy import foreign
 from tests.unit.deploy.cluster import (
     COMPONENTS,
@@ -301,7 +302,7 @@ def test_every_service_may_listen_where_its_settings_say_and_finds_its_files(ove
             }  # type: ignore[arg-type]
         )
         settings.check_exposure()
-        assert settings.asks_for_credentials
+        assert settings.requires_credentials
         mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
         for file in (settings.tls_certificate, settings.tls_key, settings.client_authority, settings.access):
             assert str(file.parent) in mounted if file else False

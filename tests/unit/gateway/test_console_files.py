@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.services.gateway.joining import joined
+from pointsman.services.gateway.bundling import bundle
 from pointsman.services.gateway.pages import FOLDER, script
 
 FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
@@ -42,7 +42,7 @@ def test_the_modules_are_joined_with_those_that_others_need_first() -> None:
         "words": "export class d {}\n",
         "unused": "export const e = 1;\n",
     }
-    whole = joined(sources, "main")
+    whole = bundle(sources, "main")
     assert re.findall(r"^const from_(\w+)", whole, re.MULTILINE) == ["words", "tools", "main"]
     assert "const { a, b: c } = from_tools;" in whole
     assert "return { a, b };" in whole

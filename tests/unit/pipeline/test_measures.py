@@ -2,7 +2,7 @@
 
 import pytest
 
-from pointsman.services.chassis.telemetry import metrics
+from pointsman.services.pipeline import metrics
 from pointsman.services.pipeline.domain.enums import Policy
 from pointsman.services.pipeline.store.measures import measure
 from tests.unit.pipeline.driver import Drive, at_barrier, said, start

@@ -294,5 +294,8 @@ class Page(_message.Message):
 Global___Page: _TypeAlias = Page  # noqa: Y015
 
 ROLE_FIELD_NUMBER: _builtins.int
+URGENT_FIELD_NUMBER: _builtins.int
 role: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Role.ValueType]
 """The role that the RPC asks for."""
+urgent: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.bool]
+"""Whether calls of the RPC go before new work when the server is busy, because their callers hold leases: they wait in a queue of their own, and twice as many of them are admitted at once."""

@@ -1,4 +1,4 @@
-"""The console's modules as one script: a browser waits for one file instead of twenty, and nobody has to build anything."""
+"""Bundles the console's modules into one script: one file to load, and no build step."""
 
 import re
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|class|const) (\w+))", r
 ALIAS = re.compile(r"(\w+) as (\w+)")
 
 
-def joined(sources: Mapping[str, str], entry: str) -> str:
-    """Every module that the entry needs, each in a function of its own, those that others need first."""
+def bundle(sources: Mapping[str, str], entry: str) -> str:
+    """The modules that the entry imports, dependencies first, each wrapped in a function."""
     ordered: dict[str, str] = {}
     _visit(entry, sources, ordered)
     return "\n".join(ordered.values())
@@ -24,12 +24,12 @@ def _visit(name: str, sources: Mapping[str, str], ordered: dict[str, str]) -> No
 
 
 def _wrapped(name: str, source: str) -> str:
-    """What a module exports is what its function gives back; what it imports is taken from what others gave."""
-    body = IMPORT.sub(_taken, source)
+    """A module as a function that returns its exports; imports are taken from the results of other modules."""
+    body = IMPORT.sub(_import_statement, source)
     exported = ", ".join(found[2] for found in EXPORT.finditer(body))
     return "\n".join((f"const from_{name} = (() => {{", EXPORT.sub(r"\1", body), f"return {{ {exported} }};", "})();"))
 
 
-def _taken(found: re.Match[str]) -> str:
+def _import_statement(found: re.Match[str]) -> str:
     names = ALIAS.sub(r"\1: \2", found[1])
     return f"const {{{names}}} = from_{found[2]};"

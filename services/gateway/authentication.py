@@ -1,4 +1,4 @@
-"""Who calls over HTTP: the same tokens, roles and projects as over gRPC, by the same rules."""
+"""Authentication and authorization of HTTP requests: the tokens, roles and projects of gRPC calls."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -19,18 +19,18 @@ from pointsman.services.gateway.peers import Metadata
 MAX_TOKEN = 4096
 
 
-class Door:
-    """Takes callers in, with the metadata that their calls go on with."""
+class Authentication:
+    """Authorizes requests and gives the metadata of their calls to services."""
 
     def __init__(self, settings: GatewaySettings) -> None:
-        """Ask for tokens where there is a key to check them with; on loopback everybody may come."""
-        self._asks = settings.token_keys is not None
-        self._hands_on = not settings.vouches
+        """Require tokens if keys are configured; without keys, on loopback, every request is allowed."""
+        self._requires_token = settings.token_keys is not None
+        self._forwards_token = not settings.vouches
         self._access = Access(ServerSettings(token_keys=settings.token_keys, client_authority=None, access=None))
         self.rights = Rights(self._access)
 
     def admit(self, method: Method, request: Request) -> Metadata:
-        """The call's metadata, from the headers of the same names; services that take tokens check them again."""
+        """The metadata of the call, from the headers of the same names; services verify a forwarded token again."""
         project, token = request.headers.get("pointsman-project", "local"), request.headers.get("authorization", "")
         if not PROJECT.fullmatch(project):
             raise invalid_field("pointsman-project", "must be 1 to 64 letters, digits, '_', '.' or '-'")
@@ -38,18 +38,18 @@ class Door:
             raise Refusal(
                 Reason.UNAUTHENTICATED, f"the authorization header is not {MAX_TOKEN} letters of ASCII at most"
             )
-        if self._asks:
-            self._hold(method, project, token)
+        if self._requires_token:
+            self._authorize(method, project, token)
         metadata = metadata_for(project, valid_traceparent(request.headers.get("traceparent", "")))
-        return (*metadata, ("authorization", token)) if token and self._hands_on else metadata
+        return (*metadata, ("authorization", token)) if token and self._forwards_token else metadata
 
     def watch(self, method: Method, request: Request, end: Callable[[Refusal], None]) -> AbstractContextManager[None]:
-        """While an admitted stream is open: `end` is called with the reason when its caller's right is gone."""
+        """A context for an open stream: `end` is called with a refusal when the caller's right is revoked."""
         project, token = request.headers.get("pointsman-project", "local"), request.headers.get("authorization", "")
-        return self.rights.held(Right(None, [("authorization", token)], project, method.needed), end)
+        return self.rights.hold(Right(None, [("authorization", token)], project, method.access), end)
 
-    def _hold(self, method: Method, project: str, token: str) -> None:
+    def _authorize(self, method: Method, project: str, token: str) -> None:
         if not token:
             raise Refusal(Reason.UNAUTHENTICATED, "send a bearer token in the authorization header")
         grant = self._access.authenticate(None, [("authorization", token)])
-        self._access.authorize(grant, project, method.needed)
+        self._access.authorize(grant, project, method.access)

@@ -1,4 +1,4 @@
-"""The mock policy in plain words, for its own two paths: roles such as `executor`, outcomes such as `slow`."""
+"""The mock policy as JSON with short names: roles such as `executor`, outcomes such as `slow`."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def set_policy(request: mock_pb2.SetMockPolicyRequest) -> tuple[Method, mock_pb2
 
 
 def as_request(body: Any, request_id: str) -> mock_pb2.SetMockPolicyRequest:
-    """`{"role": …, "outcome": …}` as the request it stands for; every word that is not known is named."""
+    """`{"role": …, "outcome": …}` as a request; every unknown name is refused by its field."""
     if not isinstance(body, dict):
         raise invalid_field("body", "must be an object with role and outcome")
     unknown = tuple(Violation(str(name)[:64], "is not a field") for name in body if name not in FIELDS)
@@ -43,7 +43,7 @@ def as_request(body: Any, request_id: str) -> mock_pb2.SetMockPolicyRequest:
 
 
 def as_words(answer: Any) -> dict[str, Any]:
-    """The policy of each role."""
+    """The policy of each role, as JSON."""
     role_words, outcome_words = ({number: word for word, number in _words(name).items()} for name in FIELDS)
     return {
         "policies": [
