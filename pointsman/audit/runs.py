@@ -14,10 +14,10 @@ from pointsman.services.orchestrator.domain.decision import WALL_CLOCK
 from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Fact, PipelineStatus
 from pointsman.services.orchestrator.domain.model import Assignment, Task
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Run
-from pointsman.services.orchestrator.domain.table import ROWS
+from pointsman.services.orchestrator.domain.table import TABLE
 
 LIVE = ("OPEN", "LEASED")
-MOVES = frozenset((str(row.source), str(row.event), str(row.target)) for row in ROWS)
+MOVES = frozenset((str(row.source), str(row.event), str(row.target)) for row in TABLE.rows)
 FACTS = frozenset(str(fact) for fact in Fact)
 PERSON = "person"
 

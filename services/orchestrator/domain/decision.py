@@ -1,7 +1,7 @@
 """One command's way through the machine: it records events, and collects what has to be done outside."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain, count
 from typing import Any
@@ -21,11 +21,55 @@ from pointsman.services.orchestrator.domain.enums import (
 )
 from pointsman.services.orchestrator.domain.model import Assignment, OpenQuestion, Risk
 from pointsman.services.orchestrator.domain.run import Run, RunState
-from pointsman.services.orchestrator.domain.table import GUARDS, events_from, rows_for
 
 WALL_CLOCK = "wall_clock"
 REASON_LENGTH = 600
 Action = Callable[["DecisionBuilder"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition on the run, with the name that is printed."""
+
+    name: str
+    holds: Callable[[Run], bool]
+
+
+ALWAYS = Guard("", lambda _run: True)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One transition: from a state, on an event, if the guard holds, to a state, with the actions that follow."""
+
+    source: State
+    event: Move
+    target: State
+    actions: tuple[Action, ...] = ()
+    guard: Guard = ALWAYS
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """The names that are printed for the actions."""
+        return tuple(action.__name__ for action in self.actions)
+
+
+class Table:
+    """The rows of a machine, found by state and event."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = tuple(rows)
+        self._by_key: dict[tuple[State, Move], list[Row]] = {}
+        for row in self.rows:
+            self._by_key.setdefault((row.source, row.event), []).append(row)
+
+    def rows_for(self, state: State, event: Move) -> Sequence[Row]:
+        """The rows that leave a state on an event, in the order in which their guards are asked."""
+        return self._by_key.get((state, event), ())
+
+    def events_from(self, state: State) -> tuple[Move, ...]:
+        """The events that a state knows."""
+        return tuple(dict.fromkeys(row.event for row in self.rows if row.source is state))
 
 
 def because(why: str) -> str:
@@ -42,9 +86,9 @@ def last_word(assignment: Assignment) -> str:
 class DecisionBuilder:
     """The run as it changes under one command; nothing of it happens unless all of it is committed."""
 
-    def __init__(self, state: RunState, now: datetime, actions: dict[str, Action]) -> None:
+    def __init__(self, state: RunState, now: datetime, table: Table) -> None:
         self._state = RunState(state.run.copy(), state.leases, state.present)
-        self._actions = actions
+        self._table = table
         self._was_asked = state.run.question is not None
         self.now = now
         self.events: list[Event] = []
@@ -85,17 +129,17 @@ class DecisionBuilder:
     def move(self, move: Move, reason: str = "", *, is_replan: bool = False) -> None:
         """Take the first row of the table whose guard holds, and do its actions."""
         run = self.run
-        row = next((row for row in rows_for(run.status, move) if GUARDS[row.guard](run)), None)
+        row = next((row for row in self._table.rows_for(run.status, move) if row.guard.holds(run)), None)
         if row is None:
             raise self.refusal(f"the event '{move}' is not for a run in {run.status}")
         data = events.Moved(reason[:2000], is_replan)
         self._record(Event(str(move), str(row.source), str(row.target), data))
         for action in row.actions:
-            self._actions[action](self)
+            action(self)
 
     def refusal(self, message: str) -> Exception:
         """The state forbids it; the caller learns the state and what it knows."""
-        allowed = tuple(str(event) for event in events_from(self.run.status))
+        allowed = tuple(str(event) for event in self._table.events_from(self.run.status))
         return state_forbids("run", self.run.run_id, str(self.run.status), allowed, message)
 
     def call(self, call: Call, request: Callable[[str], Any], subject: str = "") -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field, not_found
 from pointsman.services.chassis.core.machine import Decision, Machine
-from pointsman.services.orchestrator.domain import acceptance, commands, ending, execution, intake, planning, research
+from pointsman.services.orchestrator.domain import acceptance, commands, execution, intake, planning
 from pointsman.services.orchestrator.domain import events as facts
 from pointsman.services.orchestrator.domain.apply import apply
 from pointsman.services.orchestrator.domain.commands import ANSWERS, Ack
 from pointsman.services.orchestrator.domain.completion import complete, complete_all, expire
-from pointsman.services.orchestrator.domain.decision import WALL_CLOCK, Action, DecisionBuilder
+from pointsman.services.orchestrator.domain.decision import WALL_CLOCK, DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import (
     PIPELINE_ENDED,
     TAKES,
@@ -26,13 +26,7 @@ from pointsman.services.orchestrator.domain.enums import (
 )
 from pointsman.services.orchestrator.domain.model import Budget, OpenQuestion
 from pointsman.services.orchestrator.domain.run import RunState
-from pointsman.services.orchestrator.domain.table import ROWS, VERSION
-
-_MODULES = (intake, planning, research, execution, acceptance, ending)
-_NAMES = frozenset(name for row in ROWS for name in row.actions)
-ACTIONS: dict[str, Action] = {
-    name: getattr(module, name) for module in _MODULES for name in vars(module) if name in _NAMES
-}
+from pointsman.services.orchestrator.domain.table import TABLE, VERSION
 
 
 def decide(state: RunState | None, command: Any, now: datetime) -> Decision:
@@ -41,7 +35,7 @@ def decide(state: RunState | None, command: Any, now: datetime) -> Decision:
         return _submit(state, command, now)
     if state is None:
         raise not_found("run", command.entity_id)
-    turn = DecisionBuilder(state, now, ACTIONS)
+    turn = DecisionBuilder(state, now, TABLE)
     if isinstance(command, commands.CompleteAssignment | commands.FailAssignment):
         return turn.decision(complete(turn, command))
     if isinstance(command, commands.CompleteAssignments):
@@ -61,7 +55,7 @@ def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> 
         )
     first = facts.Submitted(command.entity_id, command.intent, command.order, command.budget)
     event = DecisionBuilder.first_event(first)
-    turn = DecisionBuilder(apply(None, event, now), now, ACTIONS)
+    turn = DecisionBuilder(apply(None, event, now), now, TABLE)
     turn.events.append(event)
     turn.set_timer(WALL_CLOCK, command.budget.wall_clock_seconds)
     turn.move(Move.AUTO)

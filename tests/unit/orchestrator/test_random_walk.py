@@ -36,7 +36,7 @@ from pointsman.services.orchestrator.domain.events import Moved, TaskJudged
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import Budget, Candidate, OpenQuestion, Remark
 from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS, RunState
-from pointsman.services.orchestrator.domain.table import rows_for
+from pointsman.services.orchestrator.domain.table import TABLE
 from pointsman.services.orchestrator.domain.waiting import waiting_for
 from tests.unit.orchestrator.driver import START, Driver, plan, work
 
@@ -229,7 +229,7 @@ class RandomWalk(RuleBasedStateMachine):
         new, self.checked = self.driver.journal[self.checked :], len(self.driver.journal)
         for event in new:
             if isinstance(event.data, Moved):
-                targets = {str(row.target) for row in rows_for(State(event.source), Move(event.name))}
+                targets = {str(row.target) for row in TABLE.rows_for(State(event.source), Move(event.name))}
                 assert event.target in targets
             if isinstance(event.data, TaskJudged) and event.data.accepted:
                 self.check_acceptance(event.data)

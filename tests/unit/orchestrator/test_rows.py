@@ -4,12 +4,12 @@ import pytest
 
 from pointsman.services.chassis.core.codec import to_json
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, Row
 from pointsman.services.orchestrator.domain.enums import TERMINAL, Move, State
 from pointsman.services.orchestrator.domain.events import Moved
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.run import RunState
-from pointsman.services.orchestrator.domain.table import GUARDS, ROWS, Row, rows_for
+from pointsman.services.orchestrator.domain.table import TABLE
 from tests.unit.orchestrator.stories import STORIES, Taken, interrupt, stopped_in_each_state, watching
 from tests.unit.orchestrator.vocabulary import IN_TIME, LIVE, SAYINGS, TOO_LATE, Saying, everything_said_in
 
@@ -45,10 +45,10 @@ def taken() -> list[Taken]:
     return watch.taken()
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.source}-{row.event}-{row.target}")
+@pytest.mark.parametrize("row", TABLE.rows, ids=lambda row: f"{row.source}-{row.event}-{row.target}")
 def test_decide_takes_the_row_and_runs_its_actions(row: Row, taken: list[Taken]) -> None:
     actions = {item.actions for item in taken if item.row == row}
-    assert actions == {row.actions}
+    assert actions == {row.action_names}
 
 
 def test_each_state_that_is_not_terminal_is_left_by_a_run_that_goes_on(taken: list[Taken]) -> None:
@@ -73,7 +73,7 @@ def test_whatever_is_said_in_a_state_only_rows_are_taken_and_every_other_event_i
 
     def noted(turn: DecisionBuilder, event: Move, reason: str = "", *, is_replan: bool = False) -> None:
         tried.append((turn.run.status, event))
-        held = [row for row in rows_for(turn.run.status, event) if GUARDS[row.guard](turn.run)]
+        held = [row for row in TABLE.rows_for(turn.run.status, event) if row.guard.holds(turn.run)]
         count = len(turn.events)
         try:
             move(turn, event, reason, is_replan=is_replan)
@@ -91,7 +91,7 @@ def test_whatever_is_said_in_a_state_only_rows_are_taken_and_every_other_event_i
         except Refusal:
             assert to_json(state.run) == before
         else:
-            assert all(rows_for(*pair) for pair in tried)
+            assert all(TABLE.rows_for(*pair) for pair in tried)
         first.update(event for _, event in tried[:1])
     assert first >= SAID_ANYWHERE
     assert not first & INNER

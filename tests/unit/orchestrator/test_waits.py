@@ -24,7 +24,7 @@ from pointsman.services.orchestrator.domain.enums import (
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import OpenQuestion
 from pointsman.services.orchestrator.domain.run import Run, RunState
-from pointsman.services.orchestrator.domain.table import ROWS
+from pointsman.services.orchestrator.domain.table import TABLE
 from pointsman.services.orchestrator.domain.waiting import waiting_for
 from tests.unit.orchestrator.driver import MOCKS, START, Driver, plan
 from tests.unit.orchestrator.stories import STORIES
@@ -146,7 +146,7 @@ def test_who_comes_to_wait_for_room_or_for_pipelines_sets_a_timer_to_look_again(
         State.CODER_EXEC: ("pipelines", set()),
     }
     seen = dict.fromkeys(looks, 0)
-    for status in {row.source for row in ROWS if row.target in looks}:
+    for status in {row.source for row in TABLE.rows if row.target in looks}:
         for saying, state, _, decision in decisions_in(status):
             after: Run = decision.state.run
             came = after.status in looks and after.status is not state.run.status
