@@ -14,7 +14,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2, orchestrator_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
-from pointsman.services.chassis.engine import audit, effects
+from pointsman.services.chassis.engine import audit, effects, timers
 from pointsman.services.chassis.engine.effects import DeliveryPolicy
 from pointsman.services.chassis.engine.timers import TimerRunner
 from pointsman.services.chassis.storage.migrate import migrate
@@ -50,7 +50,7 @@ OURS = "pointsman.services."
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 OTHERS = RouterSettings(), WorkflowSettings(), PipelineSettings()
 STATEMENTS = (
-    (effects, "_EffectStatements"), (effects, "_TimerStatements"), (audit, "Journal"), (audit, "_Statements"),
+    (effects, "_EffectStatements"), (timers, "_TimerStatements"), (audit, "Journal"), (audit, "_Statements"),
     (listing, "_rows_query"),
 )  # fmt: skip
 """What only builds statements for a store: the same for every process that is started on it."""
