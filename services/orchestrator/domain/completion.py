@@ -79,10 +79,13 @@ def complete_all(turn: DecisionBuilder, command: CompleteAssignments) -> HandIns
 def _unless_refused(
     take: Callable[[DecisionBuilder, CompleteAssignment], HandIn], turn: DecisionBuilder, item: CompleteAssignment
 ) -> HandIn:
+    """One of several results, with all that follows from it, before the next is looked at."""
     try:
-        return take(turn, item)
+        outcome = take(turn, item)
+        turn.run_actions()
     except Refusal as refusal:
         return HandIn(accepted=False, problem=refusal.message, refusal=str(refusal.reason))
+    return outcome
 
 
 def _is_report(turn: DecisionBuilder, item: CompleteAssignment) -> bool:

@@ -1,5 +1,6 @@
 """One command's way through the machine: it records events, and collects what has to be done outside."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -89,6 +90,7 @@ class DecisionBuilder:
     def __init__(self, state: RunState, now: datetime, table: Table) -> None:
         self._state = RunState(state.run.copy(), state.leases, state.present)
         self._table = table
+        self._actions: deque[Action] = deque()
         self._was_asked = state.run.question is not None
         self.now = now
         self.events: list[Event] = []
@@ -108,6 +110,7 @@ class DecisionBuilder:
 
     def decision(self, answer: Any) -> Decision:
         """What the command leads to."""
+        assert not self._actions, "actions are queued that have not run"
         self._wind_up_clock()
         return Decision(self.events, answer, self.effects, self.timers, self.drop_effects, self._state)
 
@@ -127,15 +130,19 @@ class DecisionBuilder:
         self._record(Event(str(events.FACT_OF[type(data)]), status, status, data))
 
     def move(self, move: Move, reason: str = "", *, is_replan: bool = False) -> None:
-        """Take the first row of the table whose guard holds, and do its actions."""
+        """Record the first row of the table whose guard holds, and queue its actions."""
         run = self.run
         row = next((row for row in self._table.rows_for(run.status, move) if row.guard.holds(run)), None)
         if row is None:
             raise self.refusal(f"the event '{move}' is not for a run in {run.status}")
         data = events.Moved(reason[:2000], is_replan)
         self._record(Event(str(move), str(row.source), str(row.target), data))
-        for action in row.actions:
-            action(self)
+        self._actions.extend(row.actions)
+
+    def run_actions(self) -> None:
+        """Run the queued actions in order; one that records another transition queues more."""
+        while self._actions:
+            self._actions.popleft()(self)
 
     def refusal(self, message: str) -> Exception:
         """The state forbids it; the caller learns the state and what it knows."""

@@ -37,15 +37,17 @@ def decide(state: RunState | None, command: Any, now: datetime) -> Decision:
         raise not_found("run", command.entity_id)
     turn = DecisionBuilder(state, now, TABLE)
     if isinstance(command, commands.CompleteAssignment | commands.FailAssignment):
-        return turn.decision(complete(turn, command))
+        return _decision(turn, complete(turn, command))
     if isinstance(command, commands.CompleteAssignments):
-        return turn.decision(complete_all(turn, command))
+        return _decision(turn, complete_all(turn, command))
     _HANDLERS[type(command)](turn, command)
-    return turn.decision(_ack(turn))
+    return _decision(turn)
 
 
-def _ack(turn: DecisionBuilder) -> Ack:
-    return Ack(turn.run.run_id, str(turn.run.status))
+def _decision(turn: DecisionBuilder, answer: Any = None) -> Decision:
+    """The decision once every queued action has run; without an answer of its own it tells the run's state."""
+    turn.run_actions()
+    return turn.decision(answer or Ack(turn.run.run_id, str(turn.run.status)))
 
 
 def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> Decision:
@@ -59,7 +61,7 @@ def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> 
     turn.events.append(event)
     turn.set_timer(WALL_CLOCK, command.budget.wall_clock_seconds)
     turn.move(Move.AUTO)
-    return turn.decision(_ack(turn))
+    return _decision(turn)
 
 
 def _peer_answer(turn: DecisionBuilder, command: Any) -> None:
@@ -96,6 +98,7 @@ def _answer(turn: DecisionBuilder, command: commands.Answer) -> None:
         )
     )  # fmt: skip
     _REPLIES[question.kind](turn, command)
+    turn.run_actions()  # what the reply leads to may drop the work that is held back
     if not turn.run.ended:
         _offer_held(turn)
 
