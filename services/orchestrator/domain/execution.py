@@ -5,6 +5,7 @@ from datetime import datetime
 from pointsman.services.orchestrator.domain import events, peer_requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
+    CallRefused,
     PipelineTold,
     StageFailure,
     StageResult,
@@ -308,6 +309,15 @@ def answer_pipeline(turn: DecisionBuilder, command: Answer) -> None:
         lambda call: peer_requests.TellPipeline(call, pipeline_id, task_id, command.reply, command.stage, command.text),
         subject=task_id,
     )
+
+
+def answer_refused(turn: DecisionBuilder, command: CallRefused) -> None:
+    """A person's answer was passed on in vain: wait on, or ask again how the stage goes on."""
+    if turn.in_state(State.QUEUE):
+        wait_for_room(turn)
+    elif turn.in_state(State.CODER_EXEC):
+        text = f"That was not possible ({command.reason}). How should the stage go on?"
+        turn.ask(Question.PIPELINE_ESCALATED, text, turn.run.wave)
 
 
 def escalated_task(run: Run) -> str:

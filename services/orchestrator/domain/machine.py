@@ -10,15 +10,14 @@ from pointsman.services.chassis.core.machine import Decision, Machine
 from pointsman.services.orchestrator.domain import acceptance, commands, execution, intake, planning
 from pointsman.services.orchestrator.domain import events as facts
 from pointsman.services.orchestrator.domain.apply import apply
+from pointsman.services.orchestrator.domain.calls import CALLS
 from pointsman.services.orchestrator.domain.commands import ANSWERS, Ack
 from pointsman.services.orchestrator.domain.completion import complete, complete_all, expire
 from pointsman.services.orchestrator.domain.decision import WALL_CLOCK, DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import (
-    PIPELINE_ENDED,
     TAKES,
     TERMINAL,
     Call,
-    DebateVerdict,
     Move,
     Question,
     Reply,
@@ -66,20 +65,16 @@ def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> 
 
 def _peer_answer(turn: DecisionBuilder, command: Any) -> None:
     """An answer to a call that the run still waits for; any other is out of date and changes nothing."""
-    call = turn.run.calls.get(command.call_id)
-    if call is None or turn.run.ended or turn.stops_at_limit():
+    kind = turn.run.calls.get(command.call_id)
+    if kind is None or turn.run.ended or turn.stops_at_limit():
         return
     if isinstance(command, commands.CallRefused):
         turn.emit(facts.CallEnded(command.call_id, command.reason[:500]))
-        _REFUSED.get(call, _fatal)(turn, command)
+        CALLS[kind].on_refused(turn, command)
     elif isinstance(command, commands.CallDone):
         turn.emit(facts.CallEnded(command.call_id))
     else:
-        _ANSWERED[call](turn, command)
-
-
-def _fatal(turn: DecisionBuilder, command: commands.CallRefused) -> None:
-    turn.move(Move.FATAL_ERROR, command.reason)
+        CALLS[kind].on_answer(turn, command)
 
 
 def _answer(turn: DecisionBuilder, command: commands.Answer) -> None:
@@ -176,71 +171,6 @@ def _lose_lease(turn: DecisionBuilder, command: commands.LoseLease) -> None:
         turn.emit(facts.LeaseLost(command.assignment_id, command.agent_id, command.attempt))
 
 
-def _plan_refused(turn: DecisionBuilder, command: commands.CallRefused) -> None:
-    """A plan that the workflow service cannot take is replaced by the built-in one, once."""
-    if turn.run.plan_built_in:
-        _fatal(turn, command)
-    else:
-        turn.risk("plan-refused", f"the planner's plan could not be stored: {command.reason}"[:1000])
-        planning.planner_lost(turn)
-
-
-def _dispatch_refused(turn: DecisionBuilder, command: commands.CallRefused) -> None:
-    turn.move(Move.DISPATCH_FAILED, command.reason, is_replan=True)
-
-
-def _stage_refused(turn: DecisionBuilder, command: commands.CallRefused) -> None:  # noqa: ARG001
-    """The pipeline went another way: see how it is."""
-    for task_id, task in turn.run.wave_tasks.items():
-        if task.pipeline_status not in PIPELINE_ENDED:
-            execution.see_pipeline(turn, task_id)
-
-
-def _pipeline_missing(turn: DecisionBuilder, command: commands.CallRefused) -> None:  # noqa: ARG001
-    for task_id, task in turn.run.wave_tasks.items():
-        if task.pipeline_status not in PIPELINE_ENDED:
-            execution.pipeline_gone(turn, task_id)
-
-
-def _told_in_vain(turn: DecisionBuilder, command: commands.CallRefused) -> None:
-    if turn.in_state(State.QUEUE):
-        execution.wait_for_room(turn)
-    elif turn.in_state(State.CODER_EXEC):
-        text = f"That was not possible ({command.reason}). How should the stage go on?"
-        turn.ask(Question.PIPELINE_ESCALATED, text, turn.run.wave)
-
-
-_ANSWERED: Mapping[Call, Callable[[DecisionBuilder, Any], None]] = {
-    Call.LIST_RESUMABLE: intake.resumables_listed,
-    Call.STORE_EPIC: intake.epic_kept,
-    Call.QUEUE_MESSAGE: intake.epic_kept,
-    Call.LOAD_EPIC: intake.epic_loaded,
-    Call.STORE_PLAN: planning.plan_kept,
-    Call.EXECUTE: execution.workflow_told,
-    Call.SEE_WORKFLOW: execution.workflow_told,
-    Call.TELL_WORKFLOW: execution.workflow_told,
-    Call.CLAIM_WAVE: execution.tasks_handed_out,
-    Call.SETTLE_WAVE: acceptance.wave_settled,
-    Call.START_PIPELINE: execution.pipeline_told,
-    Call.COMPLETE_STAGE: execution.pipeline_told,
-    Call.TELL_PIPELINE: execution.pipeline_told,
-    Call.SEE_PIPELINE: execution.pipeline_told,
-    Call.REPORT_OUTCOME: acceptance.outcome_reported,
-    Call.RESOLVE_DEBATE: planning.debate_resolved,
-}
-_REFUSED: Mapping[Call, Callable[[DecisionBuilder, commands.CallRefused], None]] = {
-    Call.LIST_RESUMABLE: lambda turn, command: turn.move(Move.NO_RESUMABLE, command.reason),
-    Call.STORE_PLAN: _plan_refused,
-    Call.CLAIM_WAVE: _dispatch_refused,
-    Call.SETTLE_WAVE: acceptance.wave_refused,
-    Call.START_PIPELINE: _dispatch_refused,
-    Call.COMPLETE_STAGE: _stage_refused,
-    Call.SEE_PIPELINE: _pipeline_missing,
-    Call.TELL_WORKFLOW: _told_in_vain,
-    Call.TELL_PIPELINE: _told_in_vain,
-    Call.REPORT_OUTCOME: lambda turn, _: acceptance.settle(turn, acceptance.RETRY),
-    Call.RESOLVE_DEBATE: lambda turn, _: planning.go_by_verdict(turn, DebateVerdict.ESCALATE),
-}
 _REPLIES: Mapping[Question, Callable[[DecisionBuilder, commands.Answer], None]] = {
     Question.RESUME: intake.answer_resume,
     Question.CONFLICT: intake.answer_switch,
@@ -254,6 +184,7 @@ _REPLIES: Mapping[Question, Callable[[DecisionBuilder, commands.Answer], None]] 
     Question.BLOCKED: execution.answer_workflow,
     Question.PIPELINE_ESCALATED: execution.answer_pipeline,
 }
+PEER_ANSWERS = frozenset({commands.CallRefused, *(call.answer for call in CALLS.values())})
 _HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], None]] = {
     commands.Answer: _answer,
     commands.ChangeRequirement: _change_requirement,
@@ -261,8 +192,8 @@ _HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], None]] = {
     commands.TimerFired: _timer_fired,
     commands.ExpireAssignment: _expire,
     commands.LoseLease: _lose_lease,
-    **dict.fromkeys((commands.ResumablesListed, commands.EpicKept, commands.EpicLoaded, commands.PlanKept, commands.WorkflowTold, commands.TasksHandedOut, commands.PipelineTold, commands.DebateEnded, commands.CallDone, commands.CallRefused), _peer_answer),
-}  # fmt: skip
+    **dict.fromkeys(PEER_ANSWERS, _peer_answer),
+}
 
 MACHINE: Machine[RunState] = Machine(
     kind="run",
@@ -273,6 +204,6 @@ MACHINE: Machine[RunState] = Machine(
     status=lambda state: str(state.run.status),
     run_id=lambda state: state.run.run_id,
     events=facts.EVENTS,
-    answers=ANSWERS,
+    answers={**ANSWERS, **dict.fromkeys(PEER_ANSWERS, Ack)},
     terminal=frozenset(map(str, TERMINAL)),
 )

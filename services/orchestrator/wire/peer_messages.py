@@ -83,16 +83,16 @@ def _plan_task(spec: model.TaskSpec) -> work.PlanTask:
     return work.PlanTask(id=spec.task_id, name=spec.name, actions=spec.actions, acceptance_criteria=[criterion])
 
 
-def workflow_words(data: peer_requests.TellWorkflow, key: Mapping[str, Any]) -> tuple[str, Any]:
+def forwarded_answer(stub: Any, data: peer_requests.TellWorkflow, key: Mapping[str, Any]) -> tuple[Any, Any]:
     """A person's answer as a method of the workflow service and its request."""
     reason = data.text[:2000] or "decided by a person"
-    by_reply: dict[Reply, tuple[str, Any]] = {
-        Reply.RESUME: ("Resume", plans.ResumeRequest(**key)),
-        Reply.UNBLOCK: ("Unblock", plans.UnblockRequest(**key, dependency=data.text or "all")),
-        Reply.RETRY: ("RetryTask", tasks.RetryTaskRequest(**key, task_id=data.task_id)),
-        Reply.SKIP: ("SkipTask", tasks.SkipTaskRequest(**key, task_id=data.task_id, reason=reason)),
+    by_reply: dict[Reply, tuple[Any, Any]] = {
+        Reply.RESUME: (stub.Resume, plans.ResumeRequest(**key)),
+        Reply.UNBLOCK: (stub.Unblock, plans.UnblockRequest(**key, dependency=data.text or "all")),
+        Reply.RETRY: (stub.RetryTask, tasks.RetryTaskRequest(**key, task_id=data.task_id)),
+        Reply.SKIP: (stub.SkipTask, tasks.SkipTaskRequest(**key, task_id=data.task_id, reason=reason)),
         Reply.WAIVE: (
-            "WaiveConstraint",
+            stub.WaiveConstraint,
             constraints.WaiveConstraintRequest(**key, constraint_id=data.text, reason="waived by a person"),
         ),
     }

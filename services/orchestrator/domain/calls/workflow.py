@@ -1,0 +1,64 @@
+"""Calls to the workflow service."""
+
+from pointsman.services.orchestrator.domain import acceptance, commands, execution, intake, peer_requests, planning
+from pointsman.services.orchestrator.domain.calls.peer_call import PeerCall, fail_run
+from pointsman.services.orchestrator.domain.commands import CallRefused
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder
+from pointsman.services.orchestrator.domain.enums import Call, Move
+
+
+def _resumables_unknown(builder: DecisionBuilder, command: CallRefused) -> None:
+    builder.move(Move.NO_RESUMABLE, command.reason)
+
+
+def _plan_refused(builder: DecisionBuilder, command: CallRefused) -> None:
+    """A plan that the workflow service cannot take is replaced by the built-in one, once."""
+    if builder.run.plan_built_in:
+        fail_run(builder, command)
+    else:
+        builder.risk("plan-refused", f"the planner's plan could not be stored: {command.reason}"[:1000])
+        planning.planner_lost(builder)
+
+
+def _wave_not_claimed(builder: DecisionBuilder, command: CallRefused) -> None:
+    builder.move(Move.DISPATCH_FAILED, command.reason, is_replan=True)
+
+
+WORKFLOW_CALLS = (
+    PeerCall(
+        Call.LIST_RESUMABLE,
+        peer_requests.Ask,
+        commands.ResumablesListed,
+        intake.resumables_listed,
+        _resumables_unknown,
+    ),
+    PeerCall(Call.STORE_EPIC, peer_requests.KeepEpic, commands.EpicKept, intake.epic_kept),
+    PeerCall(Call.QUEUE_MESSAGE, peer_requests.KeepEpic, commands.EpicKept, intake.epic_kept),
+    PeerCall(Call.LOAD_EPIC, peer_requests.Epic, commands.EpicLoaded, intake.epic_loaded),
+    PeerCall(Call.STORE_PLAN, peer_requests.KeepPlan, commands.PlanKept, planning.plan_kept, _plan_refused),
+    PeerCall(Call.EXECUTE, peer_requests.Epic, commands.WorkflowTold, execution.workflow_told),
+    PeerCall(Call.SEE_WORKFLOW, peer_requests.Epic, commands.WorkflowTold, execution.workflow_told),
+    PeerCall(
+        Call.TELL_WORKFLOW,
+        peer_requests.TellWorkflow,
+        commands.WorkflowTold,
+        execution.workflow_told,
+        execution.answer_refused,
+    ),
+    PeerCall(
+        Call.CLAIM_WAVE,
+        peer_requests.ClaimWave,
+        commands.TasksHandedOut,
+        execution.tasks_handed_out,
+        _wave_not_claimed,
+    ),
+    PeerCall(
+        Call.SETTLE_WAVE,
+        peer_requests.SettleWave,
+        commands.WorkflowTold,
+        acceptance.wave_settled,
+        acceptance.wave_refused,
+    ),
+    PeerCall(Call.RELEASE, peer_requests.ReleaseEpic),
+    PeerCall(Call.CANCEL_PLAN, peer_requests.Epic),
+)
