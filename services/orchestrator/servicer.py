@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC
 
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
@@ -13,29 +12,24 @@ from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence_pb
 from pointsman.api.orchestrator.v1 import machine_pb2 as machine_pb
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
-from pointsman.api.router.v1 import decision_pb2 as decision
 from pointsman.services.chassis.core.caller import Caller, Role
 from pointsman.services.chassis.core.clock import from_us, to_us
 from pointsman.services.chassis.core.errors import Refusal, invalid_field, not_found
-from pointsman.services.chassis.core.ids import derived_id
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of, transition
-from pointsman.services.chassis.telemetry.context import current_transition, new_traceparent
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.mocking import MockPolicy
-from pointsman.services.orchestrator.domain.model import Budget
-from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.artifacts import Artifact
 from pointsman.services.orchestrator.store.listing import Listing, RunFilter
 from pointsman.services.orchestrator.store.matcher import Holder, PollRequest, Waiter, run_of
+from pointsman.services.orchestrator.submit import SubmitMessage
 from pointsman.services.orchestrator.wire import evidence, handoffs, leases, machine, mocking, runs
 
 JOURNAL_ROWS = 10_000
 END_OF_TIME = 2**62
-REQUEST_ID_LENGTH = 128
 
 
 class OrchestratorServicer:
@@ -43,33 +37,17 @@ class OrchestratorServicer:
 
     def __init__(self, store: OrchestratorStore, peers: Peers, settings: OrchestratorSettings) -> None:
         self._store = store
-        self._peers = peers
+        self._submit = SubmitMessage(store, peers, settings)
         self._listing = Listing(store.store, runs.run)
-        self._max_live_runs = settings.max_live_runs
-        self._budget = Budget(
-            settings.assignments, settings.transitions, settings.fan_out, wall_clock_seconds=settings.wall_clock_seconds
-        )
 
     async def Submit(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
-        """Ask the router, unless there is no room for another run; a message that asks for action becomes one."""
-        async with self._store.room(caller.project, self._max_live_runs):
-            return await self._take_in(request, caller)
-
-    async def _take_in(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
-        run_id = run_id_for(caller.project, request.request_id)
-        traceparent = caller.traceparent or new_traceparent(run_id)
-        decided = await self._peers.classify(_classify(request, run_id), caller.project, traceparent)
-        shown = runs.shown_routing(decided)
-        if decided.mode != decision.MODE_ACTION or decided.fast_path:
-            current_transition.set(
-                (traceparent, run_id, 0)
-            )  # there is no run: the root of the decision's trace is this call
-            return pb.SubmitResponse(routing=shown)
-        order = runs.order(request, runs.routing(decided), caller.project, traceparent)
-        command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))
-        answer = await self._store.ledger.submit(replace(caller, traceparent=traceparent), command)
-        view = await self._store.view(caller.project, answer.run_id)
-        return pb.SubmitResponse(routing=shown, run=runs.run(view), queued_epic_id=view.run.queued_epic_id)
+        """Route a message; one that asks for action becomes a run."""
+        submission = await self._submit.submit(request, caller)
+        response = pb.SubmitResponse(routing=runs.shown_routing(submission.routing))
+        if submission.run is not None:
+            response.run.CopyFrom(runs.run(submission.run))
+            response.queued_epic_id = submission.run.run.queued_epic_id
+        return response
 
     async def GetRun(self, request: pb.GetRunRequest, caller: Caller) -> pb.GetRunResponse:
         """A run as it is now."""
@@ -380,18 +358,6 @@ def _own(caller: Caller, part: str) -> Caller:
     """The caller, for one part of what it asks: each part has an answer of its own."""
     request_id = f"{caller.request_id}/{part}"
     return Caller(caller.principal, caller.project, caller.roles, caller.traceparent, request_id, caller.fingerprint)
-
-
-def _classify(request: pb.SubmitRequest, run_id: str) -> decision.ClassifyRequest:
-    overrides = {pb.MODE_OVERRIDE_ANSWER: decision.MODE_ANSWER, pb.MODE_OVERRIDE_ACTION: decision.MODE_ACTION}
-    return decision.ClassifyRequest(
-        request_id=derived_id(f"submit-{request.request_id}", REQUEST_ID_LENGTH),
-        message=decision.Message(
-            text=request.message, mode_override=overrides.get(request.mode_override, decision.MODE_UNSPECIFIED)
-        ),
-        run_id=run_id,
-        session_id=request.session_id,
-    )
 
 
 def _run_filter(request: pb.ListRunsRequest, project: str) -> RunFilter:
