@@ -34,19 +34,19 @@ def decide(state: RunState | None, command: Any, now: datetime) -> Decision:
         return _submit(state, command, now)
     if state is None:
         raise not_found("run", command.entity_id)
-    turn = DecisionBuilder(state, now, TABLE)
+    builder = DecisionBuilder(state, now, TABLE)
     if isinstance(command, commands.CompleteAssignment | commands.FailAssignment):
-        return _decision(turn, complete(turn, command))
+        return _decision(builder, complete(builder, command))
     if isinstance(command, commands.CompleteAssignments):
-        return _decision(turn, complete_all(turn, command))
-    _HANDLERS[type(command)](turn, command)
-    return _decision(turn)
+        return _decision(builder, complete_all(builder, command))
+    _HANDLERS[type(command)](builder, command)
+    return _decision(builder)
 
 
-def _decision(turn: DecisionBuilder, answer: Any = None) -> Decision:
+def _decision(builder: DecisionBuilder, answer: Any = None) -> Decision:
     """The decision once every queued action has run; without an answer of its own it tells the run's state."""
-    turn.run_actions()
-    return turn.decision(answer or Ack(turn.run.run_id, str(turn.run.status)))
+    builder.run_actions()
+    return builder.decision(answer or Ack(builder.run.run_id, str(builder.run.status)))
 
 
 def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> Decision:
@@ -56,50 +56,50 @@ def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> 
         )
     first = facts.Submitted(command.entity_id, command.intent, command.order, command.budget)
     event = DecisionBuilder.first_event(first)
-    turn = DecisionBuilder(apply(None, event, now), now, TABLE)
-    turn.events.append(event)
-    turn.set_timer(WALL_CLOCK, command.budget.wall_clock_seconds)
-    turn.move(Move.AUTO)
-    return _decision(turn)
+    builder = DecisionBuilder(apply(None, event, now), now, TABLE)
+    builder.events.append(event)
+    builder.set_timer(WALL_CLOCK, command.budget.wall_clock_seconds)
+    builder.move(Move.AUTO)
+    return _decision(builder)
 
 
-def _peer_answer(turn: DecisionBuilder, command: Any) -> None:
+def _peer_answer(builder: DecisionBuilder, command: Any) -> None:
     """An answer to a call that the run still waits for; any other is out of date and changes nothing."""
-    kind = turn.run.calls.get(command.call_id)
-    if kind is None or turn.run.ended or turn.stops_at_limit():
+    kind = builder.run.calls.get(command.call_id)
+    if kind is None or builder.run.ended or builder.stops_at_limit():
         return
     if isinstance(command, commands.CallRefused):
-        turn.emit(facts.CallEnded(command.call_id, command.reason[:500]))
-        CALLS[kind].on_refused(turn, command)
+        builder.emit(facts.CallEnded(command.call_id, command.reason[:500]))
+        CALLS[kind].on_refused(builder, command)
     elif isinstance(command, commands.CallDone):
-        turn.emit(facts.CallEnded(command.call_id))
+        builder.emit(facts.CallEnded(command.call_id))
     else:
-        CALLS[kind].on_answer(turn, command)
+        CALLS[kind].on_answer(builder, command)
 
 
-def _answer(turn: DecisionBuilder, command: commands.Answer) -> None:
-    question = turn.run.question
+def _answer(builder: DecisionBuilder, command: commands.Answer) -> None:
+    question = builder.run.question
     if question is None or question.question_id != command.question_id:
         now_open = f"the open one is '{question.question_id}'" if question else "no question is open"
-        raise turn.refusal(f"question '{command.question_id}' is closed: {now_open}")
+        raise builder.refusal(f"question '{command.question_id}' is closed: {now_open}")
     if command.reply not in TAKES[question.kind]:
         takes = ", ".join(TAKES[question.kind])
-        raise turn.refusal(f"'{command.reply}' is no answer to it: it takes {takes}")
-    _check_answer(turn, question, command)
-    turn.emit(
+        raise builder.refusal(f"'{command.reply}' is no answer to it: it takes {takes}")
+    _check_answer(builder, question, command)
+    builder.emit(
         facts.Answered(
-            command.question_id, command.reply, command.text, command.confidence, _raised(turn, command),
+            command.question_id, command.reply, command.text, command.confidence, _raised(builder, command),
             command.task_id, command.stage,
         )
     )  # fmt: skip
-    _REPLIES[question.kind](turn, command)
-    turn.run_actions()  # what the reply leads to may drop the work that is held back
-    if not turn.run.ended:
-        _offer_held(turn)
+    _REPLIES[question.kind](builder, command)
+    builder.run_actions()  # what the reply leads to may drop the work that is held back
+    if not builder.run.ended:
+        _offer_held(builder)
 
 
-def _check_answer(turn: DecisionBuilder, question: OpenQuestion, command: commands.Answer) -> None:
-    if command.task_id and command.task_id not in turn.run.tasks:
+def _check_answer(builder: DecisionBuilder, question: OpenQuestion, command: commands.Answer) -> None:
+    if command.task_id and command.task_id not in builder.run.tasks:
         raise invalid_field("task_id", "the run has no such task")
     if question.kind is Question.ACCEPTANCE and command.task_id and command.task_id not in question.subjects:
         raise invalid_field("task_id", f"the question is about {', '.join(question.subjects)}")
@@ -111,64 +111,64 @@ def _check_answer(turn: DecisionBuilder, question: OpenQuestion, command: comman
         intake.check_switch_text(command)
 
 
-def _raised(turn: DecisionBuilder, command: commands.Answer) -> Budget | None:
+def _raised(builder: DecisionBuilder, command: commands.Answer) -> Budget | None:
     """The budget with every field that the answer gives."""
-    wanted, budget = command.budget, turn.run.budget
+    wanted, budget = command.budget, builder.run.budget
     if command.reply is not Reply.RAISE or wanted is None:
         return None
     given = {name: value for name in Budget.__slots__ if (value := getattr(wanted, name))}
     return replace(budget, **given)
 
 
-def _offer_held(turn: DecisionBuilder) -> None:
-    for assignment in turn.run.held:
-        turn.assign(assignment)
+def _offer_held(builder: DecisionBuilder) -> None:
+    for assignment in builder.run.held:
+        builder.assign(assignment)
 
 
-def _raise_budget(turn: DecisionBuilder, command: commands.Answer) -> None:  # noqa: ARG001
-    turn.set_timer(WALL_CLOCK, max(0.0, (turn.deadline - turn.now).total_seconds()))
+def _raise_budget(builder: DecisionBuilder, command: commands.Answer) -> None:  # noqa: ARG001
+    builder.set_timer(WALL_CLOCK, max(0.0, (builder.deadline - builder.now).total_seconds()))
 
 
-def _change_requirement(turn: DecisionBuilder, command: commands.ChangeRequirement) -> None:
-    if Call.SETTLE_WAVE in turn.run.calls.values():
+def _change_requirement(builder: DecisionBuilder, command: commands.ChangeRequirement) -> None:
+    if Call.SETTLE_WAVE in builder.run.calls.values():
         raise Refusal(
             Reason.LOST_RACE,
             "the wave is just being recorded; try again",
-            metadata={"kind": "run", "id": turn.run.run_id},
+            metadata={"kind": "run", "id": builder.run.run_id},
         )
-    changing = turn.in_state(State.REVIEW_ACCEPT)
+    changing = builder.in_state(State.REVIEW_ACCEPT)
     move = Move.REQUIREMENT_CHANGED_OR_BLOCKED if changing else Move.REQUIREMENT_CHANGED
-    turn.emit(facts.IntentChanged(f"{turn.run.intent}\n\n{command.text}"))
-    turn.move(move, "the requirement changed")
+    builder.emit(facts.IntentChanged(f"{builder.run.intent}\n\n{command.text}"))
+    builder.move(move, "the requirement changed")
 
 
-def _cancel(turn: DecisionBuilder, command: commands.Cancel) -> None:
+def _cancel(builder: DecisionBuilder, command: commands.Cancel) -> None:
     reason = command.reason if command.keep_epic else f"cancelled: {command.reason or 'no reason given'}"
-    turn.move(Move.CANCEL, reason)
+    builder.move(Move.CANCEL, reason)
 
 
-def _timer_fired(turn: DecisionBuilder, command: commands.TimerFired) -> None:
-    if turn.run.ended:
+def _timer_fired(builder: DecisionBuilder, command: commands.TimerFired) -> None:
+    if builder.run.ended:
         return
     if command.name == execution.QUEUE_TIMER:
-        execution.look_at_workflow(turn)
+        execution.look_at_workflow(builder)
     elif command.name == execution.PIPELINES_TIMER:
-        execution.look_at_pipelines(turn)
+        execution.look_at_pipelines(builder)
     elif command.name.startswith(execution.BARRIER_TIMER):
-        execution.look_at_barrier(turn, command.name.removeprefix(execution.BARRIER_TIMER))
-    elif command.name == WALL_CLOCK and turn.run.question is None and turn.now >= turn.deadline:
-        turn.ask(Question.BUDGET, "The run's time is over. Raise it to go on, or cancel the run.", ("wall_clock",))
+        execution.look_at_barrier(builder, command.name.removeprefix(execution.BARRIER_TIMER))
+    elif command.name == WALL_CLOCK and builder.run.question is None and builder.now >= builder.deadline:
+        builder.ask(Question.BUDGET, "The run's time is over. Raise it to go on, or cancel the run.", ("wall_clock",))
 
 
-def _expire(turn: DecisionBuilder, command: commands.ExpireAssignment) -> None:
-    if not turn.run.ended:
-        expire(turn, command)
+def _expire(builder: DecisionBuilder, command: commands.ExpireAssignment) -> None:
+    if not builder.run.ended:
+        expire(builder, command)
 
 
-def _lose_lease(turn: DecisionBuilder, command: commands.LoseLease) -> None:
+def _lose_lease(builder: DecisionBuilder, command: commands.LoseLease) -> None:
     """Say that a lease is lost; whoever takes the assignment next has it in the queue."""
-    if not turn.run.ended and command.assignment_id in turn.run.assignments:
-        turn.emit(facts.LeaseLost(command.assignment_id, command.agent_id, command.attempt))
+    if not builder.run.ended and command.assignment_id in builder.run.assignments:
+        builder.emit(facts.LeaseLost(command.assignment_id, command.agent_id, command.attempt))
 
 
 _REPLIES: Mapping[Question, Callable[[DecisionBuilder, commands.Answer], None]] = {

@@ -66,9 +66,9 @@ def acknowledge_nothing() -> None:
 def ignore_the_epoch() -> None:
     """Whoever once had the lease may hand in."""
 
-    def anybody(turn: DecisionBuilder, command: Any) -> Any:
-        assignment = turn.run.assignments.get(command.assignment_id)
-        lease = turn.leases.get(command.assignment_id)
+    def anybody(builder: DecisionBuilder, command: Any) -> Any:
+        assignment = builder.run.assignments.get(command.assignment_id)
+        lease = builder.leases.get(command.assignment_id)
         if assignment is None or lease is None:
             raise completion.lease_lost(command.assignment_id, "gone")
         return assignment, lease
@@ -105,9 +105,9 @@ def leave_pipelines_behind() -> None:
     """A run that stops lets its pipelines go on."""
     send = DecisionBuilder.send
 
-    def silent(turn: DecisionBuilder, call: Call, request: Any) -> None:
+    def silent(builder: DecisionBuilder, call: Call, request: Any) -> None:
         if call is not Call.CANCEL_PIPELINE:
-            send(turn, call, request)
+            send(builder, call, request)
 
     _replace(DecisionBuilder, "send", silent)
 

@@ -189,12 +189,12 @@ class Watch:
     def wrap(self, action: Action) -> Action:
         """The action, noted under the move that it was run for."""
 
-        def noted(turn: DecisionBuilder) -> None:
-            move = next(event for event in reversed(turn.events) if isinstance(event.data, Moved))
+        def noted(builder: DecisionBuilder) -> None:
+            move = next(event for event in reversed(builder.events) if isinstance(event.data, Moved))
             if not self.moves or self.moves[-1][0] is not move:
                 self.moves.append((move, []))
             self.moves[-1][1].append(action.__name__)
-            action(turn)
+            action(builder)
 
         return noted
 

@@ -71,14 +71,14 @@ def test_whatever_is_said_in_a_state_only_rows_are_taken_and_every_other_event_i
     tried: list[tuple[State, Move]] = []
     move = DecisionBuilder.move
 
-    def noted(turn: DecisionBuilder, event: Move, reason: str = "", *, is_replan: bool = False) -> None:
-        tried.append((turn.run.status, event))
-        held = [row for row in TABLE.rows_for(turn.run.status, event) if row.guard.holds(turn.run)]
-        count = len(turn.events)
+    def noted(builder: DecisionBuilder, event: Move, reason: str = "", *, is_replan: bool = False) -> None:
+        tried.append((builder.run.status, event))
+        held = [row for row in TABLE.rows_for(builder.run.status, event) if row.guard.holds(builder.run)]
+        count = len(builder.events)
         try:
-            move(turn, event, reason, is_replan=is_replan)
+            move(builder, event, reason, is_replan=is_replan)
         finally:
-            taken = turn.events[count].target if len(turn.events) > count else None
+            taken = builder.events[count].target if len(builder.events) > count else None
             assert taken == (held[0].target if held else None)
 
     monkeypatch.setattr(DecisionBuilder, "move", noted)

@@ -63,7 +63,7 @@ def breaking(guard: Guard, run: Run) -> Run:
     return replace(run, **changes[guard.name])  # type: ignore[arg-type]
 
 
-def turn_on(run: Run, table: Table = WITHOUT_ACTIONS) -> DecisionBuilder:
+def builder_on(run: Run, table: Table = WITHOUT_ACTIONS) -> DecisionBuilder:
     return DecisionBuilder(RunState(run), START, table)
 
 
@@ -84,23 +84,23 @@ def test_the_wire_has_the_same_states() -> None:
 
 @pytest.mark.parametrize("row", TABLE.rows, ids=name_of)
 def test_each_row_leads_from_its_source_to_its_target(row: Row) -> None:
-    turn = turn_on(holding(row.guard, run_in(row.source)))
-    turn.move(row.event, "why")
-    assert turn.run.status is row.target
-    assert (turn.events[0].source, turn.events[0].target) == (row.source, row.target)
+    builder = builder_on(holding(row.guard, run_in(row.source)))
+    builder.move(row.event, "why")
+    assert builder.run.status is row.target
+    assert (builder.events[0].source, builder.events[0].target) == (row.source, row.target)
 
 
 @pytest.mark.parametrize("row", [row for row in TABLE.rows if row.guard is not ALWAYS], ids=name_of)
 def test_a_guard_that_does_not_hold_closes_its_row(row: Row) -> None:
-    turn = turn_on(breaking(row.guard, run_in(row.source)))
+    builder = builder_on(breaking(row.guard, run_in(row.source)))
     others = [other for other in TABLE.rows_for(row.source, row.event) if other is not row]
     if others:
-        turn.move(row.event)
-        assert turn.run.status is others[0].target
+        builder.move(row.event)
+        assert builder.run.status is others[0].target
         return
     with pytest.raises(Refusal):
-        turn.move(row.event)
-    assert turn.run.status is row.source
+        builder.move(row.event)
+    assert builder.run.status is row.source
 
 
 def test_each_pair_that_is_not_in_the_table_is_refused_and_changes_nothing() -> None:
@@ -108,13 +108,13 @@ def test_each_pair_that_is_not_in_the_table_is_refused_and_changes_nothing() -> 
     for state, move in PAIRS:
         if TABLE.rows_for(state, move):
             continue
-        turn = turn_on(run_in(state), TABLE)
+        builder = builder_on(run_in(state), TABLE)
         with pytest.raises(Refusal) as caught:
-            turn.move(move)
+            builder.move(move)
         assert caught.value.reason is Reason.STATE_FORBIDS
         assert caught.value.metadata["state"] == state
-        assert turn.run == run_in(state)
-        assert turn.events == []
+        assert builder.run == run_in(state)
+        assert builder.events == []
         refused += 1
     assert refused == len(PAIRS) - len({(row.source, row.event) for row in TABLE.rows})
 
