@@ -95,7 +95,7 @@ class Engine:
 
     async def park_run(self, effect: PendingEffect, data: peer_requests.OtherRun) -> Any:
         """End another run so that its epic can be resumed."""
-        await self._tell_run(effect, commands.Cancel(data.run_id, PARKED, keep_epic=True))
+        await self._tell_run(effect, commands.Cancel(data.run_id, PARKED, resumable=True))
         return commands.CallDone(effect.entity_id, data.call_id)
 
     async def merge_into_run(self, effect: PendingEffect, data: peer_requests.OtherRun) -> Any:

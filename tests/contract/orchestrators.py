@@ -57,8 +57,8 @@ async def researching(store: OrchestratorStore, run_id: str, slots: int = 1, **t
     await store.agents.touch(project, "somebody", RESEARCH)
     budget = Budget(assignments=100_000, fan_out=4096)
     await store.ledger.submit(caller(project=project), commands.Submit(run_id, "look", order(project, **terms), budget))
-    await store.ledger.submit(caller(project=project), commands.EpicKept(run_id, "c1", f"epic_{run_id}"))
-    await store.ledger.submit(caller(project=project), commands.PlanKept(run_id, "c2"))
+    await store.ledger.submit(caller(project=project), commands.EpicStored(run_id, "c1", f"epic_{run_id}"))
+    await store.ledger.submit(caller(project=project), commands.PlanStored(run_id, "c2"))
     assert slots == 1 or terms.get("research_expected") == slots
 
 

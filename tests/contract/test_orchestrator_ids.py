@@ -42,7 +42,7 @@ def test_phases_that_share_a_long_beginning_stay_two() -> None:
 
 
 async def test_a_constraint_is_waived_by_its_whole_name_or_not_at_all() -> None:
-    told = peer_requests.TellWorkflow("c1", "epic_1", Reply.WAIVE, "h" * 64 + " and more", "")
+    told = peer_requests.ForwardAnswer("c1", "epic_1", Reply.WAIVE, "h" * 64 + " and more", "")
     async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
         stub = WorkflowServiceStub(channel)
         _, request = peer_messages.forwarded_answer(stub, told, {"request_id": "r", "workflow_id": "epic_1"})

@@ -6,11 +6,11 @@ from pointsman.services.orchestrator.domain import events, evidence, peer_reques
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
     CallRefused,
-    DebateEnded,
+    DebateResolved,
     ReviewResult,
     TaskFinding,
     VerifyResult,
-    WorkflowTold,
+    WorkflowSeen,
 )
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_word
 from pointsman.services.orchestrator.domain.enums import (
@@ -244,7 +244,7 @@ def _report_success(builder: DecisionBuilder) -> None:
         builder.send(Call.REPORT_OUTCOME, peer_requests.ReportOutcome("", decision_id, False, "", ""))  # noqa: FBT003
 
 
-def outcome_reported(builder: DecisionBuilder, command: DebateEnded) -> None:
+def outcome_reported(builder: DecisionBuilder, command: DebateResolved) -> None:
     """The router says whether to try again, to plan anew, or to bring a person in."""
     builder.emit(events.CallEnded(command.call_id))
     settle(builder, _OF_VERDICT[command.verdict])
@@ -266,7 +266,7 @@ def settle(builder: DecisionBuilder, verdict: str) -> None:
         leave(builder)
 
 
-def wave_settled(builder: DecisionBuilder, command: WorkflowTold) -> None:
+def wave_settled(builder: DecisionBuilder, command: WorkflowSeen) -> None:
     """The wave is recorded."""
     builder.emit(events.WorkflowSeen(command.call_id, command.status, command.detail))
     leave(builder)

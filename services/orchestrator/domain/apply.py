@@ -101,7 +101,7 @@ _MOVE_FOLDS: Mapping[Move, Callable[[Run, events.Moved], Run]] = {
 
 def _called(run: Run, data: events.Called) -> Run:
     calls = {**run.calls, data.call_id: data.call}
-    checks = run.queue_checks + (data.call is Call.SEE_WORKFLOW)
+    checks = run.queue_checks + (data.call is Call.GET_WORKFLOW)
     return run.change(calls=calls, call_count=run.call_count + 1, queue_checks=checks)
 
 

@@ -60,11 +60,11 @@ class ChangeRequirement:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """End the run on purpose; `keep_epic` leaves its workflow resumable."""
+    """End the run on purpose; `resumable` leaves its workflow resumable."""
 
     entity_id: str
     reason: str
-    keep_epic: bool = False
+    resumable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class TimerFired:
 
 
 @dataclass(frozen=True, slots=True)
-class ResumablesListed:
+class ResumablesFound:
     """Workflow service: the unfinished work."""
 
     entity_id: str
@@ -85,7 +85,7 @@ class ResumablesListed:
 
 
 @dataclass(frozen=True, slots=True)
-class EpicKept:
+class EpicStored:
     """Workflow service: the epic is stored."""
 
     entity_id: str
@@ -106,7 +106,7 @@ class EpicLoaded:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanKept:
+class PlanStored:
     """Workflow service: the plan is stored and audited."""
 
     entity_id: str
@@ -115,7 +115,7 @@ class PlanKept:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkflowTold:
+class WorkflowSeen:
     """Workflow service: how the epic is now."""
 
     entity_id: str
@@ -125,7 +125,7 @@ class WorkflowTold:
 
 
 @dataclass(frozen=True, slots=True)
-class TasksHandedOut:
+class WaveClaimed:
     """Workflow service: the tasks of the next wave."""
 
     entity_id: str
@@ -145,7 +145,7 @@ class StageFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineTold:
+class PipelineAdvanced:
     """Pipeline service: how a task's pipeline is, and which stages are to be done now."""
 
     entity_id: str
@@ -163,7 +163,7 @@ class PipelineTold:
 
 
 @dataclass(frozen=True, slots=True)
-class DebateEnded:
+class DebateResolved:
     """Router: how to go on after a debate or a failure."""
 
     entity_id: str

@@ -33,13 +33,13 @@ def release_or_cancel_workflow(builder: DecisionBuilder) -> None:
     """A cancelled run's workflow is cancelled; a parked, kept, merged or failed one's stays, resumable."""
     if not builder.run.epic_id:
         return
-    if keeps_epic(builder.run):
+    if leaves_epic_resumable(builder.run):
         _release(builder, disown=True)
     else:
         builder.send(Call.CANCEL_PLAN, peer_requests.Epic("", builder.run.epic_id))
 
 
-def keeps_epic(run: Run) -> bool:
+def leaves_epic_resumable(run: Run) -> bool:
     """Whether the ended run leaves its epic for another one."""
     return run.status is State.FAILED or run.end_reason in (PARKED, KEPT) or run.end_reason.startswith(MERGED)
 

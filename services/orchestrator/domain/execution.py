@@ -6,11 +6,11 @@ from pointsman.services.orchestrator.domain import events, peer_requests
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
     CallRefused,
-    PipelineTold,
+    PipelineAdvanced,
     StageFailure,
     StageResult,
-    TasksHandedOut,
-    WorkflowTold,
+    WaveClaimed,
+    WorkflowSeen,
 )
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_word
 from pointsman.services.orchestrator.domain.enums import (
@@ -86,7 +86,7 @@ def _why_it_waits(status: WorkflowStatus, detail: str) -> str:
     return f"the workflow is {status}: {detail}" if detail else f"the workflow is {status}"
 
 
-def workflow_told(builder: DecisionBuilder, command: WorkflowTold) -> None:
+def workflow_seen(builder: DecisionBuilder, command: WorkflowSeen) -> None:
     """The workflow's state decides where SCHEDULE and QUEUE go."""
     builder.emit(events.WorkflowSeen(command.call_id, command.status, command.detail))
     going_on = command.status in _GOING_ON
@@ -112,18 +112,18 @@ def wait_for_room(builder: DecisionBuilder) -> None:
     builder.set_timer(QUEUE_TIMER, min(FIRST_CHECK_SECONDS * 2**run.queue_checks, MAX_CHECK_SECONDS))
 
 
-def look_at_workflow(builder: DecisionBuilder) -> None:
+def check_workflow(builder: DecisionBuilder) -> None:
     """The queue's timer fired."""
-    if builder.in_state(State.QUEUE) and Call.SEE_WORKFLOW not in builder.run.calls.values():
-        builder.call(Call.SEE_WORKFLOW, lambda call: peer_requests.Epic(call, builder.run.epic_id))
+    if builder.in_state(State.QUEUE) and Call.GET_WORKFLOW not in builder.run.calls.values():
+        builder.call(Call.GET_WORKFLOW, lambda call: peer_requests.Epic(call, builder.run.epic_id))
 
 
 def answer_workflow(builder: DecisionBuilder, command: Answer) -> None:
     """Pass a person's answer on to the workflow."""
     epic_id = builder.run.epic_id
     builder.call(
-        Call.TELL_WORKFLOW,
-        lambda call: peer_requests.TellWorkflow(call, epic_id, command.reply, command.text, command.task_id),
+        Call.FORWARD_ANSWER,
+        lambda call: peer_requests.ForwardAnswer(call, epic_id, command.reply, command.text, command.task_id),
     )
 
 
@@ -134,7 +134,7 @@ def claim_wave(builder: DecisionBuilder) -> None:
     builder.call(Call.CLAIM_WAVE, lambda call: peer_requests.ClaimWave(call, run.epic_id, limit))
 
 
-def tasks_handed_out(builder: DecisionBuilder, command: TasksHandedOut) -> None:
+def wave_claimed(builder: DecisionBuilder, command: WaveClaimed) -> None:
     """Start one pipeline per claimed task; nothing claimed means to wait, or that all is done."""
     builder.emit(events.WorkflowSeen(command.call_id, command.status, command.detail))
     if not command.task_ids and command.status is not WorkflowStatus.COMPLETED:
@@ -169,7 +169,7 @@ def _start_pipeline(builder: DecisionBuilder, task_id: str, template: str) -> No
     )
 
 
-def pipeline_told(builder: DecisionBuilder, command: PipelineTold) -> None:
+def pipeline_advanced(builder: DecisionBuilder, command: PipelineAdvanced) -> None:
     """Offer the delegated stages, and go on when every pipeline of the wave has ended."""
     task = builder.run.tasks[command.task_id]
     builder.emit(
@@ -268,28 +268,28 @@ def follow_pipelines(builder: DecisionBuilder) -> None:
     advance_wave(builder)
 
 
-def look_at_pipelines(builder: DecisionBuilder) -> None:
+def check_pipelines(builder: DecisionBuilder) -> None:
     """The safety pass over live pipelines."""
     if not builder.in_state(State.DISPATCH, State.CODER_EXEC):
         return
     live = [key for key, task in builder.run.wave_tasks.items() if task.pipeline_status not in PIPELINE_ENDED]
     for task_id in live:
-        see_pipeline(builder, task_id)
+        get_pipeline(builder, task_id)
     if live:
         builder.set_timer(PIPELINES_TIMER, PIPELINES_CHECK_SECONDS)
 
 
-def look_at_barrier(builder: DecisionBuilder, task_id: str) -> None:
+def check_barrier(builder: DecisionBuilder, task_id: str) -> None:
     """A barrier of the task's pipeline should have stopped waiting by now."""
     task = builder.run.wave_tasks.get(task_id)
     if builder.in_state(State.DISPATCH, State.CODER_EXEC) and task and task.pipeline_status not in PIPELINE_ENDED:
-        see_pipeline(builder, task_id)
+        get_pipeline(builder, task_id)
 
 
-def see_pipeline(builder: DecisionBuilder, task_id: str) -> None:
+def get_pipeline(builder: DecisionBuilder, task_id: str) -> None:
     """Ask how a task's pipeline is."""
     pipeline_id = builder.run.tasks[task_id].pipeline_id
-    builder.call(Call.SEE_PIPELINE, lambda call: peer_requests.Pipeline(call, pipeline_id, task_id), subject=task_id)
+    builder.call(Call.GET_PIPELINE, lambda call: peer_requests.Pipeline(call, pipeline_id, task_id), subject=task_id)
 
 
 def pipeline_gone(builder: DecisionBuilder, task_id: str) -> None:
@@ -305,8 +305,10 @@ def answer_pipeline(builder: DecisionBuilder, command: Answer) -> None:
     task_id = command.task_id or escalated_task(builder.run)
     pipeline_id = builder.run.tasks[task_id].pipeline_id
     builder.call(
-        Call.TELL_PIPELINE,
-        lambda call: peer_requests.TellPipeline(call, pipeline_id, task_id, command.reply, command.stage, command.text),
+        Call.FORWARD_STAGE_ANSWER,
+        lambda call: peer_requests.ForwardStageAnswer(
+            call, pipeline_id, task_id, command.reply, command.stage, command.text
+        ),
         subject=task_id,
     )
 

@@ -2,7 +2,7 @@
 
 from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.orchestrator.domain import events, peer_requests
-from pointsman.services.orchestrator.domain.commands import Answer, EpicKept, EpicLoaded, ResumablesListed
+from pointsman.services.orchestrator.domain.commands import Answer, EpicLoaded, EpicStored, ResumablesFound
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import Call, Move, Question, Reply, Resume, State
 from pointsman.services.orchestrator.domain.model import Candidate
@@ -22,10 +22,10 @@ def probe_unfinished_work(builder: DecisionBuilder) -> None:
         builder.emit(events.ResumablesFound("", (Candidate(order.epic_id, builder.run.intent[:200], planned=True),)))
         builder.move(Move.FOUND_RESUMABLE, order.epic_id)
     else:
-        builder.call(Call.LIST_RESUMABLE, peer_requests.Ask)
+        builder.call(Call.LIST_RESUMABLE, peer_requests.ListResumable)
 
 
-def resumables_listed(builder: DecisionBuilder, command: ResumablesListed) -> None:
+def resumables_found(builder: DecisionBuilder, command: ResumablesFound) -> None:
     """Go by what there is."""
     builder.emit(events.ResumablesFound(command.call_id, command.candidates))
     builder.move(Move.FOUND_RESUMABLE if command.candidates else Move.NO_RESUMABLE)
@@ -45,11 +45,11 @@ def load_resume_queue(builder: DecisionBuilder) -> None:
         return
     builder.call(
         Call.QUEUE_MESSAGE,
-        lambda call: peer_requests.KeepEpic(call, "", builder.run.intent, order.priority, False, order.execution_mode),  # noqa: FBT003
+        lambda call: peer_requests.StoreEpic(call, "", builder.run.intent, order.priority, False, order.execution_mode),  # noqa: FBT003
     )
 
 
-def message_queued(builder: DecisionBuilder, command: EpicKept) -> None:
+def message_queued(builder: DecisionBuilder, command: EpicStored) -> None:
     """The message is safe: load the epic to resume, or start its own run when it has no plan yet."""
     builder.emit(events.EpicStored(command.call_id, command.epic_id, queued=True))
     best = builder.run.candidates[0]
@@ -167,11 +167,11 @@ def store_epic(builder: DecisionBuilder) -> None:
     owned = run.disposition != str(Reply.KEEP)
     priority, mode = run.order.priority, run.order.execution_mode
     builder.call(
-        Call.STORE_EPIC, lambda call: peer_requests.KeepEpic(call, run.epic_id, run.intent, priority, owned, mode)
+        Call.STORE_EPIC, lambda call: peer_requests.StoreEpic(call, run.epic_id, run.intent, priority, owned, mode)
     )
 
 
-def epic_kept(builder: DecisionBuilder, command: EpicKept) -> None:
+def epic_stored(builder: DecisionBuilder, command: EpicStored) -> None:
     """The epic is stored: plan it, or leave it there when the other run is kept."""
     if builder.in_state(State.RESUME_PLAN):
         message_queued(builder, command)

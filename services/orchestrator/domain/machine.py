@@ -143,7 +143,7 @@ def _change_requirement(builder: DecisionBuilder, command: commands.ChangeRequir
 
 
 def _cancel(builder: DecisionBuilder, command: commands.Cancel) -> None:
-    reason = command.reason if command.keep_epic else f"cancelled: {command.reason or 'no reason given'}"
+    reason = command.reason if command.resumable else f"cancelled: {command.reason or 'no reason given'}"
     builder.move(Move.CANCEL, reason)
 
 
@@ -151,11 +151,11 @@ def _timer_fired(builder: DecisionBuilder, command: commands.TimerFired) -> None
     if builder.run.ended:
         return
     if command.name == execution.QUEUE_TIMER:
-        execution.look_at_workflow(builder)
+        execution.check_workflow(builder)
     elif command.name == execution.PIPELINES_TIMER:
-        execution.look_at_pipelines(builder)
+        execution.check_pipelines(builder)
     elif command.name.startswith(execution.BARRIER_TIMER):
-        execution.look_at_barrier(builder, command.name.removeprefix(execution.BARRIER_TIMER))
+        execution.check_barrier(builder, command.name.removeprefix(execution.BARRIER_TIMER))
     elif command.name == WALL_CLOCK and builder.run.question is None and builder.now >= builder.deadline:
         builder.ask(Question.BUDGET, "The run's time is over. Raise it to go on, or cancel the run.", ("wall_clock",))
 

@@ -6,14 +6,14 @@ from pointsman.services.orchestrator.domain.enums import ExecutionMode, Reply, S
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ListResumable:
     """A question that needs nothing but the run itself."""
 
     call_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class KeepEpic:
+class StoreEpic:
     """Store the epic with its text; an empty id makes a new one."""
 
     call_id: str
@@ -33,7 +33,7 @@ class Epic:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepPlan:
+class StorePlan:
     """Store the plan in the epic."""
 
     call_id: str
@@ -80,7 +80,7 @@ class ReleaseEpic:
 
 
 @dataclass(frozen=True, slots=True)
-class TellWorkflow:
+class ForwardAnswer:
     """Pass a person's answer on."""
 
     call_id: str
@@ -133,7 +133,7 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class TellPipeline:
+class ForwardStageAnswer:
     """Pass a person's answer on."""
 
     call_id: str

@@ -4,10 +4,10 @@ from pointsman.services.orchestrator.domain import builtin, criteria, events, pe
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
     AnswersResult,
-    DebateEnded,
+    DebateResolved,
     DebateResult,
-    PlanKept,
     PlanResult,
+    PlanStored,
 )
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because
 from pointsman.services.orchestrator.domain.enums import (
@@ -64,10 +64,10 @@ def take_plan(builder: DecisionBuilder, plan: Plan) -> None:
     """Store the plan."""
     builder.emit(events.Planned(plan, builder.run.attempts_so_far))
     epic_id, audited = builder.run.epic_id, builder.run.order.require_audit and not plan.built_in
-    builder.call(Call.STORE_PLAN, lambda call: peer_requests.KeepPlan(call, epic_id, plan.document, audited))
+    builder.call(Call.STORE_PLAN, lambda call: peer_requests.StorePlan(call, epic_id, plan.document, audited))
 
 
-def plan_kept(builder: DecisionBuilder, command: PlanKept) -> None:
+def plan_stored(builder: DecisionBuilder, command: PlanStored) -> None:
     """The plan is stored: judge it, or the patch is applied."""
     builder.emit(events.PlanStored(command.call_id, command.audit_errors))
     if builder.in_state(State.REPLAN_PATCH):
@@ -145,7 +145,7 @@ def _worst(remarks: tuple[OpenRemark, ...]) -> OpenRemark | None:
     return max(remarks, key=lambda item: _SEVERITIES.index(item.remark.severity), default=None)
 
 
-def debate_resolved(builder: DecisionBuilder, command: DebateEnded) -> None:
+def debate_resolved(builder: DecisionBuilder, command: DebateResolved) -> None:
     """Go by the router's verdict."""
     builder.emit(events.CallEnded(command.call_id))
     go_by_verdict(builder, command.verdict)

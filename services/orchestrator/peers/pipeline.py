@@ -29,7 +29,7 @@ async def start_pipeline(peers: Peers, effect: PendingEffect, data: peer_request
     if data.barrier_timeout_seconds:
         request.barrier_timeout.FromMicroseconds(round(data.barrier_timeout_seconds * 1_000_000))
     answer = await peers.call_pipeline(effect, peers.pipeline.stub.StartPipeline, request)
-    told = peer_messages.pipeline_told(effect.entity_id, data, answer.state, answer.next)
+    told = peer_messages.pipeline_advanced(effect.entity_id, data, answer.state, answer.next)
     return replace(told, reflections=tuple(f"{item.stage}: {item.body}"[:4000] for item in reflections))
 
 
@@ -76,7 +76,7 @@ async def complete_stage(peers: Peers, effect: PendingEffect, data: peer_request
     )
 
 
-async def see_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.Pipeline) -> Any:
+async def get_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.Pipeline) -> Any:
     """How a pipeline is; what waits to be delegated is delegated."""
     request = pipeline_requests.GetPipelineRequest(pipeline_id=data.pipeline_id)
     seen = (await peers.call_pipeline(effect, peers.pipeline.stub.GetPipeline, request)).pipeline
@@ -84,7 +84,7 @@ async def see_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.
     next_ones += [await _delegate(peers, effect, data.pipeline_id, item) for item in seen.pending_delegations]
     risks = () if seen.pipeline_active else seen.residual_risks
     shown = tuple(peer_messages.residual_risk(data.task_id, risk) for risk in risks)
-    told = peer_messages.pipeline_told(effect.entity_id, data, seen.summary.state, next_ones, shown)
+    told = peer_messages.pipeline_advanced(effect.entity_id, data, seen.summary.state, next_ones, shown)
     return replace(told, barrier_due_at=peer_messages.next_barrier_due(seen.barriers))
 
 
@@ -98,7 +98,7 @@ async def _delegate(peers: Peers, effect: PendingEffect, pipeline_id: str, waiti
     return (await peers.call_pipeline(effect, peers.pipeline.stub.DelegateStage, request)).delegation
 
 
-async def tell_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.TellPipeline) -> Any:
+async def forward_stage_answer(peers: Peers, effect: PendingEffect, data: peer_requests.ForwardStageAnswer) -> Any:
     """Pass a person's answer on."""
     key = {"request_id": effect.effect_id, "pipeline_id": data.pipeline_id, "stage": data.stage}
     if data.reply is Reply.SKIP_STAGE:
@@ -108,7 +108,7 @@ async def tell_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests
         request = pipeline_requests.RestartFromRequest(**key, reason=data.text[:500])
         answer = await peers.call_pipeline(effect, peers.pipeline.stub.RestartFrom, request)
     next_ones = [await _delegate(peers, effect, data.pipeline_id, item) for item in answer.next]
-    return peer_messages.pipeline_told(effect.entity_id, data, answer.state, next_ones)
+    return peer_messages.pipeline_advanced(effect.entity_id, data, answer.state, next_ones)
 
 
 async def cancel_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.Pipeline) -> Any:
@@ -123,7 +123,7 @@ async def cancel_pipeline(peers: Peers, effect: PendingEffect, data: peer_reques
 PIPELINE: Mapping[Call, Callable[[Peers, PendingEffect, Any], Awaitable[Any]]] = {
     Call.START_PIPELINE: start_pipeline,
     Call.COMPLETE_STAGE: complete_stage,
-    Call.SEE_PIPELINE: see_pipeline,
-    Call.TELL_PIPELINE: tell_pipeline,
+    Call.GET_PIPELINE: get_pipeline,
+    Call.FORWARD_STAGE_ANSWER: forward_stage_answer,
     Call.CANCEL_PIPELINE: cancel_pipeline,
 }

@@ -26,7 +26,7 @@ async def report_outcome(peers: Peers, effect: PendingEffect, data: peer_request
         verdict = await _failure_debate(peers, effect, data)
     else:
         verdict = DebateVerdict.RETRY
-    return commands.DebateEnded(effect.entity_id, data.call_id, verdict)
+    return commands.DebateResolved(effect.entity_id, data.call_id, verdict)
 
 
 async def _failure_debate(peers: Peers, effect: PendingEffect, data: peer_requests.ReportOutcome) -> DebateVerdict:
@@ -55,7 +55,7 @@ async def resolve_debate(peers: Peers, effect: PendingEffect, data: peer_request
         ),
     )
     answer = await peers.call_router(effect, peers.router.stub.ResolveDebate, request)
-    return commands.DebateEnded(effect.entity_id, data.call_id, peer_messages.debate_verdict(answer.verdict))
+    return commands.DebateResolved(effect.entity_id, data.call_id, peer_messages.debate_verdict(answer.verdict))
 
 
 ROUTER: Mapping[Call, Callable[[Peers, PendingEffect, Any], Awaitable[Any]]] = {

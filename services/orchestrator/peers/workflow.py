@@ -23,7 +23,7 @@ from pointsman.services.orchestrator.wire import peer_messages
 RESUMABLE_SHOWN = 20
 
 
-async def list_resumable(peers: Peers, effect: PendingEffect, data: peer_requests.Ask) -> Any:
+async def list_resumable(peers: Peers, effect: PendingEffect, data: peer_requests.ListResumable) -> Any:
     """The unfinished epics, best first."""
     request = reading.ListResumableRequest(page=common.Page(page_size=RESUMABLE_SHOWN))
     answer = await peers.call_workflow(effect, peers.workflow.stub.ListResumable, request)
@@ -31,10 +31,10 @@ async def list_resumable(peers: Peers, effect: PendingEffect, data: peer_request
         Candidate(w.workflow_id, (w.title or w.intake_text)[:200], w.status != model.WORKFLOW_STATUS_IDLE)
         for w in answer.workflows
     )
-    return commands.ResumablesListed(effect.entity_id, data.call_id, candidates)
+    return commands.ResumablesFound(effect.entity_id, data.call_id, candidates)
 
 
-async def keep_epic(peers: Peers, effect: PendingEffect, data: peer_requests.KeepEpic) -> Any:
+async def store_epic(peers: Peers, effect: PendingEffect, data: peer_requests.StoreEpic) -> Any:
     """Store the epic; a new one is named after the effect that makes it."""
     epic_id = data.epic_id or f"epic_{effect.effect_id}".replace(":", "-").replace(".", "-")
     request = plans.UpsertPlanRequest(
@@ -52,7 +52,7 @@ async def keep_epic(peers: Peers, effect: PendingEffect, data: peer_requests.Kee
     if data.owned:
         request.owner_run_id = effect.entity_id
     await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
-    return commands.EpicKept(effect.entity_id, data.call_id, epic_id)
+    return commands.EpicStored(effect.entity_id, data.call_id, epic_id)
 
 
 async def next_epic(peers: Peers, effect: PendingEffect, epic_id: str) -> Candidate | None:
@@ -63,7 +63,7 @@ async def next_epic(peers: Peers, effect: PendingEffect, epic_id: str) -> Candid
         if not listed:
             return None
         epic_id = listed[0].workflow_id
-    workflow = await _get_workflow(peers, effect, epic_id)
+    workflow = await _read_workflow(peers, effect, epic_id)
     planned = workflow.progress.status != model.WORKFLOW_STATUS_IDLE
     return Candidate(epic_id, workflow.intake_text or workflow.title, planned)
 
@@ -77,7 +77,7 @@ async def load_epic(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
     return loaded
 
 
-async def keep_plan(peers: Peers, effect: PendingEffect, data: peer_requests.KeepPlan) -> Any:
+async def store_plan(peers: Peers, effect: PendingEffect, data: peer_requests.StorePlan) -> Any:
     """Store the plan's tasks, and audit them where that is asked for."""
     plan = Parse(data.document, work.Plan(), ignore_unknown_fields=True)
     request = plans.UpsertPlanRequest(
@@ -88,11 +88,11 @@ async def keep_plan(peers: Peers, effect: PendingEffect, data: peer_requests.Kee
     )
     await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
     if not data.audited:
-        return commands.PlanKept(effect.entity_id, data.call_id)
+        return commands.PlanStored(effect.entity_id, data.call_id)
     audit_request = constraints.AuditRequest(request_id=f"{effect.effect_id}:audit", workflow_id=data.epic_id)
     audit = (await peers.call_workflow(effect, peers.workflow.stub.Audit, audit_request)).audit
     errors = tuple(f"{item.subject_id}: {item.rule} '{item.excerpt}'" for item in audit.findings if item.error)
-    return commands.PlanKept(effect.entity_id, data.call_id, errors[:20])
+    return commands.PlanStored(effect.entity_id, data.call_id, errors[:20])
 
 
 async def execute(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
@@ -104,11 +104,11 @@ async def execute(peers: Peers, effect: PendingEffect, data: peer_requests.Epic)
         if refusal.reason is not Reason.STATE_FORBIDS:
             raise
         progress = await _resume_own(peers, effect, data.epic_id)
-    return peer_messages.workflow_told(effect.entity_id, data.call_id, progress)
+    return peer_messages.workflow_seen(effect.entity_id, data.call_id, progress)
 
 
 async def _resume_own(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
-    workflow = await _get_workflow(peers, effect, epic_id)
+    workflow = await _read_workflow(peers, effect, epic_id)
     progress = workflow.progress
     if progress.pause.cause != model.PAUSE_CAUSE_OWNER_RELEASED:
         return progress
@@ -116,23 +116,23 @@ async def _resume_own(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
     return (await peers.call_workflow(effect, peers.workflow.stub.Resume, request)).progress
 
 
-async def _get_workflow(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
+async def _read_workflow(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
     request = reading.GetWorkflowRequest(workflow_id=epic_id, page=common.Page(page_size=1))
     return (await peers.call_workflow(effect, peers.workflow.stub.GetWorkflow, request)).workflow
 
 
-async def see_workflow(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
+async def get_workflow(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
     """How the workflow is."""
-    workflow = await _get_workflow(peers, effect, data.epic_id)
-    return peer_messages.workflow_told(effect.entity_id, data.call_id, workflow.progress)
+    workflow = await _read_workflow(peers, effect, data.epic_id)
+    return peer_messages.workflow_seen(effect.entity_id, data.call_id, workflow.progress)
 
 
-async def tell_workflow(peers: Peers, effect: PendingEffect, data: peer_requests.TellWorkflow) -> Any:
+async def forward_answer(peers: Peers, effect: PendingEffect, data: peer_requests.ForwardAnswer) -> Any:
     """Pass a person's answer on."""
     key = {"request_id": effect.effect_id, "workflow_id": data.epic_id}
     method, request = peer_messages.forwarded_answer(peers.workflow.stub, data, key)
     answer = await peers.call_workflow(effect, method, request)
-    return peer_messages.workflow_told(effect.entity_id, data.call_id, answer.progress)
+    return peer_messages.workflow_seen(effect.entity_id, data.call_id, answer.progress)
 
 
 async def claim_wave(peers: Peers, effect: PendingEffect, data: peer_requests.ClaimWave) -> Any:
@@ -143,7 +143,7 @@ async def claim_wave(peers: Peers, effect: PendingEffect, data: peer_requests.Cl
     answer = await peers.call_workflow(effect, peers.workflow.stub.NextTasks, request)
     task_ids = tuple(task.spec.task_id for task in answer.tasks)
     status, detail = peer_messages.progress(answer.progress)
-    return commands.TasksHandedOut(effect.entity_id, data.call_id, task_ids, status, detail)
+    return commands.WaveClaimed(effect.entity_id, data.call_id, task_ids, status, detail)
 
 
 async def settle_wave(peers: Peers, effect: PendingEffect, data: peer_requests.SettleWave) -> Any:
@@ -153,7 +153,7 @@ async def settle_wave(peers: Peers, effect: PendingEffect, data: peer_requests.S
         request_id=effect.effect_id, workflow_id=data.epic_id, completed=data.completed, rejected=rejected
     )
     answer = await peers.call_workflow(effect, peers.workflow.stub.SettleTasks, request)
-    return peer_messages.workflow_told(effect.entity_id, data.call_id, answer.progress)
+    return peer_messages.workflow_seen(effect.entity_id, data.call_id, answer.progress)
 
 
 async def release(peers: Peers, effect: PendingEffect, data: peer_requests.ReleaseEpic) -> Any:
@@ -174,12 +174,12 @@ async def cancel_plan(peers: Peers, effect: PendingEffect, data: peer_requests.E
 
 WORKFLOW: Mapping[Call, Callable[[Peers, PendingEffect, Any], Awaitable[Any]]] = {
     Call.LIST_RESUMABLE: list_resumable,
-    Call.STORE_EPIC: keep_epic,
-    Call.QUEUE_MESSAGE: keep_epic,
-    Call.STORE_PLAN: keep_plan,
+    Call.STORE_EPIC: store_epic,
+    Call.QUEUE_MESSAGE: store_epic,
+    Call.STORE_PLAN: store_plan,
     Call.EXECUTE: execute,
-    Call.SEE_WORKFLOW: see_workflow,
-    Call.TELL_WORKFLOW: tell_workflow,
+    Call.GET_WORKFLOW: get_workflow,
+    Call.FORWARD_ANSWER: forward_answer,
     Call.CLAIM_WAVE: claim_wave,
     Call.SETTLE_WAVE: settle_wave,
     Call.RELEASE: release,

@@ -15,7 +15,7 @@ def _stage_refused(builder: DecisionBuilder, command: CallRefused) -> None:  # n
     """The pipeline went another way: read its state."""
     for task_id, task in builder.run.wave_tasks.items():
         if task.pipeline_status not in PIPELINE_ENDED:
-            execution.see_pipeline(builder, task_id)
+            execution.get_pipeline(builder, task_id)
 
 
 def _pipeline_missing(builder: DecisionBuilder, command: CallRefused) -> None:  # noqa: ARG001
@@ -28,29 +28,29 @@ PIPELINE_CALLS = (
     PeerCall(
         Call.START_PIPELINE,
         peer_requests.StartPipeline,
-        commands.PipelineTold,
-        execution.pipeline_told,
+        commands.PipelineAdvanced,
+        execution.pipeline_advanced,
         _not_started,
     ),
     PeerCall(
         Call.COMPLETE_STAGE,
         peer_requests.CompleteStage,
-        commands.PipelineTold,
-        execution.pipeline_told,
+        commands.PipelineAdvanced,
+        execution.pipeline_advanced,
         _stage_refused,
     ),
     PeerCall(
-        Call.TELL_PIPELINE,
-        peer_requests.TellPipeline,
-        commands.PipelineTold,
-        execution.pipeline_told,
+        Call.FORWARD_STAGE_ANSWER,
+        peer_requests.ForwardStageAnswer,
+        commands.PipelineAdvanced,
+        execution.pipeline_advanced,
         execution.answer_refused,
     ),
     PeerCall(
-        Call.SEE_PIPELINE,
+        Call.GET_PIPELINE,
         peer_requests.Pipeline,
-        commands.PipelineTold,
-        execution.pipeline_told,
+        commands.PipelineAdvanced,
+        execution.pipeline_advanced,
         _pipeline_missing,
     ),
     PeerCall(Call.CANCEL_PIPELINE, peer_requests.Pipeline),

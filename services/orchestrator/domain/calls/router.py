@@ -19,14 +19,14 @@ ROUTER_CALLS = (
     PeerCall(
         Call.REPORT_OUTCOME,
         peer_requests.ReportOutcome,
-        commands.DebateEnded,
+        commands.DebateResolved,
         acceptance.outcome_reported,
         _outcome_refused,
     ),
     PeerCall(
         Call.RESOLVE_DEBATE,
         peer_requests.ResolveDebate,
-        commands.DebateEnded,
+        commands.DebateResolved,
         planning.debate_resolved,
         _debate_refused,
     ),
