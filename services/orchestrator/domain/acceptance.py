@@ -17,12 +17,12 @@ from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
     DebateVerdict,
-    Move,
     PipelineStatus,
     Purpose,
     Question,
     Reply,
     Severity,
+    Trigger,
     Verdict,
     WorkflowStatus,
 )
@@ -277,7 +277,7 @@ def wave_refused(builder: DecisionBuilder, command: CallRefused) -> None:
     if builder.run.wave_verdict == RETRY:
         settle(builder, ESCALATE)
     else:
-        builder.move(Move.FATAL_ERROR, command.reason)
+        builder.transition(Trigger.FATAL_ERROR, command.reason)
 
 
 def leave(builder: DecisionBuilder) -> None:
@@ -285,10 +285,10 @@ def leave(builder: DecisionBuilder) -> None:
     run = builder.run
     reasons = "; ".join(task.judgement.reason for task in run.wave_tasks.values() if task.judgement.reason)
     if run.wave_verdict == PASSED:
-        builder.move(Move.PASS if run.workflow_status is WorkflowStatus.COMPLETED else Move.NEXT_WAVE)
+        builder.transition(Trigger.PASS if run.workflow_status is WorkflowStatus.COMPLETED else Trigger.NEXT_WAVE)
     elif run.wave_verdict == RETRY:
-        builder.move(Move.REJECT_OR_RETRY, reasons)
+        builder.transition(Trigger.REJECT_OR_RETRY, reasons)
     else:
         if run.wave_verdict == ESCALATE:
             builder.emit(events.ConfidenceSet(0.0))
-        builder.move(Move.REQUIREMENT_CHANGED_OR_BLOCKED, reasons, is_replan=True)
+        builder.transition(Trigger.REQUIREMENT_CHANGED_OR_BLOCKED, reasons, is_replan=True)

@@ -15,10 +15,10 @@ from pointsman.services.orchestrator.domain.enums import (
     AssignmentEnd,
     Call,
     Capability,
-    Fact,
-    Move,
+    InternalEvent,
     Question,
     State,
+    Trigger,
 )
 from pointsman.services.orchestrator.domain.model import Assignment, OpenQuestion, Risk
 from pointsman.services.orchestrator.domain.run import Run, RunState
@@ -44,7 +44,7 @@ class Row:
     """One transition: from a state, on an event, if the guard holds, to a state, with the actions that follow."""
 
     source: State
-    event: Move
+    event: Trigger
     target: State
     actions: tuple[Action, ...] = ()
     guard: Guard = ALWAYS
@@ -60,15 +60,15 @@ class Table:
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = tuple(rows)
-        self._by_key: dict[tuple[State, Move], list[Row]] = {}
+        self._by_key: dict[tuple[State, Trigger], list[Row]] = {}
         for row in self.rows:
             self._by_key.setdefault((row.source, row.event), []).append(row)
 
-    def rows_for(self, state: State, event: Move) -> Sequence[Row]:
+    def rows_for(self, state: State, event: Trigger) -> Sequence[Row]:
         """The rows that leave a state on an event, in the order in which their guards are asked."""
         return self._by_key.get((state, event), ())
 
-    def events_from(self, state: State) -> tuple[Move, ...]:
+    def events_from(self, state: State) -> tuple[Trigger, ...]:
         """The events that a state knows."""
         return tuple(dict.fromkeys(row.event for row in self.rows if row.source is state))
 
@@ -125,18 +125,18 @@ class DecisionBuilder:
         return capability in self._state.present
 
     def emit(self, data: Any) -> None:
-        """Record a fact; the state stays."""
+        """Record an event that leaves the state as it is."""
         status = str(self.run.status)
-        self._record(Event(str(events.FACT_OF[type(data)]), status, status, data))
+        self._record(Event(str(events.EVENT_OF[type(data)]), status, status, data))
 
-    def move(self, move: Move, reason: str = "", *, is_replan: bool = False) -> None:
+    def transition(self, trigger: Trigger, reason: str = "", *, is_replan: bool = False) -> None:
         """Record the first row of the table whose guard holds, and queue its actions."""
         run = self.run
-        row = next((row for row in self._table.rows_for(run.status, move) if row.guard.holds(run)), None)
+        row = next((row for row in self._table.rows_for(run.status, trigger) if row.guard.holds(run)), None)
         if row is None:
-            raise self.refusal(f"the event '{move}' is not for a run in {run.status}")
-        data = events.Moved(reason[:2000], is_replan)
-        self._record(Event(str(move), str(row.source), str(row.target), data))
+            raise self.refusal(f"the event '{trigger}' is not for a run in {run.status}")
+        data = events.Transitioned(reason[:2000], is_replan)
+        self._record(Event(str(trigger), str(row.source), str(row.target), data))
         self._actions.extend(row.actions)
 
     def run_actions(self) -> None:
@@ -188,7 +188,7 @@ class DecisionBuilder:
         """The transition limit ends a run that goes in circles; whether it has."""
         if self.run.spent.transitions < self.run.budget.transitions:
             return False
-        self.move(Move.FATAL_ERROR, f"the limit of {self.run.budget.transitions} transitions is reached")
+        self.transition(Trigger.FATAL_ERROR, f"the limit of {self.run.budget.transitions} transitions is reached")
         return True
 
     @property
@@ -246,4 +246,4 @@ class DecisionBuilder:
     @staticmethod
     def first_event(data: events.Submitted) -> Event:
         """The run's first event."""
-        return Event(str(Fact.SUBMITTED), "", str(State.BOOT), data)
+        return Event(str(InternalEvent.SUBMITTED), "", str(State.BOOT), data)

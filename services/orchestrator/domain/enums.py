@@ -1,4 +1,4 @@
-"""The words of a run: its states, its moves, its facts, and the kinds of everything else."""
+"""The enumerations of a run: its states, the events that change or keep them, and the kinds of everything else."""
 
 from enum import StrEnum
 
@@ -37,8 +37,8 @@ class State(StrEnum):
 TERMINAL = frozenset({State.COMPLETE, State.CANCELLED, State.FAILED})
 
 
-class Move(StrEnum):
-    """The events of the table: each takes a run from one state to another, or round to the same."""
+class Trigger(StrEnum):
+    """The events that take a run along a row of the table, to another state or to the same one again."""
 
     AUTO = "auto"
     FOUND_RESUMABLE = "found_resumable"
@@ -86,8 +86,8 @@ class Move(StrEnum):
     FATAL_ERROR = "fatal_error"
 
 
-class Fact(StrEnum):
-    """What a run learns without changing its state."""
+class InternalEvent(StrEnum):
+    """The events that leave a run in its state."""
 
     SUBMITTED = "submitted"
     CALLED = "peer_called"

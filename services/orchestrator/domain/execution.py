@@ -18,12 +18,12 @@ from pointsman.services.orchestrator.domain.enums import (
     AssignmentEnd,
     Call,
     Capability,
-    Move,
     PipelineStatus,
     Purpose,
     Question,
     Severity,
     State,
+    Trigger,
     WorkflowStatus,
 )
 from pointsman.services.orchestrator.domain.model import Assignment, Delegation, Task
@@ -63,20 +63,20 @@ def capability_of(stage: str) -> Capability:
 
 def build_bundles(builder: DecisionBuilder) -> None:
     """The bundles are put together when an agent takes the work: nothing has to be asked."""
-    builder.move(Move.HANDOFF_BUNDLE_READY)
+    builder.transition(Trigger.HANDOFF_BUNDLE_READY)
 
 
 def schedule(builder: DecisionBuilder) -> None:
     """Confidence first; then start the workflow, or see whether it goes on."""
     run = builder.run
     if run.effective_confidence < CONFIDENCE_FLOOR:
-        builder.move(Move.CONFIDENCE_LT_0_6)
+        builder.transition(Trigger.CONFIDENCE_LT_0_6)
     elif not run.executing:
         builder.call(Call.EXECUTE, lambda call: peer_requests.Epic(call, run.epic_id))
     elif run.workflow_status in _GOING_ON:
-        builder.move(Move.RESOURCE_READY)
+        builder.transition(Trigger.RESOURCE_READY)
     else:
-        builder.move(Move.RESOURCE_BUSY, _why_it_waits(run.workflow_status, run.workflow_detail))
+        builder.transition(Trigger.RESOURCE_BUSY, _why_it_waits(run.workflow_status, run.workflow_detail))
 
 
 def _why_it_waits(status: WorkflowStatus, detail: str) -> str:
@@ -92,11 +92,11 @@ def workflow_seen(builder: DecisionBuilder, command: WorkflowSeen) -> None:
     going_on = command.status in _GOING_ON
     if builder.in_state(State.SCHEDULE):
         if going_on:
-            builder.move(Move.RESOURCE_READY)
+            builder.transition(Trigger.RESOURCE_READY)
         else:
-            builder.move(Move.RESOURCE_BUSY, _why_it_waits(command.status, command.detail))
+            builder.transition(Trigger.RESOURCE_BUSY, _why_it_waits(command.status, command.detail))
     elif builder.in_state(State.QUEUE) and going_on:
-        builder.move(Move.RESOURCE_AVAILABLE)
+        builder.transition(Trigger.RESOURCE_AVAILABLE)
     elif builder.in_state(State.QUEUE):
         wait_for_room(builder)
 
@@ -138,7 +138,7 @@ def wave_claimed(builder: DecisionBuilder, command: WaveClaimed) -> None:
     """Start one pipeline per claimed task; nothing claimed means to wait, or that all is done."""
     builder.emit(events.WorkflowSeen(command.call_id, command.status, command.detail))
     if not command.task_ids and command.status is not WorkflowStatus.COMPLETED:
-        builder.move(Move.RESOURCE_BUSY, _why_it_waits(command.status, command.detail))
+        builder.transition(Trigger.RESOURCE_BUSY, _why_it_waits(command.status, command.detail))
         return
     builder.emit(events.WaveClaimed("", command.task_ids))
     template = _template(builder) if command.task_ids else ""
@@ -247,9 +247,9 @@ def advance_wave(builder: DecisionBuilder) -> None:
     """All started: into execution. All ended: into review."""
     wave = builder.run.wave_tasks.values()
     if builder.in_state(State.DISPATCH) and all(task.pipeline_status for task in wave):
-        builder.move(Move.DISPATCH_SUCCESS)
+        builder.transition(Trigger.DISPATCH_SUCCESS)
     elif builder.in_state(State.CODER_EXEC) and all(task.pipeline_status in PIPELINE_ENDED for task in wave):
-        builder.move(Move.CLAIMS_EVIDENCE_ARRIVED, "; ".join(map(_how_it_ended, wave)))
+        builder.transition(Trigger.CLAIMS_EVIDENCE_ARRIVED, "; ".join(map(_how_it_ended, wave)))
 
 
 def _how_it_ended(task: Task) -> str:

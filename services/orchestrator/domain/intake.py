@@ -4,7 +4,7 @@ from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.orchestrator.domain import events, peer_requests
 from pointsman.services.orchestrator.domain.commands import Answer, EpicLoaded, EpicStored, ResumablesFound
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder
-from pointsman.services.orchestrator.domain.enums import Call, Move, Question, Reply, Resume, State
+from pointsman.services.orchestrator.domain.enums import Call, Question, Reply, Resume, State, Trigger
 from pointsman.services.orchestrator.domain.model import Candidate
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR
 
@@ -17,10 +17,10 @@ def probe_unfinished_work(builder: DecisionBuilder) -> None:
     """Ask for resumable epics, unless the caller said no or this run is itself one."""
     order = builder.run.order
     if order.resume is Resume.NO:
-        builder.move(Move.NO_RESUMABLE, "not asked for")
+        builder.transition(Trigger.NO_RESUMABLE, "not asked for")
     elif order.epic_id:
         builder.emit(events.ResumablesFound("", (Candidate(order.epic_id, builder.run.intent[:200], planned=True),)))
-        builder.move(Move.FOUND_RESUMABLE, order.epic_id)
+        builder.transition(Trigger.FOUND_RESUMABLE, order.epic_id)
     else:
         builder.call(Call.LIST_RESUMABLE, peer_requests.ListResumable)
 
@@ -28,7 +28,7 @@ def probe_unfinished_work(builder: DecisionBuilder) -> None:
 def resumables_found(builder: DecisionBuilder, command: ResumablesFound) -> None:
     """Go by what there is."""
     builder.emit(events.ResumablesFound(command.call_id, command.candidates))
-    builder.move(Move.FOUND_RESUMABLE if command.candidates else Move.NO_RESUMABLE)
+    builder.transition(Trigger.FOUND_RESUMABLE if command.candidates else Trigger.NO_RESUMABLE)
 
 
 def ask_to_resume(builder: DecisionBuilder) -> None:
@@ -57,29 +57,29 @@ def message_queued(builder: DecisionBuilder, command: EpicStored) -> None:
         builder.call(Call.LOAD_EPIC, lambda call: peer_requests.Epic(call, best.epic_id))
         return
     builder.send(Call.START_NEXT, peer_requests.StartNext("", best.epic_id))
-    builder.move(Move.CANCEL, KEPT)
+    builder.transition(Trigger.CANCEL, KEPT)
 
 
 def epic_loaded(builder: DecisionBuilder, command: EpicLoaded) -> None:
     """Go on with the resumed plan."""
     builder.emit(events.Resumed(command.call_id, command.epic_id, command.intent, command.plan, command.accepted))
-    builder.move(Move.RESUME_QUEUE_LOADED)
+    builder.transition(Trigger.RESUME_QUEUE_LOADED)
 
 
 def take_message(builder: DecisionBuilder) -> None:
     """The submitted message is the user's input."""
-    builder.move(Move.USER_INPUT)
+    builder.transition(Trigger.USER_INPUT)
 
 
 def judge_intake(builder: DecisionBuilder) -> None:
     """Confidence first, then the session's other run."""
     run = builder.run
     if run.effective_confidence < CONFIDENCE_FLOOR:
-        builder.move(Move.CONFIDENCE_LT_0_6)
+        builder.transition(Trigger.CONFIDENCE_LT_0_6)
     elif run.order.rival_run_id:
-        builder.move(Move.CONFLICT_WITH_CURRENT_EPIC, run.order.rival_run_id)
+        builder.transition(Trigger.CONFLICT_WITH_CURRENT_EPIC, run.order.rival_run_id)
     else:
-        builder.move(Move.INTAKE_OK)
+        builder.transition(Trigger.INTAKE_OK)
 
 
 def ask_for_clarity(builder: DecisionBuilder) -> None:
@@ -123,15 +123,15 @@ def ask_about_replans(builder: DecisionBuilder) -> None:
 
 def answer_resume(builder: DecisionBuilder, command: Answer) -> None:
     """Resume, or leave the candidates where they are."""
-    builder.move(Move.USER_RESUME_YES if command.reply is Reply.RESUME_YES else Move.USER_RESUME_NO)
+    builder.transition(Trigger.USER_RESUME_YES if command.reply is Reply.RESUME_YES else Trigger.USER_RESUME_NO)
 
 
 def answer_switch(builder: DecisionBuilder, command: Answer) -> None:
     """Switch, keep, merge, or take what was clarified; too unsure a clarification is asked about again."""
-    moves = {Reply.SWITCH: Move.SWITCH, Reply.KEEP: Move.KEEP, Reply.MERGE: Move.MERGE}
-    if command.reply in moves:
+    triggers = {Reply.SWITCH: Trigger.SWITCH, Reply.KEEP: Trigger.KEEP, Reply.MERGE: Trigger.MERGE}
+    if command.reply in triggers:
         builder.emit(events.ConfidenceSet(1.0 if command.confidence is None else command.confidence, asserted=True))
-        builder.move(moves[command.reply], str(command.reply))
+        builder.transition(triggers[command.reply], str(command.reply))
         return
     confidence = 1.0 if command.confidence is None else command.confidence
     if command.text:
@@ -140,7 +140,7 @@ def answer_switch(builder: DecisionBuilder, command: Answer) -> None:
     if confidence < CONFIDENCE_FLOOR:
         ask_for_clarity(builder)
     else:
-        builder.move(Move.CLARIFIED, str(command.reply))
+        builder.transition(Trigger.CLARIFIED, str(command.reply))
 
 
 def check_switch_text(command: Answer) -> None:
@@ -158,7 +158,7 @@ def merge_into_rival(builder: DecisionBuilder) -> None:
     """Hand the message to the session's other run, and end."""
     rival = builder.run.order.rival_run_id
     builder.send(Call.MERGE_INTO_RUN, peer_requests.OtherRun("", rival, builder.run.intent))
-    builder.move(Move.CANCEL, f"{MERGED} into {rival}")
+    builder.transition(Trigger.CANCEL, f"{MERGED} into {rival}")
 
 
 def store_epic(builder: DecisionBuilder) -> None:
@@ -178,6 +178,6 @@ def epic_stored(builder: DecisionBuilder, command: EpicStored) -> None:
         return
     builder.emit(events.EpicStored(command.call_id, command.epic_id))
     if builder.run.disposition == str(Reply.KEEP):
-        builder.move(Move.CANCEL, KEPT)
+        builder.transition(Trigger.CANCEL, KEPT)
     else:
-        builder.move(Move.BD_UPSERT_DONE)
+        builder.transition(Trigger.BD_UPSERT_DONE)

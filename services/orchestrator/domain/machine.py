@@ -7,8 +7,7 @@ from typing import Any
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field, not_found
 from pointsman.services.chassis.core.machine import Decision, Machine
-from pointsman.services.orchestrator.domain import acceptance, commands, execution, intake, planning
-from pointsman.services.orchestrator.domain import events as facts
+from pointsman.services.orchestrator.domain import acceptance, commands, events, execution, intake, planning
 from pointsman.services.orchestrator.domain.apply import apply
 from pointsman.services.orchestrator.domain.calls import CALLS
 from pointsman.services.orchestrator.domain.commands import ANSWERS, Ack
@@ -18,10 +17,10 @@ from pointsman.services.orchestrator.domain.enums import (
     TAKES,
     TERMINAL,
     Call,
-    Move,
     Question,
     Reply,
     State,
+    Trigger,
 )
 from pointsman.services.orchestrator.domain.model import Budget, OpenQuestion
 from pointsman.services.orchestrator.domain.run import RunState
@@ -54,12 +53,12 @@ def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> 
         raise Refusal(
             Reason.ALREADY_EXISTS, "there is a run with this id", metadata={"kind": "run", "id": command.entity_id}
         )
-    first = facts.Submitted(command.entity_id, command.intent, command.order, command.budget)
+    first = events.Submitted(command.entity_id, command.intent, command.order, command.budget)
     event = DecisionBuilder.first_event(first)
     builder = DecisionBuilder(apply(None, event, now), now, TABLE)
     builder.events.append(event)
     builder.set_timer(WALL_CLOCK, command.budget.wall_clock_seconds)
-    builder.move(Move.AUTO)
+    builder.transition(Trigger.AUTO)
     return _decision(builder)
 
 
@@ -69,10 +68,10 @@ def _peer_answer(builder: DecisionBuilder, command: Any) -> None:
     if kind is None or builder.run.ended or builder.stops_at_limit():
         return
     if isinstance(command, commands.CallRefused):
-        builder.emit(facts.CallEnded(command.call_id, command.reason[:500]))
+        builder.emit(events.CallEnded(command.call_id, command.reason[:500]))
         CALLS[kind].on_refused(builder, command)
     elif isinstance(command, commands.CallDone):
-        builder.emit(facts.CallEnded(command.call_id))
+        builder.emit(events.CallEnded(command.call_id))
     else:
         CALLS[kind].on_answer(builder, command)
 
@@ -87,7 +86,7 @@ def _answer(builder: DecisionBuilder, command: commands.Answer) -> None:
         raise builder.refusal(f"'{command.reply}' is no answer to it: it takes {takes}")
     _check_answer(builder, question, command)
     builder.emit(
-        facts.Answered(
+        events.Answered(
             command.question_id, command.reply, command.text, command.confidence, _raised(builder, command),
             command.task_id, command.stage,
         )
@@ -137,14 +136,14 @@ def _change_requirement(builder: DecisionBuilder, command: commands.ChangeRequir
             metadata={"kind": "run", "id": builder.run.run_id},
         )
     changing = builder.in_state(State.REVIEW_ACCEPT)
-    move = Move.REQUIREMENT_CHANGED_OR_BLOCKED if changing else Move.REQUIREMENT_CHANGED
-    builder.emit(facts.IntentChanged(f"{builder.run.intent}\n\n{command.text}"))
-    builder.move(move, "the requirement changed")
+    trigger = Trigger.REQUIREMENT_CHANGED_OR_BLOCKED if changing else Trigger.REQUIREMENT_CHANGED
+    builder.emit(events.IntentChanged(f"{builder.run.intent}\n\n{command.text}"))
+    builder.transition(trigger, "the requirement changed")
 
 
 def _cancel(builder: DecisionBuilder, command: commands.Cancel) -> None:
     reason = command.reason if command.resumable else f"cancelled: {command.reason or 'no reason given'}"
-    builder.move(Move.CANCEL, reason)
+    builder.transition(Trigger.CANCEL, reason)
 
 
 def _timer_fired(builder: DecisionBuilder, command: commands.TimerFired) -> None:
@@ -168,7 +167,7 @@ def _expire(builder: DecisionBuilder, command: commands.ExpireAssignment) -> Non
 def _lose_lease(builder: DecisionBuilder, command: commands.LoseLease) -> None:
     """Say that a lease is lost; whoever takes the assignment next has it in the queue."""
     if not builder.run.ended and command.assignment_id in builder.run.assignments:
-        builder.emit(facts.LeaseLost(command.assignment_id, command.agent_id, command.attempt))
+        builder.emit(events.LeaseLost(command.assignment_id, command.agent_id, command.attempt))
 
 
 _REPLIES: Mapping[Question, Callable[[DecisionBuilder, commands.Answer], None]] = {
@@ -203,7 +202,7 @@ MACHINE: Machine[RunState] = Machine(
     apply=apply,
     status=lambda state: str(state.run.status),
     run_id=lambda state: state.run.run_id,
-    events=facts.EVENTS,
+    events=events.EVENTS,
     answers={**ANSWERS, **dict.fromkeys(PEER_ANSWERS, Ack)},
     terminal=frozenset(map(str, TERMINAL)),
 )

@@ -14,13 +14,13 @@ from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
     DebateVerdict,
-    Move,
     Purpose,
     Question,
     Reply,
     Severity,
     State,
     TaskStatus,
+    Trigger,
 )
 from pointsman.services.orchestrator.domain.model import Assignment, OpenRemark, Plan
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_FEEDBACK_ROUNDS, MAX_REPLANS
@@ -71,7 +71,7 @@ def plan_stored(builder: DecisionBuilder, command: PlanStored) -> None:
     """The plan is stored: judge it, or the patch is applied."""
     builder.emit(events.PlanStored(command.call_id, command.audit_errors))
     if builder.in_state(State.REPLAN_PATCH):
-        builder.move(Move.PATCH_APPLIED)
+        builder.transition(Trigger.PATCH_APPLIED)
     else:
         judge_plan(builder)
 
@@ -81,11 +81,11 @@ def judge_plan(builder: DecisionBuilder) -> None:
     run = builder.run
     debate = run.order.routing.debate and not run.debated
     if run.effective_confidence < CONFIDENCE_FLOOR:
-        builder.move(Move.CONFIDENCE_LT_0_6)
+        builder.transition(Trigger.CONFIDENCE_LT_0_6)
     elif debate or run.audit_errors:
-        builder.move(Move.NEED_PLAN_REVIEW, "; ".join(run.audit_errors))
+        builder.transition(Trigger.NEED_PLAN_REVIEW, "; ".join(run.audit_errors))
     else:
-        builder.move(Move.SKIP_PLAN_REVIEW)
+        builder.transition(Trigger.SKIP_PLAN_REVIEW)
 
 
 def debate_plan(builder: DecisionBuilder) -> None:
@@ -162,9 +162,9 @@ def answer_debate(builder: DecisionBuilder, command: Answer) -> None:
 def go_by_verdict(builder: DecisionBuilder, verdict: DebateVerdict) -> None:
     """PROCEED passes, ESCALATE asks a person, MODIFY stays, blocks or releases."""
     if verdict is DebateVerdict.PROCEED:
-        builder.move(Move.PASS_OR_FEEDBACK_LIMIT_REACHED, "passed")
+        builder.transition(Trigger.PASS_OR_FEEDBACK_LIMIT_REACHED, "passed")
     elif verdict is DebateVerdict.ESCALATE:
-        builder.move(Move.FEEDBACK_ESCALATED, "the debate was escalated")
+        builder.transition(Trigger.FEEDBACK_ESCALATED, "the debate was escalated")
     else:
         _modify(builder)
 
@@ -181,16 +181,18 @@ def _modify(builder: DecisionBuilder) -> None:
     if released:
         builder.emit(events.FeedbackSettled(tuple(released)))
     if builder.run.remarks:
-        builder.move(Move.NON_BLOCKING_FEEDBACK)
+        builder.transition(Trigger.NON_BLOCKING_FEEDBACK)
     else:
-        builder.move(Move.PASS_OR_FEEDBACK_LIMIT_REACHED, "feedback limit reached" if released else "no remark is open")
+        builder.transition(
+            Trigger.PASS_OR_FEEDBACK_LIMIT_REACHED, "feedback limit reached" if released else "no remark is open"
+        )
 
 
 def _block(builder: DecisionBuilder, reason: str) -> None:
     if builder.run.blocking_rounds >= MAX_BLOCKING_ROUNDS:
-        builder.move(Move.FEEDBACK_ESCALATED, reason)
+        builder.transition(Trigger.FEEDBACK_ESCALATED, reason)
     else:
-        builder.move(Move.BLOCKING_FEEDBACK, reason)
+        builder.transition(Trigger.BLOCKING_FEEDBACK, reason)
 
 
 def patch_plan(builder: DecisionBuilder) -> None:
@@ -199,6 +201,6 @@ def patch_plan(builder: DecisionBuilder) -> None:
     if run.replans > MAX_REPLANS:
         builder.emit(events.ConfidenceSet(0.0))
     if builder.run.effective_confidence < CONFIDENCE_FLOOR:
-        builder.move(Move.CONFIDENCE_LT_0_6)
+        builder.transition(Trigger.CONFIDENCE_LT_0_6)
     else:
         _ask_for_plan(builder, Purpose.PATCH)

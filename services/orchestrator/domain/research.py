@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pointsman.services.orchestrator.domain import builtin, events
 from pointsman.services.orchestrator.domain.commands import CompleteAssignment, DesignResult, ResearchResult
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_word
-from pointsman.services.orchestrator.domain.enums import Capability, Move, Purpose, Severity
+from pointsman.services.orchestrator.domain.enums import Capability, Purpose, Severity, Trigger
 from pointsman.services.orchestrator.domain.model import Assignment
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_REPLANS, Run
 
 
 def define_targets(builder: DecisionBuilder) -> None:
     """The plan's slots are the targets."""
-    builder.move(Move.OBSERVE_TARGET_DEFINED, ",".join(builder.run.slots))
+    builder.transition(Trigger.OBSERVE_TARGET_DEFINED, ",".join(builder.run.slots))
 
 
 def fan_out_research(builder: DecisionBuilder) -> None:
@@ -28,7 +28,7 @@ def fan_out_research(builder: DecisionBuilder) -> None:
                 slot, "built-in", usable=True, confidence=confidence, document=builtin.empty_survey(run, slot)
             )
         )
-    builder.move(Move.RESULT_ARRIVED, "built-in")
+    builder.transition(Trigger.RESULT_ARRIVED, "built-in")
 
 
 def await_open_slots(builder: DecisionBuilder) -> None:
@@ -72,7 +72,7 @@ def report(builder: DecisionBuilder, assignment: Assignment, command: CompleteAs
 
 def reported(builder: DecisionBuilder, slots: Sequence[str]) -> None:
     """Look at the reports that came together."""
-    builder.move(Move.RESULT_ARRIVED, ",".join(slots))
+    builder.transition(Trigger.RESULT_ARRIVED, ",".join(slots))
 
 
 def slot_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
@@ -81,12 +81,12 @@ def slot_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     builder.emit(events.Researched(slot, "", usable=False, confidence=0.0, document=""))
     statement = f"nobody could find out: {builder.run.slots[slot].question}{because(last_word(assignment))}"
     builder.risk(f"research-{slot}", statement, severity=Severity.MEDIUM)
-    builder.move(Move.RESULT_ARRIVED, slot)
+    builder.transition(Trigger.RESULT_ARRIVED, slot)
 
 
 def ingest_result(builder: DecisionBuilder) -> None:
     """The report is in the store already."""
-    builder.move(Move.ARTIFACTS_LOADED)
+    builder.transition(Trigger.ARTIFACTS_LOADED)
 
 
 def evaluate_research(builder: DecisionBuilder) -> None:
@@ -94,14 +94,14 @@ def evaluate_research(builder: DecisionBuilder) -> None:
     run = builder.run
     usable = [slot.confidence for slot in run.slots.values() if slot.usable]
     if _open_slots(run):
-        builder.move(Move.NEED_MORE_RESULTS)
+        builder.transition(Trigger.NEED_MORE_RESULTS)
     elif usable and sum(usable) / len(usable) >= CONFIDENCE_FLOOR:
-        builder.move(Move.ENOUGH_INFO)
+        builder.transition(Trigger.ENOUGH_INFO)
     elif run.replans >= MAX_REPLANS:
-        builder.move(Move.REPLAN_LIMIT, "research does not convince")
+        builder.transition(Trigger.REPLAN_LIMIT, "research does not convince")
     else:
         reason = "research is not sure enough" if usable else "no usable research report"
-        builder.move(Move.NEED_REPLAN, reason, is_replan=True)
+        builder.transition(Trigger.NEED_REPLAN, reason, is_replan=True)
 
 
 def make_design(builder: DecisionBuilder) -> None:
@@ -115,7 +115,7 @@ def make_design(builder: DecisionBuilder) -> None:
 def designed(builder: DecisionBuilder, result: DesignResult) -> None:
     """The designer handed in a design."""
     builder.emit(events.Designed(result.document, built_in=False))
-    builder.move(Move.DESIGN_READY)
+    builder.transition(Trigger.DESIGN_READY)
 
 
 def designer_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
@@ -127,4 +127,4 @@ def designer_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
 
 def _built_in_design(builder: DecisionBuilder) -> None:
     builder.emit(events.Designed(builtin.design(builder.run), built_in=True))
-    builder.move(Move.DESIGN_READY)
+    builder.transition(Trigger.DESIGN_READY)

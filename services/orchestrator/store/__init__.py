@@ -10,7 +10,7 @@ from pointsman.services.chassis.engine.journal import Journal
 from pointsman.services.chassis.engine.ledger import Ledger
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.orchestrator.domain.enums import Fact
+from pointsman.services.orchestrator.domain.enums import InternalEvent
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import Usage
 from pointsman.services.orchestrator.domain.run import RunState
@@ -22,14 +22,14 @@ from pointsman.services.orchestrator.store.matcher import UNLIMITED, AssignmentM
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
 from pointsman.services.orchestrator.store.sessions import Sessions
 
-TOLD = tuple(
-    str(fact)
-    for fact in (
-        Fact.WAVE_CLAIMED, Fact.ASSIGNED, Fact.ASSIGNMENT_RETRIED, Fact.STAGE_FAILED, Fact.WORK_HANDED_IN,
-        Fact.WAVE_VERIFIED, Fact.TASK_JUDGED,
+TASK_EVENTS = tuple(
+    str(name)
+    for name in (
+        InternalEvent.WAVE_CLAIMED, InternalEvent.ASSIGNED, InternalEvent.ASSIGNMENT_RETRIED, InternalEvent.STAGE_FAILED, InternalEvent.WORK_HANDED_IN,
+        InternalEvent.WAVE_VERIFIED, InternalEvent.TASK_JUDGED,
     )
 )  # fmt: skip
-"""The events that tell how the work on a task went."""
+"""The events about the work on a task."""
 
 
 class OrchestratorStore:
@@ -126,7 +126,7 @@ class _Queries:
         journal = store.tables.journal.c
         self.history = (
             select(journal.seq, journal.at_us, journal.event, journal.payload)
-            .where(journal.entity_id == bindparam("entity_id"), journal.event.in_(TOLD))
+            .where(journal.entity_id == bindparam("entity_id"), journal.event.in_(TASK_EVENTS))
             .order_by(journal.seq)
         )
         by_id = (

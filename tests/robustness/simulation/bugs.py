@@ -84,7 +84,7 @@ def fold_something_else() -> None:
     def counted(run: Any, data: Any) -> Any:
         return called(run, data).change(queue_checks=next(numbers))
 
-    apply._FOLDS[next(kind for kind, made in apply._FOLDS.items() if made is called)] = counted  # type: ignore[index]
+    apply._APPLY[next(kind for kind, made in apply._APPLY.items() if made is called)] = counted  # type: ignore[index]
 
 
 def keep_lost_leases() -> None:

@@ -22,7 +22,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Verdict,
     WorkflowStatus,
 )
-from pointsman.services.orchestrator.domain.events import Moved
+from pointsman.services.orchestrator.domain.events import Transitioned
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import Candidate, Remark
 from pointsman.services.orchestrator.domain.run import RunState
@@ -190,7 +190,7 @@ class Watch:
         """The action, noted under the move that it was run for."""
 
         def noted(builder: DecisionBuilder) -> None:
-            move = next(event for event in reversed(builder.events) if isinstance(event.data, Moved))
+            move = next(event for event in reversed(builder.events) if isinstance(event.data, Transitioned))
             if not self.moves or self.moves[-1][0] is not move:
                 self.moves.append((move, []))
             self.moves[-1][1].append(action.__name__)
@@ -224,7 +224,7 @@ def passes(driver: Driver) -> Iterator[tuple[State, RunState]]:
     state: RunState | None = None
     for event in driver.journal:
         state = MACHINE.apply(state and RunState(state.run.copy(), {}, driver.present), event, driver.now)
-        if state.run.status not in TERMINAL and (isinstance(event.data, Moved) or event.source == ""):
+        if state.run.status not in TERMINAL and (isinstance(event.data, Transitioned) or event.source == ""):
             yield state.run.status, RunState(state.run.copy(), {}, driver.present)
 
 

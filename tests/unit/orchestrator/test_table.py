@@ -8,7 +8,7 @@ import pytest
 from pointsman.api.orchestrator.v1 import run_pb2
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain.decision import ALWAYS, DecisionBuilder, Guard, Row, Table
-from pointsman.services.orchestrator.domain.enums import TERMINAL, Fact, Move, Resume, State
+from pointsman.services.orchestrator.domain.enums import TERMINAL, InternalEvent, Resume, State, Trigger
 from pointsman.services.orchestrator.domain.events import EVENTS
 from pointsman.services.orchestrator.domain.model import (
     Budget,
@@ -24,7 +24,7 @@ from pointsman.services.orchestrator.domain.table import INITIAL, TABLE, mermaid
 from tests.unit.orchestrator.driver import START, outline
 
 WITHOUT_ACTIONS = Table(replace(row, actions=()) for row in TABLE.rows)
-PAIRS = list(itertools.product(State, Move))
+PAIRS = list(itertools.product(State, Trigger))
 ACCEPTED = {"T1": Task(outline("T1"), judgement=Judgement(accepted=True))}
 REJECTED = {"T1": Task(outline("T1"), judgement=Judgement(accepted=False))}
 
@@ -85,7 +85,7 @@ def test_the_wire_has_the_same_states() -> None:
 @pytest.mark.parametrize("row", TABLE.rows, ids=name_of)
 def test_each_row_leads_from_its_source_to_its_target(row: Row) -> None:
     builder = builder_on(holding(row.guard, run_in(row.source)))
-    builder.move(row.event, "why")
+    builder.transition(row.event, "why")
     assert builder.run.status is row.target
     assert (builder.events[0].source, builder.events[0].target) == (row.source, row.target)
 
@@ -95,11 +95,11 @@ def test_a_guard_that_does_not_hold_closes_its_row(row: Row) -> None:
     builder = builder_on(breaking(row.guard, run_in(row.source)))
     others = [other for other in TABLE.rows_for(row.source, row.event) if other is not row]
     if others:
-        builder.move(row.event)
+        builder.transition(row.event)
         assert builder.run.status is others[0].target
         return
     with pytest.raises(Refusal):
-        builder.move(row.event)
+        builder.transition(row.event)
     assert builder.run.status is row.source
 
 
@@ -110,7 +110,7 @@ def test_each_pair_that_is_not_in_the_table_is_refused_and_changes_nothing() -> 
             continue
         builder = builder_on(run_in(state), TABLE)
         with pytest.raises(Refusal) as caught:
-            builder.move(move)
+            builder.transition(move)
         assert caught.value.reason is Reason.STATE_FORBIDS
         assert caught.value.metadata["state"] == state
         assert builder.run == run_in(state)
@@ -132,8 +132,8 @@ def test_each_state_that_is_not_terminal_can_end_in_each_way() -> None:
         ending |= more
     assert ending == set(State) - {State.CANCELLED, State.FAILED}
     for state in set(State) - TERMINAL:
-        assert TABLE.rows_for(state, Move.CANCEL)[0].target is State.CANCELLED
-        assert TABLE.rows_for(state, Move.FATAL_ERROR)[0].target is State.FAILED
+        assert TABLE.rows_for(state, Trigger.CANCEL)[0].target is State.CANCELLED
+        assert TABLE.rows_for(state, Trigger.FATAL_ERROR)[0].target is State.FAILED
 
 
 def test_terminal_states_have_no_exit() -> None:
@@ -145,14 +145,14 @@ def test_each_guard_and_action_of_the_table_exists_and_each_event_has_a_payload(
     actions = {action for row in TABLE.rows for action in row.actions}
     assert len({guard.name for guard in guards}) == len(guards)
     assert len({action.__name__ for action in actions}) == len(actions)
-    assert set(EVENTS) == {*Move, *Fact}
-    assert {row.event for row in TABLE.rows} == set(Move)
+    assert set(EVENTS) == {*Trigger, *InternalEvent}
+    assert {row.event for row in TABLE.rows} == set(Trigger)
 
 
 def test_the_diagram_shows_each_row() -> None:
     text = mermaid()
     for row in TABLE.rows:
-        if row.event in (Move.CANCEL, Move.FATAL_ERROR):
+        if row.event in (Trigger.CANCEL, Trigger.FATAL_ERROR):
             continue
         assert f"  {row.source} --> {row.target}: {row.event}" in text
     assert "any_state --> CANCELLED: cancel" in text

@@ -7,7 +7,7 @@ from typing import Any
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.commands import CallDone, CallRefused
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder
-from pointsman.services.orchestrator.domain.enums import Call, Move
+from pointsman.services.orchestrator.domain.enums import Call, Trigger
 
 
 def end_call(builder: DecisionBuilder, command: Any) -> None:
@@ -17,7 +17,7 @@ def end_call(builder: DecisionBuilder, command: Any) -> None:
 
 def fail_run(builder: DecisionBuilder, command: CallRefused) -> None:
     """The run cannot go on without this call."""
-    builder.move(Move.FATAL_ERROR, command.reason)
+    builder.transition(Trigger.FATAL_ERROR, command.reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from pointsman.services.orchestrator.domain import commands, execution, peer_req
 from pointsman.services.orchestrator.domain.calls.peer_call import PeerCall
 from pointsman.services.orchestrator.domain.commands import CallRefused
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder
-from pointsman.services.orchestrator.domain.enums import PIPELINE_ENDED, Call, Move
+from pointsman.services.orchestrator.domain.enums import PIPELINE_ENDED, Call, Trigger
 
 
 def _not_started(builder: DecisionBuilder, command: CallRefused) -> None:
-    builder.move(Move.DISPATCH_FAILED, command.reason, is_replan=True)
+    builder.transition(Trigger.DISPATCH_FAILED, command.reason, is_replan=True)
 
 
 def _stage_refused(builder: DecisionBuilder, command: CallRefused) -> None:  # noqa: ARG001

@@ -4,11 +4,11 @@ from pointsman.services.orchestrator.domain import acceptance, commands, executi
 from pointsman.services.orchestrator.domain.calls.peer_call import PeerCall, fail_run
 from pointsman.services.orchestrator.domain.commands import CallRefused
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder
-from pointsman.services.orchestrator.domain.enums import Call, Move
+from pointsman.services.orchestrator.domain.enums import Call, Trigger
 
 
 def _resumables_unknown(builder: DecisionBuilder, command: CallRefused) -> None:
-    builder.move(Move.NO_RESUMABLE, command.reason)
+    builder.transition(Trigger.NO_RESUMABLE, command.reason)
 
 
 def _plan_refused(builder: DecisionBuilder, command: CallRefused) -> None:
@@ -21,7 +21,7 @@ def _plan_refused(builder: DecisionBuilder, command: CallRefused) -> None:
 
 
 def _wave_not_claimed(builder: DecisionBuilder, command: CallRefused) -> None:
-    builder.move(Move.DISPATCH_FAILED, command.reason, is_replan=True)
+    builder.transition(Trigger.DISPATCH_FAILED, command.reason, is_replan=True)
 
 
 WORKFLOW_CALLS = (
