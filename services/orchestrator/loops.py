@@ -50,7 +50,7 @@ class Engine:
         return (
             ("effects", self.effects.run),
             ("timers", self.timers.run),
-            ("exchange", self._store.exchange.run),
+            ("exchange", self._store.matcher.run),
             ("sweep", self.sweep),
             ("retention", self.retention),
         )
@@ -127,14 +127,14 @@ class Engine:
         """End assignments whose last lease ran out, and tell the runs which other leases did."""
         told: set[tuple[str, int]] = set()
         while True:
-            for row in await self._store.store.database.read(self._store.exchange.exhausted):
+            for row in await self._store.store.database.read(self._store.matcher.exhausted):
                 request_id = f"expire:{row.assignment_id}:{row.epoch}"
                 caller = engine_caller(row.project, row.traceparent, request_id)
                 await self._store.ledger.submit(
                     caller, commands.ExpireAssignment(row.entity_id, row.assignment_id, row.epoch)
                 )
                 metrics.lease_expiries.labels(row.capability).inc()
-            lost = await self._store.store.database.read(self._store.exchange.lost)
+            lost = await self._store.store.database.read(self._store.matcher.lost)
             for row in lost:
                 if (row.assignment_id, row.epoch) not in told:
                     await self._tell_of_lost_lease(row)

@@ -102,7 +102,7 @@ class OrchestratorServicer:
 
     async def GetDelivery(self, request: pb.GetDeliveryRequest, caller: Caller) -> pb.GetDeliveryResponse:
         """What was accepted."""
-        desk, rows = await self._store.store.database.read(
+        documents, rows = await self._store.store.database.read(
             lambda connection: (
                 leases.RunDocuments(
                     self._store.view_on(connection, caller.project, request.run_id).run,
@@ -111,14 +111,14 @@ class OrchestratorServicer:
                 self._store.journal.rows(connection, request.run_id, 0, JOURNAL_ROWS),
             )
         )
-        return pb.GetDeliveryResponse(delivery=runs.deliver(desk, rows))
+        return pb.GetDeliveryResponse(delivery=runs.deliver(documents, rows))
 
     async def GetEvidence(
         self, request: evidence_pb.GetEvidenceRequest, caller: Caller
     ) -> evidence_pb.GetEvidenceResponse:
         """The attempts at a run's tasks."""
         size, key = page_size(request.page), page_key(request.page.page_token, 1) or (0,)
-        desk, rows = await self._store.store.database.read(
+        documents, rows = await self._store.store.database.read(
             lambda connection: (
                 leases.RunDocuments(
                     self._store.view_on(connection, caller.project, request.run_id).run,
@@ -127,10 +127,10 @@ class OrchestratorServicer:
                 self._store.history(connection, request.run_id),
             )
         )
-        told = [item for item in evidence.attempts(desk, rows) if request.task_id in ("", item.task_id)]
-        page = evidence.page(told[int(key[0]) :], size)
+        found = [item for item in evidence.attempts(documents, rows) if request.task_id in ("", item.task_id)]
+        page = evidence.page(found[int(key[0]) :], size)
         reached = int(key[0]) + len(page)
-        next_token = page_token(reached) if reached < len(told) else ""
+        next_token = page_token(reached) if reached < len(found) else ""
         return evidence_pb.GetEvidenceResponse(attempts=page, next_page_token=next_token)
 
     async def GetMachine(
@@ -159,23 +159,23 @@ class AgentServicer:
         keys = [(key.assignment_id, key.epoch) for key in request.leases]
         await self._store.agents.touch(caller.project, request.agent_id, None)
         until_us, lost = await self._store.store.write(
-            lambda connection: self._store.exchange.renew(connection, _holder(request.agent_id, caller), keys)
+            lambda connection: self._store.matcher.renew(connection, _holder(request.agent_id, caller), keys)
         )
         message = agent.HeartbeatResponse(lost_assignment_ids=lost)
         message.expires_at.FromDatetime(from_us(until_us))
         return message
 
     async def Complete(self, request: agent.CompleteRequest, caller: Caller) -> agent.CompleteResponse:
-        """Take results, and lease what comes next; whoever has a result refused is told at once."""
+        """Record results, and lease the next work; a refused result is answered without waiting for work."""
         if not request.HasField("next"):
             return agent.CompleteResponse(outcomes=await self._complete(request, caller))
-        handing_in = asyncio.create_task(self._complete(request, caller))
+        completing = asyncio.create_task(self._complete(request, caller))
         wait_seconds = seconds_of(request.wait)
         waiter = await self._enter(request.agent_id, request.next, caller, wait_seconds)
         try:
-            outcomes = await handing_in
+            outcomes = await completing
             if not all(outcome.accepted for outcome in outcomes):
-                self._store.exchange.hurry(waiter)
+                self._store.matcher.hurry(waiter)
             given = await waiter.future
         finally:
             waiter.future.cancel()
@@ -227,25 +227,25 @@ class AgentServicer:
         poll_id = hashlib.sha256(key.encode()).hexdigest()
         holder = _holder(agent_id, caller)
         asked = PollRequest(holder, poll_id, capabilities, repository_ids, max(1, wanted.max_leases))
-        return self._store.exchange.enter(asked, wait_seconds)
+        return self._store.matcher.enter(asked, wait_seconds)
 
     async def _complete(self, request: agent.CompleteRequest, caller: Caller) -> list[agent.CompletionOutcome]:
-        """What became of each result; those for the same run are handed in together."""
+        """The outcome of each result; the results for one run are one command."""
         by_run: dict[str, dict[str, commands.CompleteAssignment]] = {}
         for item in request.completions:
             command = _completion(request.agent_id, item, caller)
             by_run.setdefault(command.entity_id, {}).setdefault(command.assignment_id, command)
-        groups = [self._hand_in_group(tuple(group.values()), caller) for group in by_run.values()]
+        groups = [self._complete_run(tuple(group.values()), caller) for group in by_run.values()]
         found = [await groups[0]] if len(groups) == 1 else await asyncio.gather(*groups)
         outcomes = {outcome.assignment_id: outcome for group in found for outcome in group}
         return [outcomes[item.lease.assignment_id] for item in request.completions]
 
-    async def _hand_in_group(
+    async def _complete_run(
         self, group: tuple[commands.CompleteAssignment, ...], caller: Caller
     ) -> list[agent.CompletionOutcome]:
-        """What became of results for one run."""
+        """The outcomes of the results for one run."""
         if len(group) == 1:
-            return [await self._hand_in(group[0], caller)]
+            return [await self._decide_completion(group[0], caller)]
         run_id = group[0].entity_id
         try:
             answer = await self._store.ledger.submit(_own(caller, run_id), commands.CompleteAssignments(run_id, group))
@@ -258,15 +258,15 @@ class AgentServicer:
         assignment_id = item.lease.assignment_id
         if item.returned:
             key, holder = (assignment_id, item.lease.epoch), _holder(agent_id, caller)
-            held = await self._store.store.write(lambda c: self._store.exchange.give_back(c, holder, key))
+            held = await self._store.store.write(lambda c: self._store.matcher.give_back(c, holder, key))
             return leases.returned(assignment_id, held=held)
         command = commands.FailAssignment(
             run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,
             handoffs.usage(item.usage), caller.principal,
         )  # fmt: skip
-        return await self._hand_in(command, caller)
+        return await self._decide_completion(command, caller)
 
-    async def _hand_in(
+    async def _decide_completion(
         self, command: commands.CompleteAssignment | commands.FailAssignment, caller: Caller
     ) -> agent.CompletionOutcome:
         try:

@@ -12,7 +12,7 @@ from pointsman.services.orchestrator.domain.commands import (
     VerifyResult,
     WorkflowSeen,
 )
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_word
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_setback
 from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
@@ -142,7 +142,7 @@ def reviewed(builder: DecisionBuilder, assignment: Assignment, result: ReviewRes
 def reviewer_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     """No reviewer finished: the verifier or a person decides, and that is a risk."""
     task_id = assignment.task_id
-    statement = f"no reviewer finished on {task_id}{because(last_word(assignment))}"
+    statement = f"no reviewer finished on {task_id}{because(last_setback(assignment))}"
     builder.risk(f"unreviewed-{task_id}", statement, severity=Severity.HIGH, task_id=task_id)
     go_on(builder)
 
@@ -173,7 +173,7 @@ def _judge_finding(builder: DecisionBuilder, task_id: str, finding: TaskFinding 
 def verifier_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     """No verifier finished: a person decides."""
     ask_person(
-        builder, _undecided(builder), f"No verifier finished{because(last_word(assignment))}. Is the work accepted?"
+        builder, _undecided(builder), f"No verifier finished{because(last_setback(assignment))}. Is the work accepted?"
     )
 
 

@@ -173,7 +173,7 @@ class DebateResolved:
 
 @dataclass(frozen=True, slots=True)
 class CallDone:
-    """A peer did what it was told; nothing follows from it."""
+    """A peer has done what it was asked; nothing follows from it."""
 
     entity_id: str
     call_id: str
@@ -356,7 +356,7 @@ class Ack:
 
 
 @dataclass(frozen=True, slots=True)
-class HandIn:
+class CompletionOutcome:
     """What became of a result: taken, or counted as a failed attempt because of a field."""
 
     accepted: bool
@@ -367,10 +367,10 @@ class HandIn:
 
 
 @dataclass(frozen=True, slots=True)
-class HandIns:
+class CompletionOutcomes:
     """What became of several results, in their order."""
 
-    outcomes: tuple[HandIn, ...]
+    outcomes: tuple[CompletionOutcome, ...]
 
 
 ANSWERS: Mapping[type, type] = {
@@ -379,9 +379,9 @@ ANSWERS: Mapping[type, type] = {
     ChangeRequirement: Ack,
     Cancel: Ack,
     TimerFired: Ack,
-    CompleteAssignment: HandIn,
-    CompleteAssignments: HandIns,
-    FailAssignment: HandIn,
+    CompleteAssignment: CompletionOutcome,
+    CompleteAssignments: CompletionOutcomes,
+    FailAssignment: CompletionOutcome,
     ExpireAssignment: Ack,
     LoseLease: Ack,
 }

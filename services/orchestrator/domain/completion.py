@@ -11,12 +11,12 @@ from pointsman.services.orchestrator.domain.commands import (
     AnswersResult,
     CompleteAssignment,
     CompleteAssignments,
+    CompletionOutcome,
+    CompletionOutcomes,
     DebateResult,
     DesignResult,
     ExpireAssignment,
     FailAssignment,
-    HandIn,
-    HandIns,
     MalformedResult,
     PlanResult,
     ResearchResult,
@@ -25,12 +25,12 @@ from pointsman.services.orchestrator.domain.commands import (
     StageResult,
     VerifyResult,
 )
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder, last_word
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, last_setback
 from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Capability, Purpose, Verdict
 from pointsman.services.orchestrator.domain.model import Assignment, Lease, Usage
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
 
-TAKEN = HandIn(accepted=True)
+ACCEPTED = CompletionOutcome(accepted=True)
 EXPECTED: Mapping[Purpose, tuple[type, str]] = {
     Purpose.PLAN: (PlanResult, "plan"),
     Purpose.PATCH: (PlanResult, "plan"),
@@ -44,11 +44,11 @@ EXPECTED: Mapping[Purpose, tuple[type, str]] = {
 }
 
 
-def complete(builder: DecisionBuilder, command: CompleteAssignment | FailAssignment) -> HandIn:
+def complete(builder: DecisionBuilder, command: CompleteAssignment | FailAssignment) -> CompletionOutcome:
     """Take one result, or that an agent gives up."""
     assignment, lease = _leased(builder, command)
     if builder.stops_at_limit():
-        return TAKEN
+        return ACCEPTED
     if isinstance(command, FailAssignment):
         return _fail(builder, assignment, lease, command)
     outcome = _complete(builder, assignment, lease, command)
@@ -57,13 +57,13 @@ def complete(builder: DecisionBuilder, command: CompleteAssignment | FailAssignm
     return outcome
 
 
-def complete_all(builder: DecisionBuilder, command: CompleteAssignments) -> HandIns:
+def complete_all(builder: DecisionBuilder, command: CompleteAssignments) -> CompletionOutcomes:
     """Take several results, each with an outcome of its own.
 
     Reports that come together pass through the machine together, behind whatever else comes with them: what that
     leads to, such as a slot that is lost, is no news to them then.
     """
-    outcomes: dict[str, HandIn] = {}
+    outcomes: dict[str, CompletionOutcome] = {}
     for item in command.items:
         if not _is_report(builder, item):
             outcomes[item.assignment_id] = _unless_refused(complete, builder, item)
@@ -73,18 +73,20 @@ def complete_all(builder: DecisionBuilder, command: CompleteAssignments) -> Hand
             outcomes[item.assignment_id] = _unless_refused(partial(_take_report, slots), builder, item)
     if slots and not builder.run.ended:
         research.reported(builder, slots)
-    return HandIns(tuple(outcomes[item.assignment_id] for item in command.items))
+    return CompletionOutcomes(tuple(outcomes[item.assignment_id] for item in command.items))
 
 
 def _unless_refused(
-    take: Callable[[DecisionBuilder, CompleteAssignment], HandIn], builder: DecisionBuilder, item: CompleteAssignment
-) -> HandIn:
+    take: Callable[[DecisionBuilder, CompleteAssignment], CompletionOutcome],
+    builder: DecisionBuilder,
+    item: CompleteAssignment,
+) -> CompletionOutcome:
     """One of several results, with all that follows from it, before the next is looked at."""
     try:
         outcome = take(builder, item)
         builder.run_actions()
     except Refusal as refusal:
-        return HandIn(accepted=False, problem=refusal.message, refusal=str(refusal.reason))
+        return CompletionOutcome(accepted=False, problem=refusal.message, refusal=str(refusal.reason))
     return outcome
 
 
@@ -98,35 +100,37 @@ def _asks_report(assignment: Assignment) -> bool:
     return assignment.purpose is Purpose.RESEARCH
 
 
-def _take_report(slots: list[str], builder: DecisionBuilder, item: CompleteAssignment) -> HandIn:
+def _take_report(slots: list[str], builder: DecisionBuilder, item: CompleteAssignment) -> CompletionOutcome:
     assignment, lease = _leased(builder, item)
     if builder.stops_at_limit():
-        return TAKEN
+        return ACCEPTED
     slots.append(assignment.slot)
     return _complete(builder, assignment, lease, item)
 
 
-def _complete(builder: DecisionBuilder, assignment: Assignment, lease: Lease, command: CompleteAssignment) -> HandIn:
+def _complete(
+    builder: DecisionBuilder, assignment: Assignment, lease: Lease, command: CompleteAssignment
+) -> CompletionOutcome:
     """Take a result; one that does not fit counts as a failed attempt, and says which field."""
     problem = _problem(builder, assignment, command.result)
     if problem is not None:
         error = f"{problem.field}: {problem.problem}"
         _fail_attempt(builder, assignment, lease, error, command.usage)
-        return HandIn(accepted=False, field=problem.field, problem=problem.problem)
+        return CompletionOutcome(accepted=False, field=problem.field, problem=problem.problem)
     if _asks_report(assignment):
         research.report(builder, assignment, command)
-        return TAKEN
+        return ACCEPTED
     builder.end_assignment(assignment.assignment_id, AssignmentEnd.DONE, agent_id=command.agent_id, usage=command.usage)
-    _TAKEN[assignment.purpose](builder, assignment, command.agent_id, command.result)
-    return TAKEN
+    _ON_RESULT[assignment.purpose](builder, assignment, command.agent_id, command.result)
+    return ACCEPTED
 
 
-def _fail(builder: DecisionBuilder, assignment: Assignment, lease: Lease, command: FailAssignment) -> HandIn:
+def _fail(builder: DecisionBuilder, assignment: Assignment, lease: Lease, command: FailAssignment) -> CompletionOutcome:
     """An agent gives up: another attempt, or the end of it."""
     if command.permanent:
         lease = Lease(lease.agent_id, lease.epoch, MAX_ATTEMPTS, leased=True)
     _fail_attempt(builder, assignment, lease, command.error, command.usage)
-    return TAKEN
+    return ACCEPTED
 
 
 def expire(builder: DecisionBuilder, command: ExpireAssignment) -> None:
@@ -151,7 +155,7 @@ def _leased(builder: DecisionBuilder, command: CompleteAssignment | FailAssignme
 
 
 def lease_lost(assignment_id: str, why: str) -> Refusal:
-    """The one answer to whoever does not hold the lease."""
+    """The refusal of a caller that does not hold the lease."""
     return Refusal(
         Reason.LEASE_LOST,
         f"the lease of '{assignment_id}' is lost: {why}",
@@ -210,10 +214,10 @@ def _fail_attempt(builder: DecisionBuilder, assignment: Assignment, lease: Lease
     builder.end_assignment(
         assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error[:2000], usage=usage
     )
-    _LOST[assignment.purpose](builder, replace(assignment, setbacks=(*assignment.setbacks, error[:2000])))
+    _ON_LOSS[assignment.purpose](builder, replace(assignment, setbacks=(*assignment.setbacks, error[:2000])))
 
 
-_TAKEN: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, str, Any], None]] = {
+_ON_RESULT: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, str, Any], None]] = {
     Purpose.PLAN: lambda builder, _assignment, _agent, result: planning.planned(builder, result),
     Purpose.PATCH: lambda builder, _assignment, _agent, result: planning.planned(builder, result),
     Purpose.DEBATE: lambda builder, _assignment, _agent, result: planning.remarked(builder, result),
@@ -223,10 +227,10 @@ _TAKEN: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, str, Any], None]
     Purpose.REVIEW: lambda builder, assignment, _agent, result: acceptance.reviewed(builder, assignment, result),
     Purpose.VERIFY: lambda builder, _assignment, _agent, result: acceptance.verified(builder, result),
 }
-_LOST: Mapping[Purpose, Callable[[DecisionBuilder, Assignment], None]] = {
-    Purpose.PLAN: lambda builder, assignment: planning.planner_lost(builder, last_word(assignment)),
-    Purpose.PATCH: lambda builder, assignment: planning.planner_lost(builder, last_word(assignment)),
-    Purpose.DEBATE: lambda builder, assignment: planning.ask_person_to_debate(builder, last_word(assignment)),
+_ON_LOSS: Mapping[Purpose, Callable[[DecisionBuilder, Assignment], None]] = {
+    Purpose.PLAN: lambda builder, assignment: planning.planner_lost(builder, last_setback(assignment)),
+    Purpose.PATCH: lambda builder, assignment: planning.planner_lost(builder, last_setback(assignment)),
+    Purpose.DEBATE: lambda builder, assignment: planning.ask_person_to_debate(builder, last_setback(assignment)),
     Purpose.PLAN_ANSWER: lambda builder, _: planning.resolve_debate(builder, ""),
     Purpose.RESEARCH: research.slot_lost,
     Purpose.DESIGN: research.designer_lost,

@@ -79,7 +79,7 @@ def because(why: str) -> str:
     return f" ({said[:REASON_LENGTH]})" if said else ""
 
 
-def last_word(assignment: Assignment) -> str:
+def last_setback(assignment: Assignment) -> str:
     """What the last agent said that could not do it."""
     return assignment.setbacks[-1] if assignment.setbacks else ""
 

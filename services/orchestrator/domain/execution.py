@@ -12,7 +12,7 @@ from pointsman.services.orchestrator.domain.commands import (
     WaveClaimed,
     WorkflowSeen,
 )
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_word
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_setback
 from pointsman.services.orchestrator.domain.enums import (
     PIPELINE_ENDED,
     AssignmentEnd,
@@ -102,7 +102,7 @@ def workflow_seen(builder: DecisionBuilder, command: WorkflowSeen) -> None:
 
 
 def wait_for_room(builder: DecisionBuilder) -> None:
-    """Ask whoever can help, and look again by a timer."""
+    """Ask a person where one can help, and check again by a timer."""
     run = builder.run
     why = run.workflow_detail or "it does not say why"
     if run.question is None and run.workflow_status is WorkflowStatus.PAUSED:
@@ -337,7 +337,7 @@ def stage_done(builder: DecisionBuilder, assignment: Assignment, agent_id: str, 
 
 def stage_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     """A lost writer aborts the attempt; a lost judge counts as a crash. A dead agent never passes."""
-    said = f"no agent finished{because(last_word(assignment))}"
+    said = f"no agent finished{because(last_setback(assignment))}"
     _note_failure(builder, assignment.task_id, StageFailure(assignment.stage, "", said))
     result = StageResult()
     if assignment.capability is not Capability.REVIEW:

@@ -102,9 +102,11 @@ def _report_clarification(builder: DecisionBuilder) -> None:
 
 def ask_which_epic(builder: DecisionBuilder) -> None:
     """Ask which of the session's two runs goes on."""
-    rival = builder.run.order.rival_run_id
+    conflicting_run_id = builder.run.order.rival_run_id
     builder.ask(
-        Question.CONFLICT, "Another run of this session is live: switch to this one, keep it, or merge?", (rival,)
+        Question.CONFLICT,
+        "Another run of this session is live: switch to this one, keep it, or merge?",
+        (conflicting_run_id,),
     )
 
 
@@ -156,9 +158,9 @@ def park_rival(builder: DecisionBuilder) -> None:
 
 def merge_into_rival(builder: DecisionBuilder) -> None:
     """Hand the message to the session's other run, and end."""
-    rival = builder.run.order.rival_run_id
-    builder.send(Call.MERGE_INTO_RUN, peer_requests.OtherRun("", rival, builder.run.intent))
-    builder.transition(Trigger.CANCEL, f"{MERGED} into {rival}")
+    conflicting_run_id = builder.run.order.rival_run_id
+    builder.send(Call.MERGE_INTO_RUN, peer_requests.OtherRun("", conflicting_run_id, builder.run.intent))
+    builder.transition(Trigger.CANCEL, f"{MERGED} into {conflicting_run_id}")
 
 
 def store_epic(builder: DecisionBuilder) -> None:

@@ -165,7 +165,7 @@ def _expire(builder: DecisionBuilder, command: commands.ExpireAssignment) -> Non
 
 
 def _lose_lease(builder: DecisionBuilder, command: commands.LoseLease) -> None:
-    """Say that a lease is lost; whoever takes the assignment next has it in the queue."""
+    """Record that a lease is lost; the assignment is in the queue for the next agent."""
     if not builder.run.ended and command.assignment_id in builder.run.assignments:
         builder.emit(events.LeaseLost(command.assignment_id, command.agent_id, command.attempt))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pointsman.services.orchestrator.domain import builtin, events
 from pointsman.services.orchestrator.domain.commands import CompleteAssignment, DesignResult, ResearchResult
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_word
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_setback
 from pointsman.services.orchestrator.domain.enums import Capability, Purpose, Severity, Trigger
 from pointsman.services.orchestrator.domain.model import Assignment
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_REPLANS, Run
@@ -79,7 +79,7 @@ def slot_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     """Nobody could fill the slot: it is left out, openly."""
     slot = assignment.slot
     builder.emit(events.Researched(slot, "", usable=False, confidence=0.0, document=""))
-    statement = f"nobody could find out: {builder.run.slots[slot].question}{because(last_word(assignment))}"
+    statement = f"nobody could find out: {builder.run.slots[slot].question}{because(last_setback(assignment))}"
     builder.risk(f"research-{slot}", statement, severity=Severity.MEDIUM)
     builder.transition(Trigger.RESULT_ARRIVED, slot)
 
@@ -120,7 +120,7 @@ def designed(builder: DecisionBuilder, result: DesignResult) -> None:
 
 def designer_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     """No designer could do it: the plan's own words are the design, and that is a risk."""
-    statement = f"no designer finished; the design is the plan's own words{because(last_word(assignment))}"
+    statement = f"no designer finished; the design is the plan's own words{because(last_setback(assignment))}"
     builder.risk("designer-lost", statement, severity=Severity.LOW)
     _built_in_design(builder)
 

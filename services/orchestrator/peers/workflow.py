@@ -96,7 +96,7 @@ async def store_plan(peers: Peers, effect: PendingEffect, data: peer_requests.St
 
 
 async def execute(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
-    """Start the workflow; one that was let go is resumed."""
+    """Start the workflow; one that its run released is resumed."""
     try:
         request = plans.ExecuteRequest(request_id=effect.effect_id, workflow_id=data.epic_id)
         progress = (await peers.call_workflow(effect, peers.workflow.stub.Execute, request)).progress

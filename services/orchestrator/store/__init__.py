@@ -51,7 +51,7 @@ class OrchestratorStore:
         )
         self.journal = Journal(self.store)
         self.store.gauges.append(queue_gauge(self.store, self.children))
-        self.exchange = AssignmentMatcher(self.store, self.children, lease_seconds, limits)
+        self.matcher = AssignmentMatcher(self.store, self.children, lease_seconds, limits)
         self.artifacts = self.children.artifacts
         self.admission = Admission(self.store, self.children)
         self._sql = _Queries(self.store, self.children)

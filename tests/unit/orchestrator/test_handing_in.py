@@ -27,7 +27,7 @@ def item(driver: Driver, assignment: Assignment, result: Any = GOOD) -> commands
     return commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, "agent", result, Usage(tokens=5))
 
 
-def together(driver: Driver, *items: commands.CompleteAssignment) -> list[commands.HandIn]:
+def together(driver: Driver, *items: commands.CompleteAssignment) -> list[commands.CompletionOutcome]:
     driver.journal.clear()
     return list(driver.send(commands.CompleteAssignments("run_1", items)).outcomes)
 
