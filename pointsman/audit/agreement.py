@@ -8,7 +8,7 @@ from pointsman.audit.runs import RunProof
 from pointsman.audit.workflows import WorkflowProof
 from pointsman.services.chassis.engine.audit import Violation
 from pointsman.services.chassis.telemetry.context import new_traceparent, valid_traceparent
-from pointsman.services.orchestrator.domain.ending import keeps_epic
+from pointsman.services.orchestrator.domain.ending import leaves_epic_resumable
 from pointsman.services.orchestrator.domain.enums import PIPELINE_ENDED, State, TaskStatus
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.workflow.domain.enums import SETTLED_TASKS, WorkflowStatus
@@ -96,7 +96,7 @@ class Agreement:
         if header.owner_run_id == run.run_id:
             yield f"it is {run.status} and still owns the workflow {run.epic_id}"
         was_cancelled = header.cancelled or header.cancelled_by == run.run_id
-        if not keeps_epic(run) and header.run_id == run.run_id and not was_cancelled:
+        if not leaves_epic_resumable(run) and header.run_id == run.run_id and not was_cancelled:
             yield f"it is {run.status}, its workflow {run.epic_id} goes on ({header.status})"
 
     def _live_pipelines(self) -> Iterator[Violation]:

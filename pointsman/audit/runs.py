@@ -11,14 +11,14 @@ from pointsman.services.chassis.engine.audit import History, Violation
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.domain import events, evidence
 from pointsman.services.orchestrator.domain.decision import WALL_CLOCK
-from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Fact, PipelineStatus
+from pointsman.services.orchestrator.domain.enums import AssignmentEnd, InternalEvent, PipelineStatus
 from pointsman.services.orchestrator.domain.model import Assignment, Task
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Run
-from pointsman.services.orchestrator.domain.table import ROWS
+from pointsman.services.orchestrator.domain.table import TABLE
 
 LIVE = ("OPEN", "LEASED")
-MOVES = frozenset((str(row.source), str(row.event), str(row.target)) for row in ROWS)
-FACTS = frozenset(str(fact) for fact in Fact)
+MOVES = frozenset((str(row.source), str(row.event), str(row.target)) for row in TABLE.rows)
+FACTS = frozenset(str(fact) for fact in InternalEvent)
 PERSON = "person"
 
 

@@ -15,10 +15,12 @@ from pointsman.services.chassis.engine.timers import TimerRunner
 from pointsman.services.orchestrator import metrics
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands, peer_requests
+from pointsman.services.orchestrator.domain.calls import CALLS
 from pointsman.services.orchestrator.domain.ending import PARKED
 from pointsman.services.orchestrator.domain.enums import Call, Resume
 from pointsman.services.orchestrator.domain.model import Order
-from pointsman.services.orchestrator.peers import Peers
+from pointsman.services.orchestrator.peers import Peers, perform
+from pointsman.services.orchestrator.peers.workflow import load_epic, next_epic
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.wire import peer_messages
 
@@ -38,12 +40,6 @@ class Engine:
         self._store = store
         self._peers = peers
         self._settings = settings
-        self._local: Mapping[Call, Callable[[PendingEffect, Any], Awaitable[Any]]] = {
-            Call.PARK_RUN: self._park_run,
-            Call.MERGE_INTO_RUN: self._merge_into_run,
-            Call.START_NEXT: self._start_next,
-            Call.LOAD_EPIC: self._load_epic,
-        }
         handlers = EffectHandlers(self.deliver, self.give_up)
         self.effects = EffectRunner(store.store, handlers, DeliveryPolicy())
         self.timers = TimerRunner(store.store, self.fire)
@@ -54,20 +50,19 @@ class Engine:
         return (
             ("effects", self.effects.run),
             ("timers", self.timers.run),
-            ("exchange", self._store.exchange.run),
+            ("exchange", self._store.matcher.run),
             ("sweep", self.sweep),
             ("retention", self.retention),
         )
 
     async def deliver(self, effect: PendingEffect) -> None:
         """Make the call; its answer and the acknowledgement are one commit."""
-        call = Call(effect.kind)
-        local = self._local.get(call)
+        kind = Call(effect.kind)
         try:
-            if local is not None:
-                command = await local(effect, effect.data(peer_requests.REQUESTS[call]))
+            if kind in LOCAL:
+                command = await LOCAL[kind](self, effect, effect.data(CALLS[kind].request))
             else:
-                command = await self._peers.perform(effect)
+                command = await perform(self._peers, effect)
         except Refusal as refusal:
             if refusal.reason is Reason.INTERNAL:
                 raise PeerFaultError(refusal.message) from refusal
@@ -76,7 +71,7 @@ class Engine:
 
     async def give_up(self, effect: PendingEffect, refusal: Refusal) -> None:
         """Tell the run that it was refused for good."""
-        call_id = effect.data(peer_requests.REQUESTS[Call(effect.kind)]).call_id
+        call_id = effect.data(CALLS[Call(effect.kind)].request).call_id
         reason = f"{effect.kind}: {refusal.message}"
         await self._acknowledge(effect, commands.CallRefused(effect.entity_id, call_id, reason))
 
@@ -98,17 +93,19 @@ class Engine:
             if refusal.reason not in _GONE:
                 raise
 
-    async def _park_run(self, effect: PendingEffect, data: peer_requests.OtherRun) -> Any:
-        await self._tell_run(effect, commands.Cancel(data.run_id, PARKED, keep_epic=True))
+    async def park_run(self, effect: PendingEffect, data: peer_requests.OtherRun) -> Any:
+        """End another run so that its epic can be resumed."""
+        await self._tell_run(effect, commands.Cancel(data.run_id, PARKED, resumable=True))
         return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def _merge_into_run(self, effect: PendingEffect, data: peer_requests.OtherRun) -> Any:
+    async def merge_into_run(self, effect: PendingEffect, data: peer_requests.OtherRun) -> Any:
+        """Add the message to what another run is to do."""
         await self._tell_run(effect, commands.ChangeRequirement(data.run_id, data.text))
         return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def _start_next(self, effect: PendingEffect, data: peer_requests.StartNext) -> Any:
+    async def start_next(self, effect: PendingEffect, data: peer_requests.StartNext) -> Any:
         """Start the run of the next epic, on the terms of the one that ended."""
-        epic = await self._peers.next_epic(effect, data.epic_id)
+        epic = await next_epic(self._peers, effect, data.epic_id)
         if epic is not None:
             ended = (await self._store.view(effect.project, effect.entity_id)).run
             order = _next_order(ended.order, epic.epic_id, planned=epic.planned)
@@ -118,9 +115,9 @@ class Engine:
             await self._tell_run(effect, command)
         return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def _load_epic(self, effect: PendingEffect, data: peer_requests.Epic) -> Any:
+    async def read_epic(self, effect: PendingEffect, data: peer_requests.Epic) -> Any:
         """The epic's plan as the run that planned it left it, and what of it is done."""
-        loaded = await self._peers.load_epic(effect, data.epic_id)
+        loaded = await load_epic(self._peers, effect, data.epic_id)
         documents = await self._store.store.database.read(
             lambda connection: self._store.documents(connection, loaded.workflow.run_id)
         )
@@ -130,14 +127,14 @@ class Engine:
         """End assignments whose last lease ran out, and tell the runs which other leases did."""
         told: set[tuple[str, int]] = set()
         while True:
-            for row in await self._store.store.database.read(self._store.exchange.exhausted):
+            for row in await self._store.store.database.read(self._store.matcher.exhausted):
                 request_id = f"expire:{row.assignment_id}:{row.epoch}"
                 caller = engine_caller(row.project, row.traceparent, request_id)
                 await self._store.ledger.submit(
                     caller, commands.ExpireAssignment(row.entity_id, row.assignment_id, row.epoch)
                 )
                 metrics.lease_expiries.labels(row.capability).inc()
-            lost = await self._store.store.database.read(self._store.exchange.lost)
+            lost = await self._store.store.database.read(self._store.matcher.lost)
             for row in lost:
                 if (row.assignment_id, row.epoch) not in told:
                     await self._tell_of_lost_lease(row)
@@ -175,3 +172,12 @@ class Engine:
 def _next_order(order: Order, epic_id: str, *, planned: bool) -> Order:
     resume = Resume.YES if planned else Resume.NO
     return replace(order, epic_id=epic_id, resume=resume, rival_run_id="", session_id="")
+
+
+LOCAL: Mapping[Call, Callable[[Engine, PendingEffect, Any], Awaitable[Any]]] = {
+    Call.PARK_RUN: Engine.park_run,
+    Call.MERGE_INTO_RUN: Engine.merge_into_run,
+    Call.START_NEXT: Engine.start_next,
+    Call.LOAD_EPIC: Engine.read_epic,
+}
+"""Calls that need this service's own store; all others go to a peer alone."""

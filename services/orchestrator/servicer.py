@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC
 
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
@@ -13,29 +12,24 @@ from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence_pb
 from pointsman.api.orchestrator.v1 import machine_pb2 as machine_pb
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
-from pointsman.api.router.v1 import decision_pb2 as decision
 from pointsman.services.chassis.core.caller import Caller, Role
 from pointsman.services.chassis.core.clock import from_us, to_us
 from pointsman.services.chassis.core.errors import Refusal, invalid_field, not_found
-from pointsman.services.chassis.core.ids import derived_id
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of, transition
-from pointsman.services.chassis.telemetry.context import current_transition, new_traceparent
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.mocking import MockPolicy
-from pointsman.services.orchestrator.domain.model import Budget
-from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.artifacts import Artifact
 from pointsman.services.orchestrator.store.listing import Listing, RunFilter
 from pointsman.services.orchestrator.store.matcher import Holder, PollRequest, Waiter, run_of
+from pointsman.services.orchestrator.submit import SubmitMessage
 from pointsman.services.orchestrator.wire import evidence, handoffs, leases, machine, mocking, runs
 
 JOURNAL_ROWS = 10_000
 END_OF_TIME = 2**62
-REQUEST_ID_LENGTH = 128
 
 
 class OrchestratorServicer:
@@ -43,33 +37,17 @@ class OrchestratorServicer:
 
     def __init__(self, store: OrchestratorStore, peers: Peers, settings: OrchestratorSettings) -> None:
         self._store = store
-        self._peers = peers
+        self._submit = SubmitMessage(store, peers, settings)
         self._listing = Listing(store.store, runs.run)
-        self._max_live_runs = settings.max_live_runs
-        self._budget = Budget(
-            settings.assignments, settings.transitions, settings.fan_out, wall_clock_seconds=settings.wall_clock_seconds
-        )
 
     async def Submit(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
-        """Ask the router, unless there is no room for another run; a message that asks for action becomes one."""
-        async with self._store.room(caller.project, self._max_live_runs):
-            return await self._take_in(request, caller)
-
-    async def _take_in(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
-        run_id = run_id_for(caller.project, request.request_id)
-        traceparent = caller.traceparent or new_traceparent(run_id)
-        decided = await self._peers.classify(_classify(request, run_id), caller.project, traceparent)
-        shown = runs.shown_routing(decided)
-        if decided.mode != decision.MODE_ACTION or decided.fast_path:
-            current_transition.set(
-                (traceparent, run_id, 0)
-            )  # there is no run: the root of the decision's trace is this call
-            return pb.SubmitResponse(routing=shown)
-        order = runs.order(request, runs.routing(decided), caller.project, traceparent)
-        command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))
-        answer = await self._store.ledger.submit(replace(caller, traceparent=traceparent), command)
-        view = await self._store.view(caller.project, answer.run_id)
-        return pb.SubmitResponse(routing=shown, run=runs.run(view), queued_epic_id=view.run.queued_epic_id)
+        """Route a message; one that asks for action becomes a run."""
+        submission = await self._submit.submit(request, caller)
+        response = pb.SubmitResponse(routing=runs.shown_routing(submission.routing))
+        if submission.run is not None:
+            response.run.CopyFrom(runs.run(submission.run))
+            response.queued_epic_id = submission.run.run.queued_epic_id
+        return response
 
     async def GetRun(self, request: pb.GetRunRequest, caller: Caller) -> pb.GetRunResponse:
         """A run as it is now."""
@@ -124,7 +102,7 @@ class OrchestratorServicer:
 
     async def GetDelivery(self, request: pb.GetDeliveryRequest, caller: Caller) -> pb.GetDeliveryResponse:
         """What was accepted."""
-        desk, rows = await self._store.store.database.read(
+        documents, rows = await self._store.store.database.read(
             lambda connection: (
                 leases.RunDocuments(
                     self._store.view_on(connection, caller.project, request.run_id).run,
@@ -133,14 +111,14 @@ class OrchestratorServicer:
                 self._store.journal.rows(connection, request.run_id, 0, JOURNAL_ROWS),
             )
         )
-        return pb.GetDeliveryResponse(delivery=runs.deliver(desk, rows))
+        return pb.GetDeliveryResponse(delivery=runs.deliver(documents, rows))
 
     async def GetEvidence(
         self, request: evidence_pb.GetEvidenceRequest, caller: Caller
     ) -> evidence_pb.GetEvidenceResponse:
         """The attempts at a run's tasks."""
         size, key = page_size(request.page), page_key(request.page.page_token, 1) or (0,)
-        desk, rows = await self._store.store.database.read(
+        documents, rows = await self._store.store.database.read(
             lambda connection: (
                 leases.RunDocuments(
                     self._store.view_on(connection, caller.project, request.run_id).run,
@@ -149,10 +127,10 @@ class OrchestratorServicer:
                 self._store.history(connection, request.run_id),
             )
         )
-        told = [item for item in evidence.attempts(desk, rows) if request.task_id in ("", item.task_id)]
-        page = evidence.page(told[int(key[0]) :], size)
+        found = [item for item in evidence.attempts(documents, rows) if request.task_id in ("", item.task_id)]
+        page = evidence.page(found[int(key[0]) :], size)
         reached = int(key[0]) + len(page)
-        next_token = page_token(reached) if reached < len(told) else ""
+        next_token = page_token(reached) if reached < len(found) else ""
         return evidence_pb.GetEvidenceResponse(attempts=page, next_page_token=next_token)
 
     async def GetMachine(
@@ -181,23 +159,23 @@ class AgentServicer:
         keys = [(key.assignment_id, key.epoch) for key in request.leases]
         await self._store.agents.touch(caller.project, request.agent_id, None)
         until_us, lost = await self._store.store.write(
-            lambda connection: self._store.exchange.renew(connection, _holder(request.agent_id, caller), keys)
+            lambda connection: self._store.matcher.renew(connection, _holder(request.agent_id, caller), keys)
         )
         message = agent.HeartbeatResponse(lost_assignment_ids=lost)
         message.expires_at.FromDatetime(from_us(until_us))
         return message
 
     async def Complete(self, request: agent.CompleteRequest, caller: Caller) -> agent.CompleteResponse:
-        """Take results, and lease what comes next; whoever has a result refused is told at once."""
+        """Record results, and lease the next work; a refused result is answered without waiting for work."""
         if not request.HasField("next"):
             return agent.CompleteResponse(outcomes=await self._complete(request, caller))
-        handing_in = asyncio.create_task(self._complete(request, caller))
+        completing = asyncio.create_task(self._complete(request, caller))
         wait_seconds = seconds_of(request.wait)
         waiter = await self._enter(request.agent_id, request.next, caller, wait_seconds)
         try:
-            outcomes = await handing_in
+            outcomes = await completing
             if not all(outcome.accepted for outcome in outcomes):
-                self._store.exchange.hurry(waiter)
+                self._store.matcher.hurry(waiter)
             given = await waiter.future
         finally:
             waiter.future.cancel()
@@ -249,25 +227,25 @@ class AgentServicer:
         poll_id = hashlib.sha256(key.encode()).hexdigest()
         holder = _holder(agent_id, caller)
         asked = PollRequest(holder, poll_id, capabilities, repository_ids, max(1, wanted.max_leases))
-        return self._store.exchange.enter(asked, wait_seconds)
+        return self._store.matcher.enter(asked, wait_seconds)
 
     async def _complete(self, request: agent.CompleteRequest, caller: Caller) -> list[agent.CompletionOutcome]:
-        """What became of each result; those for the same run are handed in together."""
+        """The outcome of each result; the results for one run are one command."""
         by_run: dict[str, dict[str, commands.CompleteAssignment]] = {}
         for item in request.completions:
             command = _completion(request.agent_id, item, caller)
             by_run.setdefault(command.entity_id, {}).setdefault(command.assignment_id, command)
-        groups = [self._hand_in_group(tuple(group.values()), caller) for group in by_run.values()]
+        groups = [self._complete_run(tuple(group.values()), caller) for group in by_run.values()]
         found = [await groups[0]] if len(groups) == 1 else await asyncio.gather(*groups)
         outcomes = {outcome.assignment_id: outcome for group in found for outcome in group}
         return [outcomes[item.lease.assignment_id] for item in request.completions]
 
-    async def _hand_in_group(
+    async def _complete_run(
         self, group: tuple[commands.CompleteAssignment, ...], caller: Caller
     ) -> list[agent.CompletionOutcome]:
-        """What became of results for one run."""
+        """The outcomes of the results for one run."""
         if len(group) == 1:
-            return [await self._hand_in(group[0], caller)]
+            return [await self._decide_completion(group[0], caller)]
         run_id = group[0].entity_id
         try:
             answer = await self._store.ledger.submit(_own(caller, run_id), commands.CompleteAssignments(run_id, group))
@@ -280,15 +258,15 @@ class AgentServicer:
         assignment_id = item.lease.assignment_id
         if item.returned:
             key, holder = (assignment_id, item.lease.epoch), _holder(agent_id, caller)
-            held = await self._store.store.write(lambda c: self._store.exchange.give_back(c, holder, key))
+            held = await self._store.store.write(lambda c: self._store.matcher.give_back(c, holder, key))
             return leases.returned(assignment_id, held=held)
         command = commands.FailAssignment(
             run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,
             handoffs.usage(item.usage), caller.principal,
         )  # fmt: skip
-        return await self._hand_in(command, caller)
+        return await self._decide_completion(command, caller)
 
-    async def _hand_in(
+    async def _decide_completion(
         self, command: commands.CompleteAssignment | commands.FailAssignment, caller: Caller
     ) -> agent.CompletionOutcome:
         try:
@@ -380,18 +358,6 @@ def _own(caller: Caller, part: str) -> Caller:
     """The caller, for one part of what it asks: each part has an answer of its own."""
     request_id = f"{caller.request_id}/{part}"
     return Caller(caller.principal, caller.project, caller.roles, caller.traceparent, request_id, caller.fingerprint)
-
-
-def _classify(request: pb.SubmitRequest, run_id: str) -> decision.ClassifyRequest:
-    overrides = {pb.MODE_OVERRIDE_ANSWER: decision.MODE_ANSWER, pb.MODE_OVERRIDE_ACTION: decision.MODE_ACTION}
-    return decision.ClassifyRequest(
-        request_id=derived_id(f"submit-{request.request_id}", REQUEST_ID_LENGTH),
-        message=decision.Message(
-            text=request.message, mode_override=overrides.get(request.mode_override, decision.MODE_UNSPECIFIED)
-        ),
-        run_id=run_id,
-        session_id=request.session_id,
-    )
 
 
 def _run_filter(request: pb.ListRunsRequest, project: str) -> RunFilter:

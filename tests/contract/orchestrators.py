@@ -14,7 +14,7 @@ from pointsman.services.orchestrator.__main__ import MIGRATIONS
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.model import Budget, Order, Routing
-from pointsman.services.orchestrator.domain.views import Held
+from pointsman.services.orchestrator.domain.views import LeaseView
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.matcher import UNLIMITED, Holder, Limits, PollRequest
 
@@ -32,17 +32,17 @@ def caller(request_id: str = "", project: str = "local") -> Caller:
 async def orchestrator(
     url: str, lease_seconds: float = 60.0, clock: Clock | None = None, limits: Limits = UNLIMITED
 ) -> AsyncIterator[OrchestratorStore]:
-    """A store with its exchange running."""
+    """A store with its matcher running."""
     database = Database(url, "orchestrator", clock)
     await asyncio.to_thread(migrate, database, MIGRATIONS)
     store = OrchestratorStore(database, lease_seconds, limits=limits)
     store.store.start()
-    exchange = asyncio.create_task(store.exchange.run())
+    matching = asyncio.create_task(store.matcher.run())
     try:
         yield store
     finally:
-        exchange.cancel()
-        await asyncio.gather(exchange, return_exceptions=True)
+        matching.cancel()
+        await asyncio.gather(matching, return_exceptions=True)
         store.store.close()
 
 
@@ -57,24 +57,24 @@ async def researching(store: OrchestratorStore, run_id: str, slots: int = 1, **t
     await store.agents.touch(project, "somebody", RESEARCH)
     budget = Budget(assignments=100_000, fan_out=4096)
     await store.ledger.submit(caller(project=project), commands.Submit(run_id, "look", order(project, **terms), budget))
-    await store.ledger.submit(caller(project=project), commands.EpicKept(run_id, "c1", f"epic_{run_id}"))
-    await store.ledger.submit(caller(project=project), commands.PlanKept(run_id, "c2"))
+    await store.ledger.submit(caller(project=project), commands.EpicStored(run_id, "c1", f"epic_{run_id}"))
+    await store.ledger.submit(caller(project=project), commands.PlanStored(run_id, "c2"))
     assert slots == 1 or terms.get("research_expected") == slots
 
 
 async def take(
     store: OrchestratorStore, agent_id: str, limit: int = 1, wait_seconds: float = 0.1, **wanted: Any
-) -> Sequence[Held]:
+) -> Sequence[LeaseView]:
     """Poll for research."""
     poll_id = wanted.pop("poll_id", f"poll-{next(_numbers)}")
     project = wanted.pop("project", "local")
     repository_ids = frozenset(wanted.pop("repository_ids", ()))
     holder = Holder(project, wanted.pop("principal", LOCAL), agent_id)
     asked = PollRequest(holder, poll_id, wanted.pop("capabilities", RESEARCH), repository_ids, limit)
-    return list((await store.exchange.take(asked, wait_seconds)).leases)
+    return list((await store.matcher.take(asked, wait_seconds)).leases)
 
 
-def report(held: Held, epoch: int = 0, principal: str = LOCAL) -> commands.CompleteAssignment:
+def report(held: LeaseView, epoch: int = 0, principal: str = LOCAL) -> commands.CompleteAssignment:
     """A good research report under the lease."""
     result = commands.ResearchResult(0.9, "{}")
     return commands.CompleteAssignment(

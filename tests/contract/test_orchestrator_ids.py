@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import grpc
+
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
 from pointsman.services.chassis.core.ids import derived_id
 from pointsman.services.orchestrator.domain import peer_requests
 from pointsman.services.orchestrator.domain.enums import Reply
@@ -38,7 +41,9 @@ def test_phases_that_share_a_long_beginning_stay_two() -> None:
     assert all(len(spec.phase) == 100 for spec in specs)
 
 
-def test_a_constraint_is_waived_by_its_whole_name_or_not_at_all() -> None:
-    told = peer_requests.TellWorkflow("c1", "epic_1", Reply.WAIVE, "h" * 64 + " and more", "")
-    _, request = peer_messages.workflow_words(told, {"request_id": "r", "workflow_id": "epic_1"})
+async def test_a_constraint_is_waived_by_its_whole_name_or_not_at_all() -> None:
+    told = peer_requests.ForwardAnswer("c1", "epic_1", Reply.WAIVE, "h" * 64 + " and more", "")
+    async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
+        stub = WorkflowServiceStub(channel)
+        _, request = peer_messages.forwarded_answer(stub, told, {"request_id": "r", "workflow_id": "epic_1"})
     assert request.constraint_id == told.text

@@ -86,12 +86,12 @@ async def test_a_heartbeat_keeps_a_lease_and_tells_of_a_lost_one(database_url: s
         key = (held.assignment_id, held.epoch)
         for _ in range(3):
             clock.advance(seconds=9)
-            _, lost = await store.store.write(lambda c: store.exchange.renew(c, AGENT, [key]))
+            _, lost = await store.store.write(lambda c: store.matcher.renew(c, AGENT, [key]))
             assert lost == []
         assert await take(store, "other") == []
         clock.advance(seconds=11)
         assert len(await take(store, "other")) == 1
-        _, lost = await store.store.write(lambda c: store.exchange.renew(c, AGENT, [key]))
+        _, lost = await store.store.write(lambda c: store.matcher.renew(c, AGENT, [key]))
         assert lost == [held.assignment_id]
 
 
@@ -107,7 +107,7 @@ async def test_a_lease_is_renewed_and_answered_only_by_the_principal_and_in_the_
             (Holder("theirs", "alice", "agent"), True),
             (Holder("local", "alice", "agent"), False),
         ):
-            _, lost = await store.store.write(partial(store.exchange.renew, holder=holder, keys=[key]))
+            _, lost = await store.store.write(partial(store.matcher.renew, holder=holder, keys=[key]))
             assert (lost == [held.assignment_id]) is is_lost
         with pytest.raises(Refusal) as caught:
             await store.ledger.submit(caller(), report(held, principal="mallory"))
@@ -128,7 +128,7 @@ async def test_a_lease_that_the_version_before_gave_out_is_nobodys_in_particular
         (first,) = await take(store, "agent", principal="alice")
         await store.store.write(lambda connection: connection.execute(text(LEASED_BY_THE_VERSION_BEFORE)))
         key, anybody = (first.assignment_id, first.epoch + 1), Holder("local", "bob", "old")
-        _, lost = await store.store.write(lambda c: store.exchange.renew(c, anybody, [key]))
+        _, lost = await store.store.write(lambda c: store.matcher.renew(c, anybody, [key]))
         assert lost == []
         late = replace(first, agent_id="old", epoch=first.epoch + 1)
         assert (await store.ledger.submit(caller(), report(late, principal="bob"))).accepted
@@ -142,7 +142,7 @@ async def test_after_three_leases_an_assignment_is_exhausted(database_url: str) 
             assert len(await take(store, "agent")) == 1
             clock.advance(seconds=11)
         assert await take(store, "agent") == []
-        (row,) = await store.store.database.read(store.exchange.exhausted)
+        (row,) = await store.store.database.read(store.matcher.exhausted)
         command = commands.ExpireAssignment(row.entity_id, row.assignment_id, row.epoch)
         await store.ledger.submit(caller(), command)
         assert (await store.view("local", "run_a")).run.risks[0].key == "research-survey"
@@ -153,14 +153,14 @@ async def test_a_lease_that_ran_out_is_named_whether_or_not_another_agent_has_ta
     async with orchestrator(database_url, 10, clock) as store:
         await researching(store, "run_a")
         await take(store, "first")
-        assert await store.store.database.read(store.exchange.lost) == []
+        assert await store.store.database.read(store.matcher.lost) == []
         clock.advance(seconds=11)
-        (row,) = await store.store.database.read(store.exchange.lost)
+        (row,) = await store.store.database.read(store.matcher.lost)
         assert (row.agent_id, row.attempt) == ("first", 1)
         await take(store, "second")
-        (row,) = await store.store.database.read(store.exchange.lost)
+        (row,) = await store.store.database.read(store.matcher.lost)
         assert (row.agent_id, row.attempt, row.epoch) == ("first", 1, 1)
-        assert await store.store.database.read(store.exchange.lost) == []
+        assert await store.store.database.read(store.matcher.lost) == []
         command = commands.LoseLease(row.entity_id, row.assignment_id, row.agent_id, row.attempt)
         await store.ledger.submit(caller("lose:1"), command)
         await store.ledger.submit(caller("lose:1"), command)
@@ -183,7 +183,7 @@ async def test_a_lease_that_is_given_back_is_offered_at_once_and_no_attempt_is_l
         await researching(store, "run_a")
         (held,) = await take(store, "first")
         key = (held.assignment_id, held.epoch)
-        give_back = store.exchange.give_back
+        give_back = store.matcher.give_back
         others = (
             Holder("theirs", LOCAL, "first"),
             Holder("local", "mallory", "first"),
@@ -281,13 +281,13 @@ async def test_a_poll_that_is_over_while_the_database_stands_still_is_not_looked
 ) -> None:
     async with orchestrator(database_url) as store:
         looks: list[float] = []
-        patience = store.exchange._patience
+        patience = store.matcher._patience
 
         def counted() -> float:
             looks.append(patience())
             return looks[-1]
 
-        monkeypatch.setattr(store.exchange, "_patience", counted)
+        monkeypatch.setattr(store.matcher, "_patience", counted)
         async with held(store.store):
             over = asyncio.create_task(take(store, "agent", wait_seconds=0.01))
             await asyncio.sleep(0.05)

@@ -26,7 +26,7 @@ from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
 from pointsman.services.chassis.core.errors import Reason
 from pointsman.services.chassis.rpc.status import refusal_from
 from pointsman.services.orchestrator.config import MockSettings
-from pointsman.services.orchestrator.domain.table import ROWS
+from pointsman.services.orchestrator.domain.table import TABLE
 from pointsman.services.orchestrator.servicer import ArtifactServicer
 from pointsman.services.orchestrator.store.artifacts import CHUNK_BYTES
 from tests.contract.orchestrators import caller, orchestrator
@@ -77,7 +77,7 @@ async def test_the_machine_on_the_wire_is_the_table(tmp_path: Path, database_url
     async with plane(tmp_path, NOBODY, database_url) as here:
         machine = await here.runs.GetMachine(machine_pb2.GetMachineRequest())
         assert len(machine.states) == 26
-        assert len(machine.transitions) == len(ROWS)
+        assert len(machine.transitions) == len(TABLE.rows)
         assert machine.initial == runs.RUN_STATE_BOOT
 
 

@@ -20,14 +20,14 @@ async def asking(store: OrchestratorStore, *slots: str) -> None:
     await store.agents.touch("local", "planner", PLAN, HERE)
     submit = commands.Submit("run_a", "look", order(repository_id="repo"), Budget(assignments=100, fan_out=64))
     await store.ledger.submit(caller(), submit)
-    await store.ledger.submit(caller(), commands.EpicKept("run_a", "c1", "epic_a"))
+    await store.ledger.submit(caller(), commands.EpicStored("run_a", "c1", "epic_a"))
     (held,) = await take(store, "planner", capabilities=PLAN, repository_ids=HERE)
     task = TaskOutline("T1", "look", (Criterion("T1-C1", required=True, has_command=False),))
     plan = Plan((task,), tuple(SlotOutline(slot, f"what about {slot}?") for slot in slots), 0.9, "{}")
     result = commands.PlanResult(plan)
     done = commands.CompleteAssignment("run_a", held.assignment_id, held.epoch, "planner", result, principal=LOCAL)
     await store.ledger.submit(caller(), done)
-    await store.ledger.submit(caller(), commands.PlanKept("run_a", "c2"))
+    await store.ledger.submit(caller(), commands.PlanStored("run_a", "c2"))
 
 
 async def taken(store: OrchestratorStore, agent_id: str, capabilities: frozenset[Capability]) -> list[str]:

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from pointsman.services.orchestrator.domain.decision import Row
 from pointsman.services.orchestrator.domain.enums import TERMINAL, State
-from pointsman.services.orchestrator.domain.table import INITIAL, ROWS, VERSION, Row, mermaid
+from pointsman.services.orchestrator.domain.table import INITIAL, TABLE, VERSION, mermaid
 
 app = typer.Typer(add_completion=False)
 
@@ -22,9 +23,9 @@ def machine(
     elif as_mermaid:
         print(mermaid(), end="")
     else:
-        for row in ROWS:
-            guard = f" [{row.guard}]" if row.guard else ""
-            print(f"{row.source:<16} {row.event}{guard} -> {row.target}  ({', '.join(row.actions)})")
+        for row in TABLE.rows:
+            guard = f" [{row.guard.name}]" if row.guard.name else ""
+            print(f"{row.source:<16} {row.event}{guard} -> {row.target}  ({', '.join(row.action_names)})")
 
 
 def _table() -> dict[str, object]:
@@ -33,7 +34,7 @@ def _table() -> dict[str, object]:
         "initial": str(INITIAL),
         "states": [str(state) for state in State],
         "terminal": [str(state) for state in State if state in TERMINAL],
-        "transitions": [_row(row) for row in ROWS],
+        "transitions": [_row(row) for row in TABLE.rows],
     }
 
 
@@ -41,7 +42,7 @@ def _row(row: Row) -> dict[str, object]:
     return {
         "source": str(row.source),
         "event": str(row.event),
-        "guard": row.guard,
+        "guard": row.guard.name,
         "target": str(row.target),
-        "actions": list(row.actions),
+        "actions": list(row.action_names),
     }

@@ -6,23 +6,23 @@ from pointsman.services.orchestrator.domain import events, evidence, peer_reques
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
     CallRefused,
-    DebateEnded,
+    DebateResolved,
     ReviewResult,
     TaskFinding,
     VerifyResult,
-    WorkflowTold,
+    WorkflowSeen,
 )
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_word
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_setback
 from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
     DebateVerdict,
-    Move,
     PipelineStatus,
     Purpose,
     Question,
     Reply,
     Severity,
+    Trigger,
     Verdict,
     WorkflowStatus,
 )
@@ -48,26 +48,26 @@ _OF_VERDICT = {
 }
 
 
-def judge_wave(turn: DecisionBuilder) -> None:
+def judge_wave(builder: DecisionBuilder) -> None:
     """Reject what the rules reject, and let reviewers look at the rest."""
-    for task_id, task in turn.run.wave_tasks.items():
+    for task_id, task in builder.run.wave_tasks.items():
         reason = rejected_by_rule(task)
         if reason:
-            turn.emit(events.TaskJudged(task_id, "rule", accepted=False, reason=reason))
+            builder.emit(events.TaskJudged(task_id, "rule", accepted=False, reason=reason))
         for path in evidence.touched_tests(task):
-            turn.risk(
+            builder.risk(
                 f"tests-{task_id}", f"{task_id} changed {path}, which its criteria name as a test", task_id=task_id
             )
-    if turn.is_present(Capability.REVIEW):
-        for task_id in _to_be_proven(turn):
-            author = author_of(turn.run.tasks[task_id])
-            needed = bool(turn.run.order.repository_id)
-            turn.assign(
+    if builder.is_present(Capability.REVIEW):
+        for task_id in _to_be_proven(builder):
+            author = author_of(builder.run.tasks[task_id])
+            needed = bool(builder.run.order.repository_id)
+            builder.assign(
                 Assignment(
                     "", Purpose.REVIEW, Capability.REVIEW, task_id, excluded_agent=author, needs_repository=needed
                 )
             )
-    go_on(turn)
+    go_on(builder)
 
 
 def rejected_by_rule(task: Task) -> str:
@@ -99,34 +99,34 @@ def _last_setback(task: Task) -> str:
     return task.setbacks[-1] if task.setbacks else "nobody said why"
 
 
-def _undecided(turn: DecisionBuilder) -> list[str]:
-    return [key for key, task in turn.run.wave_tasks.items() if task.judgement.accepted is None]
+def _undecided(builder: DecisionBuilder) -> list[str]:
+    return [key for key, task in builder.run.wave_tasks.items() if task.judgement.accepted is None]
 
 
-def _to_be_proven(turn: DecisionBuilder) -> list[str]:
-    tasks = turn.run.tasks
-    return [key for key in _undecided(turn) if not evidence.needs_person(tasks[key])]
+def _to_be_proven(builder: DecisionBuilder) -> list[str]:
+    tasks = builder.run.tasks
+    return [key for key in _undecided(builder) if not evidence.needs_person(tasks[key])]
 
 
-def go_on(turn: DecisionBuilder) -> None:
+def go_on(builder: DecisionBuilder) -> None:
     """Once nobody reviews any more: verify what passed, else conclude."""
-    if turn.run.assignments or turn.run.held:
+    if builder.run.assignments or builder.run.held:
         return
-    candidates = _to_be_proven(turn)
-    if candidates and turn.run.needs_verifier:
-        needed = bool(turn.run.order.repository_id)
-        turn.assign(Assignment("", Purpose.VERIFY, Capability.VERIFY, needs_repository=needed))
+    candidates = _to_be_proven(builder)
+    if candidates and builder.run.needs_verifier:
+        needed = bool(builder.run.order.repository_id)
+        builder.assign(Assignment("", Purpose.VERIFY, Capability.VERIFY, needs_repository=needed))
     else:
-        conclude(turn)
+        conclude(builder)
 
 
-def reviewed(turn: DecisionBuilder, assignment: Assignment, result: ReviewResult) -> None:
+def reviewed(builder: DecisionBuilder, assignment: Assignment, result: ReviewResult) -> None:
     """A reviewer decided on a task."""
     passed = result.verdict is Verdict.PASS
     reason = "" if passed else "; ".join(result.feedback) or _WITHOUT_WORDS[result.verdict]
     if result.rejected_claims:
         reason = f"{reason} (claims {', '.join(result.rejected_claims)})"
-    turn.emit(
+    builder.emit(
         events.TaskJudged(
             assignment.task_id,
             "reviewer",
@@ -135,57 +135,59 @@ def reviewed(turn: DecisionBuilder, assignment: Assignment, result: ReviewResult
             replan=result.verdict is Verdict.REPLAN,
         )
     )
-    turn.named_risks(result.risks, assignment.task_id)
-    go_on(turn)
+    builder.named_risks(result.risks, assignment.task_id)
+    go_on(builder)
 
 
-def reviewer_lost(turn: DecisionBuilder, assignment: Assignment) -> None:
+def reviewer_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     """No reviewer finished: the verifier or a person decides, and that is a risk."""
     task_id = assignment.task_id
-    statement = f"no reviewer finished on {task_id}{because(last_word(assignment))}"
-    turn.risk(f"unreviewed-{task_id}", statement, severity=Severity.HIGH, task_id=task_id)
-    go_on(turn)
+    statement = f"no reviewer finished on {task_id}{because(last_setback(assignment))}"
+    builder.risk(f"unreviewed-{task_id}", statement, severity=Severity.HIGH, task_id=task_id)
+    go_on(builder)
 
 
-def verified(turn: DecisionBuilder, result: VerifyResult) -> None:
+def verified(builder: DecisionBuilder, result: VerifyResult) -> None:
     """The verifier merged and proved what it could."""
     findings = {finding.task_id: finding for finding in result.findings}
-    turn.emit(events.WaveVerified(result.accepted_commit, result.bundle, result.document))
-    for task_id in _to_be_proven(turn):
-        _judge_finding(turn, task_id, findings.get(task_id))
-    conclude(turn)
+    builder.emit(events.WaveVerified(result.accepted_commit, result.bundle, result.document))
+    for task_id in _to_be_proven(builder):
+        _judge_finding(builder, task_id, findings.get(task_id))
+    conclude(builder)
 
 
-def _judge_finding(turn: DecisionBuilder, task_id: str, finding: TaskFinding | None) -> None:
-    task = turn.run.tasks[task_id]
+def _judge_finding(builder: DecisionBuilder, task_id: str, finding: TaskFinding | None) -> None:
+    task = builder.run.tasks[task_id]
     if finding is None or not finding.accepted:
         reason = (finding.reason if finding else "") or "the verifier did not accept it"
-        turn.emit(events.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
+        builder.emit(events.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
         return
     left_open = evidence.unsupported_criteria(task, finding.supported_claims, finding.passed_criteria)
     if left_open:
         reason = f"not supported on the accepted tree: {', '.join(left_open)}"
-        turn.emit(events.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
+        builder.emit(events.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
     elif task.judgement.reviewed or all(c.has_command for c in task.outline.criteria if c.required):
-        turn.emit(events.TaskJudged(task_id, "verifier", accepted=True))
+        builder.emit(events.TaskJudged(task_id, "verifier", accepted=True))
 
 
-def verifier_lost(turn: DecisionBuilder, assignment: Assignment) -> None:
+def verifier_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     """No verifier finished: a person decides."""
-    ask_person(turn, _undecided(turn), f"No verifier finished{because(last_word(assignment))}. Is the work accepted?")
+    ask_person(
+        builder, _undecided(builder), f"No verifier finished{because(last_setback(assignment))}. Is the work accepted?"
+    )
 
 
-def conclude(turn: DecisionBuilder) -> None:
+def conclude(builder: DecisionBuilder) -> None:
     """What reviewers passed is accepted where nothing needs a verifier; a person decides the rest."""
-    for task_id in _to_be_proven(turn):
-        if turn.run.tasks[task_id].judgement.reviewed and not turn.run.needs_verifier:
-            turn.emit(events.TaskJudged(task_id, "reviewer", accepted=True))
-    left = _undecided(turn)
+    for task_id in _to_be_proven(builder):
+        if builder.run.tasks[task_id].judgement.reviewed and not builder.run.needs_verifier:
+            builder.emit(events.TaskJudged(task_id, "reviewer", accepted=True))
+    left = _undecided(builder)
     if left:
-        why = "; ".join(f"{task_id}: {_why_a_person(turn.run.tasks[task_id])}" for task_id in left)
-        ask_person(turn, left, f"Only a person can accept this work ({why}). Is it accepted?"[:4000])
+        why = "; ".join(f"{task_id}: {_why_a_person(builder.run.tasks[task_id])}" for task_id in left)
+        ask_person(builder, left, f"Only a person can accept this work ({why}). Is it accepted?"[:4000])
     else:
-        finish(turn)
+        finish(builder)
 
 
 def _why_a_person(task: Task) -> str:
@@ -193,65 +195,65 @@ def _why_a_person(task: Task) -> str:
     return evidence.needs_person(task) or f"no command proves {', '.join(by_word)} and no reviewer said yes"
 
 
-def ask_person(turn: DecisionBuilder, task_ids: list[str], text: str) -> None:
+def ask_person(builder: DecisionBuilder, task_ids: list[str], text: str) -> None:
     """Show the tasks and ask."""
-    turn.ask(Question.ACCEPTANCE, text, tuple(task_ids))
+    builder.ask(Question.ACCEPTANCE, text, tuple(task_ids))
 
 
-def answer_acceptance(turn: DecisionBuilder, command: Answer) -> None:
+def answer_acceptance(builder: DecisionBuilder, command: Answer) -> None:
     """A person accepted or rejected one task, or all that were asked about."""
     accepted = command.reply is Reply.ACCEPT
-    for task_id in [command.task_id] if command.task_id else _undecided(turn):
+    for task_id in [command.task_id] if command.task_id else _undecided(builder):
         reason = "" if accepted else command.text or "a person rejected it"
-        turn.emit(events.TaskJudged(task_id, "person", accepted=accepted, reason=reason))
-    left = _undecided(turn)
+        builder.emit(events.TaskJudged(task_id, "person", accepted=accepted, reason=reason))
+    left = _undecided(builder)
     if left:
-        ask_person(turn, left, "Is this work accepted too?")
+        ask_person(builder, left, "Is this work accepted too?")
     else:
-        finish(turn)
+        finish(builder)
 
 
-def finish(turn: DecisionBuilder) -> None:
+def finish(builder: DecisionBuilder) -> None:
     """Everything is judged: ask the router about failures, then record the wave."""
-    rejected = {key: task for key, task in turn.run.wave_tasks.items() if not task.judgement.accepted}
+    rejected = {key: task for key, task in builder.run.wave_tasks.items() if not task.judgement.accepted}
     if any(task.judgement.replan for task in rejected.values()):
-        settle(turn, REPLAN)
+        settle(builder, REPLAN)
     elif any(len(task.rejections) >= MAX_REJECTIONS for task in rejected.values()):
-        settle(turn, ESCALATE)
+        settle(builder, ESCALATE)
     elif rejected:
-        _report_failure(turn, rejected)
+        _report_failure(builder, rejected)
     else:
-        _report_success(turn)
-        settle(turn, PASSED)
+        _report_success(builder)
+        settle(builder, PASSED)
 
 
-def _report_failure(turn: DecisionBuilder, rejected: dict[str, Task]) -> None:
-    decision_id = turn.run.order.routing.decision_id
+def _report_failure(builder: DecisionBuilder, rejected: dict[str, Task]) -> None:
+    decision_id = builder.run.order.routing.decision_id
     error = "; ".join(f"{key}: {task.judgement.reason}" for key, task in rejected.items())[:4000]
     difference = "the next attempt gets the reasons and the reflections of this one"
-    turn.call(
+    builder.call(
         Call.REPORT_OUTCOME,
         lambda call: peer_requests.ReportOutcome(call, decision_id, True, error, difference),  # noqa: FBT003
     )
 
 
-def _report_success(turn: DecisionBuilder) -> None:
+def _report_success(builder: DecisionBuilder) -> None:
     """What comes after a success begins to count anew; the end of the run is told anyway."""
-    if any(task.rejections for task in turn.run.wave_tasks.values()):
-        decision_id = turn.run.order.routing.decision_id
-        turn.send(Call.REPORT_OUTCOME, peer_requests.ReportOutcome("", decision_id, False, "", ""))  # noqa: FBT003
+    if any(task.rejections for task in builder.run.wave_tasks.values()):
+        decision_id = builder.run.order.routing.decision_id
+        builder.send(Call.REPORT_OUTCOME, peer_requests.ReportOutcome("", decision_id, False, "", ""))  # noqa: FBT003
 
 
-def outcome_reported(turn: DecisionBuilder, command: DebateEnded) -> None:
+def outcome_reported(builder: DecisionBuilder, command: DebateResolved) -> None:
     """The router says whether to try again, to plan anew, or to bring a person in."""
-    turn.emit(events.CallEnded(command.call_id))
-    settle(turn, _OF_VERDICT[command.verdict])
+    builder.emit(events.CallEnded(command.call_id))
+    settle(builder, _OF_VERDICT[command.verdict])
 
 
-def settle(turn: DecisionBuilder, verdict: str) -> None:
+def settle(builder: DecisionBuilder, verdict: str) -> None:
     """Record the wave in the workflow: accepted tasks, and those to be done again."""
-    turn.emit(events.WaveConcluded("", verdict))
-    run = turn.run
+    builder.emit(events.WaveConcluded("", verdict))
+    run = builder.run
     completed = tuple(key for key, task in run.wave_tasks.items() if task.judgement.accepted)
     rejected = tuple(
         peer_requests.Rejection(key, (task.judgement.reason or "rejected")[:2000])
@@ -259,34 +261,34 @@ def settle(turn: DecisionBuilder, verdict: str) -> None:
         if verdict == RETRY and not task.judgement.accepted
     )
     if completed or rejected:
-        turn.call(Call.SETTLE_WAVE, lambda call: peer_requests.SettleWave(call, run.epic_id, completed, rejected))
+        builder.call(Call.SETTLE_WAVE, lambda call: peer_requests.SettleWave(call, run.epic_id, completed, rejected))
     else:
-        leave(turn)
+        leave(builder)
 
 
-def wave_settled(turn: DecisionBuilder, command: WorkflowTold) -> None:
+def wave_settled(builder: DecisionBuilder, command: WorkflowSeen) -> None:
     """The wave is recorded."""
-    turn.emit(events.WorkflowSeen(command.call_id, command.status, command.detail))
-    leave(turn)
+    builder.emit(events.WorkflowSeen(command.call_id, command.status, command.detail))
+    leave(builder)
 
 
-def wave_refused(turn: DecisionBuilder, command: CallRefused) -> None:
+def wave_refused(builder: DecisionBuilder, command: CallRefused) -> None:
     """A retry that the workflow does not allow, as of an epic that was resumed, is for a person; anything else is fatal."""
-    if turn.run.wave_verdict == RETRY:
-        settle(turn, ESCALATE)
+    if builder.run.wave_verdict == RETRY:
+        settle(builder, ESCALATE)
     else:
-        turn.move(Move.FATAL_ERROR, command.reason)
+        builder.transition(Trigger.FATAL_ERROR, command.reason)
 
 
-def leave(turn: DecisionBuilder) -> None:
+def leave(builder: DecisionBuilder) -> None:
     """Go where the wave's verdict says."""
-    run = turn.run
+    run = builder.run
     reasons = "; ".join(task.judgement.reason for task in run.wave_tasks.values() if task.judgement.reason)
     if run.wave_verdict == PASSED:
-        turn.move(Move.PASS if run.workflow_status is WorkflowStatus.COMPLETED else Move.NEXT_WAVE)
+        builder.transition(Trigger.PASS if run.workflow_status is WorkflowStatus.COMPLETED else Trigger.NEXT_WAVE)
     elif run.wave_verdict == RETRY:
-        turn.move(Move.REJECT_OR_RETRY, reasons)
+        builder.transition(Trigger.REJECT_OR_RETRY, reasons)
     else:
         if run.wave_verdict == ESCALATE:
-            turn.emit(events.ConfidenceSet(0.0))
-        turn.move(Move.REQUIREMENT_CHANGED_OR_BLOCKED, reasons, is_replan=True)
+            builder.emit(events.ConfidenceSet(0.0))
+        builder.transition(Trigger.REQUIREMENT_CHANGED_OR_BLOCKED, reasons, is_replan=True)

@@ -7,22 +7,22 @@ from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.orchestrator.domain import events
-from pointsman.services.orchestrator.domain.enums import Call, Fact, Move, State, TaskStatus, WorkflowStatus
+from pointsman.services.orchestrator.domain.enums import Call, InternalEvent, State, TaskStatus, Trigger, WorkflowStatus
 from pointsman.services.orchestrator.domain.model import Judgement, OpenRemark, Remark, Slot, Task, Usage
 from pointsman.services.orchestrator.domain.run import Run, RunState
 
 KEPT_SETBACKS = 8
-_MOVES = {str(move): move for move in Move}
+_TRIGGERS = {str(trigger): trigger for trigger in Trigger}
 _STATES = {str(state): state for state in State}
 
 
 def apply(state: RunState | None, event: Event, at: datetime) -> RunState:
-    """Fold one event into the run."""
+    """Apply one event to the run."""
     if state is None:
         return RunState(_submitted(event.data, at))
     run = _forget_call(state.run, event.data)
-    is_fact = event.name in _FACT_NAMES
-    run = _FOLDS[type(event.data)](run, event.data) if is_fact else _moved(run, event, at)
+    is_internal = event.name in _INTERNAL_NAMES
+    run = _APPLY[type(event.data)](run, event.data) if is_internal else _transitioned(run, event, at)
     spent = run.spent
     run.spent = Usage(spent.assignments, spent.transitions + 1, spent.tokens, spent.cost_micros)
     return RunState(run, state.leases, state.present)
@@ -42,66 +42,68 @@ def _forget_call(run: Run, data: Any) -> Run:
     return run.change(calls={key: call for key, call in run.calls.items() if key != call_id})
 
 
-def _moved(run: Run, event: Event, at: datetime) -> Run:
-    move, data = _MOVES[event.name], event.data
+def _transitioned(run: Run, event: Event, at: datetime) -> Run:
+    trigger, data = _TRIGGERS[event.name], event.data
     run.status, run.since = _STATES[event.target], at
-    if move not in _WORK_GOES_ON:
+    if trigger not in _WORK_GOES_ON:
         run.question, run.held = None, ()
     if data.is_replan:
         run = run.change(replans=run.replans + 1)
-    fold = _MOVE_FOLDS.get(move)
-    return fold(run, data) if fold else run
+    change = _TRIGGER_APPLY.get(trigger)
+    return change(run, data) if change else run
 
 
-_WORK_GOES_ON = frozenset({Move.DISPATCH_SUCCESS, Move.RESULT_ARRIVED, Move.ARTIFACTS_LOADED, Move.NEED_MORE_RESULTS})
-"""Moves after which work that was held back, and the question about it, still stand."""
+_WORK_GOES_ON = frozenset(
+    {Trigger.DISPATCH_SUCCESS, Trigger.RESULT_ARRIVED, Trigger.ARTIFACTS_LOADED, Trigger.NEED_MORE_RESULTS}
+)
+"""Transitions after which held assignments, and the question about them, remain."""
 
 
-def _replanning(run: Run, data: events.Moved) -> Run:
+def _replanning(run: Run, data: events.Transitioned) -> Run:
     return run.change(asserted=None, plan_is_fresh=False, reasons=(*run.reasons, data.reason), calls={})
 
 
-def _judged_plan(run: Run, data: events.Moved) -> Run:  # noqa: ARG001
+def _judged_plan(run: Run, data: events.Transitioned) -> Run:  # noqa: ARG001
     return run.change(plan_is_fresh=False)
 
 
-def _blocked_plan(run: Run, data: events.Moved) -> Run:
+def _blocked_plan(run: Run, data: events.Transitioned) -> Run:
     return run.change(blocking_rounds=run.blocking_rounds + 1, reasons=(*run.reasons, data.reason))
 
 
-def _passed_plan(run: Run, data: events.Moved) -> Run:  # noqa: ARG001
+def _passed_plan(run: Run, data: events.Transitioned) -> Run:  # noqa: ARG001
     return run.change(debated=True, remarks={}, blocking_rounds=0)
 
 
-def _directed(run: Run, data: events.Moved) -> Run:
+def _directed(run: Run, data: events.Transitioned) -> Run:
     return run.change(disposition=data.reason, replans=0, blocking_rounds=0, plan_is_fresh=False)
 
 
-def _ended(run: Run, data: events.Moved) -> Run:
+def _ended(run: Run, data: events.Transitioned) -> Run:
     return run.change(end_reason=data.reason, calls={}, assignments={})
 
 
-_MOVE_FOLDS: Mapping[Move, Callable[[Run, events.Moved], Run]] = {
-    Move.NEED_REPLAN: _replanning,
-    Move.DISPATCH_FAILED: _replanning,
-    Move.REQUIREMENT_CHANGED: _replanning,
-    Move.REQUIREMENT_CHANGED_OR_BLOCKED: _replanning,
-    Move.NEED_PLAN_REVIEW: _judged_plan,
-    Move.SKIP_PLAN_REVIEW: _judged_plan,
-    Move.BLOCKING_FEEDBACK: _blocked_plan,
-    Move.PASS_OR_FEEDBACK_LIMIT_REACHED: _passed_plan,
-    Move.SWITCH: _directed,
-    Move.KEEP: _directed,
-    Move.MERGE: _directed,
-    Move.CLARIFIED: _directed,
-    Move.CANCEL: _ended,
-    Move.FATAL_ERROR: _ended,
+_TRIGGER_APPLY: Mapping[Trigger, Callable[[Run, events.Transitioned], Run]] = {
+    Trigger.NEED_REPLAN: _replanning,
+    Trigger.DISPATCH_FAILED: _replanning,
+    Trigger.REQUIREMENT_CHANGED: _replanning,
+    Trigger.REQUIREMENT_CHANGED_OR_BLOCKED: _replanning,
+    Trigger.NEED_PLAN_REVIEW: _judged_plan,
+    Trigger.SKIP_PLAN_REVIEW: _judged_plan,
+    Trigger.BLOCKING_FEEDBACK: _blocked_plan,
+    Trigger.PASS_OR_FEEDBACK_LIMIT_REACHED: _passed_plan,
+    Trigger.SWITCH: _directed,
+    Trigger.KEEP: _directed,
+    Trigger.MERGE: _directed,
+    Trigger.CLARIFIED: _directed,
+    Trigger.CANCEL: _ended,
+    Trigger.FATAL_ERROR: _ended,
 }
 
 
 def _called(run: Run, data: events.Called) -> Run:
     calls = {**run.calls, data.call_id: data.call}
-    checks = run.queue_checks + (data.call is Call.SEE_WORKFLOW)
+    checks = run.queue_checks + (data.call is Call.GET_WORKFLOW)
     return run.change(calls=calls, call_count=run.call_count + 1, queue_checks=checks)
 
 
@@ -283,8 +285,8 @@ def _risks_noted(run: Run, data: events.RisksNoted) -> Run:
     return run.change(risks=(*run.risks, *(risk for risk in data.risks if risk.key not in known)))
 
 
-_FACT_NAMES = frozenset(str(fact) for fact in Fact)
-_FOLDS: Mapping[type, Callable[[Run, Any], Run]] = {
+_INTERNAL_NAMES = frozenset(str(name) for name in InternalEvent)
+_APPLY: Mapping[type, Callable[[Run, Any], Run]] = {
     events.Called: _called,
     events.CallEnded: _unchanged,
     events.ResumablesFound: _resumables_found,

@@ -60,11 +60,11 @@ class ChangeRequirement:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """End the run on purpose; `keep_epic` leaves its workflow resumable."""
+    """End the run on purpose; `resumable` leaves its workflow resumable."""
 
     entity_id: str
     reason: str
-    keep_epic: bool = False
+    resumable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class TimerFired:
 
 
 @dataclass(frozen=True, slots=True)
-class ResumablesListed:
+class ResumablesFound:
     """Workflow service: the unfinished work."""
 
     entity_id: str
@@ -85,7 +85,7 @@ class ResumablesListed:
 
 
 @dataclass(frozen=True, slots=True)
-class EpicKept:
+class EpicStored:
     """Workflow service: the epic is stored."""
 
     entity_id: str
@@ -106,7 +106,7 @@ class EpicLoaded:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanKept:
+class PlanStored:
     """Workflow service: the plan is stored and audited."""
 
     entity_id: str
@@ -115,7 +115,7 @@ class PlanKept:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkflowTold:
+class WorkflowSeen:
     """Workflow service: how the epic is now."""
 
     entity_id: str
@@ -125,7 +125,7 @@ class WorkflowTold:
 
 
 @dataclass(frozen=True, slots=True)
-class TasksHandedOut:
+class WaveClaimed:
     """Workflow service: the tasks of the next wave."""
 
     entity_id: str
@@ -145,7 +145,7 @@ class StageFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineTold:
+class PipelineAdvanced:
     """Pipeline service: how a task's pipeline is, and which stages are to be done now."""
 
     entity_id: str
@@ -163,7 +163,7 @@ class PipelineTold:
 
 
 @dataclass(frozen=True, slots=True)
-class DebateEnded:
+class DebateResolved:
     """Router: how to go on after a debate or a failure."""
 
     entity_id: str
@@ -173,7 +173,7 @@ class DebateEnded:
 
 @dataclass(frozen=True, slots=True)
 class CallDone:
-    """A peer did what it was told; nothing follows from it."""
+    """A peer has done what it was asked; nothing follows from it."""
 
     entity_id: str
     call_id: str
@@ -356,7 +356,7 @@ class Ack:
 
 
 @dataclass(frozen=True, slots=True)
-class HandIn:
+class CompletionOutcome:
     """What became of a result: taken, or counted as a failed attempt because of a field."""
 
     accepted: bool
@@ -367,10 +367,10 @@ class HandIn:
 
 
 @dataclass(frozen=True, slots=True)
-class HandIns:
+class CompletionOutcomes:
     """What became of several results, in their order."""
 
-    outcomes: tuple[HandIn, ...]
+    outcomes: tuple[CompletionOutcome, ...]
 
 
 ANSWERS: Mapping[type, type] = {
@@ -379,19 +379,9 @@ ANSWERS: Mapping[type, type] = {
     ChangeRequirement: Ack,
     Cancel: Ack,
     TimerFired: Ack,
-    ResumablesListed: Ack,
-    EpicKept: Ack,
-    EpicLoaded: Ack,
-    PlanKept: Ack,
-    WorkflowTold: Ack,
-    TasksHandedOut: Ack,
-    PipelineTold: Ack,
-    DebateEnded: Ack,
-    CallDone: Ack,
-    CallRefused: Ack,
-    CompleteAssignment: HandIn,
-    CompleteAssignments: HandIns,
-    FailAssignment: HandIn,
+    CompleteAssignment: CompletionOutcome,
+    CompleteAssignments: CompletionOutcomes,
+    FailAssignment: CompletionOutcome,
     ExpireAssignment: Ack,
     LoseLease: Ack,
 }

@@ -11,12 +11,12 @@ from pointsman.services.orchestrator.domain.commands import (
     AnswersResult,
     CompleteAssignment,
     CompleteAssignments,
+    CompletionOutcome,
+    CompletionOutcomes,
     DebateResult,
     DesignResult,
     ExpireAssignment,
     FailAssignment,
-    HandIn,
-    HandIns,
     MalformedResult,
     PlanResult,
     ResearchResult,
@@ -25,12 +25,12 @@ from pointsman.services.orchestrator.domain.commands import (
     StageResult,
     VerifyResult,
 )
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder, last_word
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, last_setback
 from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Capability, Purpose, Verdict
 from pointsman.services.orchestrator.domain.model import Assignment, Lease, Usage
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
 
-TAKEN = HandIn(accepted=True)
+ACCEPTED = CompletionOutcome(accepted=True)
 EXPECTED: Mapping[Purpose, tuple[type, str]] = {
     Purpose.PLAN: (PlanResult, "plan"),
     Purpose.PATCH: (PlanResult, "plan"),
@@ -44,102 +44,109 @@ EXPECTED: Mapping[Purpose, tuple[type, str]] = {
 }
 
 
-def complete(turn: DecisionBuilder, command: CompleteAssignment | FailAssignment) -> HandIn:
+def complete(builder: DecisionBuilder, command: CompleteAssignment | FailAssignment) -> CompletionOutcome:
     """Take one result, or that an agent gives up."""
-    assignment, lease = _leased(turn, command)
-    if turn.stops_at_limit():
-        return TAKEN
+    assignment, lease = _leased(builder, command)
+    if builder.stops_at_limit():
+        return ACCEPTED
     if isinstance(command, FailAssignment):
-        return _fail(turn, assignment, lease, command)
-    outcome = _complete(turn, assignment, lease, command)
+        return _fail(builder, assignment, lease, command)
+    outcome = _complete(builder, assignment, lease, command)
     if outcome.accepted and assignment.purpose is Purpose.RESEARCH:
-        research.reported(turn, (assignment.slot,))
+        research.reported(builder, (assignment.slot,))
     return outcome
 
 
-def complete_all(turn: DecisionBuilder, command: CompleteAssignments) -> HandIns:
+def complete_all(builder: DecisionBuilder, command: CompleteAssignments) -> CompletionOutcomes:
     """Take several results, each with an outcome of its own.
 
     Reports that come together pass through the machine together, behind whatever else comes with them: what that
     leads to, such as a slot that is lost, is no news to them then.
     """
-    outcomes: dict[str, HandIn] = {}
+    outcomes: dict[str, CompletionOutcome] = {}
     for item in command.items:
-        if not _is_report(turn, item):
-            outcomes[item.assignment_id] = _unless_refused(complete, turn, item)
+        if not _is_report(builder, item):
+            outcomes[item.assignment_id] = _unless_refused(complete, builder, item)
     slots: list[str] = []
     for item in command.items:
         if item.assignment_id not in outcomes:
-            outcomes[item.assignment_id] = _unless_refused(partial(_take_report, slots), turn, item)
-    if slots and not turn.run.ended:
-        research.reported(turn, slots)
-    return HandIns(tuple(outcomes[item.assignment_id] for item in command.items))
+            outcomes[item.assignment_id] = _unless_refused(partial(_take_report, slots), builder, item)
+    if slots and not builder.run.ended:
+        research.reported(builder, slots)
+    return CompletionOutcomes(tuple(outcomes[item.assignment_id] for item in command.items))
 
 
 def _unless_refused(
-    take: Callable[[DecisionBuilder, CompleteAssignment], HandIn], turn: DecisionBuilder, item: CompleteAssignment
-) -> HandIn:
+    take: Callable[[DecisionBuilder, CompleteAssignment], CompletionOutcome],
+    builder: DecisionBuilder,
+    item: CompleteAssignment,
+) -> CompletionOutcome:
+    """One of several results, with all that follows from it, before the next is looked at."""
     try:
-        return take(turn, item)
+        outcome = take(builder, item)
+        builder.run_actions()
     except Refusal as refusal:
-        return HandIn(accepted=False, problem=refusal.message, refusal=str(refusal.reason))
+        return CompletionOutcome(accepted=False, problem=refusal.message, refusal=str(refusal.reason))
+    return outcome
 
 
-def _is_report(turn: DecisionBuilder, item: CompleteAssignment) -> bool:
+def _is_report(builder: DecisionBuilder, item: CompleteAssignment) -> bool:
     """Whether it is a report that is waited for; one that does not fit is a failed attempt like any other."""
-    assignment = turn.run.assignments.get(item.assignment_id)
-    return assignment is not None and _problem(turn, assignment, item.result) is None and _asks_report(assignment)
+    assignment = builder.run.assignments.get(item.assignment_id)
+    return assignment is not None and _problem(builder, assignment, item.result) is None and _asks_report(assignment)
 
 
 def _asks_report(assignment: Assignment) -> bool:
     return assignment.purpose is Purpose.RESEARCH
 
 
-def _take_report(slots: list[str], turn: DecisionBuilder, item: CompleteAssignment) -> HandIn:
-    assignment, lease = _leased(turn, item)
-    if turn.stops_at_limit():
-        return TAKEN
+def _take_report(slots: list[str], builder: DecisionBuilder, item: CompleteAssignment) -> CompletionOutcome:
+    assignment, lease = _leased(builder, item)
+    if builder.stops_at_limit():
+        return ACCEPTED
     slots.append(assignment.slot)
-    return _complete(turn, assignment, lease, item)
+    return _complete(builder, assignment, lease, item)
 
 
-def _complete(turn: DecisionBuilder, assignment: Assignment, lease: Lease, command: CompleteAssignment) -> HandIn:
+def _complete(
+    builder: DecisionBuilder, assignment: Assignment, lease: Lease, command: CompleteAssignment
+) -> CompletionOutcome:
     """Take a result; one that does not fit counts as a failed attempt, and says which field."""
-    problem = _problem(turn, assignment, command.result)
+    problem = _problem(builder, assignment, command.result)
     if problem is not None:
         error = f"{problem.field}: {problem.problem}"
-        _fail_attempt(turn, assignment, lease, error, command.usage)
-        return HandIn(accepted=False, field=problem.field, problem=problem.problem)
+        _fail_attempt(builder, assignment, lease, error, command.usage)
+        return CompletionOutcome(accepted=False, field=problem.field, problem=problem.problem)
     if _asks_report(assignment):
-        research.report(turn, assignment, command)
-        return TAKEN
-    turn.end_assignment(assignment.assignment_id, AssignmentEnd.DONE, agent_id=command.agent_id, usage=command.usage)
-    _TAKEN[assignment.purpose](turn, assignment, command.agent_id, command.result)
-    return TAKEN
+        research.report(builder, assignment, command)
+        return ACCEPTED
+    builder.end_assignment(assignment.assignment_id, AssignmentEnd.DONE, agent_id=command.agent_id, usage=command.usage)
+    _ON_RESULT[assignment.purpose](builder, assignment, command.agent_id, command.result)
+    return ACCEPTED
 
 
-def _fail(turn: DecisionBuilder, assignment: Assignment, lease: Lease, command: FailAssignment) -> HandIn:
+def _fail(builder: DecisionBuilder, assignment: Assignment, lease: Lease, command: FailAssignment) -> CompletionOutcome:
     """An agent gives up: another attempt, or the end of it."""
     if command.permanent:
         lease = Lease(lease.agent_id, lease.epoch, MAX_ATTEMPTS, leased=True)
-    _fail_attempt(turn, assignment, lease, command.error, command.usage)
-    return TAKEN
+    _fail_attempt(builder, assignment, lease, command.error, command.usage)
+    return ACCEPTED
 
 
-def expire(turn: DecisionBuilder, command: ExpireAssignment) -> None:
+def expire(builder: DecisionBuilder, command: ExpireAssignment) -> None:
     """The last lease ran out: nobody could do it."""
-    assignment, lease = turn.run.assignments.get(command.assignment_id), turn.leases.get(command.assignment_id)
+    assignment, lease = builder.run.assignments.get(command.assignment_id), builder.leases.get(command.assignment_id)
     if assignment is not None and lease is not None and lease.epoch == command.epoch:
         exhausted = Lease(lease.agent_id, lease.epoch, MAX_ATTEMPTS, leased=True)
-        _fail_attempt(turn, assignment, exhausted, "the lease ran out", Usage())
+        _fail_attempt(builder, assignment, exhausted, "the lease ran out", Usage())
 
 
-def _leased(turn: DecisionBuilder, command: CompleteAssignment | FailAssignment) -> tuple[Assignment, Lease]:
+def _leased(builder: DecisionBuilder, command: CompleteAssignment | FailAssignment) -> tuple[Assignment, Lease]:
     """The assignment and its lease, if it is the one who hands in that holds it."""
-    if turn.run.ended:
+    if builder.run.ended:
         raise lease_lost(command.assignment_id, "the run has ended")
-    assignment = turn.run.assignments.get(command.assignment_id)
-    lease: Lease | None = turn.leases.get(command.assignment_id)
+    assignment = builder.run.assignments.get(command.assignment_id)
+    lease: Lease | None = builder.leases.get(command.assignment_id)
     if assignment is None or lease is None or not lease.leased:
         raise lease_lost(command.assignment_id, "nobody has to work on it any more")
     if not lease.is_held_by(command.agent_id, command.principal, command.epoch):
@@ -148,7 +155,7 @@ def _leased(turn: DecisionBuilder, command: CompleteAssignment | FailAssignment)
 
 
 def lease_lost(assignment_id: str, why: str) -> Refusal:
-    """The one answer to whoever does not hold the lease."""
+    """The refusal of a caller that does not hold the lease."""
     return Refusal(
         Reason.LEASE_LOST,
         f"the lease of '{assignment_id}' is lost: {why}",
@@ -156,7 +163,7 @@ def lease_lost(assignment_id: str, why: str) -> Refusal:
     )
 
 
-def _problem(turn: DecisionBuilder, assignment: Assignment, result: Result) -> MalformedResult | None:
+def _problem(builder: DecisionBuilder, assignment: Assignment, result: Result) -> MalformedResult | None:
     if isinstance(result, MalformedResult):
         return result
     expected, field = EXPECTED[assignment.purpose]
@@ -165,9 +172,9 @@ def _problem(turn: DecisionBuilder, assignment: Assignment, result: Result) -> M
     if isinstance(result, StageResult):
         return _stage_problem(assignment, result)
     if isinstance(result, ReviewResult):
-        return _review_problem(turn, assignment, result)
+        return _review_problem(builder, assignment, result)
     if isinstance(result, VerifyResult):
-        return _verify_problem(turn, result)
+        return _verify_problem(builder, result)
     return None
 
 
@@ -178,8 +185,8 @@ def _stage_problem(assignment: Assignment, result: StageResult) -> MalformedResu
     return None
 
 
-def _review_problem(turn: DecisionBuilder, assignment: Assignment, result: ReviewResult) -> MalformedResult | None:
-    task = turn.run.tasks[assignment.task_id]
+def _review_problem(builder: DecisionBuilder, assignment: Assignment, result: ReviewResult) -> MalformedResult | None:
+    task = builder.run.tasks[assignment.task_id]
     known = {claim.claim_id for claim in task.work.claims} if task.work else set()
     unknown = [claim for claim in result.rejected_claims if claim not in known]
     if unknown:
@@ -189,40 +196,42 @@ def _review_problem(turn: DecisionBuilder, assignment: Assignment, result: Revie
     return None
 
 
-def _verify_problem(turn: DecisionBuilder, result: VerifyResult) -> MalformedResult | None:
-    unknown = [finding.task_id for finding in result.findings if finding.task_id not in turn.run.wave]
+def _verify_problem(builder: DecisionBuilder, result: VerifyResult) -> MalformedResult | None:
+    unknown = [finding.task_id for finding in result.findings if finding.task_id not in builder.run.wave]
     if unknown:
         return MalformedResult("verification.tasks", f"the wave has no task {unknown[0]}")
     return None
 
 
-def _fail_attempt(turn: DecisionBuilder, assignment: Assignment, lease: Lease, error: str, usage: Usage) -> None:
+def _fail_attempt(builder: DecisionBuilder, assignment: Assignment, lease: Lease, error: str, usage: Usage) -> None:
     assignment_id = assignment.assignment_id
     if lease.attempt < MAX_ATTEMPTS:
-        restarts = turn.restarts(assignment_id)
-        turn.emit(events.AssignmentRetried(assignment_id, lease.agent_id, lease.attempt, error[:2000], usage, restarts))
+        restarts = builder.restarts(assignment_id)
+        builder.emit(
+            events.AssignmentRetried(assignment_id, lease.agent_id, lease.attempt, error[:2000], usage, restarts)
+        )
         return
-    turn.end_assignment(
+    builder.end_assignment(
         assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error[:2000], usage=usage
     )
-    _LOST[assignment.purpose](turn, replace(assignment, setbacks=(*assignment.setbacks, error[:2000])))
+    _ON_LOSS[assignment.purpose](builder, replace(assignment, setbacks=(*assignment.setbacks, error[:2000])))
 
 
-_TAKEN: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, str, Any], None]] = {
-    Purpose.PLAN: lambda turn, _assignment, _agent, result: planning.planned(turn, result),
-    Purpose.PATCH: lambda turn, _assignment, _agent, result: planning.planned(turn, result),
-    Purpose.DEBATE: lambda turn, _assignment, _agent, result: planning.remarked(turn, result),
-    Purpose.PLAN_ANSWER: lambda turn, _assignment, _agent, result: planning.answered_remarks(turn, result),
-    Purpose.DESIGN: lambda turn, _assignment, _agent, result: research.designed(turn, result),
+_ON_RESULT: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, str, Any], None]] = {
+    Purpose.PLAN: lambda builder, _assignment, _agent, result: planning.planned(builder, result),
+    Purpose.PATCH: lambda builder, _assignment, _agent, result: planning.planned(builder, result),
+    Purpose.DEBATE: lambda builder, _assignment, _agent, result: planning.remarked(builder, result),
+    Purpose.PLAN_ANSWER: lambda builder, _assignment, _agent, result: planning.answered_remarks(builder, result),
+    Purpose.DESIGN: lambda builder, _assignment, _agent, result: research.designed(builder, result),
     Purpose.STAGE: execution.stage_done,
-    Purpose.REVIEW: lambda turn, assignment, _agent, result: acceptance.reviewed(turn, assignment, result),
-    Purpose.VERIFY: lambda turn, _assignment, _agent, result: acceptance.verified(turn, result),
+    Purpose.REVIEW: lambda builder, assignment, _agent, result: acceptance.reviewed(builder, assignment, result),
+    Purpose.VERIFY: lambda builder, _assignment, _agent, result: acceptance.verified(builder, result),
 }
-_LOST: Mapping[Purpose, Callable[[DecisionBuilder, Assignment], None]] = {
-    Purpose.PLAN: lambda turn, assignment: planning.planner_lost(turn, last_word(assignment)),
-    Purpose.PATCH: lambda turn, assignment: planning.planner_lost(turn, last_word(assignment)),
-    Purpose.DEBATE: lambda turn, assignment: planning.ask_person_to_debate(turn, last_word(assignment)),
-    Purpose.PLAN_ANSWER: lambda turn, _: planning.resolve_debate(turn, ""),
+_ON_LOSS: Mapping[Purpose, Callable[[DecisionBuilder, Assignment], None]] = {
+    Purpose.PLAN: lambda builder, assignment: planning.planner_lost(builder, last_setback(assignment)),
+    Purpose.PATCH: lambda builder, assignment: planning.planner_lost(builder, last_setback(assignment)),
+    Purpose.DEBATE: lambda builder, assignment: planning.ask_person_to_debate(builder, last_setback(assignment)),
+    Purpose.PLAN_ANSWER: lambda builder, _: planning.resolve_debate(builder, ""),
     Purpose.RESEARCH: research.slot_lost,
     Purpose.DESIGN: research.designer_lost,
     Purpose.STAGE: execution.stage_lost,

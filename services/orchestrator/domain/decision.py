@@ -1,7 +1,8 @@
 """One command's way through the machine: it records events, and collects what has to be done outside."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain, count
 from typing import Any
@@ -14,18 +15,62 @@ from pointsman.services.orchestrator.domain.enums import (
     AssignmentEnd,
     Call,
     Capability,
-    Fact,
-    Move,
+    InternalEvent,
     Question,
     State,
+    Trigger,
 )
 from pointsman.services.orchestrator.domain.model import Assignment, OpenQuestion, Risk
 from pointsman.services.orchestrator.domain.run import Run, RunState
-from pointsman.services.orchestrator.domain.table import GUARDS, events_from, rows_for
 
 WALL_CLOCK = "wall_clock"
 REASON_LENGTH = 600
 Action = Callable[["DecisionBuilder"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition on the run, with the name that is printed."""
+
+    name: str
+    holds: Callable[[Run], bool]
+
+
+ALWAYS = Guard("", lambda _run: True)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One transition: from a state, on an event, if the guard holds, to a state, with the actions that follow."""
+
+    source: State
+    event: Trigger
+    target: State
+    actions: tuple[Action, ...] = ()
+    guard: Guard = ALWAYS
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """The names that are printed for the actions."""
+        return tuple(action.__name__ for action in self.actions)
+
+
+class Table:
+    """The rows of a machine, found by state and event."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = tuple(rows)
+        self._by_key: dict[tuple[State, Trigger], list[Row]] = {}
+        for row in self.rows:
+            self._by_key.setdefault((row.source, row.event), []).append(row)
+
+    def rows_for(self, state: State, event: Trigger) -> Sequence[Row]:
+        """The rows that leave a state on an event, in the order in which their guards are asked."""
+        return self._by_key.get((state, event), ())
+
+    def events_from(self, state: State) -> tuple[Trigger, ...]:
+        """The events that a state knows."""
+        return tuple(dict.fromkeys(row.event for row in self.rows if row.source is state))
 
 
 def because(why: str) -> str:
@@ -34,7 +79,7 @@ def because(why: str) -> str:
     return f" ({said[:REASON_LENGTH]})" if said else ""
 
 
-def last_word(assignment: Assignment) -> str:
+def last_setback(assignment: Assignment) -> str:
     """What the last agent said that could not do it."""
     return assignment.setbacks[-1] if assignment.setbacks else ""
 
@@ -42,9 +87,10 @@ def last_word(assignment: Assignment) -> str:
 class DecisionBuilder:
     """The run as it changes under one command; nothing of it happens unless all of it is committed."""
 
-    def __init__(self, state: RunState, now: datetime, actions: dict[str, Action]) -> None:
+    def __init__(self, state: RunState, now: datetime, table: Table) -> None:
         self._state = RunState(state.run.copy(), state.leases, state.present)
-        self._actions = actions
+        self._table = table
+        self._actions: deque[Action] = deque()
         self._was_asked = state.run.question is not None
         self.now = now
         self.events: list[Event] = []
@@ -64,6 +110,7 @@ class DecisionBuilder:
 
     def decision(self, answer: Any) -> Decision:
         """What the command leads to."""
+        assert not self._actions, "actions are queued that have not run"
         self._wind_up_clock()
         return Decision(self.events, answer, self.effects, self.timers, self.drop_effects, self._state)
 
@@ -78,24 +125,28 @@ class DecisionBuilder:
         return capability in self._state.present
 
     def emit(self, data: Any) -> None:
-        """Record a fact; the state stays."""
+        """Record an event that leaves the state as it is."""
         status = str(self.run.status)
-        self._record(Event(str(events.FACT_OF[type(data)]), status, status, data))
+        self._record(Event(str(events.EVENT_OF[type(data)]), status, status, data))
 
-    def move(self, move: Move, reason: str = "", *, is_replan: bool = False) -> None:
-        """Take the first row of the table whose guard holds, and do its actions."""
+    def transition(self, trigger: Trigger, reason: str = "", *, is_replan: bool = False) -> None:
+        """Record the first row of the table whose guard holds, and queue its actions."""
         run = self.run
-        row = next((row for row in rows_for(run.status, move) if GUARDS[row.guard](run)), None)
+        row = next((row for row in self._table.rows_for(run.status, trigger) if row.guard.holds(run)), None)
         if row is None:
-            raise self.refusal(f"the event '{move}' is not for a run in {run.status}")
-        data = events.Moved(reason[:2000], is_replan)
-        self._record(Event(str(move), str(row.source), str(row.target), data))
-        for action in row.actions:
-            self._actions[action](self)
+            raise self.refusal(f"the event '{trigger}' is not for a run in {run.status}")
+        data = events.Transitioned(reason[:2000], is_replan)
+        self._record(Event(str(trigger), str(row.source), str(row.target), data))
+        self._actions.extend(row.actions)
+
+    def run_actions(self) -> None:
+        """Run the queued actions in order; one that records another transition queues more."""
+        while self._actions:
+            self._actions.popleft()(self)
 
     def refusal(self, message: str) -> Exception:
         """The state forbids it; the caller learns the state and what it knows."""
-        allowed = tuple(str(event) for event in events_from(self.run.status))
+        allowed = tuple(str(event) for event in self._table.events_from(self.run.status))
         return state_forbids("run", self.run.run_id, str(self.run.status), allowed, message)
 
     def call(self, call: Call, request: Callable[[str], Any], subject: str = "") -> None:
@@ -137,7 +188,7 @@ class DecisionBuilder:
         """The transition limit ends a run that goes in circles; whether it has."""
         if self.run.spent.transitions < self.run.budget.transitions:
             return False
-        self.move(Move.FATAL_ERROR, f"the limit of {self.run.budget.transitions} transitions is reached")
+        self.transition(Trigger.FATAL_ERROR, f"the limit of {self.run.budget.transitions} transitions is reached")
         return True
 
     @property
@@ -195,4 +246,4 @@ class DecisionBuilder:
     @staticmethod
     def first_event(data: events.Submitted) -> Event:
         """The run's first event."""
-        return Event(str(Fact.SUBMITTED), "", str(State.BOOT), data)
+        return Event(str(InternalEvent.SUBMITTED), "", str(State.BOOT), data)

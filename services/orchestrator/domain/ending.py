@@ -15,49 +15,51 @@ from pointsman.services.orchestrator.domain.run import Run
 PARKED = "parked"
 
 
-def stop_work(turn: DecisionBuilder) -> None:
+def stop_work(builder: DecisionBuilder) -> None:
     """Cancel live assignments and pipelines, and give tasks in progress back."""
-    run = turn.run
-    turn.drop_effects = True
+    run = builder.run
+    builder.drop_effects = True
     for assignment_id in run.assignments:
-        turn.end_assignment(assignment_id, AssignmentEnd.CANCELLED)
+        builder.end_assignment(assignment_id, AssignmentEnd.CANCELLED)
     for task_id, task in run.wave_tasks.items():
         if task.pipeline_id and task.status is TaskStatus.RUNNING and task.pipeline_status not in PIPELINE_ENDED:
-            turn.send(Call.CANCEL_PIPELINE, peer_requests.Pipeline("", task.pipeline_id, task_id))
+            builder.send(Call.CANCEL_PIPELINE, peer_requests.Pipeline("", task.pipeline_id, task_id))
     if not run.ended:
-        _release(turn, disown=False)
-        turn.set_timer(WALL_CLOCK, max(0.0, (turn.deadline - turn.now).total_seconds()))
+        _release(builder, disown=False)
+        builder.set_timer(WALL_CLOCK, max(0.0, (builder.deadline - builder.now).total_seconds()))
 
 
-def release_or_cancel_workflow(turn: DecisionBuilder) -> None:
+def release_or_cancel_workflow(builder: DecisionBuilder) -> None:
     """A cancelled run's workflow is cancelled; a parked, kept, merged or failed one's stays, resumable."""
-    if not turn.run.epic_id:
+    if not builder.run.epic_id:
         return
-    if keeps_epic(turn.run):
-        _release(turn, disown=True)
+    if leaves_epic_resumable(builder.run):
+        _release(builder, disown=True)
     else:
-        turn.send(Call.CANCEL_PLAN, peer_requests.Epic("", turn.run.epic_id))
+        builder.send(Call.CANCEL_PLAN, peer_requests.Epic("", builder.run.epic_id))
 
 
-def keeps_epic(run: Run) -> bool:
+def leaves_epic_resumable(run: Run) -> bool:
     """Whether the ended run leaves its epic for another one."""
     return run.status is State.FAILED or run.end_reason in (PARKED, KEPT) or run.end_reason.startswith(MERGED)
 
 
-def _release(turn: DecisionBuilder, *, disown: bool) -> None:
-    run = turn.run
+def _release(builder: DecisionBuilder, *, disown: bool) -> None:
+    run = builder.run
     unsettled = run.wave_verdict != "RETRY"
     tasks = run.wave_tasks.items() if unsettled else ()
     task_ids = tuple(key for key, task in tasks if task.status is not TaskStatus.ACCEPTED)
     if task_ids or disown:
-        turn.send(Call.RELEASE, peer_requests.ReleaseEpic("", run.epic_id, task_ids, disown))
+        builder.send(Call.RELEASE, peer_requests.ReleaseEpic("", run.epic_id, task_ids, disown))
 
 
-def deliver(turn: DecisionBuilder) -> None:
+def deliver(builder: DecisionBuilder) -> None:
     """The run is done: nothing wakes it any more, the router forgets its failures, and the next epic may start."""
-    turn.drop_effects = True
-    run = turn.run
+    builder.drop_effects = True
+    run = builder.run
     decision_id = run.order.routing.decision_id
-    turn.send(Call.REPORT_OUTCOME, peer_requests.ReportOutcome("", decision_id, failed=False, error="", difference=""))
+    builder.send(
+        Call.REPORT_OUTCOME, peer_requests.ReportOutcome("", decision_id, failed=False, error="", difference="")
+    )
     if run.queued_epic_id or run.order.auto_resume:
-        turn.send(Call.START_NEXT, peer_requests.StartNext("", run.queued_epic_id))
+        builder.send(Call.START_NEXT, peer_requests.StartNext("", run.queued_epic_id))

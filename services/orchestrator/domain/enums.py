@@ -1,4 +1,4 @@
-"""The words of a run: its states, its moves, its facts, and the kinds of everything else."""
+"""The enumerations of a run: its states, the events that change or keep them, and the kinds of everything else."""
 
 from enum import StrEnum
 
@@ -37,8 +37,8 @@ class State(StrEnum):
 TERMINAL = frozenset({State.COMPLETE, State.CANCELLED, State.FAILED})
 
 
-class Move(StrEnum):
-    """The events of the table: each takes a run from one state to another, or round to the same."""
+class Trigger(StrEnum):
+    """The events that take a run along a row of the table, to another state or to the same one again."""
 
     AUTO = "auto"
     FOUND_RESUMABLE = "found_resumable"
@@ -86,8 +86,8 @@ class Move(StrEnum):
     FATAL_ERROR = "fatal_error"
 
 
-class Fact(StrEnum):
-    """What a run learns without changing its state."""
+class InternalEvent(StrEnum):
+    """The events that leave a run in its state."""
 
     SUBMITTED = "submitted"
     CALLED = "peer_called"
@@ -157,7 +157,7 @@ class AssignmentEnd(StrEnum):
 
 
 class Call(StrEnum):
-    """What a run asks of the other services, and of other runs."""
+    """The kinds of peer calls; the strings are stored in outboxes and journals and never change."""
 
     LIST_RESUMABLE = "workflow.list_resumable"
     STORE_EPIC = "workflow.store_epic"
@@ -165,16 +165,16 @@ class Call(StrEnum):
     LOAD_EPIC = "workflow.load_epic"
     STORE_PLAN = "workflow.store_plan"
     EXECUTE = "workflow.execute"
-    SEE_WORKFLOW = "workflow.see"
-    TELL_WORKFLOW = "workflow.tell"
+    GET_WORKFLOW = "workflow.see"
+    FORWARD_ANSWER = "workflow.tell"
     CLAIM_WAVE = "workflow.claim_wave"
     SETTLE_WAVE = "workflow.settle_wave"
     RELEASE = "workflow.release"
     CANCEL_PLAN = "workflow.cancel_plan"
     START_PIPELINE = "pipeline.start"
     COMPLETE_STAGE = "pipeline.complete_stage"
-    TELL_PIPELINE = "pipeline.tell"
-    SEE_PIPELINE = "pipeline.see"
+    FORWARD_STAGE_ANSWER = "pipeline.tell"
+    GET_PIPELINE = "pipeline.see"
     CANCEL_PIPELINE = "pipeline.cancel"
     REPORT_OUTCOME = "router.report_outcome"
     RESOLVE_DEBATE = "router.resolve_debate"

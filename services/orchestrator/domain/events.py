@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pointsman.services.orchestrator.domain.enums import (
     AssignmentEnd,
     Call,
-    Fact,
-    Move,
+    InternalEvent,
     PipelineStatus,
     Reply,
+    Trigger,
     WorkflowStatus,
 )
 from pointsman.services.orchestrator.domain.model import (
@@ -28,8 +28,8 @@ from pointsman.services.orchestrator.domain.model import (
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """The payload of every move: why, and whether it counts as a re-plan."""
+class Transitioned:
+    """The payload of every transition: why, and whether it counts as a re-plan."""
 
     reason: str = ""
     is_replan: bool = False
@@ -320,36 +320,36 @@ class RisksNoted:
 
 
 EVENTS: Mapping[str, type] = {
-    **{str(move): Moved for move in Move},
-    str(Fact.SUBMITTED): Submitted,
-    str(Fact.CALLED): Called,
-    str(Fact.CALL_ENDED): CallEnded,
-    str(Fact.RESUMABLES_FOUND): ResumablesFound,
-    str(Fact.EPIC_STORED): EpicStored,
-    str(Fact.RESUMED): Resumed,
-    str(Fact.PLANNED): Planned,
-    str(Fact.PLAN_STORED): PlanStored,
-    str(Fact.FEEDBACK_GIVEN): FeedbackGiven,
-    str(Fact.FEEDBACK_SETTLED): FeedbackSettled,
-    str(Fact.RESEARCHED): Researched,
-    str(Fact.DESIGNED): Designed,
-    str(Fact.WORKFLOW_SEEN): WorkflowSeen,
-    str(Fact.WAVE_CLAIMED): WaveClaimed,
-    str(Fact.PIPELINE_ADVANCED): PipelineAdvanced,
-    str(Fact.STAGE_FAILED): StageFailed,
-    str(Fact.WORK_HANDED_IN): WorkHandedIn,
-    str(Fact.TASK_JUDGED): TaskJudged,
-    str(Fact.WAVE_VERIFIED): WaveVerified,
-    str(Fact.WAVE_CONCLUDED): WaveConcluded,
-    str(Fact.ASSIGNED): Assigned,
-    str(Fact.ASSIGNMENT_RETRIED): AssignmentRetried,
-    str(Fact.LEASE_LOST): LeaseLost,
-    str(Fact.ASSIGNMENT_ENDED): AssignmentEnded,
-    str(Fact.ASKED): Asked,
-    str(Fact.ANSWERED): Answered,
-    str(Fact.BUDGET_HELD): BudgetHeld,
-    str(Fact.INTENT_CHANGED): IntentChanged,
-    str(Fact.CONFIDENCE_SET): ConfidenceSet,
-    str(Fact.RISKS_NOTED): RisksNoted,
+    **{str(trigger): Transitioned for trigger in Trigger},
+    str(InternalEvent.SUBMITTED): Submitted,
+    str(InternalEvent.CALLED): Called,
+    str(InternalEvent.CALL_ENDED): CallEnded,
+    str(InternalEvent.RESUMABLES_FOUND): ResumablesFound,
+    str(InternalEvent.EPIC_STORED): EpicStored,
+    str(InternalEvent.RESUMED): Resumed,
+    str(InternalEvent.PLANNED): Planned,
+    str(InternalEvent.PLAN_STORED): PlanStored,
+    str(InternalEvent.FEEDBACK_GIVEN): FeedbackGiven,
+    str(InternalEvent.FEEDBACK_SETTLED): FeedbackSettled,
+    str(InternalEvent.RESEARCHED): Researched,
+    str(InternalEvent.DESIGNED): Designed,
+    str(InternalEvent.WORKFLOW_SEEN): WorkflowSeen,
+    str(InternalEvent.WAVE_CLAIMED): WaveClaimed,
+    str(InternalEvent.PIPELINE_ADVANCED): PipelineAdvanced,
+    str(InternalEvent.STAGE_FAILED): StageFailed,
+    str(InternalEvent.WORK_HANDED_IN): WorkHandedIn,
+    str(InternalEvent.TASK_JUDGED): TaskJudged,
+    str(InternalEvent.WAVE_VERIFIED): WaveVerified,
+    str(InternalEvent.WAVE_CONCLUDED): WaveConcluded,
+    str(InternalEvent.ASSIGNED): Assigned,
+    str(InternalEvent.ASSIGNMENT_RETRIED): AssignmentRetried,
+    str(InternalEvent.LEASE_LOST): LeaseLost,
+    str(InternalEvent.ASSIGNMENT_ENDED): AssignmentEnded,
+    str(InternalEvent.ASKED): Asked,
+    str(InternalEvent.ANSWERED): Answered,
+    str(InternalEvent.BUDGET_HELD): BudgetHeld,
+    str(InternalEvent.INTENT_CHANGED): IntentChanged,
+    str(InternalEvent.CONFIDENCE_SET): ConfidenceSet,
+    str(InternalEvent.RISKS_NOTED): RisksNoted,
 }
-FACT_OF: Mapping[type, Fact] = {EVENTS[str(fact)]: fact for fact in Fact}
+EVENT_OF: Mapping[type, InternalEvent] = {EVENTS[str(name)]: name for name in InternalEvent}

@@ -7,32 +7,24 @@ from typing import Any
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field, not_found
 from pointsman.services.chassis.core.machine import Decision, Machine
-from pointsman.services.orchestrator.domain import acceptance, commands, ending, execution, intake, planning, research
-from pointsman.services.orchestrator.domain import events as facts
+from pointsman.services.orchestrator.domain import acceptance, commands, events, execution, intake, planning
 from pointsman.services.orchestrator.domain.apply import apply
+from pointsman.services.orchestrator.domain.calls import CALLS
 from pointsman.services.orchestrator.domain.commands import ANSWERS, Ack
 from pointsman.services.orchestrator.domain.completion import complete, complete_all, expire
-from pointsman.services.orchestrator.domain.decision import WALL_CLOCK, Action, DecisionBuilder
+from pointsman.services.orchestrator.domain.decision import WALL_CLOCK, DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import (
-    PIPELINE_ENDED,
     TAKES,
     TERMINAL,
     Call,
-    DebateVerdict,
-    Move,
     Question,
     Reply,
     State,
+    Trigger,
 )
 from pointsman.services.orchestrator.domain.model import Budget, OpenQuestion
 from pointsman.services.orchestrator.domain.run import RunState
-from pointsman.services.orchestrator.domain.table import ROWS, VERSION
-
-_MODULES = (intake, planning, research, execution, acceptance, ending)
-_NAMES = frozenset(name for row in ROWS for name in row.actions)
-ACTIONS: dict[str, Action] = {
-    name: getattr(module, name) for module in _MODULES for name in vars(module) if name in _NAMES
-}
+from pointsman.services.orchestrator.domain.table import TABLE, VERSION
 
 
 def decide(state: RunState | None, command: Any, now: datetime) -> Decision:
@@ -41,17 +33,19 @@ def decide(state: RunState | None, command: Any, now: datetime) -> Decision:
         return _submit(state, command, now)
     if state is None:
         raise not_found("run", command.entity_id)
-    turn = DecisionBuilder(state, now, ACTIONS)
+    builder = DecisionBuilder(state, now, TABLE)
     if isinstance(command, commands.CompleteAssignment | commands.FailAssignment):
-        return turn.decision(complete(turn, command))
+        return _decision(builder, complete(builder, command))
     if isinstance(command, commands.CompleteAssignments):
-        return turn.decision(complete_all(turn, command))
-    _HANDLERS[type(command)](turn, command)
-    return turn.decision(_ack(turn))
+        return _decision(builder, complete_all(builder, command))
+    _HANDLERS[type(command)](builder, command)
+    return _decision(builder)
 
 
-def _ack(turn: DecisionBuilder) -> Ack:
-    return Ack(turn.run.run_id, str(turn.run.status))
+def _decision(builder: DecisionBuilder, answer: Any = None) -> Decision:
+    """The decision once every queued action has run; without an answer of its own it tells the run's state."""
+    builder.run_actions()
+    return builder.decision(answer or Ack(builder.run.run_id, str(builder.run.status)))
 
 
 def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> Decision:
@@ -59,55 +53,52 @@ def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> 
         raise Refusal(
             Reason.ALREADY_EXISTS, "there is a run with this id", metadata={"kind": "run", "id": command.entity_id}
         )
-    first = facts.Submitted(command.entity_id, command.intent, command.order, command.budget)
+    first = events.Submitted(command.entity_id, command.intent, command.order, command.budget)
     event = DecisionBuilder.first_event(first)
-    turn = DecisionBuilder(apply(None, event, now), now, ACTIONS)
-    turn.events.append(event)
-    turn.set_timer(WALL_CLOCK, command.budget.wall_clock_seconds)
-    turn.move(Move.AUTO)
-    return turn.decision(_ack(turn))
+    builder = DecisionBuilder(apply(None, event, now), now, TABLE)
+    builder.events.append(event)
+    builder.set_timer(WALL_CLOCK, command.budget.wall_clock_seconds)
+    builder.transition(Trigger.AUTO)
+    return _decision(builder)
 
 
-def _peer_answer(turn: DecisionBuilder, command: Any) -> None:
+def _peer_answer(builder: DecisionBuilder, command: Any) -> None:
     """An answer to a call that the run still waits for; any other is out of date and changes nothing."""
-    call = turn.run.calls.get(command.call_id)
-    if call is None or turn.run.ended or turn.stops_at_limit():
+    kind = builder.run.calls.get(command.call_id)
+    if kind is None or builder.run.ended or builder.stops_at_limit():
         return
     if isinstance(command, commands.CallRefused):
-        turn.emit(facts.CallEnded(command.call_id, command.reason[:500]))
-        _REFUSED.get(call, _fatal)(turn, command)
+        builder.emit(events.CallEnded(command.call_id, command.reason[:500]))
+        CALLS[kind].on_refused(builder, command)
     elif isinstance(command, commands.CallDone):
-        turn.emit(facts.CallEnded(command.call_id))
+        builder.emit(events.CallEnded(command.call_id))
     else:
-        _ANSWERED[call](turn, command)
+        CALLS[kind].on_answer(builder, command)
 
 
-def _fatal(turn: DecisionBuilder, command: commands.CallRefused) -> None:
-    turn.move(Move.FATAL_ERROR, command.reason)
-
-
-def _answer(turn: DecisionBuilder, command: commands.Answer) -> None:
-    question = turn.run.question
+def _answer(builder: DecisionBuilder, command: commands.Answer) -> None:
+    question = builder.run.question
     if question is None or question.question_id != command.question_id:
         now_open = f"the open one is '{question.question_id}'" if question else "no question is open"
-        raise turn.refusal(f"question '{command.question_id}' is closed: {now_open}")
+        raise builder.refusal(f"question '{command.question_id}' is closed: {now_open}")
     if command.reply not in TAKES[question.kind]:
         takes = ", ".join(TAKES[question.kind])
-        raise turn.refusal(f"'{command.reply}' is no answer to it: it takes {takes}")
-    _check_answer(turn, question, command)
-    turn.emit(
-        facts.Answered(
-            command.question_id, command.reply, command.text, command.confidence, _raised(turn, command),
+        raise builder.refusal(f"'{command.reply}' is no answer to it: it takes {takes}")
+    _check_answer(builder, question, command)
+    builder.emit(
+        events.Answered(
+            command.question_id, command.reply, command.text, command.confidence, _raised(builder, command),
             command.task_id, command.stage,
         )
     )  # fmt: skip
-    _REPLIES[question.kind](turn, command)
-    if not turn.run.ended:
-        _offer_held(turn)
+    _REPLIES[question.kind](builder, command)
+    builder.run_actions()  # what the reply leads to may drop the work that is held back
+    if not builder.run.ended:
+        _offer_held(builder)
 
 
-def _check_answer(turn: DecisionBuilder, question: OpenQuestion, command: commands.Answer) -> None:
-    if command.task_id and command.task_id not in turn.run.tasks:
+def _check_answer(builder: DecisionBuilder, question: OpenQuestion, command: commands.Answer) -> None:
+    if command.task_id and command.task_id not in builder.run.tasks:
         raise invalid_field("task_id", "the run has no such task")
     if question.kind is Question.ACCEPTANCE and command.task_id and command.task_id not in question.subjects:
         raise invalid_field("task_id", f"the question is about {', '.join(question.subjects)}")
@@ -119,131 +110,66 @@ def _check_answer(turn: DecisionBuilder, question: OpenQuestion, command: comman
         intake.check_switch_text(command)
 
 
-def _raised(turn: DecisionBuilder, command: commands.Answer) -> Budget | None:
+def _raised(builder: DecisionBuilder, command: commands.Answer) -> Budget | None:
     """The budget with every field that the answer gives."""
-    wanted, budget = command.budget, turn.run.budget
+    wanted, budget = command.budget, builder.run.budget
     if command.reply is not Reply.RAISE or wanted is None:
         return None
     given = {name: value for name in Budget.__slots__ if (value := getattr(wanted, name))}
     return replace(budget, **given)
 
 
-def _offer_held(turn: DecisionBuilder) -> None:
-    for assignment in turn.run.held:
-        turn.assign(assignment)
+def _offer_held(builder: DecisionBuilder) -> None:
+    for assignment in builder.run.held:
+        builder.assign(assignment)
 
 
-def _raise_budget(turn: DecisionBuilder, command: commands.Answer) -> None:  # noqa: ARG001
-    turn.set_timer(WALL_CLOCK, max(0.0, (turn.deadline - turn.now).total_seconds()))
+def _raise_budget(builder: DecisionBuilder, command: commands.Answer) -> None:  # noqa: ARG001
+    builder.set_timer(WALL_CLOCK, max(0.0, (builder.deadline - builder.now).total_seconds()))
 
 
-def _change_requirement(turn: DecisionBuilder, command: commands.ChangeRequirement) -> None:
-    if Call.SETTLE_WAVE in turn.run.calls.values():
+def _change_requirement(builder: DecisionBuilder, command: commands.ChangeRequirement) -> None:
+    if Call.SETTLE_WAVE in builder.run.calls.values():
         raise Refusal(
             Reason.LOST_RACE,
             "the wave is just being recorded; try again",
-            metadata={"kind": "run", "id": turn.run.run_id},
+            metadata={"kind": "run", "id": builder.run.run_id},
         )
-    changing = turn.in_state(State.REVIEW_ACCEPT)
-    move = Move.REQUIREMENT_CHANGED_OR_BLOCKED if changing else Move.REQUIREMENT_CHANGED
-    turn.emit(facts.IntentChanged(f"{turn.run.intent}\n\n{command.text}"))
-    turn.move(move, "the requirement changed")
+    changing = builder.in_state(State.REVIEW_ACCEPT)
+    trigger = Trigger.REQUIREMENT_CHANGED_OR_BLOCKED if changing else Trigger.REQUIREMENT_CHANGED
+    builder.emit(events.IntentChanged(f"{builder.run.intent}\n\n{command.text}"))
+    builder.transition(trigger, "the requirement changed")
 
 
-def _cancel(turn: DecisionBuilder, command: commands.Cancel) -> None:
-    reason = command.reason if command.keep_epic else f"cancelled: {command.reason or 'no reason given'}"
-    turn.move(Move.CANCEL, reason)
+def _cancel(builder: DecisionBuilder, command: commands.Cancel) -> None:
+    reason = command.reason if command.resumable else f"cancelled: {command.reason or 'no reason given'}"
+    builder.transition(Trigger.CANCEL, reason)
 
 
-def _timer_fired(turn: DecisionBuilder, command: commands.TimerFired) -> None:
-    if turn.run.ended:
+def _timer_fired(builder: DecisionBuilder, command: commands.TimerFired) -> None:
+    if builder.run.ended:
         return
     if command.name == execution.QUEUE_TIMER:
-        execution.look_at_workflow(turn)
+        execution.check_workflow(builder)
     elif command.name == execution.PIPELINES_TIMER:
-        execution.look_at_pipelines(turn)
+        execution.check_pipelines(builder)
     elif command.name.startswith(execution.BARRIER_TIMER):
-        execution.look_at_barrier(turn, command.name.removeprefix(execution.BARRIER_TIMER))
-    elif command.name == WALL_CLOCK and turn.run.question is None and turn.now >= turn.deadline:
-        turn.ask(Question.BUDGET, "The run's time is over. Raise it to go on, or cancel the run.", ("wall_clock",))
+        execution.check_barrier(builder, command.name.removeprefix(execution.BARRIER_TIMER))
+    elif command.name == WALL_CLOCK and builder.run.question is None and builder.now >= builder.deadline:
+        builder.ask(Question.BUDGET, "The run's time is over. Raise it to go on, or cancel the run.", ("wall_clock",))
 
 
-def _expire(turn: DecisionBuilder, command: commands.ExpireAssignment) -> None:
-    if not turn.run.ended:
-        expire(turn, command)
+def _expire(builder: DecisionBuilder, command: commands.ExpireAssignment) -> None:
+    if not builder.run.ended:
+        expire(builder, command)
 
 
-def _lose_lease(turn: DecisionBuilder, command: commands.LoseLease) -> None:
-    """Say that a lease is lost; whoever takes the assignment next has it in the queue."""
-    if not turn.run.ended and command.assignment_id in turn.run.assignments:
-        turn.emit(facts.LeaseLost(command.assignment_id, command.agent_id, command.attempt))
+def _lose_lease(builder: DecisionBuilder, command: commands.LoseLease) -> None:
+    """Record that a lease is lost; the assignment is in the queue for the next agent."""
+    if not builder.run.ended and command.assignment_id in builder.run.assignments:
+        builder.emit(events.LeaseLost(command.assignment_id, command.agent_id, command.attempt))
 
 
-def _plan_refused(turn: DecisionBuilder, command: commands.CallRefused) -> None:
-    """A plan that the workflow service cannot take is replaced by the built-in one, once."""
-    if turn.run.plan_built_in:
-        _fatal(turn, command)
-    else:
-        turn.risk("plan-refused", f"the planner's plan could not be stored: {command.reason}"[:1000])
-        planning.planner_lost(turn)
-
-
-def _dispatch_refused(turn: DecisionBuilder, command: commands.CallRefused) -> None:
-    turn.move(Move.DISPATCH_FAILED, command.reason, is_replan=True)
-
-
-def _stage_refused(turn: DecisionBuilder, command: commands.CallRefused) -> None:  # noqa: ARG001
-    """The pipeline went another way: see how it is."""
-    for task_id, task in turn.run.wave_tasks.items():
-        if task.pipeline_status not in PIPELINE_ENDED:
-            execution.see_pipeline(turn, task_id)
-
-
-def _pipeline_missing(turn: DecisionBuilder, command: commands.CallRefused) -> None:  # noqa: ARG001
-    for task_id, task in turn.run.wave_tasks.items():
-        if task.pipeline_status not in PIPELINE_ENDED:
-            execution.pipeline_gone(turn, task_id)
-
-
-def _told_in_vain(turn: DecisionBuilder, command: commands.CallRefused) -> None:
-    if turn.in_state(State.QUEUE):
-        execution.wait_for_room(turn)
-    elif turn.in_state(State.CODER_EXEC):
-        text = f"That was not possible ({command.reason}). How should the stage go on?"
-        turn.ask(Question.PIPELINE_ESCALATED, text, turn.run.wave)
-
-
-_ANSWERED: Mapping[Call, Callable[[DecisionBuilder, Any], None]] = {
-    Call.LIST_RESUMABLE: intake.resumables_listed,
-    Call.STORE_EPIC: intake.epic_kept,
-    Call.QUEUE_MESSAGE: intake.epic_kept,
-    Call.LOAD_EPIC: intake.epic_loaded,
-    Call.STORE_PLAN: planning.plan_kept,
-    Call.EXECUTE: execution.workflow_told,
-    Call.SEE_WORKFLOW: execution.workflow_told,
-    Call.TELL_WORKFLOW: execution.workflow_told,
-    Call.CLAIM_WAVE: execution.tasks_handed_out,
-    Call.SETTLE_WAVE: acceptance.wave_settled,
-    Call.START_PIPELINE: execution.pipeline_told,
-    Call.COMPLETE_STAGE: execution.pipeline_told,
-    Call.TELL_PIPELINE: execution.pipeline_told,
-    Call.SEE_PIPELINE: execution.pipeline_told,
-    Call.REPORT_OUTCOME: acceptance.outcome_reported,
-    Call.RESOLVE_DEBATE: planning.debate_resolved,
-}
-_REFUSED: Mapping[Call, Callable[[DecisionBuilder, commands.CallRefused], None]] = {
-    Call.LIST_RESUMABLE: lambda turn, command: turn.move(Move.NO_RESUMABLE, command.reason),
-    Call.STORE_PLAN: _plan_refused,
-    Call.CLAIM_WAVE: _dispatch_refused,
-    Call.SETTLE_WAVE: acceptance.wave_refused,
-    Call.START_PIPELINE: _dispatch_refused,
-    Call.COMPLETE_STAGE: _stage_refused,
-    Call.SEE_PIPELINE: _pipeline_missing,
-    Call.TELL_WORKFLOW: _told_in_vain,
-    Call.TELL_PIPELINE: _told_in_vain,
-    Call.REPORT_OUTCOME: lambda turn, _: acceptance.settle(turn, acceptance.RETRY),
-    Call.RESOLVE_DEBATE: lambda turn, _: planning.go_by_verdict(turn, DebateVerdict.ESCALATE),
-}
 _REPLIES: Mapping[Question, Callable[[DecisionBuilder, commands.Answer], None]] = {
     Question.RESUME: intake.answer_resume,
     Question.CONFLICT: intake.answer_switch,
@@ -257,6 +183,7 @@ _REPLIES: Mapping[Question, Callable[[DecisionBuilder, commands.Answer], None]] 
     Question.BLOCKED: execution.answer_workflow,
     Question.PIPELINE_ESCALATED: execution.answer_pipeline,
 }
+PEER_ANSWERS = frozenset({commands.CallRefused, *(call.answer for call in CALLS.values())})
 _HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], None]] = {
     commands.Answer: _answer,
     commands.ChangeRequirement: _change_requirement,
@@ -264,8 +191,8 @@ _HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], None]] = {
     commands.TimerFired: _timer_fired,
     commands.ExpireAssignment: _expire,
     commands.LoseLease: _lose_lease,
-    **dict.fromkeys((commands.ResumablesListed, commands.EpicKept, commands.EpicLoaded, commands.PlanKept, commands.WorkflowTold, commands.TasksHandedOut, commands.PipelineTold, commands.DebateEnded, commands.CallDone, commands.CallRefused), _peer_answer),
-}  # fmt: skip
+    **dict.fromkeys(PEER_ANSWERS, _peer_answer),
+}
 
 MACHINE: Machine[RunState] = Machine(
     kind="run",
@@ -275,8 +202,8 @@ MACHINE: Machine[RunState] = Machine(
     apply=apply,
     status=lambda state: str(state.run.status),
     run_id=lambda state: state.run.run_id,
-    events=facts.EVENTS,
-    answers=ANSWERS,
+    events=events.EVENTS,
+    answers={**ANSWERS, **dict.fromkeys(PEER_ANSWERS, Ack)},
     terminal=frozenset(map(str, TERMINAL)),
     failed=frozenset({str(State.FAILED)}),
 )

@@ -1,20 +1,19 @@
 """What the run's effects carry: the question to another service, with the id under which the answer comes back."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pointsman.services.orchestrator.domain.enums import Call, ExecutionMode, Reply, Severity
+from pointsman.services.orchestrator.domain.enums import ExecutionMode, Reply, Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ListResumable:
     """A question that needs nothing but the run itself."""
 
     call_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class KeepEpic:
+class StoreEpic:
     """Store the epic with its text; an empty id makes a new one."""
 
     call_id: str
@@ -34,7 +33,7 @@ class Epic:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepPlan:
+class StorePlan:
     """Store the plan in the epic."""
 
     call_id: str
@@ -81,7 +80,7 @@ class ReleaseEpic:
 
 
 @dataclass(frozen=True, slots=True)
-class TellWorkflow:
+class ForwardAnswer:
     """Pass a person's answer on."""
 
     call_id: str
@@ -134,7 +133,7 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class TellPipeline:
+class ForwardStageAnswer:
     """Pass a person's answer on."""
 
     call_id: str
@@ -186,29 +185,3 @@ class StartNext:
 
     call_id: str
     epic_id: str
-
-
-REQUESTS: Mapping[Call, type] = {
-    Call.LIST_RESUMABLE: Ask,
-    Call.STORE_EPIC: KeepEpic,
-    Call.QUEUE_MESSAGE: KeepEpic,
-    Call.LOAD_EPIC: Epic,
-    Call.STORE_PLAN: KeepPlan,
-    Call.EXECUTE: Epic,
-    Call.SEE_WORKFLOW: Epic,
-    Call.TELL_WORKFLOW: TellWorkflow,
-    Call.CLAIM_WAVE: ClaimWave,
-    Call.SETTLE_WAVE: SettleWave,
-    Call.RELEASE: ReleaseEpic,
-    Call.CANCEL_PLAN: Epic,
-    Call.START_PIPELINE: StartPipeline,
-    Call.COMPLETE_STAGE: CompleteStage,
-    Call.TELL_PIPELINE: TellPipeline,
-    Call.SEE_PIPELINE: Pipeline,
-    Call.CANCEL_PIPELINE: Pipeline,
-    Call.REPORT_OUTCOME: ReportOutcome,
-    Call.RESOLVE_DEBATE: ResolveDebate,
-    Call.PARK_RUN: OtherRun,
-    Call.MERGE_INTO_RUN: OtherRun,
-    Call.START_NEXT: StartNext,
-}

@@ -1,4 +1,4 @@
-"""What the store shows of a run, a lease and an agent, for whoever puts it on the wire."""
+"""What the store shows of a run, a lease and an agent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class RunView:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LeaseView:
     """A lease in an agent's hands."""
 
     run_id: str
@@ -41,7 +41,7 @@ class Held:
 class PollResult:
     """What an agent was given: leases, and for each of their runs the run itself and what was handed in for it."""
 
-    leases: tuple[Held, ...] = ()
+    leases: tuple[LeaseView, ...] = ()
     runs: Mapping[str, Run] = field(default_factory=dict)
     documents: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 

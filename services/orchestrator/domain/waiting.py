@@ -1,4 +1,4 @@
-"""What a run waits for, for whoever looks at it."""
+"""What a run waits for."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,42 +1,35 @@
 """Runs, assignments, documents, agents and artifacts: every table and transaction of the orchestrator."""
 
-import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, MetaData, bindparam, case, delete, func, select
 
-from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.engine.journal import Journal
 from pointsman.services.chassis.engine.ledger import Ledger
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.orchestrator.domain.enums import Fact
+from pointsman.services.orchestrator.domain.enums import InternalEvent
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import Usage
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.views import RunView
+from pointsman.services.orchestrator.store.admission import Admission
 from pointsman.services.orchestrator.store.agents import Agents
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
 from pointsman.services.orchestrator.store.matcher import UNLIMITED, AssignmentMatcher, Limits
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
 from pointsman.services.orchestrator.store.sessions import Sessions
 
-TOLD = tuple(
-    str(fact)
-    for fact in (
-        Fact.WAVE_CLAIMED, Fact.ASSIGNED, Fact.ASSIGNMENT_RETRIED, Fact.STAGE_FAILED, Fact.WORK_HANDED_IN,
-        Fact.WAVE_VERIFIED, Fact.TASK_JUDGED,
+TASK_EVENTS = tuple(
+    str(name)
+    for name in (
+        InternalEvent.WAVE_CLAIMED, InternalEvent.ASSIGNED, InternalEvent.ASSIGNMENT_RETRIED, InternalEvent.STAGE_FAILED, InternalEvent.WORK_HANDED_IN,
+        InternalEvent.WAVE_VERIFIED, InternalEvent.TASK_JUDGED,
     )
 )  # fmt: skip
-"""The events that tell how the work on a task went."""
-
-
-FULL_SECONDS = 0.1
-"""How long a project counts as full that was found full: a flood must not cost a query for each of its calls."""
+"""The events about the work on a task."""
 
 
 class OrchestratorStore:
@@ -58,13 +51,10 @@ class OrchestratorStore:
         )
         self.journal = Journal(self.store)
         self.store.gauges.append(queue_gauge(self.store, self.children))
-        self.exchange = AssignmentMatcher(self.store, self.children, lease_seconds, limits)
+        self.matcher = AssignmentMatcher(self.store, self.children, lease_seconds, limits)
         self.artifacts = self.children.artifacts
+        self.admission = Admission(self.store, self.children)
         self._sql = _Queries(self.store, self.children)
-        self._full_until: dict[str, float] = {}
-        self._let_in: Counter[str] = Counter()
-        self._settled: Counter[str] = Counter()
-        """Of those let in: who is a live run by now, or none. Who settled after a look at the live ones may be in neither."""
 
     @property
     def now(self) -> datetime:
@@ -96,24 +86,6 @@ class OrchestratorStore:
         parameters = {"project": project, "after": after, "limit": limit}
         return connection.execute(statement, {**parameters, "run_id": run_id} if run_id else parameters).all()
 
-    @asynccontextmanager
-    async def room(self, project: str, limit: int) -> AsyncIterator[None]:
-        """Room for one more run while it comes in; without it, it is turned away, for a moment without looking again."""
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._full_until.get(project, 0.0):
-            raise _full(limit)
-        settled = self._settled[project]
-        parameters = {"project": project, "limit": limit}
-        live = await self.store.database.read(lambda c: c.execute(self._sql.live, parameters).scalar_one())
-        if live + self._let_in[project] - settled >= limit:
-            self._full_until[project] = loop.time() + FULL_SECONDS
-            raise _full(limit)
-        self._let_in[project] += 1
-        try:
-            yield
-        finally:
-            self._settled[project] += 1
-
     def usage_by_agent(self, connection: Connection, project: str) -> dict[str, Usage]:
         """What each agent has spent, over the assignments it held last."""
         rows = connection.execute(self._sql.usage, {"project": project})
@@ -138,15 +110,6 @@ class OrchestratorStore:
         return connection.execute(self._sql.ended, {"before": before_us, "limit": limit}).all()
 
 
-def _full(limit: int) -> Refusal:
-    return Refusal(
-        Reason.OVERLOADED,
-        f"{limit} runs of this project are live already; try again when some have ended",
-        metadata={"limit": str(limit)},
-        retry_after_seconds=5.0,
-    )
-
-
 class _Queries:
     """The reading statements, built once."""
 
@@ -163,7 +126,7 @@ class _Queries:
         journal = store.tables.journal.c
         self.history = (
             select(journal.seq, journal.at_us, journal.event, journal.payload)
-            .where(journal.entity_id == bindparam("entity_id"), journal.event.in_(TOLD))
+            .where(journal.entity_id == bindparam("entity_id"), journal.event.in_(TASK_EVENTS))
             .order_by(journal.seq)
         )
         by_id = (
@@ -174,8 +137,6 @@ class _Queries:
         )
         self.assignments_of_project = by_id
         self.assignments_of_run = by_id.where(assignments.entity_id == bindparam("run_id"))
-        some = select(index.entity_id).where(index.project == bindparam("project"), index.ended_at_us == 0)
-        self.live = select(func.count()).select_from(some.limit(bindparam("limit")).subquery())
         self.usage = (
             select(
                 assignments.agent_id,

@@ -18,7 +18,7 @@ from pointsman.services.chassis.storage.store import Store
 from pointsman.services.chassis.telemetry.context import transition_traceparent
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.commands import CompleteAssignments
-from pointsman.services.orchestrator.domain.enums import TERMINAL, AssignmentEnd, Fact, State
+from pointsman.services.orchestrator.domain.enums import TERMINAL, AssignmentEnd, InternalEvent, State
 from pointsman.services.orchestrator.domain.model import Lease
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.store import tables
@@ -247,16 +247,16 @@ class _Rows:
 _NAMED_ARTIFACT = re.compile(r'"sha256":\s*"([0-9a-f]{64})"')
 TERMINAL_NAMES = frozenset(str(state) for state in State if state in TERMINAL)
 _FOLLOW: Mapping[str, Callable[[_Rows, Change[RunState], Any], None]] = {
-    str(Fact.SUBMITTED): _Rows.submitted,
-    str(Fact.ASSIGNED): _Rows.new_assignment,
-    str(Fact.ASSIGNMENT_RETRIED): _Rows.retried,
-    str(Fact.ASSIGNMENT_ENDED): _Rows.closed_assignment,
-    str(Fact.PLANNED): lambda rows, change, data: rows.document("plan", change, data.plan.document),
-    str(Fact.RESUMED): lambda rows, change, data: rows.document("plan", change, data.plan.document),
-    str(Fact.RESEARCHED): _Rows.report,
-    str(Fact.DESIGNED): lambda rows, change, data: rows.document("design", change, data.document),
-    str(Fact.WORK_HANDED_IN): lambda rows, change, data: rows.document(
+    str(InternalEvent.SUBMITTED): _Rows.submitted,
+    str(InternalEvent.ASSIGNED): _Rows.new_assignment,
+    str(InternalEvent.ASSIGNMENT_RETRIED): _Rows.retried,
+    str(InternalEvent.ASSIGNMENT_ENDED): _Rows.closed_assignment,
+    str(InternalEvent.PLANNED): lambda rows, change, data: rows.document("plan", change, data.plan.document),
+    str(InternalEvent.RESUMED): lambda rows, change, data: rows.document("plan", change, data.plan.document),
+    str(InternalEvent.RESEARCHED): _Rows.report,
+    str(InternalEvent.DESIGNED): lambda rows, change, data: rows.document("design", change, data.document),
+    str(InternalEvent.WORK_HANDED_IN): lambda rows, change, data: rows.document(
         f"work/{data.task_id}", change, data.work.document
     ),
-    str(Fact.WAVE_VERIFIED): lambda rows, change, data: rows.document("verification", change, data.document),
+    str(InternalEvent.WAVE_VERIFIED): lambda rows, change, data: rows.document("verification", change, data.document),
 }

@@ -16,7 +16,7 @@ from pointsman.services.chassis.engine.waiting import wait_for_notification
 from pointsman.services.chassis.storage.store import FAR_SECONDS, Store
 from pointsman.services.orchestrator import metrics
 from pointsman.services.orchestrator.domain.enums import Capability, Purpose
-from pointsman.services.orchestrator.domain.views import Held, PollResult
+from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
 from pointsman.services.orchestrator.store.others import NO_RESEARCHERS, NOBODY, Others, Researchers, sought
 from pointsman.services.orchestrator.store.queue import Kind, Queue
@@ -72,7 +72,7 @@ class Waiter:
     wanted: PollRequest
     future: "asyncio.Future[PollResult]"
     deadline: float
-    given: list[Held] = field(default_factory=list)
+    given: list[LeaseView] = field(default_factory=list)
     bundle: PollResult = NOTHING_GIVEN
 
     @property
@@ -334,8 +334,8 @@ class AssignmentMatcher:
 class _Match:
     """One pass, as a write of its own that the writing thread joins with others; done again for the same agents."""
 
-    def __init__(self, exchange: AssignmentMatcher) -> None:
-        self._exchange = exchange
+    def __init__(self, matcher: AssignmentMatcher) -> None:
+        self._matcher = matcher
         self._has_begun = False
         self.waiting: list[Waiter] = []
 
@@ -343,9 +343,9 @@ class _Match:
         """Match."""
         if not self._has_begun:
             self._has_begun = True
-            self.waiting = self._exchange.gather(self)
+            self.waiting = self._matcher.gather(self)
         if self.waiting:
-            self._exchange.lease(connection, self.waiting)
+            self._matcher.lease(connection, self.waiting)
 
 
 def _held_by(holder: Holder, assignment_id: str, epoch: int) -> dict[str, Any]:
@@ -371,7 +371,7 @@ def _in_turn(queues: list[list[Any]]) -> list[Any]:
     return [row for round_of_rows in zip_longest(*queues) for row in round_of_rows if row is not None]
 
 
-def _needs_documents(held: Held) -> bool:
+def _needs_documents(held: LeaseView) -> bool:
     """Whether the work is put together from what was handed in before; a research slot speaks for itself."""
     return f'"purpose":"{Purpose.RESEARCH}"' not in held.body
 
@@ -381,8 +381,8 @@ def run_of(assignment_id: str) -> str:
     return assignment_id.rpartition(".")[0]
 
 
-def _held(row: Any, agent_id: str, epoch: int, attempt: int, until_us: int) -> Held:
-    return Held(
+def _held(row: Any, agent_id: str, epoch: int, attempt: int, until_us: int) -> LeaseView:
+    return LeaseView(
         row.entity_id, row.assignment_id, agent_id, epoch, attempt, until_us, row.deadline_us, row.created_at_us,
         row.priority, row.repository_id, row.traceparent, row.body,
     )  # fmt: skip

@@ -16,11 +16,11 @@ MAX_ANSWER_BYTES = 1024 * 1024
 RUNNING, ACCEPTED, REJECTED, ABANDONED = "running", "accepted", "rejected", "abandoned"
 
 
-def attempts(desk: RunDocuments, rows: Sequence[Any]) -> list[pb.Attempt]:
+def attempts(documents: RunDocuments, rows: Sequence[Any]) -> list[pb.Attempt]:
     """Every attempt, in the order in which they were started."""
-    history = _History(desk)
+    history = _History(documents)
     for row in rows:
-        _TOLD[row.event](history, from_json(row.payload, events.EVENTS[row.event]), row.at_us)
+        _ON_EVENT[row.event](history, from_json(row.payload, events.EVENTS[row.event]), row.at_us)
     return history.finished()
 
 
@@ -39,8 +39,8 @@ def page(found: Sequence[pb.Attempt], size: int) -> list[pb.Attempt]:
 class _History:
     """What has been read of the journal so far."""
 
-    def __init__(self, desk: RunDocuments) -> None:
-        self._desk = desk
+    def __init__(self, documents: RunDocuments) -> None:
+        self._documents = documents
         self._all: list[pb.Attempt] = []
         self._latest: dict[str, pb.Attempt] = {}
         self._assigned: dict[str, Assignment] = {}
@@ -53,7 +53,7 @@ class _History:
                 task_id=task_id,
                 name=self._name(task_id),
                 attempt=earlier.attempt + 1 if earlier else 1,
-                acceptance_criteria=self._desk.criteria(task_id),
+                acceptance_criteria=self._documents.criteria(task_id),
                 started_at=timestamp(at_us),
             )
             self._all.append(attempt)
@@ -98,12 +98,12 @@ class _History:
     def finished(self) -> list[pb.Attempt]:
         """All attempts; those without an end are going on, or were given up."""
         for attempt in self._all:
-            is_live = attempt is self._latest[attempt.task_id] and not self._desk.run.ended
+            is_live = attempt is self._latest[attempt.task_id] and not self._documents.run.ended
             attempt.status = attempt.status or (RUNNING if is_live else ABANDONED)
         return self._all
 
     def _name(self, task_id: str) -> str:
-        task = self._desk.run.tasks.get(task_id)
+        task = self._documents.run.tasks.get(task_id)
         return task.outline.name if task else ""
 
     def _set_back(self, task_id: str, setback: pb.Setback, at_us: int) -> None:
@@ -111,7 +111,7 @@ class _History:
         self._latest[task_id].setbacks.append(setback)
 
 
-_TOLD: Mapping[str, Callable[[_History, Any, int], None]] = {
+_ON_EVENT: Mapping[str, Callable[[_History, Any, int], None]] = {
     "wave_claimed": _History.claimed,
     "assigned": _History.assigned,
     "assignment_retried": _History.retried,

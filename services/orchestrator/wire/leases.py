@@ -21,7 +21,7 @@ from pointsman.services.orchestrator.domain.completion import lease_lost
 from pointsman.services.orchestrator.domain.enums import Capability, Purpose, TaskStatus
 from pointsman.services.orchestrator.domain.model import NOTHING_SPENT, Assignment, GivenCriterion, Usage
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.views import AgentRow, Held, PollResult
+from pointsman.services.orchestrator.domain.views import AgentRow, LeaseView, PollResult
 from pointsman.services.orchestrator.wire.handoffs import revive, seen
 
 _PURPOSES = {value: assignments.Purpose.Value(f"PURPOSE_{value}") for value in Purpose}
@@ -91,21 +91,21 @@ class RunDocuments:
 
 def all_of(given: PollResult) -> list[agent.Lease]:
     """Every lease that an agent was given, with its work."""
-    desks = {run_id: RunDocuments(run, given.documents.get(run_id, {})) for run_id, run in given.runs.items()}
-    return [lease(held, desks[held.run_id]) for held in given.leases]
+    documents_of = {run_id: RunDocuments(run, given.documents.get(run_id, {})) for run_id, run in given.runs.items()}
+    return [lease(held, documents_of[held.run_id]) for held in given.leases]
 
 
-def lease(held: Held, desk: RunDocuments) -> agent.Lease:
+def lease(held: LeaseView, documents: RunDocuments) -> agent.Lease:
     """A lease with its work."""
     item: Assignment = from_json(held.body, Assignment)
-    message = agent.Lease(epoch=held.epoch, budget_left=desk.budget_left)
+    message = agent.Lease(epoch=held.epoch, budget_left=documents.budget_left)
     _set_time(message.expires_at, held.lease_until_us)
-    _assign(message.assignment, held, item, desk.run)
-    _WORK[item.purpose](message, item, desk)
+    _assign(message.assignment, held, item, documents.run)
+    _WORK[item.purpose](message, item, documents)
     return message
 
 
-def _assign(message: assignments.Assignment, held: Held, item: Assignment, run: Run) -> None:
+def _assign(message: assignments.Assignment, held: LeaseView, item: Assignment, run: Run) -> None:
     """Tell of an assignment in an agent's hands; field by field, for a message in another one is written twice."""
     message.id, message.run_id = held.assignment_id, held.run_id
     message.purpose, message.capability = _PURPOSES[item.purpose], _CAPABILITIES[item.capability]
@@ -167,7 +167,7 @@ def assignment_row(row: Any) -> assignments.Assignment:
     return message
 
 
-def outcome(assignment_id: str, answer: commands.HandIn) -> agent.CompletionOutcome:
+def outcome(assignment_id: str, answer: commands.CompletionOutcome) -> agent.CompletionOutcome:
     """What became of a result."""
     if answer.accepted:
         return agent.CompletionOutcome(assignment_id=assignment_id, accepted=True)
@@ -198,14 +198,14 @@ def _refused(assignment_id: str, reason: str, message: str) -> agent.CompletionO
     return agent.CompletionOutcome(assignment_id=assignment_id, reason=number, message=message)
 
 
-def _plan(message: agent.Lease, item: Assignment, desk: RunDocuments) -> None:
-    run = desk.run
+def _plan(message: agent.Lease, item: Assignment, documents: RunDocuments) -> None:
+    run = documents.run
     message.plan.intent = run.intent[:60000]
     message.plan.reasons.extend(reason[:4000] for reason in run.reasons[-16:])
     given = run.given_criteria
     message.plan.acceptance_criteria.extend(criterion(item) for item in given)
     message.plan.verify_command.extend(next((item.command for item in given if item.command), ()))
-    message.plan.research.extend(desk.research)
+    message.plan.research.extend(documents.research)
     message.plan.feedback.extend(
         handoff.Feedback(
             key=key,
@@ -217,40 +217,44 @@ def _plan(message: agent.Lease, item: Assignment, desk: RunDocuments) -> None:
         for key, open_one in run.remarks.items()
     )
     if item.purpose is not Purpose.PLAN or run.plan_count:
-        message.plan.current_plan.CopyFrom(desk.plan)
+        message.plan.current_plan.CopyFrom(documents.plan)
 
 
-def _debate(message: agent.Lease, _item: Assignment, desk: RunDocuments) -> None:
-    rounds = max((open_one.rounds for open_one in desk.run.remarks.values()), default=0)
-    message.debate.CopyFrom(work.DebateRequest(intent=desk.run.intent[:60000], plan=desk.plan, round=rounds + 1))
+def _debate(message: agent.Lease, _item: Assignment, documents: RunDocuments) -> None:
+    rounds = max((open_one.rounds for open_one in documents.run.remarks.values()), default=0)
+    message.debate.CopyFrom(
+        work.DebateRequest(intent=documents.run.intent[:60000], plan=documents.plan, round=rounds + 1)
+    )
 
 
-def _research(message: agent.Lease, item: Assignment, desk: RunDocuments) -> None:
-    message.research.intent = desk.run.intent[:60000]
-    message.research.slot.id, message.research.slot.question = item.slot, desk.run.slots[item.slot].question
+def _research(message: agent.Lease, item: Assignment, documents: RunDocuments) -> None:
+    message.research.intent = documents.run.intent[:60000]
+    message.research.slot.id, message.research.slot.question = item.slot, documents.run.slots[item.slot].question
 
 
-def _design(message: agent.Lease, _item: Assignment, desk: RunDocuments) -> None:
-    message.design.CopyFrom(work.DesignRequest(intent=desk.run.intent[:60000], plan=desk.plan, research=desk.research))
+def _design(message: agent.Lease, _item: Assignment, documents: RunDocuments) -> None:
+    message.design.CopyFrom(
+        work.DesignRequest(intent=documents.run.intent[:60000], plan=documents.plan, research=documents.research)
+    )
 
 
-def _stage(message: agent.Lease, item: Assignment, desk: RunDocuments) -> None:
+def _stage(message: agent.Lease, item: Assignment, documents: RunDocuments) -> None:
     message.stage.CopyFrom(
         work.StageRequest(
             stage=item.stage,
-            pipeline_id=desk.run.tasks[item.task_id].pipeline_id,
+            pipeline_id=documents.run.tasks[item.task_id].pipeline_id,
             node_context_json=item.node_context,
             directive=item.directive,
-            handoff=desk.handoff(item.task_id),
+            handoff=documents.handoff(item.task_id),
         )
     )
-    if desk.run.tasks[item.task_id].work is not None:
-        message.stage.coder_result.CopyFrom(desk.coder_result(item.task_id))
+    if documents.run.tasks[item.task_id].work is not None:
+        message.stage.coder_result.CopyFrom(documents.coder_result(item.task_id))
 
 
-def _review(message: agent.Lease, item: Assignment, desk: RunDocuments) -> None:
+def _review(message: agent.Lease, item: Assignment, documents: RunDocuments) -> None:
     message.review.CopyFrom(
-        work.ReviewRequest(handoff=desk.handoff(item.task_id), coder_result=desk.coder_result(item.task_id))
+        work.ReviewRequest(handoff=documents.handoff(item.task_id), coder_result=documents.coder_result(item.task_id))
     )
 
 
@@ -276,8 +280,8 @@ def _standing(run: Run) -> list[handoff.AcceptanceCriterion]:
     return [criterion(c) for c in run.given_criteria if c.command and c.required and c.criterion_id in begun]
 
 
-def _verify(message: agent.Lease, _item: Assignment, desk: RunDocuments) -> None:
-    run = desk.run
+def _verify(message: agent.Lease, _item: Assignment, documents: RunDocuments) -> None:
+    run = documents.run
     message.verify.standing_criteria.extend(_standing(run))
     message.verify.accepted_commit = run.accepted_commit or run.order.base_commit
     if run.accepted_bundle:
@@ -287,8 +291,8 @@ def _verify(message: agent.Lease, _item: Assignment, desk: RunDocuments) -> None
             message.verify.tasks.append(
                 work.VerifyTask(
                     task_id=task_id,
-                    acceptance_criteria=desk.criteria(task_id),
-                    coder_result=desk.coder_result(task_id),
+                    acceptance_criteria=documents.criteria(task_id),
+                    coder_result=documents.coder_result(task_id),
                 )
             )
 

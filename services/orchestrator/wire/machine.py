@@ -17,10 +17,10 @@ def machine() -> pb.GetMachineResponse:
             pb.MachineTransition(
                 source=state(row.source),
                 event=str(row.event),
-                guard=row.guard,
+                guard=row.guard.name,
                 target=state(row.target),
-                actions=row.actions,
+                actions=row.action_names,
             )
-            for row in table.ROWS
+            for row in table.TABLE.rows
         ],
     )

@@ -54,10 +54,10 @@ def progress(answer: model.Progress) -> tuple[WorkflowStatus, str]:
     return WorkflowStatus(name), detail[:500]
 
 
-def workflow_told(run_id: str, call_id: str, answer: model.Progress) -> commands.WorkflowTold:
+def workflow_seen(run_id: str, call_id: str, answer: model.Progress) -> commands.WorkflowSeen:
     """Where the workflow stands, for the run."""
     status, detail = progress(answer)
-    return commands.WorkflowTold(run_id, call_id, status, detail)
+    return commands.WorkflowSeen(run_id, call_id, status, detail)
 
 
 def epic_loaded(run_id: str, data: peer_requests.Epic, loaded: Any, document: str) -> commands.EpicLoaded:
@@ -83,31 +83,31 @@ def _plan_task(spec: model.TaskSpec) -> work.PlanTask:
     return work.PlanTask(id=spec.task_id, name=spec.name, actions=spec.actions, acceptance_criteria=[criterion])
 
 
-def workflow_words(data: peer_requests.TellWorkflow, key: Mapping[str, Any]) -> tuple[str, Any]:
+def forwarded_answer(stub: Any, data: peer_requests.ForwardAnswer, key: Mapping[str, Any]) -> tuple[Any, Any]:
     """A person's answer as a method of the workflow service and its request."""
     reason = data.text[:2000] or "decided by a person"
-    by_reply: dict[Reply, tuple[str, Any]] = {
-        Reply.RESUME: ("Resume", plans.ResumeRequest(**key)),
-        Reply.UNBLOCK: ("Unblock", plans.UnblockRequest(**key, dependency=data.text or "all")),
-        Reply.RETRY: ("RetryTask", tasks.RetryTaskRequest(**key, task_id=data.task_id)),
-        Reply.SKIP: ("SkipTask", tasks.SkipTaskRequest(**key, task_id=data.task_id, reason=reason)),
+    by_reply: dict[Reply, tuple[Any, Any]] = {
+        Reply.RESUME: (stub.Resume, plans.ResumeRequest(**key)),
+        Reply.UNBLOCK: (stub.Unblock, plans.UnblockRequest(**key, dependency=data.text or "all")),
+        Reply.RETRY: (stub.RetryTask, tasks.RetryTaskRequest(**key, task_id=data.task_id)),
+        Reply.SKIP: (stub.SkipTask, tasks.SkipTaskRequest(**key, task_id=data.task_id, reason=reason)),
         Reply.WAIVE: (
-            "WaiveConstraint",
+            stub.WaiveConstraint,
             constraints.WaiveConstraintRequest(**key, constraint_id=data.text, reason="waived by a person"),
         ),
     }
     return by_reply[data.reply]
 
 
-def pipeline_told(
+def pipeline_advanced(
     run_id: str, data: Any, state: int, delegations: Iterable[Any], risks: tuple[Risk, ...] = ()
-) -> commands.PipelineTold:
+) -> commands.PipelineAdvanced:
     """How a pipeline is, for the run."""
     name = pipeline_state.PipelineState.Name(state).removeprefix("PIPELINE_STATE_")  # type: ignore[arg-type]
     offered = tuple(
         Delegation(item.delegation_id, item.stage, item.node_context_json, item.directive) for item in delegations
     )
-    return commands.PipelineTold(run_id, data.call_id, data.task_id, PipelineStatus(name), offered, risks)
+    return commands.PipelineAdvanced(run_id, data.call_id, data.task_id, PipelineStatus(name), offered, risks)
 
 
 def moment(at: Timestamp) -> datetime | None:
@@ -120,10 +120,10 @@ def next_barrier_due(barriers: Iterable[pipeline_state.Barrier]) -> datetime | N
     return min((due for barrier in barriers if (due := moment(barrier.due_at))), default=None)
 
 
-def stage_completed(run_id: str, data: peer_requests.CompleteStage, answer: Any) -> commands.PipelineTold:
+def stage_completed(run_id: str, data: peer_requests.CompleteStage, answer: Any) -> commands.PipelineAdvanced:
     """How a pipeline is after a stage's answer, for the run."""
     risks = tuple(residual_risk(data.task_id, risk) for risk in answer.residual_risks)
-    told = pipeline_told(run_id, data, answer.state, answer.next, risks)
+    told = pipeline_advanced(run_id, data, answer.state, answer.next, risks)
     return replace(told, failure=stage_failure(data, answer), barrier_due_at=moment(answer.barrier_due_at))
 
 

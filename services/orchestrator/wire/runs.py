@@ -258,14 +258,14 @@ def ends(row: Transition) -> bool:
 _TERMINAL_NAMES = frozenset(str(item) for item in TERMINAL)
 
 
-def deliver(desk: RunDocuments, rows: Sequence[Transition]) -> delivery.Delivery:
+def deliver(documents: RunDocuments, rows: Sequence[Transition]) -> delivery.Delivery:
     """What the user gets: how each state went, what was accepted, what is open, what to do next."""
-    it = desk.run
+    it = documents.run
     message = delivery.Delivery(
         run_id=it.run_id,
         outcome=str(it.status),
         stage_results=[_stage_result(row) for row in rows if row.source != row.target and row.source],
-        deliverables=[_deliverable(desk, task_id) for task_id in _accepted(it)],
+        deliverables=[_deliverable(documents, task_id) for task_id in _accepted(it)],
         open_risks=[risk(item) for item in it.risks],
         next_steps=_next_steps(it),
         accepted_commit=it.accepted_commit,
@@ -285,11 +285,11 @@ def _accepted(it: Run) -> list[str]:
     return [task_id for task_id, task in it.tasks.items() if task.status is TaskStatus.ACCEPTED]
 
 
-def _deliverable(desk: RunDocuments, task_id: str) -> delivery.Deliverable:
-    made = desk.coder_result(task_id)
+def _deliverable(documents: RunDocuments, task_id: str) -> delivery.Deliverable:
+    made = documents.coder_result(task_id)
     return delivery.Deliverable(
         task_id=task_id,
-        statement=desk.run.tasks[task_id].outline.name,
+        statement=documents.run.tasks[task_id].outline.name,
         claims=made.claims,
         changed_files=made.changed_files,
         commit=made.result_commit,

@@ -2,20 +2,23 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from pointsman.services.chassis.engine.batch import Batch
 from pointsman.services.chassis.engine.deliveries import PendingEffect
 from pointsman.services.chassis.engine.outbox import OutboxBatch, OutboxStatements
-from pointsman.services.orchestrator.domain import apply, completion, machine
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder
+from pointsman.services.orchestrator.domain import apply, completion, ending, machine
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, Table
 from pointsman.services.orchestrator.domain.enums import Call
+from pointsman.services.orchestrator.domain.table import TABLE
 from pointsman.services.orchestrator.loops import Engine
-from pointsman.services.orchestrator.store import matcher
+from pointsman.services.orchestrator.store.queue import Queue
 
 
 def _replace(owner: Any, name: str, other: Any) -> None:
+    assert hasattr(owner, name), f"{owner} has no {name}: the bug would not be planted"
     setattr(owner, name, other)
 
 
@@ -63,15 +66,14 @@ def acknowledge_nothing() -> None:
 def ignore_the_epoch() -> None:
     """Whoever once had the lease may hand in."""
 
-    def anybody(turn: DecisionBuilder, command: Any) -> Any:
-        assignment = turn.run.assignments.get(command.assignment_id)
-        lease = turn.leases.get(command.assignment_id)
+    def anybody(builder: DecisionBuilder, command: Any) -> Any:
+        assignment = builder.run.assignments.get(command.assignment_id)
+        lease = builder.leases.get(command.assignment_id)
         if assignment is None or lease is None:
             raise completion.lease_lost(command.assignment_id, "gone")
         return assignment, lease
 
-    _replace(completion, "leased", anybody)
-    _replace(machine, "leased", anybody)
+    _replace(completion, "_leased", anybody)
 
 
 def fold_something_else() -> None:
@@ -82,13 +84,12 @@ def fold_something_else() -> None:
     def counted(run: Any, data: Any) -> Any:
         return called(run, data).change(queue_checks=next(numbers))
 
-    apply._FOLDS[next(kind for kind, made in apply._FOLDS.items() if made is called)] = counted  # type: ignore[index]
+    apply._APPLY[next(kind for kind, made in apply._APPLY.items() if made is called)] = counted  # type: ignore[index]
 
 
 def keep_lost_leases() -> None:
     """A lease that ran out is nobody else's."""
-    statements = vars(matcher).get("Queue") or vars(matcher)["_Statements"]
-    _replace(statements, "ran_out", lambda _self, _connection, _kind: [])
+    _replace(Queue, "ran_out", lambda _self, _connection, _kind, _over: [])
 
 
 def sweep_never() -> None:
@@ -102,18 +103,20 @@ def sweep_never() -> None:
 
 def leave_pipelines_behind() -> None:
     """A run that stops lets its pipelines go on."""
-    tell = DecisionBuilder.send
+    send = DecisionBuilder.send
 
-    def silent(turn: DecisionBuilder, call: Call, request: Any) -> None:
+    def silent(builder: DecisionBuilder, call: Call, request: Any) -> None:
         if call is not Call.CANCEL_PIPELINE:
-            tell(turn, call, request)
+            send(builder, call, request)
 
-    _replace(DecisionBuilder, "tell", silent)
+    _replace(DecisionBuilder, "send", silent)
 
 
 def let_nothing_go() -> None:
     """A run that ends keeps its epic."""
-    machine.ACTIONS["release_or_cancel_workflow"] = lambda _turn: None
+    release = ending.release_or_cancel_workflow
+    rows = (replace(row, actions=tuple(a for a in row.actions if a is not release)) for row in TABLE.rows)
+    _replace(machine, "TABLE", Table(rows))
 
 
 BUGS: Mapping[str, Callable[[], None]] = {

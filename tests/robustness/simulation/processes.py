@@ -261,7 +261,7 @@ class World:
             (services[0]["OrchestratorService"], OrchestratorServicer(store, peers, SETTINGS)),
             (services[1]["AgentService"], AgentServicer(store)),
         ]
-        loops = (engine.effects.run, engine.timers.run, store.exchange.run, engine.sweep)
+        loops = (engine.effects.run, engine.timers.run, store.matcher.run, engine.sweep)
         return Parts(servicers, loops)
 
 

@@ -153,39 +153,39 @@ class Driver:
         self.send(commands.CallRefused("run_1", effect.data.call_id, reason))
         return self
 
-    def _on_list_resumable(self, data: peer_requests.Ask) -> Any:
-        return commands.ResumablesListed("run_1", data.call_id, self.candidates)
+    def _on_list_resumable(self, data: peer_requests.ListResumable) -> Any:
+        return commands.ResumablesFound("run_1", data.call_id, self.candidates)
 
-    def _on_store_epic(self, data: peer_requests.KeepEpic) -> Any:
-        return commands.EpicKept("run_1", data.call_id, data.epic_id or "epic_1")
+    def _on_store_epic(self, data: peer_requests.StoreEpic) -> Any:
+        return commands.EpicStored("run_1", data.call_id, data.epic_id or "epic_1")
 
-    def _on_queue_message(self, data: peer_requests.KeepEpic) -> Any:
-        return commands.EpicKept("run_1", data.call_id, "epic_queued")
+    def _on_queue_message(self, data: peer_requests.StoreEpic) -> Any:
+        return commands.EpicStored("run_1", data.call_id, "epic_queued")
 
     def _on_load_epic(self, data: peer_requests.Epic) -> Any:
         self.pending = ["T2"]
         return commands.EpicLoaded("run_1", data.call_id, data.epic_id, "the old wish", plan("T1", "T2"), ("T1",))
 
-    def _on_store_plan(self, data: peer_requests.KeepPlan) -> Any:
+    def _on_store_plan(self, data: peer_requests.StorePlan) -> Any:
         self.pending = [key for key, task in self.run.tasks.items() if task.status != "accepted"]
-        return commands.PlanKept("run_1", data.call_id, self.audit_errors)
+        return commands.PlanStored("run_1", data.call_id, self.audit_errors)
 
     def _told_workflow(self, call_id: str) -> Any:
-        return commands.WorkflowTold("run_1", call_id, self.workflow)
+        return commands.WorkflowSeen("run_1", call_id, self.workflow)
 
     def _on_execute(self, data: peer_requests.Epic) -> Any:
         return self._told_workflow(data.call_id)
 
-    def _on_see_workflow(self, data: peer_requests.Epic) -> Any:
+    def _on_get_workflow(self, data: peer_requests.Epic) -> Any:
         return self._told_workflow(data.call_id)
 
-    def _on_tell_workflow(self, data: peer_requests.TellWorkflow) -> Any:
+    def _on_forward_answer(self, data: peer_requests.ForwardAnswer) -> Any:
         self.workflow = WorkflowStatus.RUNNING
         return self._told_workflow(data.call_id)
 
     def _on_claim_wave(self, data: peer_requests.ClaimWave) -> Any:
         claimed, self.pending = self.pending[: data.limit], self.pending[data.limit :]
-        return commands.TasksHandedOut("run_1", data.call_id, tuple(claimed), self.workflow)
+        return commands.WaveClaimed("run_1", data.call_id, tuple(claimed), self.workflow)
 
     def _on_settle_wave(self, data: peer_requests.SettleWave) -> Any:
         self.pending = [item.task_id for item in data.rejected] + self.pending
@@ -203,32 +203,32 @@ class Driver:
         left = self.pipelines[data.pipeline_id]
         left.discard(data.stage)
         if data.route == "ABORT":
-            return commands.PipelineTold("run_1", data.call_id, data.task_id, PipelineStatus.ABORTED)
+            return commands.PipelineAdvanced("run_1", data.call_id, data.task_id, PipelineStatus.ABORTED)
         if not left:
-            return commands.PipelineTold("run_1", data.call_id, data.task_id, PipelineStatus.COMPLETED)
+            return commands.PipelineAdvanced("run_1", data.call_id, data.task_id, PipelineStatus.COMPLETED)
         stages = ("REVIEW", "TEST") if data.stage == "DEV" else ()
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, stages)
 
-    def _on_see_pipeline(self, data: peer_requests.Pipeline) -> Any:
+    def _on_get_pipeline(self, data: peer_requests.Pipeline) -> Any:
         if not self.pipelines.get(data.pipeline_id, {"DEV"}):
-            return commands.PipelineTold("run_1", data.call_id, data.task_id, PipelineStatus.COMPLETED)
+            return commands.PipelineAdvanced("run_1", data.call_id, data.task_id, PipelineStatus.COMPLETED)
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, ())
 
-    def _on_tell_pipeline(self, data: peer_requests.TellPipeline) -> Any:
+    def _on_forward_stage_answer(self, data: peer_requests.ForwardStageAnswer) -> Any:
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, (data.stage,))
 
     def _pipeline(self, call_id: str, pipeline_id: str, task_id: str, stages: tuple[str, ...]) -> Any:
         delegations = tuple(Delegation(f"d-{stage}", stage, "{}", "do it") for stage in stages)
-        return commands.PipelineTold("run_1", call_id, task_id, PipelineStatus.ACTIVE, delegations)
+        return commands.PipelineAdvanced("run_1", call_id, task_id, PipelineStatus.ACTIVE, delegations)
 
     def _verdict(self, usual: DebateVerdict) -> DebateVerdict:
         return self.verdicts.pop(0) if self.verdicts else usual
 
     def _on_report_outcome(self, data: peer_requests.ReportOutcome) -> Any:
-        return commands.DebateEnded("run_1", data.call_id, self._verdict(DebateVerdict.RETRY))
+        return commands.DebateResolved("run_1", data.call_id, self._verdict(DebateVerdict.RETRY))
 
     def _on_resolve_debate(self, data: peer_requests.ResolveDebate) -> Any:
-        return commands.DebateEnded("run_1", data.call_id, self._verdict(DebateVerdict.PROCEED))
+        return commands.DebateResolved("run_1", data.call_id, self._verdict(DebateVerdict.PROCEED))
 
     def lease(self, assignment_id: str, agent_id: str = "agent") -> int:
         """Take an assignment; the epoch that answers must carry."""

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pytest
 
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.decision import Action, DecisionBuilder
+from pointsman.services.orchestrator.domain import commands, machine
+from pointsman.services.orchestrator.domain.decision import Action, DecisionBuilder, Row, Table
 from pointsman.services.orchestrator.domain.enums import (
     TERMINAL,
     Call,
@@ -22,11 +22,11 @@ from pointsman.services.orchestrator.domain.enums import (
     Verdict,
     WorkflowStatus,
 )
-from pointsman.services.orchestrator.domain.events import Moved
-from pointsman.services.orchestrator.domain.machine import ACTIONS, MACHINE
+from pointsman.services.orchestrator.domain.events import Transitioned
+from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import Candidate, Remark
 from pointsman.services.orchestrator.domain.run import RunState
-from pointsman.services.orchestrator.domain.table import CHANGEABLE, ROWS, Row
+from pointsman.services.orchestrator.domain.table import CHANGEABLE, TABLE
 from tests.unit.orchestrator.driver import ALL, MOCKS, Driver, plan
 
 OLD = (Candidate("epic_9", "old", planned=True),)
@@ -186,15 +186,15 @@ class Watch:
 
     moves: list[tuple[Event, list[str]]] = field(default_factory=list)
 
-    def wrap(self, name: str, action: Action) -> Action:
+    def wrap(self, action: Action) -> Action:
         """The action, noted under the move that it was run for."""
 
-        def noted(turn: DecisionBuilder) -> None:
-            move = next(event for event in reversed(turn.events) if isinstance(event.data, Moved))
+        def noted(builder: DecisionBuilder) -> None:
+            move = next(event for event in reversed(builder.events) if isinstance(event.data, Transitioned))
             if not self.moves or self.moves[-1][0] is not move:
                 self.moves.append((move, []))
-            self.moves[-1][1].append(name)
-            action(turn)
+            self.moves[-1][1].append(action.__name__)
+            action(builder)
 
         return noted
 
@@ -208,15 +208,15 @@ def watching() -> Iterator[Watch]:
     """Watch what `decide` does meanwhile; it does all of it."""
     watch = Watch()
     with pytest.MonkeyPatch.context() as patch:
-        for name, action in list(ACTIONS.items()):
-            patch.setitem(ACTIONS, name, watch.wrap(name, action))
+        rows = (replace(row, actions=tuple(map(watch.wrap, row.actions))) for row in TABLE.rows)
+        patch.setattr(machine, "TABLE", Table(rows))
         yield watch
 
 
 def row_of(event: Event) -> Row:
     """The row that a move took."""
     key = (event.source, event.name, event.target)
-    return next(row for row in ROWS if (row.source, row.event, row.target) == key)
+    return next(row for row in TABLE.rows if (row.source, row.event, row.target) == key)
 
 
 def passes(driver: Driver) -> Iterator[tuple[State, RunState]]:
@@ -224,7 +224,7 @@ def passes(driver: Driver) -> Iterator[tuple[State, RunState]]:
     state: RunState | None = None
     for event in driver.journal:
         state = MACHINE.apply(state and RunState(state.run.copy(), {}, driver.present), event, driver.now)
-        if state.run.status not in TERMINAL and (isinstance(event.data, Moved) or event.source == ""):
+        if state.run.status not in TERMINAL and (isinstance(event.data, Transitioned) or event.source == ""):
             yield state.run.status, RunState(state.run.copy(), {}, driver.present)
 
 

@@ -9,7 +9,7 @@ import pytest
 from pointsman.cli.commands.machine import machine
 from pointsman.services.orchestrator.domain.enums import State
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
-from pointsman.services.orchestrator.domain.table import ROWS, mermaid
+from pointsman.services.orchestrator.domain.table import TABLE, mermaid
 from tests.scenarios import behaviours
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "orchestrator.md"
@@ -30,7 +30,7 @@ def test_the_command_prints_states_and_transitions_as_json(capsys: pytest.Captur
     machine(as_json=True)
     printed = json.loads(capsys.readouterr().out)
     assert printed["states"] == list(State)
-    assert len(printed["transitions"]) == len(ROWS)
+    assert len(printed["transitions"]) == len(TABLE.rows)
     assert printed["transitions"][0] == {
         "source": "BOOT",
         "event": "auto",
@@ -44,4 +44,4 @@ def test_the_command_prints_the_diagram_and_one_line_per_row(capsys: pytest.Capt
     machine(as_mermaid=True)
     assert capsys.readouterr().out == mermaid()
     machine()
-    assert len(capsys.readouterr().out.splitlines()) == len(ROWS)
+    assert len(capsys.readouterr().out.splitlines()) == len(TABLE.rows)

@@ -262,12 +262,12 @@ def test_an_escalated_pipeline_asks_a_person_and_the_answer_is_forwarded() -> No
     stage = commands.StageResult("PASS")
     driver.send(commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, "agent", stage))
     call_id = driver.effects.pop(0).data.call_id
-    driver.send(commands.PipelineTold("run_1", call_id, "T1", PipelineStatus.ESCALATED))
+    driver.send(commands.PipelineAdvanced("run_1", call_id, "T1", PipelineStatus.ESCALATED))
     assert kind_asked(driver) is Question.PIPELINE_ESCALATED
     with pytest.raises(Refusal):
         driver.reply(Reply.SKIP_STAGE)
     driver.reply(Reply.RESTART_STAGE, stage="REVIEW")
-    assert [event.data.call for event in driver.journal if event.name == "peer_called"][-1] is Call.TELL_PIPELINE
+    assert [event.data.call for event in driver.journal if event.name == "peer_called"][-1] is Call.FORWARD_STAGE_ANSWER
 
 
 def test_the_safety_pass_finds_delegations_that_nobody_told_of_and_offers_none_twice() -> None:
@@ -276,7 +276,7 @@ def test_the_safety_pass_finds_delegations_that_nobody_told_of_and_offers_none_t
     driver.send(commands.TimerFired("run_1", "pipelines"))
     call_id = driver.effects.pop(0).data.call_id
     known, new = (Delegation(f"d-{stage}", stage, "{}", "") for stage in ("DEV", "REVIEW"))
-    driver.send(commands.PipelineTold("run_1", call_id, "T1", PipelineStatus.ACTIVE, (known, new)))
+    driver.send(commands.PipelineAdvanced("run_1", call_id, "T1", PipelineStatus.ACTIVE, (known, new)))
     assert [item.stage for item in driver.open()] == ["DEV", "REVIEW"]
     assert len(driver.open()) == before + 1
 

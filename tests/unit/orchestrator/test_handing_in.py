@@ -5,7 +5,7 @@ from typing import Any
 from pointsman.services.chassis.core.errors import Reason
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.orchestrator.domain import commands, events
-from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Fact, Purpose, State
+from pointsman.services.orchestrator.domain.enums import AssignmentEnd, InternalEvent, Purpose, State
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import Assignment, Usage
 from pointsman.services.orchestrator.domain.run import RunState
@@ -27,7 +27,7 @@ def item(driver: Driver, assignment: Assignment, result: Any = GOOD) -> commands
     return commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, "agent", result, Usage(tokens=5))
 
 
-def together(driver: Driver, *items: commands.CompleteAssignment) -> list[commands.HandIn]:
+def together(driver: Driver, *items: commands.CompleteAssignment) -> list[commands.CompletionOutcome]:
     driver.journal.clear()
     return list(driver.send(commands.CompleteAssignments("run_1", items)).outcomes)
 
@@ -115,8 +115,8 @@ def test_a_journal_in_which_the_end_of_an_assignment_is_an_event_of_its_own_fold
     driver.hand_in(first, GOOD)
     state = before
     for name, data in (
-        (Fact.ASSIGNMENT_ENDED, events.AssignmentEnded(first.assignment_id, AssignmentEnd.DONE, "agent")),
-        (Fact.RESEARCHED, events.Researched(first.slot, "agent", True, 0.9, "{}")),
+        (InternalEvent.ASSIGNMENT_ENDED, events.AssignmentEnded(first.assignment_id, AssignmentEnd.DONE, "agent")),
+        (InternalEvent.RESEARCHED, events.Researched(first.slot, "agent", True, 0.9, "{}")),
     ):
         state = MACHINE.apply(state, Event(str(name), "RESEARCH_FANOUT", "RESEARCH_FANOUT", data), START)
     assert state.run.assignments == driver.run.assignments

@@ -138,7 +138,7 @@ def test_merge_hands_the_text_to_the_other_run_and_ends_naming_it() -> None:
 
 def test_a_run_parked_by_another_keeps_its_epic_resumable() -> None:
     driver = Driver().submit().settle()
-    driver.send(commands.Cancel("run_1", "parked", keep_epic=True))
+    driver.send(commands.Cancel("run_1", "parked", resumable=True))
     driver.settle()
     assert driver.run.end_reason == "parked"
     assert driver.told[-1].kind == Call.RELEASE

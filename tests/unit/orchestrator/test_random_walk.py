@@ -22,21 +22,21 @@ from pointsman.services.orchestrator.domain.enums import (
     Capability,
     DebateVerdict,
     EvidenceKind,
-    Move,
     PipelineStatus,
     Purpose,
     Reply,
     Resume,
     State,
+    Trigger,
     Verdict,
     Wait,
     WorkflowStatus,
 )
-from pointsman.services.orchestrator.domain.events import Moved, TaskJudged
+from pointsman.services.orchestrator.domain.events import TaskJudged, Transitioned
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import Budget, Candidate, OpenQuestion, Remark
 from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS, RunState
-from pointsman.services.orchestrator.domain.table import rows_for
+from pointsman.services.orchestrator.domain.table import TABLE
 from pointsman.services.orchestrator.domain.waiting import waiting_for
 from tests.unit.orchestrator.driver import START, Driver, plan, work
 
@@ -228,8 +228,8 @@ class RandomWalk(RuleBasedStateMachine):
     def each_move_stands_in_the_table_and_none_follows_the_end(self) -> None:
         new, self.checked = self.driver.journal[self.checked :], len(self.driver.journal)
         for event in new:
-            if isinstance(event.data, Moved):
-                targets = {str(row.target) for row in rows_for(State(event.source), Move(event.name))}
+            if isinstance(event.data, Transitioned):
+                targets = {str(row.target) for row in TABLE.rows_for(State(event.source), Trigger(event.name))}
                 assert event.target in targets
             if isinstance(event.data, TaskJudged) and event.data.accepted:
                 self.check_acceptance(event.data)

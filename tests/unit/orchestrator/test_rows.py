@@ -4,30 +4,30 @@ import pytest
 
 from pointsman.services.chassis.core.codec import to_json
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder
-from pointsman.services.orchestrator.domain.enums import TERMINAL, Move, State
-from pointsman.services.orchestrator.domain.events import Moved
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, Row
+from pointsman.services.orchestrator.domain.enums import TERMINAL, State, Trigger
+from pointsman.services.orchestrator.domain.events import Transitioned
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.run import RunState
-from pointsman.services.orchestrator.domain.table import GUARDS, ROWS, Row, rows_for
+from pointsman.services.orchestrator.domain.table import TABLE
 from tests.unit.orchestrator.stories import STORIES, Taken, interrupt, stopped_in_each_state, watching
 from tests.unit.orchestrator.vocabulary import IN_TIME, LIVE, SAYINGS, TOO_LATE, Saying, everything_said_in
 
 SAID_ANYWHERE = frozenset(
     {
-        Move.FOUND_RESUMABLE, Move.NO_RESUMABLE, Move.USER_RESUME_YES, Move.USER_RESUME_NO, Move.RESUME_QUEUE_LOADED,
-        Move.SWITCH, Move.KEEP, Move.MERGE, Move.CLARIFIED, Move.NON_BLOCKING_FEEDBACK,
-        Move.PASS_OR_FEEDBACK_LIMIT_REACHED, Move.BLOCKING_FEEDBACK, Move.FEEDBACK_ESCALATED, Move.RESULT_ARRIVED,
-        Move.DESIGN_READY, Move.RESOURCE_BUSY, Move.DISPATCH_FAILED, Move.REJECT_OR_RETRY, Move.NEXT_WAVE, Move.PASS,
-        Move.REQUIREMENT_CHANGED_OR_BLOCKED, Move.CANCEL, Move.FATAL_ERROR,
+        Trigger.FOUND_RESUMABLE, Trigger.NO_RESUMABLE, Trigger.USER_RESUME_YES, Trigger.USER_RESUME_NO, Trigger.RESUME_QUEUE_LOADED,
+        Trigger.SWITCH, Trigger.KEEP, Trigger.MERGE, Trigger.CLARIFIED, Trigger.NON_BLOCKING_FEEDBACK,
+        Trigger.PASS_OR_FEEDBACK_LIMIT_REACHED, Trigger.BLOCKING_FEEDBACK, Trigger.FEEDBACK_ESCALATED, Trigger.RESULT_ARRIVED,
+        Trigger.DESIGN_READY, Trigger.RESOURCE_BUSY, Trigger.DISPATCH_FAILED, Trigger.REJECT_OR_RETRY, Trigger.NEXT_WAVE, Trigger.PASS,
+        Trigger.REQUIREMENT_CHANGED_OR_BLOCKED, Trigger.CANCEL, Trigger.FATAL_ERROR,
     }
 )  # fmt: skip
 """Events that somebody outside can try to bring about whatever state the run is in."""
 INNER = frozenset(
     {
-        Move.AUTO, Move.USER_INPUT, Move.INTAKE_OK, Move.CONFLICT_WITH_CURRENT_EPIC, Move.SKIP_PLAN_REVIEW,
-        Move.OBSERVE_TARGET_DEFINED, Move.ARTIFACTS_LOADED, Move.NEED_MORE_RESULTS, Move.NEED_REPLAN,
-        Move.REPLAN_LIMIT, Move.ENOUGH_INFO, Move.HANDOFF_BUNDLE_READY,
+        Trigger.AUTO, Trigger.USER_INPUT, Trigger.INTAKE_OK, Trigger.CONFLICT_WITH_CURRENT_EPIC, Trigger.SKIP_PLAN_REVIEW,
+        Trigger.OBSERVE_TARGET_DEFINED, Trigger.ARTIFACTS_LOADED, Trigger.NEED_MORE_RESULTS, Trigger.NEED_REPLAN,
+        Trigger.REPLAN_LIMIT, Trigger.ENOUGH_INFO, Trigger.HANDOFF_BUNDLE_READY,
     }
 )  # fmt: skip
 """Events that only follow another one, in the same command: nothing that is said to a run is one of them."""
@@ -38,21 +38,21 @@ def taken() -> list[Taken]:
     """What `decide` did in all stories, and when each state was interrupted."""
     with watching() as watch:
         told = [story() for story in STORIES.values()]
-        moved = sum(isinstance(event.data, Moved) for driver in told for event in driver.journal)
+        moved = sum(isinstance(event.data, Transitioned) for driver in told for event in driver.journal)
         assert len(watch.moves) == moved, "each move ran an action"
         for _, state, now in stopped_in_each_state():
             interrupt(state, now)
     return watch.taken()
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.source}-{row.event}-{row.target}")
+@pytest.mark.parametrize("row", TABLE.rows, ids=lambda row: f"{row.source}-{row.event}-{row.target}")
 def test_decide_takes_the_row_and_runs_its_actions(row: Row, taken: list[Taken]) -> None:
     actions = {item.actions for item in taken if item.row == row}
-    assert actions == {row.actions}
+    assert actions == {row.action_names}
 
 
 def test_each_state_that_is_not_terminal_is_left_by_a_run_that_goes_on(taken: list[Taken]) -> None:
-    left = {item.row.source for item in taken if item.row.event not in (Move.CANCEL, Move.FATAL_ERROR)}
+    left = {item.row.source for item in taken if item.row.event not in (Trigger.CANCEL, Trigger.FATAL_ERROR)}
     assert left == set(LIVE)
 
 
@@ -68,21 +68,21 @@ def test_a_run_that_changed_is_where_the_interruption_says() -> None:
 def test_whatever_is_said_in_a_state_only_rows_are_taken_and_every_other_event_is_refused(
     status: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried: list[tuple[State, Move]] = []
-    move = DecisionBuilder.move
+    tried: list[tuple[State, Trigger]] = []
+    transition = DecisionBuilder.transition
 
-    def noted(turn: DecisionBuilder, event: Move, reason: str = "", *, is_replan: bool = False) -> None:
-        tried.append((turn.run.status, event))
-        held = [row for row in rows_for(turn.run.status, event) if GUARDS[row.guard](turn.run)]
-        count = len(turn.events)
+    def noted(builder: DecisionBuilder, event: Trigger, reason: str = "", *, is_replan: bool = False) -> None:
+        tried.append((builder.run.status, event))
+        held = [row for row in TABLE.rows_for(builder.run.status, event) if row.guard.holds(builder.run)]
+        count = len(builder.events)
         try:
-            move(turn, event, reason, is_replan=is_replan)
+            transition(builder, event, reason, is_replan=is_replan)
         finally:
-            taken = turn.events[count].target if len(turn.events) > count else None
+            taken = builder.events[count].target if len(builder.events) > count else None
             assert taken == (held[0].target if held else None)
 
-    monkeypatch.setattr(DecisionBuilder, "move", noted)
-    first: set[Move] = set()
+    monkeypatch.setattr(DecisionBuilder, "transition", noted)
+    first: set[Trigger] = set()
     for saying, state in everything_said_in(status):
         tried.clear()
         before = to_json(state.run)
@@ -91,7 +91,7 @@ def test_whatever_is_said_in_a_state_only_rows_are_taken_and_every_other_event_i
         except Refusal:
             assert to_json(state.run) == before
         else:
-            assert all(rows_for(*pair) for pair in tried)
+            assert all(TABLE.rows_for(*pair) for pair in tried)
         first.update(event for _, event in tried[:1])
     assert first >= SAID_ANYWHERE
     assert not first & INNER

@@ -33,7 +33,7 @@ def scheduled(status: WorkflowStatus, detail: str) -> Driver:
         commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, "agent", commands.DesignResult("{}"))
     )
     call_id = driver.effects.pop(0).data.call_id
-    driver.send(commands.WorkflowTold("run_1", call_id, status, detail))
+    driver.send(commands.WorkflowSeen("run_1", call_id, status, detail))
     return driver
 
 

@@ -7,10 +7,9 @@ import pytest
 
 from pointsman.api.orchestrator.v1 import run_pb2
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.orchestrator.domain.decision import Action, DecisionBuilder
-from pointsman.services.orchestrator.domain.enums import TERMINAL, Fact, Move, Resume, State
+from pointsman.services.orchestrator.domain.decision import ALWAYS, DecisionBuilder, Guard, Row, Table
+from pointsman.services.orchestrator.domain.enums import TERMINAL, InternalEvent, Resume, State, Trigger
 from pointsman.services.orchestrator.domain.events import EVENTS
-from pointsman.services.orchestrator.domain.machine import ACTIONS
 from pointsman.services.orchestrator.domain.model import (
     Budget,
     Judgement,
@@ -21,11 +20,11 @@ from pointsman.services.orchestrator.domain.model import (
     Task,
 )
 from pointsman.services.orchestrator.domain.run import Run, RunState
-from pointsman.services.orchestrator.domain.table import GUARDS, INITIAL, ROWS, Row, mermaid, rows_for
+from pointsman.services.orchestrator.domain.table import INITIAL, TABLE, mermaid
 from tests.unit.orchestrator.driver import START, outline
 
-NO_ACTIONS: dict[str, Action] = dict.fromkeys(ACTIONS, lambda turn: None)
-PAIRS = list(itertools.product(State, Move))
+WITHOUT_ACTIONS = Table(replace(row, actions=()) for row in TABLE.rows)
+PAIRS = list(itertools.product(State, Trigger))
 ACCEPTED = {"T1": Task(outline("T1"), judgement=Judgement(accepted=True))}
 REJECTED = {"T1": Task(outline("T1"), judgement=Judgement(accepted=False))}
 
@@ -35,7 +34,7 @@ def run_in(state: State, **changes: object) -> Run:
     return replace(run, **changes)  # type: ignore[arg-type]
 
 
-def holding(guard: str, run: Run) -> Run:
+def holding(guard: Guard, run: Run) -> Run:
     """The run with the guard made true."""
     remark = OpenRemark(Remark("k", "s"), 1)
     changes: dict[str, dict[str, object]] = {
@@ -47,10 +46,10 @@ def holding(guard: str, run: Run) -> Run:
         "feedback_count < 3": {"remarks": {"k": remark}},
         "wave_passed": {"tasks": ACCEPTED, "wave": ("T1",)},
     }
-    return replace(run, **changes[guard])  # type: ignore[arg-type]
+    return replace(run, **changes[guard.name])  # type: ignore[arg-type]
 
 
-def breaking(guard: str, run: Run) -> Run:
+def breaking(guard: Guard, run: Run) -> Run:
     """The run with the guard made false."""
     remark = OpenRemark(Remark("k", "s"), 3)
     changes: dict[str, dict[str, object]] = {
@@ -61,11 +60,11 @@ def breaking(guard: str, run: Run) -> Run:
         "feedback_count < 3": {"remarks": {"k": remark}},
         "wave_passed": {"tasks": REJECTED, "wave": ("T1",)},
     }
-    return replace(run, **changes[guard])  # type: ignore[arg-type]
+    return replace(run, **changes[guard.name])  # type: ignore[arg-type]
 
 
-def turn_on(run: Run, actions: dict[str, Action] = NO_ACTIONS) -> DecisionBuilder:
-    return DecisionBuilder(RunState(run), START, actions)
+def builder_on(run: Run, table: Table = WITHOUT_ACTIONS) -> DecisionBuilder:
+    return DecisionBuilder(RunState(run), START, table)
 
 
 def name_of(value: object) -> str:
@@ -83,75 +82,77 @@ def test_the_wire_has_the_same_states() -> None:
     assert names == ["UNSPECIFIED", *State]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name_of)
+@pytest.mark.parametrize("row", TABLE.rows, ids=name_of)
 def test_each_row_leads_from_its_source_to_its_target(row: Row) -> None:
-    turn = turn_on(holding(row.guard, run_in(row.source)))
-    turn.move(row.event, "why")
-    assert turn.run.status is row.target
-    assert (turn.events[0].source, turn.events[0].target) == (row.source, row.target)
+    builder = builder_on(holding(row.guard, run_in(row.source)))
+    builder.transition(row.event, "why")
+    assert builder.run.status is row.target
+    assert (builder.events[0].source, builder.events[0].target) == (row.source, row.target)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.guard], ids=name_of)
+@pytest.mark.parametrize("row", [row for row in TABLE.rows if row.guard is not ALWAYS], ids=name_of)
 def test_a_guard_that_does_not_hold_closes_its_row(row: Row) -> None:
-    turn = turn_on(breaking(row.guard, run_in(row.source)))
-    others = [other for other in rows_for(row.source, row.event) if other is not row]
+    builder = builder_on(breaking(row.guard, run_in(row.source)))
+    others = [other for other in TABLE.rows_for(row.source, row.event) if other is not row]
     if others:
-        turn.move(row.event)
-        assert turn.run.status is others[0].target
+        builder.transition(row.event)
+        assert builder.run.status is others[0].target
         return
     with pytest.raises(Refusal):
-        turn.move(row.event)
-    assert turn.run.status is row.source
+        builder.transition(row.event)
+    assert builder.run.status is row.source
 
 
 def test_each_pair_that_is_not_in_the_table_is_refused_and_changes_nothing() -> None:
     refused = 0
     for state, move in PAIRS:
-        if rows_for(state, move):
+        if TABLE.rows_for(state, move):
             continue
-        turn = turn_on(run_in(state), ACTIONS)
+        builder = builder_on(run_in(state), TABLE)
         with pytest.raises(Refusal) as caught:
-            turn.move(move)
+            builder.transition(move)
         assert caught.value.reason is Reason.STATE_FORBIDS
         assert caught.value.metadata["state"] == state
-        assert turn.run == run_in(state)
-        assert turn.events == []
+        assert builder.run == run_in(state)
+        assert builder.events == []
         refused += 1
-    assert refused == len(PAIRS) - len({(row.source, row.event) for row in ROWS})
+    assert refused == len(PAIRS) - len({(row.source, row.event) for row in TABLE.rows})
 
 
 def test_each_state_can_be_reached() -> None:
     reached = {INITIAL}
-    while more := {row.target for row in ROWS if row.source in reached} - reached:
+    while more := {row.target for row in TABLE.rows if row.source in reached} - reached:
         reached |= more
     assert reached == set(State)
 
 
 def test_each_state_that_is_not_terminal_can_end_in_each_way() -> None:
     ending = {State.COMPLETE}
-    while more := {row.source for row in ROWS if row.target in ending} - ending:
+    while more := {row.source for row in TABLE.rows if row.target in ending} - ending:
         ending |= more
     assert ending == set(State) - {State.CANCELLED, State.FAILED}
     for state in set(State) - TERMINAL:
-        assert rows_for(state, Move.CANCEL)[0].target is State.CANCELLED
-        assert rows_for(state, Move.FATAL_ERROR)[0].target is State.FAILED
+        assert TABLE.rows_for(state, Trigger.CANCEL)[0].target is State.CANCELLED
+        assert TABLE.rows_for(state, Trigger.FATAL_ERROR)[0].target is State.FAILED
 
 
 def test_terminal_states_have_no_exit() -> None:
-    assert [row for row in ROWS if row.source in TERMINAL] == []
+    assert [row for row in TABLE.rows if row.source in TERMINAL] == []
 
 
 def test_each_guard_and_action_of_the_table_exists_and_each_event_has_a_payload() -> None:
-    assert {row.guard for row in ROWS} == set(GUARDS)
-    assert {name for row in ROWS for name in row.actions} == set(ACTIONS)
-    assert set(EVENTS) == {*Move, *Fact}
-    assert {row.event for row in ROWS} == set(Move)
+    guards = {row.guard for row in TABLE.rows}
+    actions = {action for row in TABLE.rows for action in row.actions}
+    assert len({guard.name for guard in guards}) == len(guards)
+    assert len({action.__name__ for action in actions}) == len(actions)
+    assert set(EVENTS) == {*Trigger, *InternalEvent}
+    assert {row.event for row in TABLE.rows} == set(Trigger)
 
 
 def test_the_diagram_shows_each_row() -> None:
     text = mermaid()
-    for row in ROWS:
-        if row.event in (Move.CANCEL, Move.FATAL_ERROR):
+    for row in TABLE.rows:
+        if row.event in (Trigger.CANCEL, Trigger.FATAL_ERROR):
             continue
         assert f"  {row.source} --> {row.target}: {row.event}" in text
     assert "any_state --> CANCELLED: cancel" in text
@@ -211,7 +212,7 @@ ADDED = {
 
 def test_the_table_has_each_row_of_the_seed_and_only_the_ruled_ones_besides() -> None:
     seed = {tuple(line.split()) for line in SEED_ROWS.strip().splitlines()}
-    rows = {(str(row.source), str(row.target), str(row.event)) for row in ROWS}
+    rows = {(str(row.source), str(row.target), str(row.event)) for row in TABLE.rows}
     assert seed <= rows
     extra = {row for row in rows - seed if row[2] not in ("cancel", "fatal_error")}
     assert {row[2] for row in extra} == ADDED | {"confidence_lt_0_6", "resource_busy"}

@@ -24,7 +24,7 @@ from pointsman.services.orchestrator.domain.enums import (
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import OpenQuestion
 from pointsman.services.orchestrator.domain.run import Run, RunState
-from pointsman.services.orchestrator.domain.table import ROWS
+from pointsman.services.orchestrator.domain.table import TABLE
 from pointsman.services.orchestrator.domain.waiting import waiting_for
 from tests.unit.orchestrator.driver import MOCKS, START, Driver, plan
 from tests.unit.orchestrator.stories import STORIES
@@ -115,13 +115,13 @@ def test_a_person_who_answers_after_the_time_is_asked_for_more_when_others_still
     driver.work_until(Purpose.STAGE).fire("pipelines")
     driver.send(commands.TimerFired("run_1", "pipelines"))
     call_id = driver.effects.pop(0).data.call_id
-    driver.send(commands.PipelineTold("run_1", call_id, "T1", PipelineStatus.ESCALATED))
+    driver.send(commands.PipelineAdvanced("run_1", call_id, "T1", PipelineStatus.ESCALATED))
     driver.settle().fire("wall_clock")
     assert "wall_clock" not in driver.timers
     assert driver.run.question is not None
     driver.send(commands.Answer("run_1", driver.run.question.question_id, Reply.SKIP_STAGE, stage="DEV"))
     call_id = driver.effects.pop(0).data.call_id
-    driver.send(commands.PipelineTold("run_1", call_id, "T1", PipelineStatus.COMPLETED))
+    driver.send(commands.PipelineAdvanced("run_1", call_id, "T1", PipelineStatus.COMPLETED))
     assert [item.task_id for item in driver.open()] == ["T2"]
     asked = driver.fire("wall_clock").run.question
     assert asked is not None
@@ -142,11 +142,11 @@ def test_the_pipelines_timer_of_a_wave_that_has_ended_finds_nothing_to_look_at_i
 
 def test_who_comes_to_wait_for_room_or_for_pipelines_sets_a_timer_to_look_again() -> None:
     looks = {
-        State.QUEUE: ("queue", {Call.SEE_WORKFLOW, Call.TELL_WORKFLOW}),
+        State.QUEUE: ("queue", {Call.GET_WORKFLOW, Call.FORWARD_ANSWER}),
         State.CODER_EXEC: ("pipelines", set()),
     }
     seen = dict.fromkeys(looks, 0)
-    for status in {row.source for row in ROWS if row.target in looks}:
+    for status in {row.source for row in TABLE.rows if row.target in looks}:
         for saying, state, _, decision in decisions_in(status):
             after: Run = decision.state.run
             came = after.status in looks and after.status is not state.run.status

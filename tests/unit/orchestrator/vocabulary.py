@@ -90,8 +90,8 @@ def _answers() -> Iterator[Saying]:
             yield Saying(answer, question=kind)
 
 
-_TOLD_WORKFLOW = (Call.EXECUTE, Call.SEE_WORKFLOW, Call.TELL_WORKFLOW, Call.SETTLE_WAVE)
-_TOLD_PIPELINE = (Call.START_PIPELINE, Call.COMPLETE_STAGE, Call.TELL_PIPELINE, Call.SEE_PIPELINE)
+_TOLD_WORKFLOW = (Call.EXECUTE, Call.GET_WORKFLOW, Call.FORWARD_ANSWER, Call.SETTLE_WAVE)
+_TOLD_PIPELINE = (Call.START_PIPELINE, Call.COMPLETE_STAGE, Call.FORWARD_STAGE_ANSWER, Call.GET_PIPELINE)
 
 
 def _any_peer() -> Iterator[Saying]:
@@ -102,24 +102,24 @@ def _any_peer() -> Iterator[Saying]:
 
 def _workflow() -> Iterator[Saying]:
     for candidates in ((), (Candidate("epic_9", "old", planned=True),)):
-        yield Saying(commands.ResumablesListed(RUN_ID, CALL_ID, candidates), Call.LIST_RESUMABLE)
+        yield Saying(commands.ResumablesFound(RUN_ID, CALL_ID, candidates), Call.LIST_RESUMABLE)
     for call in (Call.STORE_EPIC, Call.QUEUE_MESSAGE):
-        yield Saying(commands.EpicKept(RUN_ID, CALL_ID, "epic_1"), call)
+        yield Saying(commands.EpicStored(RUN_ID, CALL_ID, "epic_1"), call)
     yield Saying(commands.EpicLoaded(RUN_ID, CALL_ID, "epic_1", "old", plan("T1", "T2"), ("T1",)), Call.LOAD_EPIC)
     for errors in ((), ("vague",)):
-        yield Saying(commands.PlanKept(RUN_ID, CALL_ID, errors), Call.STORE_PLAN)
+        yield Saying(commands.PlanStored(RUN_ID, CALL_ID, errors), Call.STORE_PLAN)
     for status, call in product(WorkflowStatus, _TOLD_WORKFLOW):
-        yield Saying(commands.WorkflowTold(RUN_ID, CALL_ID, status, "so"), call)
+        yield Saying(commands.WorkflowSeen(RUN_ID, CALL_ID, status, "so"), call)
     for status, tasks in product(WorkflowStatus, ((), ("T2",))):
-        yield Saying(commands.TasksHandedOut(RUN_ID, CALL_ID, tasks, status), Call.CLAIM_WAVE)
+        yield Saying(commands.WaveClaimed(RUN_ID, CALL_ID, tasks, status), Call.CLAIM_WAVE)
 
 
 def _pipeline_and_router() -> Iterator[Saying]:
     stage = (Delegation("d-1", "REVIEW", "{}", "do it"),)
     for told, call, stages in product(PipelineStatus, _TOLD_PIPELINE, ((), stage)):
-        yield Saying(commands.PipelineTold(RUN_ID, CALL_ID, "T1", told, stages), call)
+        yield Saying(commands.PipelineAdvanced(RUN_ID, CALL_ID, "T1", told, stages), call)
     for verdict, call in product(DebateVerdict, (Call.REPORT_OUTCOME, Call.RESOLVE_DEBATE)):
-        yield Saying(commands.DebateEnded(RUN_ID, CALL_ID, verdict), call)
+        yield Saying(commands.DebateResolved(RUN_ID, CALL_ID, verdict), call)
 
 
 def _results() -> Iterator[tuple[Purpose, commands.Result]]:
@@ -156,7 +156,7 @@ def _others() -> Iterator[Saying]:
     yield Saying(commands.Submit(RUN_ID, "again", Order(Routing("d1", 0.9)), Budget()))
     yield Saying(commands.ChangeRequirement(RUN_ID, "more"))
     for keep in (False, True):
-        yield Saying(commands.Cancel(RUN_ID, "parked", keep_epic=keep))
+        yield Saying(commands.Cancel(RUN_ID, "parked", resumable=keep))
     for question, name in product((None, *Question), ("queue", "pipelines", "wall_clock")):
         yield Saying(commands.TimerFired(RUN_ID, name), question=question)
 

@@ -1,0 +1,187 @@
+"""Calls to the workflow service."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from google.protobuf.json_format import Parse
+
+from pointsman.api.common.v1 import common_pb2 as common
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.workflow.v1 import constraints_pb2 as constraints
+from pointsman.api.workflow.v1 import model_pb2 as model
+from pointsman.api.workflow.v1 import plans_pb2 as plans
+from pointsman.api.workflow.v1 import reading_pb2 as reading
+from pointsman.api.workflow.v1 import tasks_pb2 as tasks
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.engine.deliveries import PendingEffect
+from pointsman.services.orchestrator.domain import commands, peer_requests
+from pointsman.services.orchestrator.domain.enums import Call
+from pointsman.services.orchestrator.domain.model import Candidate
+from pointsman.services.orchestrator.peers.clients import Peers
+from pointsman.services.orchestrator.wire import peer_messages
+
+RESUMABLE_SHOWN = 20
+
+
+async def list_resumable(peers: Peers, effect: PendingEffect, data: peer_requests.ListResumable) -> Any:
+    """The unfinished epics, best first."""
+    request = reading.ListResumableRequest(page=common.Page(page_size=RESUMABLE_SHOWN))
+    answer = await peers.call_workflow(effect, peers.workflow.stub.ListResumable, request)
+    candidates = tuple(
+        Candidate(w.workflow_id, (w.title or w.intake_text)[:200], w.status != model.WORKFLOW_STATUS_IDLE)
+        for w in answer.workflows
+    )
+    return commands.ResumablesFound(effect.entity_id, data.call_id, candidates)
+
+
+async def store_epic(peers: Peers, effect: PendingEffect, data: peer_requests.StoreEpic) -> Any:
+    """Store the epic; a new one is named after the effect that makes it."""
+    epic_id = data.epic_id or f"epic_{effect.effect_id}".replace(":", "-").replace(".", "-")
+    request = plans.UpsertPlanRequest(
+        request_id=effect.effect_id,
+        workflow_id=epic_id,
+        title=" ".join(data.intent.split())[:200],
+        intake_text=data.intent[:65000],
+        priority=data.priority,
+        settings=plans.ExecutionSettings(
+            execution_mode=model.ExecutionMode.Value(f"EXECUTION_MODE_{data.mode}"),
+            pause_before_commit=False,
+            use_subagent=True,
+        ),
+    )
+    if data.owned:
+        request.owner_run_id = effect.entity_id
+    await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
+    return commands.EpicStored(effect.entity_id, data.call_id, epic_id)
+
+
+async def next_epic(peers: Peers, effect: PendingEffect, epic_id: str) -> Candidate | None:
+    """The named epic, else the best of the queue, with its intake text as the title."""
+    if not epic_id:
+        request = reading.ListResumableRequest(page=common.Page(page_size=1))
+        listed = (await peers.call_workflow(effect, peers.workflow.stub.ListResumable, request)).workflows
+        if not listed:
+            return None
+        epic_id = listed[0].workflow_id
+    workflow = await _read_workflow(peers, effect, epic_id)
+    planned = workflow.progress.status != model.WORKFLOW_STATUS_IDLE
+    return Candidate(epic_id, workflow.intake_text or workflow.title, planned)
+
+
+async def load_epic(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
+    """Take the epic over, and read it with its tasks."""
+    seen = reading.GetWorkflowRequest(workflow_id=epic_id, page=common.Page(page_size=1000))
+    loaded = await peers.call_workflow(effect, peers.workflow.stub.GetWorkflow, seen)
+    request = plans.UpsertPlanRequest(request_id=effect.effect_id, workflow_id=epic_id, owner_run_id=effect.entity_id)
+    await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
+    return loaded
+
+
+async def store_plan(peers: Peers, effect: PendingEffect, data: peer_requests.StorePlan) -> Any:
+    """Store the plan's tasks, and audit them where that is asked for."""
+    plan = Parse(data.document, work.Plan(), ignore_unknown_fields=True)
+    request = plans.UpsertPlanRequest(
+        request_id=effect.effect_id,
+        workflow_id=data.epic_id,
+        owner_run_id=effect.entity_id,
+        tasks=[peer_messages.task_spec(task) for task in plan.tasks],
+    )
+    await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
+    if not data.audited:
+        return commands.PlanStored(effect.entity_id, data.call_id)
+    audit_request = constraints.AuditRequest(request_id=f"{effect.effect_id}:audit", workflow_id=data.epic_id)
+    audit = (await peers.call_workflow(effect, peers.workflow.stub.Audit, audit_request)).audit
+    errors = tuple(f"{item.subject_id}: {item.rule} '{item.excerpt}'" for item in audit.findings if item.error)
+    return commands.PlanStored(effect.entity_id, data.call_id, errors[:20])
+
+
+async def execute(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
+    """Start the workflow; one that its run released is resumed."""
+    try:
+        request = plans.ExecuteRequest(request_id=effect.effect_id, workflow_id=data.epic_id)
+        progress = (await peers.call_workflow(effect, peers.workflow.stub.Execute, request)).progress
+    except Refusal as refusal:
+        if refusal.reason is not Reason.STATE_FORBIDS:
+            raise
+        progress = await _resume_own(peers, effect, data.epic_id)
+    return peer_messages.workflow_seen(effect.entity_id, data.call_id, progress)
+
+
+async def _resume_own(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
+    workflow = await _read_workflow(peers, effect, epic_id)
+    progress = workflow.progress
+    if progress.pause.cause != model.PAUSE_CAUSE_OWNER_RELEASED:
+        return progress
+    request = plans.ResumeRequest(request_id=f"{effect.effect_id}:resume", workflow_id=epic_id)
+    return (await peers.call_workflow(effect, peers.workflow.stub.Resume, request)).progress
+
+
+async def _read_workflow(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
+    request = reading.GetWorkflowRequest(workflow_id=epic_id, page=common.Page(page_size=1))
+    return (await peers.call_workflow(effect, peers.workflow.stub.GetWorkflow, request)).workflow
+
+
+async def get_workflow(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
+    """How the workflow is."""
+    workflow = await _read_workflow(peers, effect, data.epic_id)
+    return peer_messages.workflow_seen(effect.entity_id, data.call_id, workflow.progress)
+
+
+async def forward_answer(peers: Peers, effect: PendingEffect, data: peer_requests.ForwardAnswer) -> Any:
+    """Pass a person's answer on."""
+    key = {"request_id": effect.effect_id, "workflow_id": data.epic_id}
+    method, request = peer_messages.forwarded_answer(peers.workflow.stub, data, key)
+    answer = await peers.call_workflow(effect, method, request)
+    return peer_messages.workflow_seen(effect.entity_id, data.call_id, answer.progress)
+
+
+async def claim_wave(peers: Peers, effect: PendingEffect, data: peer_requests.ClaimWave) -> Any:
+    """Take the next tasks."""
+    request = tasks.NextTasksRequest(
+        request_id=effect.effect_id, workflow_id=data.epic_id, limit=data.limit, worker=effect.entity_id
+    )
+    answer = await peers.call_workflow(effect, peers.workflow.stub.NextTasks, request)
+    task_ids = tuple(task.spec.task_id for task in answer.tasks)
+    status, detail = peer_messages.progress(answer.progress)
+    return commands.WaveClaimed(effect.entity_id, data.call_id, task_ids, status, detail)
+
+
+async def settle_wave(peers: Peers, effect: PendingEffect, data: peer_requests.SettleWave) -> Any:
+    """Record the wave."""
+    rejected = [tasks.RejectedTask(task_id=r.task_id, reason=r.reason, retry=True) for r in data.rejected]
+    request = tasks.SettleTasksRequest(
+        request_id=effect.effect_id, workflow_id=data.epic_id, completed=data.completed, rejected=rejected
+    )
+    answer = await peers.call_workflow(effect, peers.workflow.stub.SettleTasks, request)
+    return peer_messages.workflow_seen(effect.entity_id, data.call_id, answer.progress)
+
+
+async def release(peers: Peers, effect: PendingEffect, data: peer_requests.ReleaseEpic) -> Any:
+    """Give tasks back, and the epic too."""
+    request = tasks.ReleaseTaskRequest(
+        request_id=effect.effect_id, workflow_id=data.epic_id, all=bool(data.task_ids), release_owner=data.disown
+    )
+    await peers.call_workflow(effect, peers.workflow.stub.ReleaseTask, request)
+    return commands.CallDone(effect.entity_id, data.call_id)
+
+
+async def cancel_plan(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
+    """Cancel the workflow."""
+    request = plans.CancelPlanRequest(request_id=effect.effect_id, workflow_id=data.epic_id)
+    await peers.call_workflow(effect, peers.workflow.stub.CancelPlan, request)
+    return commands.CallDone(effect.entity_id, data.call_id)
+
+
+WORKFLOW: Mapping[Call, Callable[[Peers, PendingEffect, Any], Awaitable[Any]]] = {
+    Call.LIST_RESUMABLE: list_resumable,
+    Call.STORE_EPIC: store_epic,
+    Call.QUEUE_MESSAGE: store_epic,
+    Call.STORE_PLAN: store_plan,
+    Call.EXECUTE: execute,
+    Call.GET_WORKFLOW: get_workflow,
+    Call.FORWARD_ANSWER: forward_answer,
+    Call.CLAIM_WAVE: claim_wave,
+    Call.SETTLE_WAVE: settle_wave,
+    Call.RELEASE: release,
+    Call.CANCEL_PLAN: cancel_plan,
+}

@@ -1,0 +1,70 @@
+"""Submit: admission, the router's decision, and the run that a message becomes."""
+
+from dataclasses import dataclass, replace
+
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.router.v1 import decision_pb2 as decision
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.ids import derived_id
+from pointsman.services.chassis.telemetry.context import current_transition, new_traceparent
+from pointsman.services.orchestrator.config import OrchestratorSettings
+from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.model import Budget
+from pointsman.services.orchestrator.domain.run import run_id_for
+from pointsman.services.orchestrator.domain.views import RunView
+from pointsman.services.orchestrator.peers import Peers
+from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.wire import runs
+
+REQUEST_ID_LENGTH = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What became of a message: the router's decision, and the run where it asks for action."""
+
+    routing: decision.RoutingDecision
+    run: RunView | None
+
+
+class SubmitMessage:
+    """Turns a message into a run, if the router decides that it asks for action."""
+
+    def __init__(self, store: OrchestratorStore, peers: Peers, settings: OrchestratorSettings) -> None:
+        self._store = store
+        self._peers = peers
+        self._max_live_runs = settings.max_live_runs
+        self._budget = Budget(
+            settings.assignments, settings.transitions, settings.fan_out, wall_clock_seconds=settings.wall_clock_seconds
+        )
+
+    async def submit(self, request: pb.SubmitRequest, caller: Caller) -> Submission:
+        """Admission first: a project that is full costs the router nothing."""
+        async with self._store.admission.slot(caller.project, self._max_live_runs):
+            return await self._route(request, caller)
+
+    async def _route(self, request: pb.SubmitRequest, caller: Caller) -> Submission:
+        run_id = run_id_for(caller.project, request.request_id)
+        traceparent = caller.traceparent or new_traceparent(run_id)
+        decided = await self._peers.classify(_classify(request, run_id), caller.project, traceparent)
+        if decided.mode != decision.MODE_ACTION or decided.fast_path:
+            # there is no run: the root of the decision's trace is this call
+            current_transition.set((traceparent, run_id, 0))
+            return Submission(decided, None)
+        order = runs.order(request, runs.routing(decided), caller.project, traceparent)
+        command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))
+        # the ledger looks up the conflicting run of the session in the transaction that commits the command
+        answer = await self._store.ledger.submit(replace(caller, traceparent=traceparent), command)
+        return Submission(decided, await self._store.view(caller.project, answer.run_id))
+
+
+def _classify(request: pb.SubmitRequest, run_id: str) -> decision.ClassifyRequest:
+    overrides = {pb.MODE_OVERRIDE_ANSWER: decision.MODE_ANSWER, pb.MODE_OVERRIDE_ACTION: decision.MODE_ACTION}
+    return decision.ClassifyRequest(
+        request_id=derived_id(f"submit-{request.request_id}", REQUEST_ID_LENGTH),
+        message=decision.Message(
+            text=request.message, mode_override=overrides.get(request.mode_override, decision.MODE_UNSPECIFIED)
+        ),
+        run_id=run_id,
+        session_id=request.session_id,
+    )
