@@ -55,7 +55,7 @@ class OrchestratorServicer:
 
     async def ListRuns(self, request: pb.ListRunsRequest, caller: Caller) -> pb.ListRunsResponse:
         """Runs, newest first."""
-        key = page_key(request.page.page_token, 2) or (END_OF_TIME, "")
+        key = page_key(request.page.page_token, int, str) or (END_OF_TIME, "")
         wanted, place = _run_filter(request, caller.project), (int(key[0]), str(key[1]))
         page = await self._listing.page(wanted, place, page_size(request.page))
         next_token = page_token(*page.next_place) if page.next_place else ""
@@ -95,7 +95,7 @@ class OrchestratorServicer:
 
     async def ListTransitions(self, request: pb.ListTransitionsRequest, caller: Caller) -> pb.ListTransitionsResponse:
         """A page of a run's journal."""
-        size, key = page_size(request.page), page_key(request.page.page_token, 1) or (0,)
+        size, key = page_size(request.page), page_key(request.page.page_token, int) or (0,)
         rows = await self._store.journal.page(caller.project, ("run", request.run_id), int(key[0]), size)
         next_token = page_token(rows[-1].seq) if len(rows) == size else ""
         return pb.ListTransitionsResponse(transitions=[transition(row) for row in rows], next_page_token=next_token)
@@ -117,7 +117,7 @@ class OrchestratorServicer:
         self, request: evidence_pb.GetEvidenceRequest, caller: Caller
     ) -> evidence_pb.GetEvidenceResponse:
         """The attempts at a run's tasks."""
-        size, key = page_size(request.page), page_key(request.page.page_token, 1) or (0,)
+        size, key = page_size(request.page), page_key(request.page.page_token, int) or (0,)
         documents, rows = await self._store.store.database.read(
             lambda connection: (
                 leases.RunDocuments(
@@ -188,7 +188,7 @@ class AgentServicer:
 
     async def ListAgents(self, request: agent.ListAgentsRequest, caller: Caller) -> agent.ListAgentsResponse:
         """Agents and how they are."""
-        size, key = page_size(request.page), page_key(request.page.page_token, 1) or ("",)
+        size, key = page_size(request.page), page_key(request.page.page_token, str) or ("",)
         after = str(key[0])
         now_us = to_us(self._store.now)
         rows, working, usage = await self._store.store.database.read(
@@ -208,7 +208,7 @@ class AgentServicer:
         self, request: agent.ListAssignmentsRequest, caller: Caller
     ) -> agent.ListAssignmentsResponse:
         """Assignments by id."""
-        size, key = page_size(request.page), page_key(request.page.page_token, 1) or ("",)
+        size, key = page_size(request.page), page_key(request.page.page_token, str) or ("",)
         after = str(key[0])
         rows = await self._store.store.database.read(
             lambda connection: self._store.assignments(connection, caller.project, request.run_id, after, size)

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from typing import Any
 
 import msgspec
 from google.protobuf.duration_pb2 import Duration
@@ -54,8 +55,8 @@ def page_token(*key: str | int) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(key)).decode()
 
 
-def page_key(token: str, length: int) -> tuple[str | int, ...] | None:
-    """The sort key of a page token; None for the first page."""
+def page_key(token: str, *shape: type[int] | type[str]) -> tuple[Any, ...] | None:
+    """The sort key of a page token, with parts of these types; None for the first page."""
     if not token:
         return None
     try:
@@ -64,7 +65,7 @@ def page_key(token: str, length: int) -> tuple[str | int, ...] | None:
         )
     except (binascii.Error, ValueError, msgspec.MsgspecError):
         key = ()
-    if len(key) != length:
+    if tuple(map(type, key)) != shape:
         raise Refusal(
             Reason.INVALID_PAGE_TOKEN,
             "page_token: take it from an answer of this RPC",

@@ -131,5 +131,5 @@ def list_filter(request: rq.ListPipelinesRequest) -> PipelineFilter:
 
 def cursor(page: common_pb2.Page) -> PipelineCursor | None:
     """The cursor of a page; None for the first page."""
-    key = page_key(page.page_token, 2)
+    key = page_key(page.page_token, int, str)
     return PipelineCursor(int(key[0]), str(key[1])) if key else None

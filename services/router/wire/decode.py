@@ -89,7 +89,7 @@ def list_filter(request: log_pb2.ListDecisionsRequest) -> Filter:
 
 def cursor(page: common_pb2.Page) -> tuple[int, str] | None:
     """Decodes a page token."""
-    key = page_key(page.page_token, 2)
+    key = page_key(page.page_token, int, str)
     return None if key is None else (int(key[0]), str(key[1]))
 
 
