@@ -86,13 +86,25 @@ async def store_plan(peers: Peers, effect: PendingEffect, data: peer_requests.St
         owner_run_id=effect.entity_id,
         tasks=[peer_messages.task_spec(task) for task in plan.tasks],
     )
-    await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
+    try:
+        await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
+    except Refusal as refusal:
+        if refusal.reason is not Reason.STATE_FORBIDS:
+            raise
+        # A run that stores a plan works on no task: one in progress was claimed by a call that the run left behind.
+        await _release_all(peers, effect, data.epic_id)
+        await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
     if not data.audited:
         return commands.PlanStored(effect.entity_id, data.call_id)
     audit_request = constraints.AuditRequest(request_id=f"{effect.effect_id}:audit", workflow_id=data.epic_id)
     audit = (await peers.call_workflow(effect, peers.workflow.stub.Audit, audit_request)).audit
     errors = tuple(f"{item.subject_id}: {item.rule} '{item.excerpt}'" for item in audit.findings if item.error)
     return commands.PlanStored(effect.entity_id, data.call_id, errors[:20])
+
+
+async def _release_all(peers: Peers, effect: PendingEffect, epic_id: str) -> None:
+    request = tasks.ReleaseTaskRequest(request_id=f"{effect.effect_id}:release", workflow_id=epic_id, all=True)
+    await peers.call_workflow(effect, peers.workflow.stub.ReleaseTask, request)
 
 
 async def execute(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
