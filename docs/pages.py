@@ -29,7 +29,7 @@ MODULES = {
     "client": (
         "pointsman.client",
         ("Client", "connect"),
-        ("runs", "agents", "artifacts", "router", "workflow", "pipeline", "session", "calls", "errors"),
+        ("runs", "agents", "artifacts", "router", "workflow", "pipeline", "calls", "errors"),
     ),
     "worker": ("pointsman.worker", (), ("sdk", "results", "handoff", "evidence", "command", "git")),
 }
