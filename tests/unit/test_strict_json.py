@@ -37,8 +37,14 @@ HOSTILE: dict[str, tuple[int, Callable[[int], bytes]]] = {
 @pytest.mark.parametrize("reader", READERS)
 def test_hostile_json_of_four_times_the_size_takes_about_four_times_the_time(reader: str, shape: str) -> None:
     size, text = HOSTILE[shape]
-    small, large = (_cpu_seconds(READERS[reader], text(size * factor)) for factor in (1, 4))
-    assert large < 8 * small + 0.005, (small, large)  # 16 times, if it were quadratic
+    texts = [text(size * factor) for factor in (1, 4)]
+    seen = []
+    for _ in range(6):  # a busy host slows down single tries; a quadratic reader takes 16 times as long in each of them
+        small, large = (_cpu_seconds(READERS[reader], one) for one in texts)
+        seen.append((small, large))
+        if large < 8 * small + 0.005:
+            return
+    pytest.fail(f"not linear in any of six tries: {seen}")
 
 
 def _cpu_seconds(reader: Reader, text: bytes) -> float:
