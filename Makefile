@@ -69,11 +69,11 @@ bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON li
 
 pipeline-campaign: $(DEV_STAMP) ## read a million damaged transcripts, race 10,000 barriers round their timeouts, and hold random pipelines against a model, on both databases
 	@$(BIN)/python -m tests.bench.pipeline_fuzz $(or $(TRANSCRIPTS),1000000) $(or $(SEED),1)
-	@POINTSMAN_RACE_BARRIERS=$(or $(BARRIERS),10000) $(BIN)/pytest -q --timeout 3600 tests/contract/test_pipeline_races.py
-	@POINTSMAN_RANDOM_PIPELINES=$(or $(PIPELINES),1000) $(BIN)/pytest -q --timeout 3600 tests/contract/test_pipeline_random.py
+	@POINTSMAN_RACE_BARRIERS=$(or $(BARRIERS),10000) $(BIN)/pytest -q --timeout 3600 tests/contract/pipeline/test_races.py
+	@POINTSMAN_RANDOM_PIPELINES=$(or $(PIPELINES),1000) $(BIN)/pytest -q --timeout 3600 tests/contract/pipeline/test_random.py
 
 workflow-campaign: $(DEV_STAMP) ## give random commands to the service on both databases and to its rules written down a second time (WALKS=5000 FIRST=1)
-	@POINTSMAN_WORKFLOW_WALKS=$(or $(WALKS),5000) POINTSMAN_WORKFLOW_FIRST_WALK=$(or $(FIRST),1) $(BIN)/pytest -q tests/contract/test_workflow_walks.py
+	@POINTSMAN_WORKFLOW_WALKS=$(or $(WALKS),5000) POINTSMAN_WORKFLOW_FIRST_WALK=$(or $(FIRST),1) $(BIN)/pytest -q tests/contract/workflow/test_walks.py
 
 router-campaign: $(DEV_STAMP) ## decide a million random, hostile and rule-made texts twice each (TEXTS=1000000 SEED=1)
 	@$(BIN)/python -m tests.bench.router_fuzz $(or $(TEXTS),1000000) $(or $(SEED),1)

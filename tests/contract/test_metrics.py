@@ -20,11 +20,11 @@ from pointsman.services.chassis.runtime.housekeeping import measure_store
 from pointsman.services.chassis.spans import follower
 from pointsman.services.chassis.telemetry import metrics
 from pointsman.services.orchestrator.domain import commands
-from tests.contract.orchestrators import caller, orchestrator, researching, take
-from tests.contract.pipelines import FAIL, served
-from tests.contract.routers import served as router_served
-from tests.contract.workflows import served as workflow_served
-from tests.contract.workflows import task
+from tests.contract.orchestrator.orchestrators import caller, orchestrator, researching, take
+from tests.contract.pipeline.pipelines import FAIL, served
+from tests.contract.router.routers import served as router_served
+from tests.contract.workflow.workflows import served as workflow_served
+from tests.contract.workflow.workflows import task
 from tests.helpers.clock import FakeClock
 from tests.helpers.collector import collector
 from tests.helpers.counter import Add

@@ -17,7 +17,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, assignment_pb
 from pointsman.api.router.v1 import decision_pb2, log_pb2
 from pointsman.services.chassis.telemetry.recording import call_recorder
 from pointsman.worker.spans import DONE, GIVEN_UP, WorkSpans
-from tests.contract.routers import served
+from tests.contract.router.routers import served
 from tests.helpers.collector import Collector, collector, http_collector, values_of
 from tests.helpers.eventually import eventually
 from tests.scenarios.planes import NOBODY, plane

@@ -1,6 +1,6 @@
 """A clock that was an hour ahead and is set right: what was held or put off meanwhile does not wait for that hour."""
 
-from tests.contract.orchestrators import orchestrator, researching, take
+from tests.contract.orchestrator.orchestrators import orchestrator, researching, take
 from tests.helpers.clock import FakeClock
 from tests.helpers.counter import Add
 from tests.helpers.counters import a_caller, opened, rows_of, running

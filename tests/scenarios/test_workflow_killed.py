@@ -15,7 +15,7 @@ import grpc
 import pytest
 
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, reading_pb2, tasks_pb2, workflow_pb2_grpc
-from tests.contract.workflow_proof import assert_kept
+from tests.contract.workflow.proof import assert_kept
 from tests.helpers.eventually import eventually
 from tests.helpers.limits import scaled
 

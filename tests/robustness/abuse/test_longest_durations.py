@@ -6,7 +6,7 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from pointsman.api.pipeline.v1 import requests_pb2
-from tests.contract.pipelines import served
+from tests.contract.pipeline.pipelines import served
 
 LONGEST_SECONDS = 315_576_000_000
 

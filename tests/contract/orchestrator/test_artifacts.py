@@ -1,0 +1,114 @@
+"""Room for artifacts: what is on its way counts as it arrives, what is stored has a quota for each project."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.orchestrator.servicer import ArtifactServicer
+from pointsman.services.orchestrator.store import OrchestratorStore
+from tests.contract.orchestrator.orchestrators import caller, orchestrator
+from tests.contract.orchestrator.test_service import reference, send
+
+LARGEST = 1000
+QUOTA = 1500
+
+
+async def put(servicer: ArtifactServicer, body: bytes, project: str = "local") -> None:
+    await servicer.Put(send(body, reference(body)), caller(project=project))
+
+
+class Upload:
+    """An upload that says what it will be, sends some of it, and then nothing."""
+
+    def __init__(self, servicer: ArtifactServicer, body: bytes, sent: int, project: str) -> None:
+        self._body, self._sent = body, sent
+        self._stands = asyncio.Event()
+        self._goes_on = asyncio.Event()
+        self._task = asyncio.create_task(servicer.Put(self._parts(), caller(project=project)))
+
+    async def stands(self) -> None:
+        await self._stands.wait()
+
+    async def finish(self) -> None:
+        self._goes_on.set()
+        await self._task
+
+    async def _parts(self) -> AsyncIterator[artifact.PutRequest]:
+        yield artifact.PutRequest(start=artifact.PutStart(artifact=reference(self._body)))
+        yield artifact.PutRequest(chunk=self._body[: self._sent])
+        self._stands.set()
+        await self._goes_on.wait()
+        yield artifact.PutRequest(chunk=self._body[self._sent :])
+
+
+async def test_an_idle_upload_takes_no_more_room_than_has_arrived(tmp_path: Path) -> None:
+    async with orchestrator(f"sqlite:///{tmp_path}/o.db") as store:
+        servicer = ArtifactServicer(store, LARGEST)
+        idle = Upload(servicer, b"i" * LARGEST, 100, "local")
+        await idle.stands()
+        await put(servicer, b"a" * 900)
+        await put(servicer, b"b" * LARGEST, "other")
+        with pytest.raises(Refusal) as caught:
+            await put(servicer, b"c" * 901)
+        assert caught.value.reason is Reason.OVERLOADED
+        await idle.finish()
+
+
+async def test_what_one_project_sends_leaves_room_for_another(tmp_path: Path) -> None:
+    async with orchestrator(f"sqlite:///{tmp_path}/o.db") as store:
+        servicer = ArtifactServicer(store, LARGEST)
+        idle = Upload(servicer, b"i" * LARGEST, LARGEST - 1, "local")
+        await idle.stands()
+        with pytest.raises(Refusal):
+            await put(servicer, b"a" * 900)
+        await put(servicer, b"b" * LARGEST, "other")
+        await idle.finish()
+        await put(servicer, b"a" * LARGEST)
+
+
+async def test_a_project_stores_no_more_than_its_quota(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        servicer = ArtifactServicer(store, LARGEST, QUOTA)
+        await put(servicer, b"a" * LARGEST)
+        with pytest.raises(Refusal) as caught:
+            await put(servicer, b"b" * 501)
+        assert (caught.value.reason, caught.value.metadata["limit"]) == (Reason.OVERLOADED, str(QUOTA))
+        for way_out in ("POINTSMAN_ORCHESTRATOR_MAX_PROJECT_ARTIFACT_BYTES", "POINTSMAN_ORCHESTRATOR_RETENTION_DAYS"):
+            assert way_out in caught.value.message
+        await put(servicer, b"a" * LARGEST)
+        await put(servicer, b"b" * 501, "other")
+        await put(servicer, b"c" * 500)
+
+
+async def test_what_retention_deletes_gives_room_back(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        servicer = ArtifactServicer(store, LARGEST, QUOTA)
+        await put(servicer, b"a" * LARGEST)
+        with pytest.raises(Refusal):
+            await put(servicer, b"b" * LARGEST)
+        later_us = to_us(store.now) + 1_000_000
+        assert await store.store.write(lambda c: store.artifacts.forget_orphans(c, later_us)) == 1
+        await put(servicer, b"b" * LARGEST)
+
+
+async def test_uploads_at_once_pass_the_quota_together_never(database_url: str) -> None:
+    replicas = 1 if database_url.startswith("sqlite") else 3
+    async with AsyncExitStack() as stack:
+        stores = [await stack.enter_async_context(orchestrator(database_url)) for _ in range(replicas)]
+        servicers = [ArtifactServicer(stores[number % replicas], 9 * 600, QUOTA) for number in range(9)]
+        bodies = [bytes([number]) * 600 for number in range(9)]
+        puts = [put(servicer, body) for servicer, body in zip(servicers, bodies, strict=True)]
+        outcomes = await asyncio.gather(*puts, return_exceptions=True)
+        stored = [body for body in bodies if await _is_stored(stores[0], body)]
+        refused = [one for one in outcomes if isinstance(one, Refusal)]
+        assert (len(stored), len(refused)) == (2, 7), outcomes
+
+
+async def _is_stored(store: OrchestratorStore, body: bytes) -> bool:
+    return await store.artifacts.chunk("local", reference(body).sha256, 0) is not None
