@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC
 
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
@@ -356,8 +357,7 @@ def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> comman
 
 def _own(caller: Caller, part: str) -> Caller:
     """The caller, for one part of what it asks: each part has an answer of its own."""
-    request_id = f"{caller.request_id}/{part}"
-    return Caller(caller.principal, caller.project, caller.roles, caller.traceparent, request_id, caller.fingerprint)
+    return replace(caller, request_id=f"{caller.request_id}/{part}")
 
 
 def _run_filter(request: pb.ListRunsRequest, project: str) -> RunFilter:

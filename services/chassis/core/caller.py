@@ -5,6 +5,8 @@ from enum import StrEnum
 
 LOCAL = "local"
 ENGINE = "engine"
+EVERY_CAPABILITY = "*"
+"""Grants every capability; only where it is written, never because the field is missing."""
 ENGINE_REQUESTS = "engine:"
 """The prefix of the service's own request ids; clients may not use it, because effect ids can be guessed."""
 
@@ -30,6 +32,12 @@ class Caller:
     request_id: str = ""
     fingerprint: str = ""
     """A digest of the method and the whole request: the same request_id must come with the same one."""
+    capabilities: frozenset[str] = frozenset()
+    """The kinds of work that the principal may be handed, such as `code` or `verify`; their meaning is the context's."""
+
+    def may(self, capability: str) -> bool:
+        """Whether the principal may be handed work of this kind."""
+        return capability in self.capabilities or EVERY_CAPABILITY in self.capabilities
 
 
 def engine_caller(project: str, traceparent: str, request_id: str) -> Caller:

@@ -11,7 +11,7 @@ import msgspec
 from google.protobuf.descriptor import MethodDescriptor
 
 from pointsman.api.common.v1 import common_pb2
-from pointsman.services.chassis.core.caller import LOCAL, Role
+from pointsman.services.chassis.core.caller import EVERY_CAPABILITY, LOCAL, Role
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
 from pointsman.services.chassis.rpc.file_watcher import WatchedFiles, check_pair, read_authority
@@ -29,11 +29,13 @@ MAY_CALL: dict[str, frozenset[Role]] = {
 
 
 class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One principal: its name (a certificate's URI, or its common name if it has none), its roles, its projects."""
+    """One principal: its name (a certificate's URI, or its common name if it has none), its roles, projects and capabilities."""
 
     name: str
     roles: frozenset[Role]
     projects: frozenset[str]
+    capabilities: frozenset[str] = frozenset()
+    """The kinds of work that it may be handed, such as `code` or `verify`; without the field none."""
 
 
 class AccessFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,10 +109,8 @@ class Access:
             raise _unauthenticated("this server takes no such token")
         try:
             claims = claims_of(token.strip(), self._keys.value)
-            projects = claims.get("projects", ())
-            return msgspec.convert(
-                {"name": claims["sub"], "roles": claims.get("roles", ()), "projects": projects}, Grant
-            )
+            granted = {field: claims.get(field, ()) for field in ("roles", "projects", "capabilities")}
+            return msgspec.convert({"name": claims["sub"], **granted}, Grant)
         except (jwt.PyJWTError, msgspec.ValidationError):
             raise _unauthenticated("the token is expired, malformed or not signed by a known key") from None
 
@@ -124,7 +124,7 @@ class Access:
         raise _unauthenticated("send a bearer token, or a client certificate that the access file names")
 
 
-LOCAL_GRANT = Grant(LOCAL, frozenset(Role), frozenset({EVERY_PROJECT}))
+LOCAL_GRANT = Grant(LOCAL, frozenset(Role), frozenset({EVERY_PROJECT}), frozenset({EVERY_CAPABILITY}))
 
 
 def server_credentials(settings: ServerSettings) -> grpc.ServerCredentials | None:

@@ -5,7 +5,7 @@ import hashlib
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import grpc
@@ -273,7 +273,7 @@ class Server:
         current_request.set(request)
         grant = self._access.authenticate(context, metadata)
         self._access.authorize(grant, project, method.access)
-        caller = Caller(grant.name, project, grant.roles, traceparent)
+        caller = Caller(grant.name, project, grant.roles, traceparent, capabilities=grant.capabilities)
         if request is None:
             return caller
         valid = validate(request, method.name)
@@ -283,7 +283,7 @@ class Server:
             raise invalid_field("request_id", f"must not begin with '{ENGINE_REQUESTS}'")
         body = method.name.encode() + valid.SerializeToString(deterministic=True)
         fingerprint = hashlib.blake2b(body, digest_size=16).hexdigest()
-        return Caller(caller.principal, caller.project, caller.roles, caller.traceparent, valid.request_id, fingerprint)
+        return replace(caller, request_id=valid.request_id, fingerprint=fingerprint)
 
 
 async def _send_all(method: _Method, request: Any, caller: Caller, context: grpc.aio.ServicerContext[Any, Any]) -> None:

@@ -15,6 +15,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orc
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import policy_pb2, router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
+from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.config import ClientSettings, ServerSettings
 from pointsman.services.chassis.core.errors import Reason
 from pointsman.services.chassis.rpc.authentication import MAY_CALL, method_access
@@ -37,14 +38,18 @@ PING = "/pointsman.api.router.v1.RouterService/GetPolicy"
 class Pings:
     """Answers GetPolicy with nothing."""
 
-    async def GetPolicy(self, request: Any, caller: Any) -> Any:
+    def __init__(self) -> None:
+        self.capabilities: list[frozenset[str]] = []
+
+    async def GetPolicy(self, request: Any, caller: Caller) -> Any:
+        self.capabilities.append(caller.capabilities)
         return policy_pb2.GetPolicyResponse()
 
 
 @asynccontextmanager
-async def serving(settings: ServerSettings) -> AsyncIterator[str]:
+async def serving(settings: ServerSettings, pings: Pings | None = None) -> AsyncIterator[str]:
     server = Server(settings)
-    server.add(router_pb2.DESCRIPTOR.services_by_name["RouterService"], Pings())
+    server.add(router_pb2.DESCRIPTOR.services_by_name["RouterService"], pings or Pings())
     port = server.listen()
     await server.start()
     try:
@@ -115,6 +120,38 @@ async def test_a_client_certificate_names_the_principal(tmp_path: Path) -> None:
         assert await ping(address, as_client(authority, stranger)) is Reason.UNAUTHENTICATED
         assert await ping(address, as_client(authority)) is Reason.UNAVAILABLE
         assert await ping(address, ClientSettings()) is Reason.UNAVAILABLE
+
+
+async def test_capabilities_come_from_the_access_file_or_the_token_and_are_none_where_it_has_none(
+    tmp_path: Path,
+) -> None:
+    authority, pings = Authority(tmp_path), Pings()
+    everything = {"roles": ["agent"], "projects": ["*"]}
+    grants = access_file(
+        tmp_path,
+        {"name": "coder", **everything, "capabilities": ["code"]},
+        {"name": "plain", **everything},
+        {"name": "any", **everything, "capabilities": ["*"]},
+    )
+    settings = with_certificates(authority, authority.issue("server"), grants)
+    async with serving(settings, pings) as address:
+        for name in ("coder", "plain", "any"):
+            assert await ping(address, as_client(authority, authority.issue(name))) is None
+    by_token = {"client_authority": None, "access": None, "token_keys": authority.public_key}
+    async with serving(settings.model_copy(update=by_token), pings) as address:
+        for claims in ({"capabilities": ["review", "debate"]}, {}, {"capabilities": "code"}):
+            refused = await ping(
+                address, as_client(authority), token=authority.token({"sub": "t", **everything, **claims})
+            )
+            assert refused is (Reason.UNAUTHENTICATED if claims == {"capabilities": "code"} else None)
+    assert [sorted(each) for each in pings.capabilities] == [["code"], [], ["*"], ["debate", "review"], []]
+
+
+def test_a_missing_capability_is_not_a_wild_card() -> None:
+    none, code = Caller("a", "p"), Caller("a", "p", capabilities=frozenset({"code"}))
+    every = Caller("a", "p", capabilities=frozenset({"*"}))
+    assert [caller.may("code") for caller in (none, code, every)] == [False, True, True]
+    assert [caller.may("verify") for caller in (none, code, every)] == [False, False, True]
 
 
 async def test_a_common_name_counts_only_without_a_uri_and_never_as_one(tmp_path: Path) -> None:
