@@ -22,7 +22,7 @@ from pointsman.services.orchestrator.domain.model import Order
 from pointsman.services.orchestrator.peers import Peers, perform
 from pointsman.services.orchestrator.peers.workflow import load_epic, next_epic
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.wire import peer_messages
+from pointsman.services.orchestrator.wire import decode
 
 RETENTION_BATCH = 100
 RETENTION_PAUSE_SECONDS = 600.0
@@ -121,7 +121,7 @@ class Engine:
         documents = await self._store.store.database.read(
             lambda connection: self._store.documents(connection, loaded.workflow.run_id)
         )
-        return peer_messages.epic_loaded(effect.entity_id, data, loaded, documents.get("plan", ""))
+        return decode.peers.epic_loaded(effect.entity_id, data, loaded, documents.get("plan", ""))
 
     async def sweep(self) -> None:
         """End assignments whose last lease ran out, and tell the runs which other leases did."""

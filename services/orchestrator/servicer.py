@@ -19,7 +19,7 @@ from pointsman.services.chassis.core.errors import Refusal, invalid_field, not_f
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of, transition
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.enums import Capability
+from pointsman.services.orchestrator.domain.enums import TERMINAL
 from pointsman.services.orchestrator.domain.mocking import MockPolicy
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore
@@ -27,7 +27,7 @@ from pointsman.services.orchestrator.store.artifacts import Artifact
 from pointsman.services.orchestrator.store.listing import Listing, RunFilter
 from pointsman.services.orchestrator.store.matcher import Holder, PollRequest, Waiter, run_of
 from pointsman.services.orchestrator.submit import SubmitMessage
-from pointsman.services.orchestrator.wire import evidence, handoffs, leases, machine, mocking, runs
+from pointsman.services.orchestrator.wire import decode, encode, enums
 
 JOURNAL_ROWS = 10_000
 END_OF_TIME = 2**62
@@ -39,20 +39,20 @@ class OrchestratorServicer:
     def __init__(self, store: OrchestratorStore, peers: Peers, settings: OrchestratorSettings) -> None:
         self._store = store
         self._submit = SubmitMessage(store, peers, settings)
-        self._listing = Listing(store.store, runs.run)
+        self._listing = Listing(store.store, encode.runs.run)
 
     async def Submit(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
         """Route a message; one that asks for action becomes a run."""
         submission = await self._submit.submit(request, caller)
-        response = pb.SubmitResponse(routing=runs.shown_routing(submission.routing))
+        response = pb.SubmitResponse(routing=encode.runs.shown_routing(submission.routing))
         if submission.run is not None:
-            response.run.CopyFrom(runs.run(submission.run))
+            response.run.CopyFrom(encode.runs.run(submission.run))
             response.queued_epic_id = submission.run.run.queued_epic_id
         return response
 
     async def GetRun(self, request: pb.GetRunRequest, caller: Caller) -> pb.GetRunResponse:
         """A run as it is now."""
-        return pb.GetRunResponse(run=runs.run(await self._store.view(caller.project, request.run_id)))
+        return pb.GetRunResponse(run=encode.runs.run(await self._store.view(caller.project, request.run_id)))
 
     async def ListRuns(self, request: pb.ListRunsRequest, caller: Caller) -> pb.ListRunsResponse:
         """Runs, newest first."""
@@ -67,24 +67,24 @@ class OrchestratorServicer:
     ) -> pb.ChangeRequirementResponse:
         """Add to what is wanted."""
         await self._store.ledger.submit(caller, commands.ChangeRequirement(request.run_id, request.message))
-        return pb.ChangeRequirementResponse(run=runs.run(await self._store.view(caller.project, request.run_id)))
+        return pb.ChangeRequirementResponse(run=encode.runs.run(await self._store.view(caller.project, request.run_id)))
 
     async def Answer(self, request: pb.AnswerRequest, caller: Caller) -> pb.AnswerResponse:
         """Answer the open question."""
-        await self._store.ledger.submit(caller, runs.answer(request))
-        return pb.AnswerResponse(run=runs.run(await self._store.view(caller.project, request.run_id)))
+        await self._store.ledger.submit(caller, decode.runs.answer(request))
+        return pb.AnswerResponse(run=encode.runs.run(await self._store.view(caller.project, request.run_id)))
 
     async def CancelRun(self, request: pb.CancelRunRequest, caller: Caller) -> pb.CancelRunResponse:
         """End a run."""
         await self._store.ledger.submit(caller, commands.Cancel(request.run_id, request.reason))
-        return pb.CancelRunResponse(run=runs.run(await self._store.view(caller.project, request.run_id)))
+        return pb.CancelRunResponse(run=encode.runs.run(await self._store.view(caller.project, request.run_id)))
 
     async def WatchRun(self, request: pb.WatchRunRequest, caller: Caller) -> AsyncIterator[pb.WatchRunResponse]:
         """A run's transitions, to its end."""
         entity = ("run", request.run_id)
         async for row in self._store.journal.tail(caller.project, entity, request.after_seq):
             yield pb.WatchRunResponse(transition=transition(row))
-            if runs.ends(row):
+            if row.target in TERMINAL and row.source != row.target:
                 return
 
     async def WatchChanges(
@@ -105,14 +105,14 @@ class OrchestratorServicer:
         """What was accepted."""
         documents, rows = await self._store.store.database.read(
             lambda connection: (
-                leases.RunDocuments(
+                encode.documents.RunDocuments(
                     self._store.view_on(connection, caller.project, request.run_id).run,
                     self._store.documents(connection, request.run_id),
                 ),
                 self._store.journal.rows(connection, request.run_id, 0, JOURNAL_ROWS),
             )
         )
-        return pb.GetDeliveryResponse(delivery=runs.deliver(documents, rows))
+        return pb.GetDeliveryResponse(delivery=encode.delivery.deliver(documents, rows))
 
     async def GetEvidence(
         self, request: evidence_pb.GetEvidenceRequest, caller: Caller
@@ -121,15 +121,15 @@ class OrchestratorServicer:
         size, key = page_size(request.page), page_key(request.page.page_token, int) or (0,)
         documents, rows = await self._store.store.database.read(
             lambda connection: (
-                leases.RunDocuments(
+                encode.documents.RunDocuments(
                     self._store.view_on(connection, caller.project, request.run_id).run,
                     self._store.documents(connection, request.run_id),
                 ),
                 self._store.history(connection, request.run_id),
             )
         )
-        found = [item for item in evidence.attempts(documents, rows) if request.task_id in ("", item.task_id)]
-        page = evidence.page(found[int(key[0]) :], size)
+        found = [item for item in encode.evidence.attempts(documents, rows) if request.task_id in ("", item.task_id)]
+        page = encode.evidence.page(found[int(key[0]) :], size)
         reached = int(key[0]) + len(page)
         next_token = page_token(reached) if reached < len(found) else ""
         return evidence_pb.GetEvidenceResponse(attempts=page, next_page_token=next_token)
@@ -140,7 +140,7 @@ class OrchestratorServicer:
         caller: Caller,  # noqa: ARG002
     ) -> machine_pb.GetMachineResponse:
         """The table."""
-        return machine.machine()
+        return encode.machine.machine()
 
 
 class AgentServicer:
@@ -153,7 +153,7 @@ class AgentServicer:
         """Lease work, waiting for it if there is none."""
         wait_seconds = seconds_of(request.wait)
         waiter = await self._enter(request.agent_id, request.wanted, caller, wait_seconds)
-        return agent.PollResponse(leases=leases.all_of(await waiter.future))
+        return agent.PollResponse(leases=encode.leases.all_of(await waiter.future))
 
     async def Heartbeat(self, request: agent.HeartbeatRequest, caller: Caller) -> agent.HeartbeatResponse:
         """Extend leases."""
@@ -180,7 +180,7 @@ class AgentServicer:
             given = await waiter.future
         finally:
             waiter.future.cancel()
-        return agent.CompleteResponse(outcomes=outcomes, leases=leases.all_of(given))
+        return agent.CompleteResponse(outcomes=outcomes, leases=encode.leases.all_of(given))
 
     async def Fail(self, request: agent.FailRequest, caller: Caller) -> agent.FailResponse:
         """Take failures."""
@@ -200,7 +200,7 @@ class AgentServicer:
             )
         )
         lost_us = now_us - self._store.agents.present_us
-        shown = [leases.agent_row(row, working, usage, lost_us) for row in rows]
+        shown = [encode.agents.agent_row(row, working, usage, lost_us) for row in rows]
         return agent.ListAgentsResponse(
             agents=shown, next_page_token=page_token(rows[-1].agent_id) if len(rows) == size else ""
         )
@@ -215,13 +215,13 @@ class AgentServicer:
             lambda connection: self._store.assignments(connection, caller.project, request.run_id, after, size)
         )
         wanted = {assignments.AssignmentState.Name(s).removeprefix("ASSIGNMENT_STATE_") for s in request.states}
-        shown = [leases.assignment_row(row) for row in rows if not wanted or row.status in wanted]
+        shown = [encode.agents.assignment_row(row) for row in rows if not wanted or row.status in wanted]
         return agent.ListAssignmentsResponse(
             assignments=shown, next_page_token=page_token(rows[-1].assignment_id) if len(rows) == size else ""
         )
 
     async def _enter(self, agent_id: str, wanted: agent.Wanted, caller: Caller, wait_seconds: float) -> Waiter:
-        capabilities = frozenset(_CAPABILITIES[number] for number in wanted.capabilities)
+        capabilities = frozenset(enums.CAPABILITY.all_to_domain(wanted.capabilities))
         repository_ids = frozenset(wanted.repository_ids)
         await self._store.agents.touch(caller.project, agent_id, capabilities, repository_ids)
         key = "\0".join((caller.project, caller.principal, agent_id, caller.request_id))
@@ -251,19 +251,19 @@ class AgentServicer:
         try:
             answer = await self._store.ledger.submit(_own(caller, run_id), commands.CompleteAssignments(run_id, group))
         except Refusal as refusal:
-            return [leases.refused(item.assignment_id, refusal) for item in group]
+            return [encode.agents.refused(item.assignment_id, refusal) for item in group]
         pairs = zip(group, answer.outcomes, strict=True)
-        return [leases.outcome(item.assignment_id, outcome) for item, outcome in pairs]
+        return [encode.agents.outcome(item.assignment_id, outcome) for item, outcome in pairs]
 
     async def _fail(self, agent_id: str, item: agent.Failure, caller: Caller) -> agent.CompletionOutcome:
         assignment_id = item.lease.assignment_id
         if item.returned:
             key, holder = (assignment_id, item.lease.epoch), _holder(agent_id, caller)
             held = await self._store.store.write(lambda c: self._store.matcher.give_back(c, holder, key))
-            return leases.returned(assignment_id, held=held)
+            return encode.agents.returned(assignment_id, held=held)
         command = commands.FailAssignment(
             run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,
-            handoffs.usage(item.usage), caller.principal,
+            decode.results.usage(item.usage), caller.principal,
         )  # fmt: skip
         return await self._decide_completion(command, caller)
 
@@ -273,8 +273,8 @@ class AgentServicer:
         try:
             answer = await self._store.ledger.submit(_own(caller, command.assignment_id), command)
         except Refusal as refusal:
-            return leases.refused(command.assignment_id, refusal)
-        return leases.outcome(command.assignment_id, answer)
+            return encode.agents.refused(command.assignment_id, refusal)
+        return encode.agents.outcome(command.assignment_id, answer)
 
 
 class ArtifactServicer:
@@ -323,7 +323,7 @@ class MockServicer:
         caller: Caller,  # noqa: ARG002
     ) -> mock.GetMockPolicyResponse:
         """How each mock behaves."""
-        return mock.GetMockPolicyResponse(policies=mocking.policies(self._policy))
+        return mock.GetMockPolicyResponse(policies=encode.mocking.policies(self._policy))
 
     async def SetMockPolicy(
         self,
@@ -331,15 +331,8 @@ class MockServicer:
         caller: Caller,  # noqa: ARG002
     ) -> mock.SetMockPolicyResponse:
         """Change how a mock behaves."""
-        self._policy.set(mocking.roles(request.role), mocking.outcome(request.outcome))
-        return mock.SetMockPolicyResponse(policies=mocking.policies(self._policy))
-
-
-_CAPABILITIES = {
-    number: Capability(name.removeprefix("CAPABILITY_"))
-    for name, number in assignments.Capability.items()
-    if number != assignments.CAPABILITY_UNSPECIFIED
-}
+        self._policy.set(decode.mocking.roles(request.role), decode.mocking.outcome(request.outcome))
+        return mock.SetMockPolicyResponse(policies=encode.mocking.policies(self._policy))
 
 
 def _holder(agent_id: str, caller: Caller) -> Holder:
@@ -351,7 +344,7 @@ def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> comman
     assignment_id = item.lease.assignment_id
     return commands.CompleteAssignment(
         run_of(assignment_id), assignment_id, item.lease.epoch, agent_id,
-        handoffs.result(agent_id, item), handoffs.usage(item.usage), caller.principal,
+        decode.results.result(agent_id, item), decode.results.usage(item.usage), caller.principal,
     )  # fmt: skip
 
 
@@ -363,5 +356,5 @@ def _own(caller: Caller, part: str) -> Caller:
 def _run_filter(request: pb.ListRunsRequest, project: str) -> RunFilter:
     after_us = to_us(request.created_after.ToDatetime(UTC)) if request.HasField("created_after") else 0
     before_us = to_us(request.created_before.ToDatetime(UTC)) if request.HasField("created_before") else END_OF_TIME
-    states, labels = runs.state_names(request.states), tuple(request.labels.items())
+    states, labels = decode.runs.state_names(request.states), tuple(request.labels.items())
     return RunFilter(project, states, labels, request.session_id, after_us, before_us)

@@ -14,7 +14,7 @@ from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.services.orchestrator.domain.views import RunView
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.wire import runs
+from pointsman.services.orchestrator.wire import decode
 
 REQUEST_ID_LENGTH = 128
 
@@ -51,8 +51,8 @@ class SubmitMessage:
             # there is no run: the root of the decision's trace is this call
             current_transition.set((traceparent, run_id, 0))
             return Submission(decided, None)
-        order = runs.order(request, runs.routing(decided), caller.project, traceparent)
-        command = commands.Submit(run_id, request.message, order, runs.budget(request.budget, self._budget))
+        order = decode.runs.order(request, decode.runs.routing(decided), caller.project, traceparent)
+        command = commands.Submit(run_id, request.message, order, decode.runs.budget(request.budget, self._budget))
         # the ledger looks up the conflicting run of the session in the transaction that commits the command
         answer = await self._store.ledger.submit(replace(caller, traceparent=traceparent), command)
         return Submission(decided, await self._store.view(caller.project, answer.run_id))

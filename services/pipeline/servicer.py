@@ -22,8 +22,7 @@ from pointsman.services.pipeline.formats.route_marker import parse_route
 from pointsman.services.pipeline.formats.state_file_reader import read_state_file
 from pointsman.services.pipeline.formats.state_file_writer import write_state_file
 from pointsman.services.pipeline.store import PipelineStore
-from pointsman.services.pipeline.wire import decode, encode
-from pointsman.services.pipeline.wire.enums import to_wire
+from pointsman.services.pipeline.wire import decode, encode, enums
 
 RUN_BARRIER_TIMEOUT_SECONDS = 3600.0
 
@@ -67,20 +66,24 @@ class PipelineServicer:
         """Skips a stage."""
         command = commands.SkipStage(request.pipeline_id, request.stage, request.reason)
         answer: commands.Answer = await self.pipelines.submit(caller, command)
-        return rq.SkipStageResponse(state=to_wire(answer.status), next=encode.delegations(answer.next))
+        return rq.SkipStageResponse(
+            state=enums.PIPELINE_STATE.to_wire(answer.status), next=encode.delegations(answer.next)
+        )
 
     async def RestartFrom(self, request: rq.RestartFromRequest, caller: Caller) -> rq.RestartFromResponse:
         """Runs a stage and all stages after it again."""
         command = commands.RestartFrom(request.pipeline_id, request.stage, request.reason)
         answer: commands.Answer = await self.pipelines.submit(caller, command)
-        return rq.RestartFromResponse(state=to_wire(answer.status), next=encode.delegations(answer.next))
+        return rq.RestartFromResponse(
+            state=enums.PIPELINE_STATE.to_wire(answer.status), next=encode.delegations(answer.next)
+        )
 
     async def CancelPipeline(self, request: rq.CancelPipelineRequest, caller: Caller) -> rq.CancelPipelineResponse:
         """Cancels a pipeline."""
         answer: commands.Answer = await self.pipelines.submit(
             caller, commands.CancelPipeline(request.pipeline_id, request.reason)
         )
-        return rq.CancelPipelineResponse(state=to_wire(answer.status))
+        return rq.CancelPipelineResponse(state=enums.PIPELINE_STATE.to_wire(answer.status))
 
     async def GetPipeline(self, request: rq.GetPipelineRequest, caller: Caller) -> rq.GetPipelineResponse:
         """Returns a pipeline."""
@@ -149,7 +152,7 @@ class PipelineServicer:
         )
         return rq.ImportStateResponse(
             pipeline_id=answer.pipeline_id,
-            state=to_wire(answer.status),
+            state=enums.PIPELINE_STATE.to_wire(answer.status),
             migrated=read.migrated,
             barriers_rebuilt=read.barriers_rebuilt,
         )

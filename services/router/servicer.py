@@ -27,7 +27,7 @@ from pointsman.services.router.domain.thinking_journal import RecordThinking, Ro
 from pointsman.services.router.formats.daily_log import log_entry
 from pointsman.services.router.rules import rule_book_with
 from pointsman.services.router.store import RouterStore
-from pointsman.services.router.wire import decode, encode
+from pointsman.services.router.wire import decode, encode, enums
 
 LONG_LETTERS = 8_192
 """Requests with more letters are classified in a thread; up to here the worst case takes some hundredths of a second."""
@@ -143,7 +143,7 @@ class RouterServicer:
                 found = classify(
                     book, message.text, already_debated=debated_before, system_generated=message.system_generated
                 )
-                override = decode.mode(message.mode_override)
+                override = enums.MODE.to_domain(message.mode_override)
                 forced = override is Mode.ACTION and found.mode is Mode.ANSWER
                 as_action = (
                     classify(book, message.text, already_debated=debated_before, as_action=True) if forced else None

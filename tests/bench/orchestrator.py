@@ -32,7 +32,7 @@ from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.listing import Listing, RunFilter
-from pointsman.services.orchestrator.wire.runs import run as show_run
+from pointsman.services.orchestrator.wire.encode.runs import run as show_run
 from tests.bench.load import load as load_chassis
 from tests.bench.load import server as chassis_server
 from tests.bench.tally import CountedProcesses, Tally

@@ -9,15 +9,13 @@ from pointsman.client.calls import new_request_id
 from pointsman.services.router.domain.thinking import (
     Artifact,
     Envelope,
-    ErrorCode,
     Latch,
-    Route,
     Snapshot,
     Status,
     is_secret,
     is_secret_name,
 )
-from pointsman.services.router.wire.enums import from_wire, to_wire
+from pointsman.services.router.wire import enums
 
 MAX_CHECKS = 256
 MAX_NAME_LETTERS = 256
@@ -40,13 +38,13 @@ def envelope_of(wire: pb.ThinkingEnvelope) -> Envelope:
     return Envelope(
         command=wire.command,
         timestamp=wire.timestamp.ToDatetime(UTC),
-        status=from_wire(Status, pb.EnvelopeStatus, "ENVELOPE_STATUS", wire.status) or Status.UNKNOWN,
-        error_code=from_wire(ErrorCode, pb.ThinkingErrorCode, "THINKING_ERROR_CODE", wire.error_code),
+        status=enums.ENVELOPE_STATUS.or_default(wire.status, Status.UNKNOWN),
+        error_code=enums.THINKING_ERROR_CODE.to_domain(wire.error_code),
         warn=wire.warn,
         missing_inputs=tuple(wire.missing_inputs),
         artifacts_read=tuple(wire.artifacts_read),
         artifacts_written=tuple(wire.artifacts_written),
-        routed_to=from_wire(Route, pb.ThinkingRoute, "THINKING_ROUTE", wire.routed_to),
+        routed_to=enums.THINKING_ROUTE.to_domain(wire.routed_to),
         next=wire.next,
         rule=wire.rule,
         reason=wire.reason,
@@ -54,25 +52,21 @@ def envelope_of(wire: pb.ThinkingEnvelope) -> Envelope:
 
 
 def _latch(latch: Latch) -> pb.Latch:
-    wire = pb.Latch(state=_state(latch.state), process_alive=latch.process_alive)
+    wire = pb.Latch(state=enums.ARTIFACT_STATE.to_wire(latch.state), process_alive=latch.process_alive)
     _set_time(wire.created_at, latch.created_at)
     return wire
 
 
 def _artifact(artifact: Artifact) -> pb.Artifact:
     wire = pb.Artifact(
-        state=_state(artifact.state),
-        status=to_wire(pb.EnvelopeStatus, "ENVELOPE_STATUS", artifact.status or None),
-        needs=[to_wire(pb.Need, "NEED", need) for need in artifact.needs],
+        state=enums.ARTIFACT_STATE.to_wire(artifact.state),
+        status=enums.ENVELOPE_STATUS.to_wire(artifact.status),
+        needs=[enums.NEED.to_wire(need) for need in artifact.needs],
         finished=artifact.finished,
         env_check=_checks(artifact.env_check),
     )
     _set_time(wire.created_at, artifact.created_at)
     return wire
-
-
-def _state(state: Any) -> Any:
-    return to_wire(pb.ArtifactState, "ARTIFACT_STATE", None if state == "absent" else state)
 
 
 def _set_time(wire: Any, at: datetime | None) -> None:

@@ -12,7 +12,7 @@ from pointsman.services.chassis.engine.deliveries import PendingEffect
 from pointsman.services.orchestrator.domain import commands, peer_requests
 from pointsman.services.orchestrator.domain.enums import Call, Reply
 from pointsman.services.orchestrator.peers.clients import STAND_IN, Peers
-from pointsman.services.orchestrator.wire import peer_messages
+from pointsman.services.orchestrator.wire import decode, encode
 
 
 async def start_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.StartPipeline) -> Any:
@@ -29,7 +29,7 @@ async def start_pipeline(peers: Peers, effect: PendingEffect, data: peer_request
     if data.barrier_timeout_seconds:
         request.barrier_timeout.FromMicroseconds(round(data.barrier_timeout_seconds * 1_000_000))
     answer = await peers.call_pipeline(effect, peers.pipeline.stub.StartPipeline, request)
-    told = peer_messages.pipeline_advanced(effect.entity_id, data, answer.state, answer.next)
+    told = decode.peers.pipeline_advanced(effect.entity_id, data, answer.state, answer.next)
     return replace(told, reflections=tuple(f"{item.stage}: {item.body}"[:4000] for item in reflections))
 
 
@@ -68,10 +68,10 @@ async def complete_stage(peers: Peers, effect: PendingEffect, data: peer_request
         auto_delegate=pipeline.AutoDelegate(agent_id=STAND_IN),
     )
     if data.verdict in ("PASS", "FAIL"):
-        request.route.CopyFrom(peer_messages.route_of(data))
+        request.route.CopyFrom(encode.peers.route_of(data))
     elif data.transcript:
         request.transcript = data.transcript
-    return peer_messages.stage_completed(
+    return decode.peers.stage_completed(
         effect.entity_id, data, await peers.call_pipeline(effect, peers.pipeline.stub.CompleteStage, request)
     )
 
@@ -83,9 +83,9 @@ async def get_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.
     next_ones = [*seen.active_delegations]
     next_ones += [await _delegate(peers, effect, data.pipeline_id, item) for item in seen.pending_delegations]
     risks = () if seen.pipeline_active else seen.residual_risks
-    shown = tuple(peer_messages.residual_risk(data.task_id, risk) for risk in risks)
-    told = peer_messages.pipeline_advanced(effect.entity_id, data, seen.summary.state, next_ones, shown)
-    return replace(told, barrier_due_at=peer_messages.next_barrier_due(seen.barriers))
+    shown = tuple(decode.peers.residual_risk(data.task_id, risk) for risk in risks)
+    told = decode.peers.pipeline_advanced(effect.entity_id, data, seen.summary.state, next_ones, shown)
+    return replace(told, barrier_due_at=decode.peers.next_barrier_due(seen.barriers))
 
 
 async def _delegate(peers: Peers, effect: PendingEffect, pipeline_id: str, waiting: Any) -> Any:
@@ -108,7 +108,7 @@ async def forward_stage_answer(peers: Peers, effect: PendingEffect, data: peer_r
         request = pipeline_requests.RestartFromRequest(**key, reason=data.text[:500])
         answer = await peers.call_pipeline(effect, peers.pipeline.stub.RestartFrom, request)
     next_ones = [await _delegate(peers, effect, data.pipeline_id, item) for item in answer.next]
-    return peer_messages.pipeline_advanced(effect.entity_id, data, answer.state, next_ones)
+    return decode.peers.pipeline_advanced(effect.entity_id, data, answer.state, next_ones)
 
 
 async def cancel_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.Pipeline) -> Any:

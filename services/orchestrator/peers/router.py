@@ -8,7 +8,7 @@ from pointsman.services.chassis.engine.deliveries import PendingEffect
 from pointsman.services.orchestrator.domain import commands, peer_requests
 from pointsman.services.orchestrator.domain.enums import Call, DebateVerdict
 from pointsman.services.orchestrator.peers.clients import Peers, opaque
-from pointsman.services.orchestrator.wire import peer_messages
+from pointsman.services.orchestrator.wire import encode, enums
 
 
 async def report_outcome(peers: Peers, effect: PendingEffect, data: peer_requests.ReportOutcome) -> Any:
@@ -16,7 +16,7 @@ async def report_outcome(peers: Peers, effect: PendingEffect, data: peer_request
     request = outcome.ReportOutcomeRequest(
         request_id=opaque(effect.effect_id),
         decision_id=data.decision_id,
-        outcome=peer_messages.reported_outcome(data),
+        outcome=encode.peers.reported_outcome(data),
         error_text=data.error,
     )
     answer = await peers.call_router(effect, peers.router.stub.ReportOutcome, request)
@@ -38,7 +38,7 @@ async def _failure_debate(peers: Peers, effect: PendingEffect, data: peer_reques
         critic=outcome.Critic(objection=data.error[:4000], severity=outcome.SEVERITY_MEDIUM),
     )
     answer = await peers.call_router(effect, peers.router.stub.ResolveDebate, request)
-    return peer_messages.debate_verdict(answer.verdict)
+    return enums.DEBATE_VERDICT.required(answer.verdict)
 
 
 async def resolve_debate(peers: Peers, effect: PendingEffect, data: peer_requests.ResolveDebate) -> Any:
@@ -50,12 +50,12 @@ async def resolve_debate(peers: Peers, effect: PendingEffect, data: peer_request
         advocate=outcome.Advocate(proposal=data.proposal[:4000], confidence=data.confidence),
         critic=outcome.Critic(
             objection=data.objection[:4000],
-            severity=peer_messages.critic_severity(data.severity),
+            severity=encode.peers.critic_severity(data.severity),
             counter_proposal=data.counter[:4000],
         ),
     )
     answer = await peers.call_router(effect, peers.router.stub.ResolveDebate, request)
-    return commands.DebateResolved(effect.entity_id, data.call_id, peer_messages.debate_verdict(answer.verdict))
+    return commands.DebateResolved(effect.entity_id, data.call_id, enums.DEBATE_VERDICT.required(answer.verdict))
 
 
 ROUTER: Mapping[Call, Callable[[Peers, PendingEffect, Any], Awaitable[Any]]] = {

@@ -18,7 +18,7 @@ from pointsman.services.orchestrator.domain import commands, peer_requests
 from pointsman.services.orchestrator.domain.enums import Call
 from pointsman.services.orchestrator.domain.model import Candidate
 from pointsman.services.orchestrator.peers.clients import Peers
-from pointsman.services.orchestrator.wire import peer_messages
+from pointsman.services.orchestrator.wire import decode, encode, enums
 
 RESUMABLE_SHOWN = 20
 
@@ -44,7 +44,7 @@ async def store_epic(peers: Peers, effect: PendingEffect, data: peer_requests.St
         intake_text=data.intent[:65000],
         priority=data.priority,
         settings=plans.ExecutionSettings(
-            execution_mode=model.ExecutionMode.Value(f"EXECUTION_MODE_{data.mode}"),
+            execution_mode=enums.WORKFLOW_MODE.to_wire(data.mode),
             pause_before_commit=False,
             use_subagent=True,
         ),
@@ -84,7 +84,7 @@ async def store_plan(peers: Peers, effect: PendingEffect, data: peer_requests.St
         request_id=effect.effect_id,
         workflow_id=data.epic_id,
         owner_run_id=effect.entity_id,
-        tasks=[peer_messages.task_spec(task) for task in plan.tasks],
+        tasks=[encode.peers.task_spec(task) for task in plan.tasks],
     )
     try:
         await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
@@ -116,7 +116,7 @@ async def execute(peers: Peers, effect: PendingEffect, data: peer_requests.Epic)
         if refusal.reason is not Reason.STATE_FORBIDS:
             raise
         progress = await _resume_own(peers, effect, data.epic_id)
-    return peer_messages.workflow_seen(effect.entity_id, data.call_id, progress)
+    return decode.peers.workflow_seen(effect.entity_id, data.call_id, progress)
 
 
 async def _resume_own(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
@@ -136,15 +136,15 @@ async def _read_workflow(peers: Peers, effect: PendingEffect, epic_id: str) -> A
 async def get_workflow(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
     """How the workflow is."""
     workflow = await _read_workflow(peers, effect, data.epic_id)
-    return peer_messages.workflow_seen(effect.entity_id, data.call_id, workflow.progress)
+    return decode.peers.workflow_seen(effect.entity_id, data.call_id, workflow.progress)
 
 
 async def forward_answer(peers: Peers, effect: PendingEffect, data: peer_requests.ForwardAnswer) -> Any:
     """Pass a person's answer on."""
     key = {"request_id": effect.effect_id, "workflow_id": data.epic_id}
-    method, request = peer_messages.forwarded_answer(peers.workflow.stub, data, key)
+    method, request = encode.peers.forwarded_answer(peers.workflow.stub, data, key)
     answer = await peers.call_workflow(effect, method, request)
-    return peer_messages.workflow_seen(effect.entity_id, data.call_id, answer.progress)
+    return decode.peers.workflow_seen(effect.entity_id, data.call_id, answer.progress)
 
 
 async def claim_wave(peers: Peers, effect: PendingEffect, data: peer_requests.ClaimWave) -> Any:
@@ -154,7 +154,7 @@ async def claim_wave(peers: Peers, effect: PendingEffect, data: peer_requests.Cl
     )
     answer = await peers.call_workflow(effect, peers.workflow.stub.NextTasks, request)
     task_ids = tuple(task.spec.task_id for task in answer.tasks)
-    status, detail = peer_messages.progress(answer.progress)
+    status, detail = decode.peers.progress(answer.progress)
     return commands.WaveClaimed(effect.entity_id, data.call_id, task_ids, status, detail)
 
 
@@ -165,7 +165,7 @@ async def settle_wave(peers: Peers, effect: PendingEffect, data: peer_requests.S
         request_id=effect.effect_id, workflow_id=data.epic_id, completed=data.completed, rejected=rejected
     )
     answer = await peers.call_workflow(effect, peers.workflow.stub.SettleTasks, request)
-    return peer_messages.workflow_seen(effect.entity_id, data.call_id, answer.progress)
+    return decode.peers.workflow_seen(effect.entity_id, data.call_id, answer.progress)
 
 
 async def release(peers: Peers, effect: PendingEffect, data: peer_requests.ReleaseEpic) -> Any:

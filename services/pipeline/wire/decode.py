@@ -9,20 +9,15 @@ from pointsman.services.chassis.rpc.paging import page_key, seconds_of
 from pointsman.services.pipeline.domain import commands
 from pointsman.services.pipeline.domain.dag import DEFAULT_MAX_RETRIES, Graph, Node, build_graph, kind_of
 from pointsman.services.pipeline.domain.enums import (
-    PipelineStatus,
     Policy,
     RouteSource,
-    RouteTarget,
-    Severity,
-    StageKind,
-    Verdict,
 )
 from pointsman.services.pipeline.domain.model import Settings
 from pointsman.services.pipeline.domain.route import ReportedRoute
 from pointsman.services.pipeline.domain.templates import template_graph
 from pointsman.services.pipeline.domain.views import PipelineCursor, PipelineFilter
 from pointsman.services.pipeline.formats.route_marker import find_routes
-from pointsman.services.pipeline.wire.enums import from_wire
+from pointsman.services.pipeline.wire import enums
 
 
 def start_command(
@@ -34,7 +29,7 @@ def start_command(
     settings = Settings(
         run_id=request.run_id,
         template=request.template,
-        policy=from_wire(Policy, request.policy) or Policy.SEED,
+        policy=enums.POLICY.or_default(request.policy, Policy.SEED),
         require_nonce=request.require_nonce,
         barrier_timeout_seconds=timeout if request.HasField("barrier_timeout") else barrier_timeout_seconds,
         env=dict(request.env),
@@ -54,7 +49,7 @@ def graph(dag: state_pb2.Dag) -> Graph:
     return build_graph(
         Node(
             stage=node.stage,
-            kind=from_wire(StageKind, node.kind) or kind_of(node.stage),
+            kind=enums.STAGE_KIND.to_domain(node.kind) or kind_of(node.stage),
             deps=tuple(node.deps),
             next=tuple(node.next),
             on_fail=node.on_fail or None,
@@ -107,9 +102,9 @@ def typed_route(route: route_pb2.Route) -> ReportedRoute:
     """A typed route as reported."""
     return ReportedRoute(
         source=RouteSource.TYPED,
-        verdict=from_wire(Verdict, route.verdict),
-        route=from_wire(RouteTarget, route.route),
-        severity=from_wire(Severity, route.severity),
+        verdict=enums.VERDICT.to_domain(route.verdict),
+        route=enums.ROUTE_TARGET.to_domain(route.route),
+        severity=enums.SEVERITY.to_domain(route.severity),
         context_file=route.context_file or None,
         hint=route.hint or None,
         barrier_group=route.barrier_group or None,
@@ -125,8 +120,7 @@ def put_command(request: rq.PutContextRequest, caller: Caller, report: commands.
 
 def list_filter(request: rq.ListPipelinesRequest) -> PipelineFilter:
     """The filter of ListPipelines."""
-    statuses = (from_wire(PipelineStatus, number) for number in request.states)
-    return PipelineFilter(tuple(status for status in statuses if status is not None), request.run_id)
+    return PipelineFilter(enums.PIPELINE_STATE.all_to_domain(request.states), request.run_id)
 
 
 def cursor(page: common_pb2.Page) -> PipelineCursor | None:

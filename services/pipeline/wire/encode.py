@@ -20,7 +20,7 @@ from pointsman.services.pipeline.domain.retries import StopDecision
 from pointsman.services.pipeline.domain.route import EffectiveRoute
 from pointsman.services.pipeline.domain.templates import Template, template_graph
 from pointsman.services.pipeline.domain.views import ListedPipeline, StoredPipeline, phase, risks
-from pointsman.services.pipeline.wire.enums import to_wire
+from pointsman.services.pipeline.wire import enums
 
 MAX_PENDING_SHOWN = 64
 CACHED_ROUTES = 256
@@ -36,7 +36,7 @@ def delegation(value: Delegation) -> state_pb2.Delegation:
     return state_pb2.Delegation(
         delegation_id=value.delegation_id,
         stage=value.stage,
-        kind=to_wire(value.kind),
+        kind=enums.STAGE_KIND.to_wire(value.kind),
         agent_id=value.agent_id,
         nonce=value.nonce,
         round=value.round,
@@ -57,13 +57,13 @@ def delegations(values: Iterable[Delegation]) -> list[state_pb2.Delegation]:
 def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
     """An effective route; cached, and copied into every response that has it."""
     return route_pb2.EffectiveRoute(
-        verdict=to_wire(route.verdict),
-        route=to_wire(route.route),
-        severity=to_wire(route.severity),
+        verdict=enums.VERDICT.to_wire(route.verdict),
+        route=enums.ROUTE_TARGET.to_wire(route.route),
+        severity=enums.SEVERITY.to_wire(route.severity),
         context_file=route.context_file,
         hint=route.hint,
         barrier_group=route.barrier_group,
-        source=to_wire(route.source),
+        source=enums.ROUTE_SOURCE.to_wire(route.source),
         warnings=[route_pb2.RouteWarning(code=warning.code, text=warning.text) for warning in route.warnings],
         degraded=route.degraded,
     )
@@ -72,17 +72,17 @@ def effective_route(route: EffectiveRoute) -> route_pb2.EffectiveRoute:
 def started(answer: commands.Answer) -> pb.StartPipelineResponse:
     """The response of StartPipeline."""
     return pb.StartPipelineResponse(
-        pipeline_id=answer.pipeline_id, state=to_wire(answer.status), next=delegations(answer.next)
+        pipeline_id=answer.pipeline_id, state=enums.PIPELINE_STATE.to_wire(answer.status), next=delegations(answer.next)
     )
 
 
 def completed(answer: commands.CompletionAnswer) -> pb.CompleteStageResponse:
     """The response of CompleteStage."""
     return pb.CompleteStageResponse(
-        disposition=to_wire(answer.disposition),
+        disposition=enums.DISPOSITION.to_wire(answer.disposition),
         route=effective_route(answer.route) if answer.route else None,
         next=delegations(answer.next),
-        state=to_wire(answer.status),
+        state=enums.PIPELINE_STATE.to_wire(answer.status),
         stop=stop_decision(answer.stop) if answer.stop else None,
         residual_risks=residual_risks(answer.risks),
         barrier_due_at=timestamp(answer.barrier_due_at),
@@ -96,14 +96,14 @@ def stop_decision(stop: StopDecision) -> pb.StopDecision:
 
 def residual_risks(found: Iterable[tuple[str, RiskKind]]) -> list[state_pb2.ResidualRisk]:
     """Residual risks of stages."""
-    return [state_pb2.ResidualRisk(stage=stage, kind=to_wire(kind)) for stage, kind in found]
+    return [state_pb2.ResidualRisk(stage=stage, kind=enums.RISK_KIND.to_wire(kind)) for stage, kind in found]
 
 
 def node(value: Node) -> state_pb2.Node:
     """A node of a DAG."""
     return state_pb2.Node(
         stage=value.stage,
-        kind=to_wire(value.kind),
+        kind=enums.STAGE_KIND.to_wire(value.kind),
         deps=value.deps,
         next=value.next,
         on_fail=value.on_fail or "",
@@ -122,7 +122,7 @@ def summary(pipeline_id: str, head: Head, created_at: datetime, updated_at: date
     """A pipeline without its stages."""
     return state_pb2.PipelineSummary(
         pipeline_id=pipeline_id,
-        state=to_wire(head.status),
+        state=enums.PIPELINE_STATE.to_wire(head.status),
         run_id=head.settings.run_id,
         template=head.settings.template,
         stage_count=len(head.marks),
@@ -148,11 +148,11 @@ def pipeline(stored: StoredPipeline) -> state_pb2.Pipeline:
         stages=[stage(state, item) for item in state.graph.nodes],
         barriers=[barrier(state, group) for group in state.graph.groups],
         pipeline_active=state.is_live(),
-        phase=to_wire(phase(state)),
+        phase=enums.PHASE.to_wire(phase(state)),
         active_delegations=[delegation(delegation_of(state, name)) for name in state.marked(ACTIVE)],
         pending_delegations=[delegation(delegation_of(state, name)) for name in _pending(state)[:MAX_PENDING_SHOWN]],
         pending_returns=head.returns,
-        policy=to_wire(head.settings.policy),
+        policy=enums.POLICY.to_wire(head.settings.policy),
         require_nonce=head.settings.require_nonce,
         residual_risks=residual_risks(risks(state)),
         seq=stored.seq,
@@ -171,14 +171,14 @@ def stage(state: Pipeline, item: Node) -> state_pb2.Stage:
     details = state.stages[item.stage]
     number = details.delegations
     rounds = [
-        state_pb2.RetryRound(round=past.round, severity=to_wire(past.severity), at=timestamp(past.at))
+        state_pb2.RetryRound(round=past.round, severity=enums.SEVERITY.to_wire(past.severity), at=timestamp(past.at))
         for past in details.history
     ]
     return state_pb2.Stage(
         node=node(item),
-        status=to_wire(state.status_of(item.stage)),
-        verdict=to_wire(details.verdict),
-        severity=to_wire(details.severity),
+        status=enums.STAGE_STATUS.to_wire(state.status_of(item.stage)),
+        verdict=enums.VERDICT.to_wire(details.verdict),
+        severity=enums.SEVERITY.to_wire(details.severity),
         degraded=state.mark(item.stage) == DEGRADED,
         delegation_id=delegation_id(item.stage, number) if number else "",
         agent_id=details.agent_id,

@@ -5,28 +5,21 @@ from datetime import UTC, datetime
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.common.v1 import common_pb2
-from pointsman.api.router.v1 import decision_pb2, log_pb2, outcome_pb2, policy_pb2, thinking_pb2
+from pointsman.api.router.v1 import log_pb2, outcome_pb2, policy_pb2, thinking_pb2
 from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.chassis.rpc.paging import page_key
 from pointsman.services.router.domain import debate_verdict, outcomes, thinking
 from pointsman.services.router.domain.decision_record import RoutingDecision
-from pointsman.services.router.domain.enums import Mode, PlanningTrigger
+from pointsman.services.router.domain.enums import PlanningTrigger
 from pointsman.services.router.domain.policy import SetPolicy, policy_id
-from pointsman.services.router.domain.rule_document import OwnRule, RuleEffect
+from pointsman.services.router.domain.rule_document import OwnRule
 from pointsman.services.router.domain.views import Filter
-from pointsman.services.router.wire.enums import from_wire
-
-
-def mode(number: int) -> Mode | None:
-    """Decodes a mode; None if it is unspecified."""
-    return from_wire(Mode, decision_pb2.Mode, "MODE", number)
+from pointsman.services.router.wire import enums
 
 
 def own_rule(rule: policy_pb2.OwnRule) -> OwnRule:
     """Decodes a project's own rule."""
-    effect = from_wire(RuleEffect, policy_pb2.RuleEffect, "RULE_EFFECT", rule.effect)
-    assert effect is not None
-    return OwnRule(rule.id, effect, rule.pattern, rule.description)
+    return OwnRule(rule.id, enums.RULE_EFFECT.required(rule.effect), rule.pattern, rule.description)
 
 
 def set_policy(request: policy_pb2.SetPolicyRequest, project: str) -> SetPolicy:
@@ -40,8 +33,7 @@ def report(
     request: outcome_pb2.ReportOutcomeRequest, project: str, decision: RoutingDecision, fingerprint: str
 ) -> outcomes.ReportOutcome:
     """Decodes a ReportOutcome command."""
-    outcome = from_wire(outcomes.Outcome, outcome_pb2.Outcome, "OUTCOME", request.outcome)
-    assert outcome is not None
+    outcome = enums.OUTCOME.required(request.outcome)
     security = any(reason.trigger is PlanningTrigger.SECURITY for reason in decision.reasons)
     failed = outcome is outcomes.Outcome.FAILURE
     return outcomes.ReportOutcome(
@@ -53,13 +45,11 @@ def resolve(
     request: outcome_pb2.ResolveDebateRequest, project: str, decision: RoutingDecision
 ) -> outcomes.ResolveDebate:
     """Decodes a ResolveDebate command."""
-    kind = from_wire(debate_verdict.DebateKind, outcome_pb2.DebateKind, "DEBATE_KIND", request.kind)
-    severity = from_wire(debate_verdict.Severity, outcome_pb2.Severity, "SEVERITY", request.critic.severity)
-    assert kind is not None
+    kind = enums.DEBATE_KIND.required(request.kind)
     arguments = debate_verdict.Arguments(
         confidence=request.advocate.confidence,
         has_difference=bool(request.advocate.difference.strip()),
-        severity=severity or debate_verdict.Severity.NONE,
+        severity=enums.SEVERITY.or_default(request.critic.severity, debate_verdict.Severity.NONE),
         has_objection=bool(request.critic.objection.strip()),
         has_counter=bool(request.critic.counter_proposal.strip()),
     )
@@ -84,7 +74,12 @@ def window(wire: log_pb2.Window, **other: str) -> Filter:
 
 def list_filter(request: log_pb2.ListDecisionsRequest) -> Filter:
     """Decodes the filter of ListDecisions."""
-    return window(request.window, mode=str(mode(request.mode) or ""), run_id=request.run_id, task_id=request.task_id)
+    return window(
+        request.window,
+        mode=str(enums.MODE.to_domain(request.mode) or ""),
+        run_id=request.run_id,
+        task_id=request.task_id,
+    )
 
 
 def cursor(page: common_pb2.Page) -> tuple[int, str] | None:
@@ -105,24 +100,19 @@ def snapshot(wire: thinking_pb2.ThinkingSnapshot) -> thinking.Snapshot:
     )
 
 
-def _state(number: int) -> thinking.FileState:
-    found = from_wire(thinking.FileState, thinking_pb2.ArtifactState, "ARTIFACT_STATE", number)
-    return found or thinking.FileState.ABSENT
-
-
 def _latch(wire: thinking_pb2.Latch) -> thinking.Latch:
     created_at = moment(wire.created_at) if wire.HasField("created_at") else None
-    return thinking.Latch(_state(wire.state), created_at, wire.process_alive)
+    return thinking.Latch(
+        enums.ARTIFACT_STATE.or_default(wire.state, thinking.FileState.ABSENT), created_at, wire.process_alive
+    )
 
 
 def _artifact(wire: thinking_pb2.Artifact) -> thinking.Artifact:
-    status = from_wire(thinking.Status, thinking_pb2.EnvelopeStatus, "ENVELOPE_STATUS", wire.status)
-    needs = (from_wire(thinking.Need, thinking_pb2.Need, "NEED", number) for number in wire.needs)
     return thinking.Artifact(
-        state=_state(wire.state),
-        status=status or thinking.Status.UNKNOWN,
+        state=enums.ARTIFACT_STATE.or_default(wire.state, thinking.FileState.ABSENT),
+        status=enums.ENVELOPE_STATUS.or_default(wire.status, thinking.Status.UNKNOWN),
         created_at=moment(wire.created_at) if wire.HasField("created_at") else None,
-        needs=tuple(need for need in needs if need is not None),
+        needs=enums.NEED.all_to_domain(wire.needs),
         finished=wire.finished,
         env_check=tuple(wire.env_check.items()),
     )

@@ -15,7 +15,7 @@ from pointsman.services.router.domain.policy import Policy
 from pointsman.services.router.domain.rule_document import OwnRule
 from pointsman.services.router.domain.thinking import Envelope
 from pointsman.services.router.domain.views import Stats
-from pointsman.services.router.wire.enums import to_wire
+from pointsman.services.router.wire import enums
 
 
 def moment(at: datetime) -> Timestamp:
@@ -30,14 +30,14 @@ def decision(stored: RoutingDecision, decided_at: datetime) -> decision_pb2.Rout
         task_id=stored.task_id,
         decided_at=moment(decided_at),
         text_excerpt=stored.excerpt,
-        mode=to_wire(decision_pb2.Mode, "MODE", stored.mode),
-        confidence=to_wire(decision_pb2.Confidence, "CONFIDENCE", stored.confidence),
+        mode=enums.MODE.to_wire(stored.mode),
+        confidence=enums.CONFIDENCE.to_wire(stored.confidence),
         triggers=[_trigger(trigger) for trigger in stored.triggers],
-        route=to_wire(decision_pb2.RouteTarget, "ROUTE_TARGET", stored.route),
+        route=enums.ROUTE_TARGET.to_wire(stored.route),
         fast_path=stored.fast_path,
-        debate=to_wire(decision_pb2.Debate, "DEBATE", stored.debate),
-        stakes=to_wire(decision_pb2.Stakes, "STAKES", stored.stakes),
-        debate_bypass=to_wire(decision_pb2.DebateBypass, "DEBATE_BYPASS", stored.bypass, "NONE"),
+        debate=enums.DEBATE.to_wire(stored.debate),
+        stakes=enums.STAKES.to_wire(stored.stakes),
+        debate_bypass=enums.DEBATE_BYPASS.to_wire(stored.bypass) or decision_pb2.DEBATE_BYPASS_NONE,
         debate_reasons=[_reason(reason) for reason in stored.reasons],
         rules=stored.rules,
         rule_set_version=stored.rule_set_version,
@@ -49,12 +49,12 @@ def decision(stored: RoutingDecision, decided_at: datetime) -> decision_pb2.Rout
 
 
 def _trigger(trigger: Trigger) -> decision_pb2.Trigger:
-    kind = to_wire(decision_pb2.TriggerKind, "TRIGGER_KIND", trigger.kind)
+    kind = enums.TRIGGER_KIND.to_wire(trigger.kind)
     return decision_pb2.Trigger(kind=kind, name=trigger.name, rule=trigger.rule, start=trigger.start, end=trigger.end)
 
 
 def _reason(reason: DebateReason) -> decision_pb2.DebateReason:
-    trigger = to_wire(decision_pb2.PlanningTrigger, "PLANNING_TRIGGER", reason.trigger)
+    trigger = enums.PLANNING_TRIGGER.to_wire(reason.trigger)
     return decision_pb2.DebateReason(trigger=trigger, rule=reason.rule, start=reason.start, end=reason.end)
 
 
@@ -67,7 +67,7 @@ def decision_page(rows: Sequence[tuple[RoutingDecision, datetime]], limit: int) 
 
 def own_rule(rule: OwnRule) -> policy_pb2.OwnRule:
     """Encodes a project's own rule."""
-    effect = to_wire(policy_pb2.RuleEffect, "RULE_EFFECT", rule.effect)
+    effect = enums.RULE_EFFECT.to_wire(rule.effect)
     return policy_pb2.OwnRule(id=rule.id, effect=effect, pattern=rule.pattern, description=rule.description)
 
 
@@ -85,8 +85,8 @@ def policy(known: Policy, rule_set_version: str) -> policy_pb2.Policy:
 def reported(answer: Reported, fingerprint: str, task_id: str) -> outcome_pb2.ReportOutcomeResponse:
     """Encodes the answer to ReportOutcome."""
     return outcome_pb2.ReportOutcomeResponse(
-        reaction=to_wire(outcome_pb2.Reaction, "REACTION", answer.reaction),
-        cause=to_wire(outcome_pb2.ReactionCause, "REACTION_CAUSE", answer.cause),
+        reaction=enums.REACTION.to_wire(answer.reaction),
+        cause=enums.REACTION_CAUSE.to_wire(answer.cause),
         consecutive_failures=answer.failures,
         rejections=answer.rejections,
         fingerprint=fingerprint,
@@ -97,9 +97,9 @@ def reported(answer: Reported, fingerprint: str, task_id: str) -> outcome_pb2.Re
 def resolved(answer: Resolved) -> outcome_pb2.ResolveDebateResponse:
     """Encodes the answer to ResolveDebate."""
     return outcome_pb2.ResolveDebateResponse(
-        verdict=to_wire(outcome_pb2.Verdict, "VERDICT", answer.verdict),
+        verdict=enums.VERDICT.to_wire(answer.verdict),
         rule=answer.rule,
-        stakes=to_wire(decision_pb2.Stakes, "STAKES", answer.stakes),
+        stakes=enums.STAKES.to_wire(answer.stakes),
     )
 
 
@@ -108,13 +108,13 @@ def envelope(answer: Envelope) -> thinking_pb2.ThinkingEnvelope:
     return thinking_pb2.ThinkingEnvelope(
         command=answer.command,
         timestamp=moment(answer.timestamp),
-        status=to_wire(thinking_pb2.EnvelopeStatus, "ENVELOPE_STATUS", answer.status),
-        error_code=to_wire(thinking_pb2.ThinkingErrorCode, "THINKING_ERROR_CODE", answer.error_code),
+        status=enums.ENVELOPE_STATUS.to_wire(answer.status),
+        error_code=enums.THINKING_ERROR_CODE.to_wire(answer.error_code),
         warn=answer.warn,
         missing_inputs=answer.missing_inputs,
         artifacts_read=answer.artifacts_read,
         artifacts_written=answer.artifacts_written,
-        routed_to=to_wire(thinking_pb2.ThinkingRoute, "THINKING_ROUTE", answer.routed_to),
+        routed_to=enums.THINKING_ROUTE.to_wire(answer.routed_to),
         next=answer.next,
         rule=answer.rule,
         reason=answer.reason,

@@ -10,7 +10,7 @@ from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
 from pointsman.services.chassis.core.ids import derived_id
 from pointsman.services.orchestrator.domain import peer_requests
 from pointsman.services.orchestrator.domain.enums import Reply
-from pointsman.services.orchestrator.wire import peer_messages
+from pointsman.services.orchestrator.wire import encode
 from tests.scenarios.planes import NOBODY, WISH, plane
 
 LONGEST = 128
@@ -36,7 +36,7 @@ def test_a_derived_id_reads_as_it_was_made_while_it_fits_and_is_never_another_on
 
 
 def test_phases_that_share_a_long_beginning_stay_two() -> None:
-    specs = [peer_messages.task_spec(work.PlanTask(id="T1", name="n", phase="p" * 100 + end)) for end in "12"]
+    specs = [encode.peers.task_spec(work.PlanTask(id="T1", name="n", phase="p" * 100 + end)) for end in "12"]
     assert specs[0].phase != specs[1].phase
     assert all(len(spec.phase) == 100 for spec in specs)
 
@@ -45,5 +45,5 @@ async def test_a_constraint_is_waived_by_its_whole_name_or_not_at_all() -> None:
     told = peer_requests.ForwardAnswer("c1", "epic_1", Reply.WAIVE, "h" * 64 + " and more", "")
     async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
         stub = WorkflowServiceStub(channel)
-        _, request = peer_messages.forwarded_answer(stub, told, {"request_id": "r", "workflow_id": "epic_1"})
+        _, request = encode.peers.forwarded_answer(stub, told, {"request_id": "r", "workflow_id": "epic_1"})
     assert request.constraint_id == told.text

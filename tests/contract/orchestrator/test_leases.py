@@ -12,7 +12,7 @@ from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.store import children
 from pointsman.services.orchestrator.store.matcher import Holder, Limits
-from pointsman.services.orchestrator.wire import runs
+from pointsman.services.orchestrator.wire import encode
 from tests.contract.orchestrator.orchestrators import caller, orchestrator, report, researching, take
 from tests.helpers.clock import FakeClock
 from tests.helpers.counters import held
@@ -304,5 +304,5 @@ async def test_a_run_shows_every_start_of_an_agent_also_those_whose_lease_ran_ou
         for agent_id in ("first", "second", "third"):
             assert len(await take(store, agent_id, 2)) == 2
             clock.advance(seconds=11)
-        shown = runs.run(await store.view("local", "run_a"))
+        shown = encode.runs.run(await store.view("local", "run_a"))
         assert shown.usage.assignments == 6

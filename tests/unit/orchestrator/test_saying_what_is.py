@@ -6,7 +6,7 @@ from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import Purpose, Reply, State, WorkflowStatus
 from pointsman.services.orchestrator.domain.model import Budget
 from pointsman.services.orchestrator.domain.views import RunView
-from pointsman.services.orchestrator.wire import runs
+from pointsman.services.orchestrator.wire import encode
 from tests.unit.orchestrator.driver import ALL, Driver, plan
 
 
@@ -99,6 +99,6 @@ def test_repeated_starts_use_up_the_budget_and_raising_it_goes_on() -> None:
 
 def test_a_task_of_a_run_that_was_cancelled_is_not_shown_as_running() -> None:
     driver = coding("T1", "T2")
-    assert [task.status for task in runs.run(RunView(driver.run, 1, 1, 1)).tasks] == ["running", "running"]
+    assert [task.status for task in encode.runs.run(RunView(driver.run, 1, 1, 1)).tasks] == ["running", "running"]
     driver.send(commands.Cancel("run_1", "enough"))
-    assert [task.status for task in runs.run(RunView(driver.run, 1, 1, 1)).tasks] == ["abandoned", "abandoned"]
+    assert [task.status for task in encode.runs.run(RunView(driver.run, 1, 1, 1)).tasks] == ["abandoned", "abandoned"]

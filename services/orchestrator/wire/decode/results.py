@@ -1,21 +1,15 @@
-"""What agents hand in, as domain values; and what they are given, from the run's documents."""
+"""What agents hand in."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache
+from collections.abc import Iterable, Mapping
 from typing import Any
-
-import msgspec
-from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.json_format import MessageToDict, Parse
-from google.protobuf.message import Message
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.commands import MalformedResult, Result
-from pointsman.services.orchestrator.domain.enums import EvidenceKind, Severity, Verdict
+from pointsman.services.orchestrator.domain.enums import Severity
 from pointsman.services.orchestrator.domain.model import (
     ClaimOutline,
     Criterion,
@@ -27,57 +21,10 @@ from pointsman.services.orchestrator.domain.model import (
     Usage,
     Work,
 )
+from pointsman.services.orchestrator.wire import enums
+from pointsman.services.orchestrator.wire.decode.documents import document
 
-REMEMBERED_LENGTH = 64 * 1024
 NO_REMARK = "no-remark"
-
-
-def document(message: Message) -> str:
-    """A message as the journal and the store keep it: its JSON form, written faster than the general way does."""
-    return msgspec.json.encode(_plain(message)).decode()
-
-
-def _plain(message: Message) -> Any:
-    if message.DESCRIPTOR.full_name.startswith("google.protobuf."):
-        return MessageToDict(message)
-    told = {}
-    for field, value in message.ListFields():
-        name, write = _written_as(field)
-        told[name] = write(value) if write else value
-    return told
-
-
-@cache
-def _written_as(field: FieldDescriptor) -> tuple[str, Callable[[Any], Any] | None]:
-    """A field's name in JSON, and how its value is written where that is another one; asked once for each field."""
-    write = _writer(field)
-    if not field.is_repeated:
-        return field.json_name, write
-    return field.json_name, lambda values: [write(value) if write else value for value in values]
-
-
-def _writer(field: FieldDescriptor) -> Callable[[Any], Any] | None:
-    if field.message_type is not None:
-        return _plain
-    if field.enum_type is not None:
-        names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
-        return lambda number: names.get(number, number)
-    return str if field.cpp_type == FieldDescriptor.CPPTYPE_INT64 else None
-
-
-def revive(text: str, message: Any) -> Any:
-    """A stored document as the message it was; an absent one is empty."""
-    return Parse(text, message, ignore_unknown_fields=True) if text else message
-
-
-def seen(text: str, kind: Any) -> Any:
-    """The same for documents that are read again and again; whoever gets it does not change it."""
-    return _remembered(text, kind) if len(text) <= REMEMBERED_LENGTH else revive(text, kind())
-
-
-@lru_cache(maxsize=256)
-def _remembered(text: str, kind: Any) -> Any:
-    return revive(text, kind())
 
 
 def usage(message: Any) -> Usage:
@@ -120,7 +67,7 @@ def _plan_result(_agent_id: str, message: work.Plan) -> Result:
 def _review_result(_agent_id: str, message: handoff.ReviewDecision) -> Result:
     if message.review_level == handoff.REVIEW_LEVEL_ORCHESTRATOR:
         return _debate_result(message)
-    verdict = Verdict(handoff.ReviewVerdict.Name(message.decision).removeprefix("REVIEW_VERDICT_"))
+    verdict = enums.REVIEW_VERDICT.required(message.decision)
     return commands.ReviewResult(
         verdict,
         tuple(message.rejected_claims),
@@ -144,8 +91,7 @@ def _remark(item: handoff.Feedback) -> Remark:
 
 def severity(value: int) -> Severity:
     """How bad it is; not said means MEDIUM."""
-    name = handoff.Severity.Name(value).removeprefix("SEVERITY_")  # type: ignore[arg-type]
-    return Severity(name) if name in Severity.__members__ else Severity.MEDIUM
+    return enums.SEVERITY.or_default(value, Severity.MEDIUM)
 
 
 def _risk(item: handoff.ResidualRisk) -> Risk:
@@ -208,10 +154,7 @@ def coder_work(agent_id: str, message: handoff.CoderResult) -> Work | MalformedR
     repeated = _repeated(claim.id for claim in message.claims) or _repeated(item.id for item in message.evidence)
     if repeated:
         return MalformedResult("stage.coder_result.claims", f"the id {repeated} is used twice")
-    kinds = {
-        item.id: EvidenceKind(handoff.EvidenceKind.Name(item.kind).removeprefix("EVIDENCE_KIND_"))
-        for item in message.evidence
-    }
+    kinds = {item.id: enums.EVIDENCE_KIND.required(item.kind) for item in message.evidence}
     for claim in message.claims:
         unknown = [key for key in claim.evidence_ids if key not in kinds]
         if unknown:

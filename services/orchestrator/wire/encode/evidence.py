@@ -9,8 +9,7 @@ from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.rpc.paging import timestamp
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.model import Assignment
-from pointsman.services.orchestrator.wire.handoffs import revive
-from pointsman.services.orchestrator.wire.leases import RunDocuments
+from pointsman.services.orchestrator.wire.encode.documents import RunDocuments, revive
 
 MAX_ANSWER_BYTES = 1024 * 1024
 RUNNING, ACCEPTED, REJECTED, ABANDONED = "running", "accepted", "rejected", "abandoned"

@@ -1,6 +1,6 @@
-"""The other services' answers as commands, and a run's words to them as requests."""
+"""The other services' answers, as commands for the run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,47 +11,20 @@ from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.pipeline.v1 import route_pb2 as route
 from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
-from pointsman.api.router.v1 import outcome_pb2 as outcome
-from pointsman.api.workflow.v1 import constraints_pb2 as constraints
 from pointsman.api.workflow.v1 import model_pb2 as model
-from pointsman.api.workflow.v1 import plans_pb2 as plans
-from pointsman.api.workflow.v1 import tasks_pb2 as tasks
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.core.ids import derived_id
 from pointsman.services.orchestrator.domain import commands, peer_requests
-from pointsman.services.orchestrator.domain.enums import (
-    DebateVerdict,
-    PipelineStatus,
-    Reply,
-    Severity,
-    WorkflowStatus,
-)
+from pointsman.services.orchestrator.domain.enums import Severity, WorkflowStatus
 from pointsman.services.orchestrator.domain.model import Delegation, Plan, Risk, SlotOutline
-from pointsman.services.orchestrator.wire.handoffs import plan, revive
-
-MAX_PHASE = 100
-
-
-def task_spec(task: work.PlanTask) -> model.TaskSpec:
-    """A planned task as the workflow service keeps it."""
-    return model.TaskSpec(
-        task_id=task.id,
-        name=task.name[:500],
-        phase=derived_id(task.phase, MAX_PHASE),
-        files=task.files[:100],
-        actions=[action[:2000] for action in task.actions] or [task.name[:500]],
-        depends=task.depends,
-        blocked_by=task.blocked_by,
-        quality_gate=task.quality_gate,
-        requirement=task.requirement[:4000],
-    )
+from pointsman.services.orchestrator.wire import enums
+from pointsman.services.orchestrator.wire.decode.results import plan
+from pointsman.services.orchestrator.wire.encode.documents import revive
 
 
 def progress(answer: model.Progress) -> tuple[WorkflowStatus, str]:
     """Where the workflow stands, and why in one line."""
-    name = model.WorkflowStatus.Name(answer.status).removeprefix("WORKFLOW_STATUS_").lower()
     detail = answer.pause.message or answer.failure_reason or ", ".join(answer.blocking)
-    return WorkflowStatus(name), detail[:500]
+    return enums.WORKFLOW_STATUS.required(answer.status), detail[:500]
 
 
 def workflow_seen(run_id: str, call_id: str, answer: model.Progress) -> commands.WorkflowSeen:
@@ -83,31 +56,16 @@ def _plan_task(spec: model.TaskSpec) -> work.PlanTask:
     return work.PlanTask(id=spec.task_id, name=spec.name, actions=spec.actions, acceptance_criteria=[criterion])
 
 
-def forwarded_answer(stub: Any, data: peer_requests.ForwardAnswer, key: Mapping[str, Any]) -> tuple[Any, Any]:
-    """A person's answer as a method of the workflow service and its request."""
-    reason = data.text[:2000] or "decided by a person"
-    by_reply: dict[Reply, tuple[Any, Any]] = {
-        Reply.RESUME: (stub.Resume, plans.ResumeRequest(**key)),
-        Reply.UNBLOCK: (stub.Unblock, plans.UnblockRequest(**key, dependency=data.text or "all")),
-        Reply.RETRY: (stub.RetryTask, tasks.RetryTaskRequest(**key, task_id=data.task_id)),
-        Reply.SKIP: (stub.SkipTask, tasks.SkipTaskRequest(**key, task_id=data.task_id, reason=reason)),
-        Reply.WAIVE: (
-            stub.WaiveConstraint,
-            constraints.WaiveConstraintRequest(**key, constraint_id=data.text, reason="waived by a person"),
-        ),
-    }
-    return by_reply[data.reply]
-
-
 def pipeline_advanced(
     run_id: str, data: Any, state: int, delegations: Iterable[Any], risks: tuple[Risk, ...] = ()
 ) -> commands.PipelineAdvanced:
     """How a pipeline is, for the run."""
-    name = pipeline_state.PipelineState.Name(state).removeprefix("PIPELINE_STATE_")  # type: ignore[arg-type]
     offered = tuple(
         Delegation(item.delegation_id, item.stage, item.node_context_json, item.directive) for item in delegations
     )
-    return commands.PipelineAdvanced(run_id, data.call_id, data.task_id, PipelineStatus(name), offered, risks)
+    return commands.PipelineAdvanced(
+        run_id, data.call_id, data.task_id, enums.PIPELINE_STATE.required(state), offered, risks
+    )
 
 
 def moment(at: Timestamp) -> datetime | None:
@@ -142,38 +100,3 @@ def residual_risk(task_id: str, risk: Any) -> Risk:
     kind = pipeline_state.RiskKind.Name(risk.kind).removeprefix("RISK_KIND_").lower()
     statement = f"{task_id}: the stage {risk.stage} is no proof ({kind})"
     return Risk(f"stage-{task_id}-{risk.stage}", statement, Severity.HIGH, task_id)
-
-
-def route_of(data: peer_requests.CompleteStage) -> route.Route:
-    """A stage's typed word."""
-    targets = {name.removeprefix("ROUTE_TARGET_"): value for name, value in route.RouteTarget.items()}
-    severity = route.Severity.Value(f"SEVERITY_{data.severity}") if data.severity else route.SEVERITY_UNSPECIFIED
-    return route.Route(
-        verdict=route.VERDICT_PASS if data.verdict == "PASS" else route.VERDICT_FAIL,
-        route=targets.get(data.route, route.ROUTE_TARGET_UNSPECIFIED),
-        severity=severity,
-        hint=data.hint[:4000],
-    )
-
-
-def debate_verdict(verdict: int) -> DebateVerdict:
-    """How the router ended a debate."""
-    return DebateVerdict(outcome.Verdict.Name(verdict).removeprefix("VERDICT_"))  # type: ignore[arg-type]
-
-
-def critic_severity(severity: Severity | None) -> outcome.Severity.ValueType:
-    """How bad the critic's worst remark is, in the router's words."""
-    by_name = {
-        Severity.LOW: outcome.SEVERITY_LOW,
-        Severity.MEDIUM: outcome.SEVERITY_MEDIUM,
-        Severity.HIGH: outcome.SEVERITY_HIGH,
-        Severity.CRITICAL: outcome.SEVERITY_HIGH,
-    }
-    return by_name[severity] if severity else outcome.SEVERITY_UNSPECIFIED
-
-
-def reported_outcome(data: peer_requests.ReportOutcome) -> outcome.Outcome.ValueType:
-    """How it went, in the router's words."""
-    if data.clarification:
-        return outcome.OUTCOME_CLARIFICATION_REQUESTED
-    return outcome.OUTCOME_FAILURE if data.failed else outcome.OUTCOME_SUCCESS

@@ -1,0 +1,15 @@
+"""Encodes domain values to protobuf answers and requests to peers."""
+
+from pointsman.services.orchestrator.wire.encode import (
+    agents,
+    delivery,
+    documents,
+    evidence,
+    leases,
+    machine,
+    mocking,
+    peers,
+    runs,
+)
+
+__all__ = ["agents", "delivery", "documents", "evidence", "leases", "machine", "mocking", "peers", "runs"]

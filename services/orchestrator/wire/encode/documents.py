@@ -1,0 +1,91 @@
+"""The documents of a run, as the messages that they were."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from google.protobuf.json_format import Parse
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.services.orchestrator.domain.run import Run
+
+REMEMBERED_LENGTH = 64 * 1024
+
+
+def revive(text: str, message: Any) -> Any:
+    """A stored document as the message it was; an absent one is empty."""
+    return Parse(text, message, ignore_unknown_fields=True) if text else message
+
+
+def seen(text: str, kind: Any) -> Any:
+    """The same for documents that are read again and again; whoever gets it does not change it."""
+    return _remembered(text, kind) if len(text) <= REMEMBERED_LENGTH else revive(text, kind())
+
+
+@lru_cache(maxsize=256)
+def _remembered(text: str, kind: Any) -> Any:
+    return revive(text, kind())
+
+
+@dataclass(frozen=True)
+class RunDocuments:
+    """A run with what was handed in for it; each document is read once."""
+
+    run: Run
+    documents: Mapping[str, str]
+
+    @cached_property
+    def plan(self) -> work.Plan:
+        """The plan."""
+        plan: work.Plan = seen(self.documents.get("plan", ""), work.Plan)
+        return plan
+
+    @cached_property
+    def budget_left(self) -> runs.Budget:
+        """What may still be spent."""
+        budget, spent = self.run.budget, self.run.spent
+        return runs.Budget(
+            assignments=max(0, budget.assignments - spent.assignments),
+            tokens=max(0, budget.tokens - spent.tokens),
+            cost_micros=max(0, budget.cost_micros - spent.cost_micros),
+        )
+
+    @cached_property
+    def research(self) -> list[handoff.ResearchReport]:
+        """The usable reports."""
+        names = sorted(name for name, body in self.documents.items() if name.startswith("research/") and body)
+        return [seen(self.documents[name], handoff.ResearchReport) for name in names]
+
+    def coder_result(self, task_id: str) -> handoff.CoderResult:
+        """What the coder of a task handed in."""
+        made: handoff.CoderResult = seen(self.documents.get(f"work/{task_id}", ""), handoff.CoderResult)
+        return made
+
+    def criteria(self, task_id: str) -> list[handoff.AcceptanceCriterion]:
+        """A task's criteria."""
+        return [c for task in self.plan.tasks if task.id == task_id for c in task.acceptance_criteria]
+
+    def handoff(self, task_id: str) -> handoff.CoderHandoff:
+        """The typed bundle of a task."""
+        planned = next((task for task in self.plan.tasks if task.id == task_id), work.PlanTask(id=task_id))
+        task = self.run.tasks[task_id]
+        return handoff.CoderHandoff(
+            master_task=handoff.MasterTask(
+                run_id=self.run.run_id,
+                task_id=task_id,
+                attempt=task.attempt,
+                name=planned.name,
+                intent=self.run.intent[:60000],
+                actions=planned.actions,
+                files=planned.files,
+                requirement=planned.requirement,
+                rejections=[reason[:4000] for reason in task.rejections],
+                reflections=[said[:4000] for said in (*task.reflections, *task.setbacks)][-16:],
+            ),
+            detail_design=seen(self.documents.get("design", ""), handoff.DetailDesign),
+            acceptance_criteria=planned.acceptance_criteria,
+            research_bundle=self.research,
+        )

@@ -1,0 +1,146 @@
+"""Runs, their questions and the router's decision."""
+
+from google.protobuf.duration_pb2 import Duration
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.api.router.v1 import decision_pb2 as decision
+from pointsman.services.chassis.rpc.paging import timestamp
+from pointsman.services.orchestrator.domain.enums import TAKES, TaskStatus
+from pointsman.services.orchestrator.domain.model import Budget, GivenCriterion, OpenQuestion, Risk
+from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.views import RunView
+from pointsman.services.orchestrator.domain.waiting import waiting_for
+from pointsman.services.orchestrator.wire import enums
+
+ABANDONED = "abandoned"
+
+
+_AT_WORK = frozenset({TaskStatus.RUNNING, TaskStatus.REVIEWING})
+
+
+def shown_routing(decided: decision.RoutingDecision) -> pb.Routing:
+    """The router's decision for the caller."""
+    return pb.Routing(
+        decision_id=decided.decision_id,
+        mode=decision.Mode.Name(decided.mode).removeprefix("MODE_"),
+        confidence=decision.Confidence.Name(decided.confidence).removeprefix("CONFIDENCE_"),
+        fast_path=decided.fast_path,
+        route=decision.RouteTarget.Name(decided.route).removeprefix("ROUTE_TARGET_"),
+        explanation=", ".join(decided.rules)[:500],
+        debate=decided.debate == decision.DEBATE_PLANNING,
+    )
+
+
+def run(view: RunView) -> runs.Run:
+    """A run as it is now."""
+    it = view.run
+    message = runs.Run(
+        id=it.run_id,
+        state=enums.STATE.to_wire(it.status),
+        intent=it.intent,
+        session_id=it.order.session_id,
+        epic_id=it.epic_id,
+        queued_epic_id=it.queued_epic_id,
+        decision_id=it.order.routing.decision_id,
+        confidence=it.effective_confidence,
+        budget=_budget(it.budget),
+        usage=runs.Usage(
+            assignments=max(it.spent.assignments, view.starts),
+            transitions=it.spent.transitions,
+            tokens=it.spent.tokens,
+            cost_micros=it.spent.cost_micros,
+        ),
+        tasks=_tasks(it),
+        residual_risks=[risk(item) for item in it.risks],
+        labels=it.order.labels,
+        accepted_commit=it.accepted_commit,
+        end_reason=it.end_reason,
+        replans=it.replans,
+        seq=view.seq,
+        traceparent=it.order.traceparent,
+        template=it.order.template,
+        acceptance_criteria=[criterion(item) for item in it.order.criteria],
+        execution_mode=enums.EXECUTION_MODE.to_wire(it.order.execution_mode),
+        created_at=timestamp(view.created_at_us),
+        updated_at=timestamp(view.updated_at_us),
+    )
+    _add_waiting(message, it)
+    if it.order.repository_id:
+        message.repository.CopyFrom(runs.Repository(id=it.order.repository_id, base_commit=it.order.base_commit))
+    return message
+
+
+def _add_waiting(message: runs.Run, it: Run) -> None:
+    waiting = waiting_for(it)
+    if it.question is not None:
+        message.question.CopyFrom(_question(it.question))
+    if waiting is None:
+        return
+    message.waiting_for.kind = enums.WAIT_KIND.to_wire(waiting.kind)
+    message.waiting_for.who = waiting.who
+    message.waiting_for.action = waiting.action
+    message.waiting_for.since.FromDatetime(waiting.since)
+    if waiting.until is not None:
+        message.waiting_for.until.FromDatetime(waiting.until)
+
+
+def _budget(it: Budget) -> runs.Budget:
+    whole, rest = divmod(it.wall_clock_seconds, 1)
+    return runs.Budget(
+        assignments=it.assignments,
+        transitions=it.transitions,
+        fan_out=it.fan_out,
+        tokens=it.tokens,
+        cost_micros=it.cost_micros,
+        wall_clock=Duration(seconds=int(whole), nanos=int(rest * 1e9)),
+    )
+
+
+def _tasks(it: Run) -> list[runs.TaskProgress]:
+    return [
+        runs.TaskProgress(
+            task_id=task_id,
+            name=task.outline.name,
+            status=ABANDONED if it.ended and task.status in _AT_WORK else str(task.status),
+            attempt=task.attempt,
+            pipeline_id=task.pipeline_id,
+            rejection=task.rejections[-1] if task.rejections else "",
+            usage=runs.Usage(tokens=task.spent.tokens, cost_micros=task.spent.cost_micros),
+        )
+        for task_id, task in it.tasks.items()
+    ]
+
+
+def _question(it: OpenQuestion) -> runs.Question:
+    message = runs.Question(
+        id=it.question_id,
+        kind=enums.QUESTION_KIND.to_wire(it.kind),
+        text=it.text,
+        takes=[enums.ANSWER_KIND.to_wire(reply) for reply in TAKES[it.kind]],
+        subjects=it.subjects,
+    )
+    message.asked_at.FromDatetime(it.asked_at)
+    return message
+
+
+def risk(item: Risk) -> handoff.ResidualRisk:
+    """A risk on the wire."""
+    return handoff.ResidualRisk(
+        key=item.key,
+        statement=item.statement,
+        severity=enums.SEVERITY.to_wire(item.severity),
+        task_id=item.task_id,
+    )
+
+
+def criterion(item: GivenCriterion) -> handoff.AcceptanceCriterion:
+    """A given criterion on the wire."""
+    return handoff.AcceptanceCriterion(
+        id=item.criterion_id,
+        statement=item.statement,
+        verify_command=item.command,
+        required=item.required,
+        test_files=item.test_files,
+    )

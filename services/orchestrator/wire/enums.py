@@ -1,0 +1,31 @@
+"""Enums of the run on the wire and those of its peers."""
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1 import mock_pb2 as mock
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.api.pipeline.v1 import route_pb2 as route
+from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
+from pointsman.api.router.v1 import outcome_pb2 as outcome
+from pointsman.api.workflow.v1 import model_pb2 as workflow
+from pointsman.services.chassis.rpc.enum_map import EnumMap
+from pointsman.services.orchestrator.domain import enums
+from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
+
+STATE = EnumMap(runs.RunState, enums.State)
+EXECUTION_MODE = EnumMap(runs.ExecutionMode, enums.ExecutionMode)
+WAIT_KIND = EnumMap(runs.WaitKind, enums.Wait)
+QUESTION_KIND = EnumMap(runs.QuestionKind, enums.Question)
+ANSWER_KIND = EnumMap(runs.AnswerKind, enums.Reply)
+PURPOSE = EnumMap(assignments.Purpose, enums.Purpose)
+CAPABILITY = EnumMap(assignments.Capability, enums.Capability)
+SEVERITY = EnumMap(handoff.Severity, enums.Severity)
+REVIEW_VERDICT = EnumMap(handoff.ReviewVerdict, enums.Verdict)
+EVIDENCE_KIND = EnumMap(handoff.EvidenceKind, enums.EvidenceKind)
+MOCK_ROLE = EnumMap(mock.MockRole, MockRole)
+MOCK_OUTCOME = EnumMap(mock.MockOutcome, MockOutcome)
+WORKFLOW_STATUS = EnumMap(workflow.WorkflowStatus, enums.WorkflowStatus, unspecified=enums.WorkflowStatus.UNKNOWN)
+WORKFLOW_MODE = EnumMap(workflow.ExecutionMode, enums.ExecutionMode)
+PIPELINE_STATE = EnumMap(pipeline_state.PipelineState, enums.PipelineStatus)
+ROUTE_SEVERITY = EnumMap(route.Severity, enums.Severity)
+DEBATE_VERDICT = EnumMap(outcome.Verdict, enums.DebateVerdict)
