@@ -1,10 +1,12 @@
 """Parses options of runs: budget, barrier timeout, pipeline template."""
 
+from pointsman import project
 from pointsman.api.orchestrator.v1.run_pb2 import Budget
 from pointsman.cli.options.usage import fail_usage
 
 BUDGET_FIELDS = ("assignments", "transitions", "fan_out", "tokens", "cost_micros")
 MAX_BARRIER_SECONDS = 604_800
+MICROS_PER_DOLLAR = 1_000_000
 
 
 def read_budget(given: str) -> Budget:
@@ -29,6 +31,18 @@ def parse_budget(given: str) -> Budget | None:
         return read_budget(given)
     except ValueError as error:
         fail_usage(f"--budget {error}")
+
+
+def budget_of(given: project.Budget) -> Budget | None:
+    """The budget of a project file, as the orchestrator takes it; None for one that says nothing."""
+    if given == project.Budget():
+        return None
+    budget = Budget(
+        assignments=given.assignments, tokens=given.tokens, cost_micros=round(given.cost_usd * MICROS_PER_DOLLAR)
+    )
+    if given.minutes:
+        budget.wall_clock.FromSeconds(given.minutes * 60)
+    return budget
 
 
 def parse_barrier_timeout(given: float | None) -> float:

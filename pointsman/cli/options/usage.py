@@ -1,12 +1,12 @@
 """Usage errors, and checks of option values that several commands share."""
 
-import shlex
 import sys
 from typing import NoReturn
 
 import typer
 
 from pointsman.cli.exit_codes import EXIT_USAGE
+from pointsman.project import command_line
 
 
 def fail_usage(message: str) -> NoReturn:
@@ -17,13 +17,12 @@ def fail_usage(message: str) -> NoReturn:
 
 def split_command(command: str, option: str) -> tuple[str, ...]:
     """Splits a command line into its arguments; no shell interprets it (`sh -c '…'` names one)."""
-    try:
-        words = tuple(shlex.split(command))
-    except ValueError as error:
-        fail_usage(f"{option} cannot be read: {error}: {command}")
-    if not words:
+    if not command.strip():
         fail_usage(f"{option} needs a command")
-    return words
+    try:
+        return command_line.split_command(command).arguments
+    except command_line.InvalidCommand as error:
+        fail_usage(f"{option} cannot be read: `{command}` {error}")
 
 
 def project_name(given: str) -> str:

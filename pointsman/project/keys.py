@@ -1,0 +1,59 @@
+"""Every key of the project file: how it is read, and what it is for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pointsman.project import values
+from pointsman.project.values import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key."""
+
+    read: Reader
+    about: str
+    is_used: bool = True
+    """Whether something reads it already; a key that nothing reads is checked all the same."""
+
+
+_COMMANDS = values.list_of(values.command, "commands")
+_TREE_PATHS = values.list_of(values.path_in_tree, "paths")
+_FOLDERS = values.list_of(values.path_on_machine, "folders")
+_MEMBER_NOTE = "Who plays it: an agent's name, or { agent, parallel, best_of }."
+
+WORKSPACE: Mapping[str, Key] = {
+    "setup": Key(_COMMANDS, "Commands that make a fresh tree able to build and test, in their order."),
+    "include": Key(_TREE_PATHS, "Files that git ignores and a tree needs; globs. `.worktreeinclude` is read too."),
+    "cache": Key(_FOLDERS, "Folders of downloads that set-up may read."),
+    "read": Key(_FOLDERS, "Folders outside the tree that agents and proofs may read."),
+    "ports": Key(values.integer(0, 64), "Ports of its own for each assignment.", is_used=False),
+    "services": Key(values.services, "Services of its own for each assignment.", is_used=False),
+    "env": Key(values.variables, "Variables for set-up, agents and proofs."),
+    "timeout": Key(values.integer(1, 86_400), "Seconds for all set-up commands together."),
+}
+PROOF: Mapping[str, Key] = {
+    "verify": Key(_COMMANDS, "Commands that prove the work; each is proven apart."),
+    "protect": Key(_TREE_PATHS, "Files that an author of work may not change unseen, beside those always protected."),
+    "network": Key(values.flag, "Whether proofs may connect."),
+    "repeat": Key(values.integer(1, 20), "How often a proof runs.", is_used=False),
+    "timeout": Key(values.integer(1, 86_400), "Seconds for one verify command."),
+}
+CREW: Mapping[str, Key] = {
+    "planner": Key(values.member, _MEMBER_NOTE, is_used=False),
+    "researcher": Key(values.member, _MEMBER_NOTE, is_used=False),
+    "designer": Key(values.member, _MEMBER_NOTE, is_used=False),
+    "coder": Key(values.member, _MEMBER_NOTE, is_used=False),
+    "reviewer": Key(values.member, _MEMBER_NOTE, is_used=False),
+    "critic": Key(values.member, _MEMBER_NOTE, is_used=False),
+    "fallback": Key(values.list_of(values.text, "agents"), "Agents that take over.", is_used=False),
+}
+BUDGET: Mapping[str, Key] = {
+    "cost_usd": Key(values.amount, "Dollars that agents may report."),
+    "minutes": Key(values.integer(1, 525_600), "Minutes that a run may take."),
+    "assignments": Key(values.integer(1, 1_000_000), "Starts of agents."),
+    "tokens": Key(values.integer(1, 10**12), "Tokens that agents may report."),
+}
+SECTIONS: Mapping[str, Mapping[str, Key]] = {"workspace": WORKSPACE, "proof": PROOF, "crew": CREW, "budget": BUDGET}
+RESERVED = ("deliver", "notify")
+"""Sections that later features read; their keys are not checked."""

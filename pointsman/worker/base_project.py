@@ -1,0 +1,27 @@
+"""The project file of a commit: read from git, never from a working tree, which an agent could have changed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from pointsman.project import FILE_NAME, INCLUDE_FILE_NAME, ProjectFile, read_include_file, read_project_file
+from pointsman.worker.git import git
+
+
+async def project_at(repository: Path, commit: str) -> ProjectFile:
+    """The project file of a commit, all defaults without one; `.worktreeinclude` adds to its includes."""
+    content = await _file_at(repository, commit, FILE_NAME)
+    project = ProjectFile() if content is None else read_project_file(content)
+    included = await _file_at(repository, commit, INCLUDE_FILE_NAME)
+    if included is None:
+        return project
+    include = tuple(dict.fromkeys((*project.workspace.include, *read_include_file(included))))
+    return replace(project, workspace=replace(project.workspace, include=include))
+
+
+async def _file_at(repository: Path, commit: str, name: str) -> bytes | None:
+    """A regular file at the top of a commit; None when there is none, also for a link or a folder of that name."""
+    listed = (await git(repository, "ls-tree", "-z", "--full-tree", commit, "--", name)).decode(errors="replace")
+    mode, _, rest = listed.partition(" ")
+    if mode not in ("100644", "100755"):
+        return None
+    return await git(repository, "cat-file", "blob", rest.split()[1])
