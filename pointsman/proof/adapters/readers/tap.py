@@ -1,0 +1,26 @@
+"""The Test Anything Protocol; only its top level counts."""
+
+import re
+
+from pointsman.proof.adapters.readers.report import ReadReport, result
+from pointsman.proof.results import Outcome
+
+_TEST = re.compile(r"^(not )?ok\b\s*\d*\s*(?:- )?([^#]*)(?:#\s*(skip|todo)\b.*)?$", re.IGNORECASE)
+_PLAN = re.compile(r"^1\.\.(\d+)")
+
+
+def read(text: str) -> ReadReport:
+    """Reads results; without a plan, or with another number of tests than it says, the report is not whole."""
+    found, planned = ReadReport(), -1
+    for number, line in enumerate(text.splitlines()):
+        if match := _PLAN.match(line):
+            planned = int(match[1])
+        elif line.startswith("Bail out!"):
+            found.problem = line.strip()
+        elif match := _TEST.match(line):
+            outcome = Outcome.FAILED if match[1] else Outcome.PASSED
+            outcome = Outcome.SKIPPED if match[3] else outcome
+            found.tests.append(result(match[2].strip() or f"line {number + 1}", outcome, {}))
+    if not found.problem and planned != len(found.tests):
+        found.problem = "the tests are other than the plan of the report says"
+    return found
