@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pointsman._shared.git_failures import NOT_INSTALLED
 from pointsman.cli.options.usage import fail_usage, split_command
 from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.client import Client
@@ -18,7 +19,6 @@ from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import GitFailed, repository_id, text
-from pointsman.worker.git_failures import NOT_INSTALLED
 from pointsman.worker.sdk import Handler, log
 from pointsman.worker.workspace import assignments_folder
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.worker import git as git_module
+from pointsman._shared import git as git_module
+from pointsman._shared.git_failures import NOT_INSTALLED, explain_failure
 from pointsman.worker.git import Clone, GitFailed, git, text
-from pointsman.worker.git_failures import NOT_INSTALLED, explain_failure
 from tests.unit.worker.repositories import clone_of, commit, repository
 
 GONE = "0123456789" * 4
