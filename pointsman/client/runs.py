@@ -46,6 +46,8 @@ class Order:
     """Start a run even if the router would only answer."""
     barrier_timeout_seconds: float = 0.0
     """How long barriers of its pipelines wait; 0 leaves it to the pipeline service."""
+    lenient: bool = False
+    """Go on past a judge that cannot be read and past stages without retries left; else a person is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Runs:
             budget=order.budget,
             labels=order.labels,
             priority=order.priority,
+            lenient=order.lenient,
         )
         if order.barrier_timeout_seconds:
             request.barrier_timeout.FromMicroseconds(round(order.barrier_timeout_seconds * 1_000_000))

@@ -24,7 +24,7 @@ from pointsman.worker import handoff as files
 from pointsman.worker.containment import CommandResult, EndedBy, Limits
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.json_files import InvalidFile
-from pointsman.worker.prompt import prompt_for
+from pointsman.worker.prompt import is_judge, prompt_for
 from pointsman.worker.sdk import GiveUp, Job, log
 from pointsman.worker.verifier import BUNDLE_TYPE
 from pointsman.worker.workspace import AssignmentFolders, Workspace, fetch_result
@@ -50,8 +50,9 @@ class CommandAgent:
             try:
                 clone = await self._check_out(job, folders)
                 visible = self._with_handoff_inside(folders)
-                prompt = prompt_for(job.lease, visible.handoff)
-                files.write_handoff(visible.handoff, job.lease, prompt, await _artifact_texts(job))
+                contents = files.handoff_files(job.lease, await _artifact_texts(job))
+                prompt = prompt_for(job.lease, visible.handoff, [files.THE_PROMPT, *contents])
+                files.write_handoff(visible.handoff, prompt, contents)
                 ended = await containment.run(self._supervised_command(job, visible, prompt))
                 if ended.strays:
                     log.warning("%s: left %d processes behind, which were killed", job.agent_id, ended.strays)
@@ -92,7 +93,7 @@ class CommandAgent:
     def _supervised_command(self, job: Job, folders: AssignmentFolders, prompt: str) -> containment.SupervisedCommand:
         prompt_file = folders.handoff / files.PROMPT
         values = {
-            "{prompt}": prompt[:MAX_PROMPT_ARGUMENT],
+            "{prompt}": prompt if len(prompt) <= MAX_PROMPT_ARGUMENT else f"Do what {prompt_file} asks for.",
             "{prompt_file}": str(prompt_file),
             "{handoff}": str(folders.handoff),
             "{worktree}": str(folders.tree),
@@ -151,6 +152,7 @@ def _variables(job: Job, folders: AssignmentFolders) -> dict[str, str]:
         "POINTSMAN_TASK_ID": assignment.task_id,
         "POINTSMAN_STAGE": assignment.stage,
         "POINTSMAN_ATTEMPT": str(_attempt(job)),
+        "POINTSMAN_NONCE": _nonce(job),
         "TRACEPARENT": job.traceparent or assignment.traceparent,
     }
 
@@ -160,6 +162,11 @@ def _attempt(job: Job) -> int:
     work = getattr(job.lease, str(job.lease.WhichOneof("work")))
     task = getattr(getattr(work, "handoff", None), "master_task", None)
     return (task.attempt if task else 0) or job.assignment.attempt
+
+
+def _nonce(job: Job) -> str:
+    """What a route marker of this stage has to carry; a judge has none, since no marker of its output counts."""
+    return str(job.work.nonce) if job.assignment.purpose == assignments.PURPOSE_STAGE else ""
 
 
 def _writable_path(name: str) -> Path | None:
@@ -243,18 +250,19 @@ async def _coder_result(job: Job, folders: AssignmentFolders, clone: Clone | Non
 def _stage_result(
     folders: AssignmentFolders, made: handoff.CoderResult | None, ended: CommandResult, job: Job
 ) -> Message:
-    """The route of a stage: the agent's route file or marker; a coder's result alone passes; a reviewer must decide."""
+    """The result of a stage: of a judge its decision alone; of others the route file, a marker, or the work itself."""
     folder = folders.handoff
+    if is_judge(job.lease):
+        return output_reader.review_decision(folder, handoff.REVIEW_LEVEL_EXECUTOR)
     if (folder / files.ROUTE).exists():
         route = output_reader.read_message(folder, files.ROUTE, work.StageRoute())
         return work.StageResult(route=route, coder_result=made)
-    if MARKER in ended.output:
-        transcript = ended.output[-MAX_TRANSCRIPT:].decode(errors="replace").replace("\0", "")
+    nonce, said = _nonce(job).encode(), ended.output.replace(job.work.directive.encode(), b"")
+    if nonce and MARKER in said and nonce in said:
+        transcript = said[-MAX_TRANSCRIPT:].decode(errors="replace").replace("\0", "")
         return work.StageResult(transcript=transcript, coder_result=made)
     if made is not None:
         return made
-    if job.assignment.capability == assignments.CAPABILITY_REVIEW:
-        return output_reader.review_decision(folder, handoff.REVIEW_LEVEL_EXECUTOR)
     return handoff.DetailDesign(design_md=output_reader.document(folder, files.DESIGN))
 
 

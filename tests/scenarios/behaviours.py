@@ -7,14 +7,14 @@ from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
 
 End = Question | None
 """The question with which a run brings a person in; none where it completes."""
-_MISBEHAVED = (Question.LOW_CONFIDENCE, Question.ACCEPTANCE, Question.REPLAN_LIMIT)
+_MISBEHAVED = (Question.LOW_CONFIDENCE, Question.PIPELINE_ESCALATED, Question.REPLAN_LIMIT)
 _ENDS: Mapping[MockOutcome, tuple[End, End, End]] = {
     MockOutcome.SUCCESS: (None, None, None),
     MockOutcome.SLOW: (None, None, None),
-    MockOutcome.FAILURE: (Question.LOW_CONFIDENCE, Question.LOW_CONFIDENCE, Question.REPLAN_LIMIT),
+    MockOutcome.FAILURE: _MISBEHAVED,
     MockOutcome.SILENT: _MISBEHAVED,
     MockOutcome.MALFORMED: _MISBEHAVED,
-    MockOutcome.NO_EVIDENCE: _MISBEHAVED,
+    MockOutcome.NO_EVIDENCE: (Question.LOW_CONFIDENCE, Question.ACCEPTANCE, Question.REPLAN_LIMIT),
     MockOutcome.FORGED_VERDICT: _MISBEHAVED,
 }
 ROLES = (MockRole.EXECUTOR, MockRole.REVIEWER, MockRole.SEARCHER)
@@ -27,7 +27,9 @@ def state_of(end: End) -> State:
     """The state in which a run with this end is then."""
     if end is None:
         return State.COMPLETE
-    return State.REVIEW_ACCEPT if end is Question.ACCEPTANCE else State.ASK_SWITCH
+    return {Question.ACCEPTANCE: State.REVIEW_ACCEPT, Question.PIPELINE_ESCALATED: State.CODER_EXEC}.get(
+        end, State.ASK_SWITCH
+    )
 
 
 def table() -> str:

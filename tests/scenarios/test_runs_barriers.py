@@ -50,10 +50,17 @@ async def test_a_timeout_that_submit_names_holds_for_the_runs_pipelines(
         assert waits == Duration(seconds=12, nanos=500_000_000)
 
 
-async def test_a_run_goes_on_when_the_time_of_a_barrier_is_over(tmp_path: Path) -> None:
+async def test_a_run_asks_when_the_time_of_a_barrier_is_over(tmp_path: Path) -> None:
     async with plane(tmp_path) as here:
         await here.behave(mock.MOCK_ROLE_REVIEWER, mock.MOCK_OUTCOME_SILENT)
-        run = await here.submit(barrier_timeout=Duration(seconds=1))
+        run = await here.asked((await here.submit(barrier_timeout=Duration(seconds=1))).id)
+        assert run.question.kind == runs.QUESTION_KIND_PIPELINE_ESCALATED
+
+
+async def test_a_lenient_run_goes_on_when_the_time_of_a_barrier_is_over(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        await here.behave(mock.MOCK_ROLE_REVIEWER, mock.MOCK_OUTCOME_SILENT)
+        run = await here.submit(barrier_timeout=Duration(seconds=1), lenient=True)
         run = await here.reached(run.id, runs.RUN_STATE_REVIEW_ACCEPT)
         risks = {risk.key: risk.statement for risk in run.residual_risks}
         assert {key for key in risks if key.startswith("stage-")} == {"stage-T1-REVIEW", "stage-T1-TEST"}

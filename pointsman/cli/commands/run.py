@@ -74,6 +74,9 @@ def run(  # noqa: PLR0913 - one parameter per option
     barrier_timeout: Annotated[
         float | None, typer.Option(help="Seconds that a barrier of it waits; default: the pipeline service's setting.")
     ] = None,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Go on past a judge that cannot be read, instead of asking you.")
+    ] = False,
     mode: Annotated[Mode, typer.Option(help="When the work pauses for a person.")] = Mode.QUALITY_GATE,
     strict: Annotated[bool, typer.Option("--strict", help="Errors of the zero-decision audit block the plan.")] = False,
     verify: Annotated[
@@ -115,6 +118,7 @@ def run(  # noqa: PLR0913 - one parameter per option
         resume=_RESUMES[resume or (Resume.ASK if sys.stdin.isatty() else Resume.NO)],
         as_action=action,
         barrier_timeout_seconds=parse_barrier_timeout(barrier_timeout),
+        lenient=lenient,
     )
     options = RunOptions(order, repo, Coder(agent, command, tuple(env or ())), include_changes, as_json, not detach)
     sys.exit(asyncio.run(_run(options, server, project)))

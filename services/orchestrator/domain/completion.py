@@ -182,6 +182,8 @@ def _stage_problem(assignment: Assignment, result: StageResult) -> MalformedResu
     writes = assignment.capability is Capability.CODE
     if writes and result.work is None and result.verdict != "FAIL":
         return MalformedResult("stage.coder_result", "a writing stage hands in claims, evidence and changed files")
+    if assignment.capability is Capability.REVIEW and not result.verdict:
+        return MalformedResult("stage.route", "a judge says PASS or FAIL in a typed way; its transcript is not read")
     return None
 
 

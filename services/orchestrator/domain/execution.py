@@ -161,10 +161,12 @@ def _template(builder: DecisionBuilder) -> str:
 def _start_pipeline(builder: DecisionBuilder, task_id: str, template: str) -> None:
     task = builder.run.tasks[task_id]
     earlier = f"{builder.run.run_id}/{task_id}/{task.attempt - 1}" if task.attempt > 1 else ""
-    timeout = builder.run.order.barrier_timeout_seconds
+    order = builder.run.order
     builder.call(
         Call.START_PIPELINE,
-        lambda call: peer_requests.StartPipeline(call, task.pipeline_id, task_id, template, earlier, timeout),
+        lambda call: peer_requests.StartPipeline(
+            call, task.pipeline_id, task_id, template, earlier, order.barrier_timeout_seconds, order.lenient
+        ),
         subject=task_id,
     )
 
@@ -232,6 +234,7 @@ def _offer_stage(builder: DecisionBuilder, task_id: str, delegation: Delegation)
             delegation_id=delegation.delegation_id,
             node_context=delegation.node_context,
             directive=delegation.directive,
+            nonce=delegation.nonce,
             excluded_agent=author_of(run.tasks[task_id]) if capability is Capability.REVIEW else "",
             needs_repository=bool(run.order.repository_id),
         )
@@ -365,6 +368,7 @@ def _complete_stage(
             result.transcript,
             result.report,
             lost,
+            assignment.nonce,
         ),
         subject=assignment.task_id,
     )

@@ -87,6 +87,8 @@ class Order:
     traceparent: str = ""
     barrier_timeout_seconds: float = 0.0
     """How long barriers of its pipelines wait; 0 leaves it to the pipeline service."""
+    lenient: bool = False
+    """An unreadable judge passes in the end, as the pipeline service has it by itself; else a person is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,8 @@ class Delegation:
     stage: str
     node_context: str
     directive: str
+    nonce: str = ""
+    """What a route of this delegation has to carry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +224,7 @@ class Assignment:
     delegation_id: str = ""
     node_context: str = ""
     directive: str = ""
+    nonce: str = ""
     excluded_agent: str = ""
     needs_repository: bool = False
     created_at: datetime | None = None

@@ -102,6 +102,8 @@ class StartPipeline:
     """The attempt before, whose reflections are handed on; empty for the first."""
     barrier_timeout_seconds: float = 0.0
     """How long its barriers wait; 0 leaves it to the pipeline service."""
+    lenient: bool = False
+    """Whether it may go on past an unreadable judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class CompleteStage:
     transcript: str = ""
     report: str = ""
     lost: bool = False
+    nonce: str = ""
 
 
 @dataclass(frozen=True, slots=True)

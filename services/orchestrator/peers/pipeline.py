@@ -7,6 +7,7 @@ from typing import Any
 from pointsman.api.pipeline.v1 import pipeline_pb2 as pipeline
 from pointsman.api.pipeline.v1 import requests_pb2 as pipeline_requests
 from pointsman.api.pipeline.v1 import route_pb2 as route
+from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.engine.deliveries import PendingEffect
 from pointsman.services.orchestrator.domain import commands, peer_requests
@@ -25,6 +26,8 @@ async def start_pipeline(peers: Peers, effect: PendingEffect, data: peer_request
         template=data.template,
         reflections=reflections,
         auto_delegate=pipeline.AutoDelegate(agent_id=STAND_IN),
+        policy=pipeline_state.POLICY_SEED if data.lenient else pipeline_state.POLICY_STRICT,
+        require_nonce=True,
     )
     if data.barrier_timeout_seconds:
         request.barrier_timeout.FromMicroseconds(round(data.barrier_timeout_seconds * 1_000_000))

@@ -67,7 +67,7 @@ async def test_an_empty_variable_opens_nothing(home: Path, tmp_path: Path, monke
 async def test_words_are_filled_in_inside_an_argument_too_and_only_once(home: Path, tmp_path: Path) -> None:
     text = await design(leaving("' '.join(sys.argv[1:])", "--file={handoff}/x", "{prompt}", "{other}"), tmp_path)
     assert text.startswith("--file=/")
-    assert "/handoff/x # What is wanted" in text
+    assert "/handoff/x # Make a design" in text
     assert text.endswith("{other}")
 
 

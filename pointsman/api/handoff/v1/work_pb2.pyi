@@ -414,6 +414,7 @@ class StageRequest(_message.Message):
     DIRECTIVE_FIELD_NUMBER: _builtins.int
     HANDOFF_FIELD_NUMBER: _builtins.int
     CODER_RESULT_FIELD_NUMBER: _builtins.int
+    NONCE_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
     """PLAN, ARCH, DESIGN, DEV, REVIEW, TEST, QA, E2E or DOCS, or one of an own DAG."""
     pipeline_id: _builtins.str
@@ -422,6 +423,8 @@ class StageRequest(_message.Message):
     """The stage's place, its neighbours and its retry context: JSON under 500 tokens."""
     directive: _builtins.str
     """What to do now, under 200 tokens."""
+    nonce: _builtins.str
+    """A route marker counts only with this nonce. Empty for judges (REVIEW, TEST, QA, …): no marker of theirs counts, their verdict is the typed route."""
     @_builtins.property
     def handoff(self) -> _handoff_pb2.CoderHandoff:
         """The typed bundle."""
@@ -439,10 +442,11 @@ class StageRequest(_message.Message):
         directive: _builtins.str = ...,
         handoff: _handoff_pb2.CoderHandoff | None = ...,
         coder_result: _handoff_pb2.CoderResult | None = ...,
+        nonce: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "handoff", b"handoff"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "directive", b"directive", "handoff", b"handoff", "node_context_json", b"node_context_json", "pipeline_id", b"pipeline_id", "stage", b"stage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "directive", b"directive", "handoff", b"handoff", "node_context_json", b"node_context_json", "nonce", b"nonce", "pipeline_id", b"pipeline_id", "stage", b"stage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -493,7 +497,7 @@ class StageResult(_message.Message):
     CODER_RESULT_FIELD_NUMBER: _builtins.int
     REPORT_MD_FIELD_NUMBER: _builtins.int
     transcript: _builtins.str
-    """The transcript, whose last route marker counts."""
+    """The transcript, whose last route marker with the stage's nonce counts. Refused from a judge."""
     @_builtins.property
     def route(self) -> Global___StageRoute:
         """The typed route."""

@@ -121,6 +121,7 @@ class SubmitRequest(_message.Message):
     EXECUTION_MODE_FIELD_NUMBER: _builtins.int
     VERIFY_COMMANDS_FIELD_NUMBER: _builtins.int
     BARRIER_TIMEOUT_FIELD_NUMBER: _builtins.int
+    LENIENT_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     message: _builtins.str
@@ -143,6 +144,10 @@ class SubmitRequest(_message.Message):
     """How many research reports at the least; 0 means what the plan asks for."""
     execution_mode: _run_pb2.ExecutionMode.ValueType
     """When the work pauses for a person: Run.question then says why, and RESUME goes on. UNSPECIFIED means QUALITY_GATE."""
+    lenient: _builtins.bool
+    """Let the pipelines go on as the pipeline service does by itself: a judge that could not be read three times passes, a stage without retries left is forced on; each stays a
+    residual risk. Without it a person is asked instead.
+    """
     @_builtins.property
     def repository(self) -> _run_pb2.Repository:
         """The repository to work in; absent for work without one."""
@@ -192,10 +197,11 @@ class SubmitRequest(_message.Message):
         execution_mode: _run_pb2.ExecutionMode.ValueType = ...,
         verify_commands: _abc.Iterable[_run_pb2.VerifyCommand] | None = ...,
         barrier_timeout: _duration_pb2.Duration | None = ...,
+        lenient: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["barrier_timeout", b"barrier_timeout", "budget", b"budget", "repository", b"repository"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "budget", b"budget", "execution_mode", b"execution_mode", "labels", b"labels", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "budget", b"budget", "execution_mode", b"execution_mode", "labels", b"labels", "lenient", b"lenient", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -61,7 +61,8 @@ def pipeline_advanced(
 ) -> commands.PipelineAdvanced:
     """How a pipeline is, for the run."""
     offered = tuple(
-        Delegation(item.delegation_id, item.stage, item.node_context_json, item.directive) for item in delegations
+        Delegation(item.delegation_id, item.stage, item.node_context_json, item.directive, item.nonce)
+        for item in delegations
     )
     return commands.PipelineAdvanced(
         run_id, data.call_id, data.task_id, enums.PIPELINE_STATE.required(state), offered, risks

@@ -38,6 +38,7 @@ def order(request: pb.SubmitRequest, routing: Routing, project: str, traceparent
         labels=dict(request.labels),
         traceparent=traceparent,
         barrier_timeout_seconds=seconds_of(request.barrier_timeout),
+        lenient=request.lenient,
     )
 
 

@@ -9,7 +9,7 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.services.chassis.core.codec import from_json
-from pointsman.services.orchestrator.domain.enums import Purpose, TaskStatus
+from pointsman.services.orchestrator.domain.enums import Capability, Purpose, TaskStatus
 from pointsman.services.orchestrator.domain.model import Assignment
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
@@ -106,6 +106,7 @@ def _stage(message: agent.Lease, item: Assignment, documents: RunDocuments) -> N
             pipeline_id=documents.run.tasks[item.task_id].pipeline_id,
             node_context_json=item.node_context,
             directive=item.directive,
+            nonce=item.nonce if item.capability is not Capability.REVIEW else "",
             handoff=documents.handoff(item.task_id),
         )
     )

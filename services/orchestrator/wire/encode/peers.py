@@ -57,6 +57,7 @@ def route_of(data: peer_requests.CompleteStage) -> route.Route:
         route=targets.get(data.route, route.ROUTE_TARGET_UNSPECIFIED),
         severity=enums.ROUTE_SEVERITY.to_wire(data.severity),
         hint=data.hint[:4000],
+        nonce=data.nonce,
     )
 
 
