@@ -10,12 +10,17 @@ from typing import Annotated
 
 import typer
 
-from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST as LOST
 from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_PLAN
 from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO, RESUME_YES, SubmitResponse
 from pointsman.api.orchestrator.v1.run_pb2 import ExecutionMode
-from pointsman.cli.options.run_options import BUDGET_FIELDS, parse_barrier_timeout, parse_budget, parse_template
+from pointsman.cli.options.run_options import (
+    BUDGET_FIELDS,
+    criteria_in_words,
+    parse_barrier_timeout,
+    parse_budget,
+    parse_template,
+)
 from pointsman.cli.options.usage import fail_usage, project_name, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
@@ -106,10 +111,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     order = Order(
         task,
         verify_commands=[split_command(command, "--verify") for command in verify or ()],
-        criteria=[
-            AcceptanceCriterion(id=f"A{number}", statement=statement, required=True)
-            for number, statement in enumerate(accept or (), 1)
-        ],
+        criteria=criteria_in_words(accept or ()),
         mode=_MODES[mode],
         template=parse_template(pipeline),
         require_audit=strict,

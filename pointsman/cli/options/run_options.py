@@ -1,6 +1,9 @@
 """Parses options of runs: budget, barrier timeout, pipeline template."""
 
 from pointsman import project
+from collections.abc import Iterable
+
+from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.api.orchestrator.v1.run_pb2 import Budget
 from pointsman.cli.options.usage import fail_usage
 
@@ -60,3 +63,11 @@ def parse_template(name: str) -> str:
     if name and name.lower() not in known:
         fail_usage(f"there is no pipeline '{name}'; known are {', '.join(TEMPLATES)}")
     return known.get(name.lower(), "")
+
+
+def criteria_in_words(statements: Iterable[str]) -> list[AcceptanceCriterion]:
+    """The criteria of --accept: A1, A2, … in their order."""
+    return [
+        AcceptanceCriterion(id=f"A{number}", statement=statement, required=True)
+        for number, statement in enumerate(statements, 1)
+    ]
