@@ -1,8 +1,8 @@
 """Parses options of runs: budget, barrier timeout, pipeline template."""
 
-from pointsman import project
 from collections.abc import Iterable
 
+from pointsman import project
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.api.orchestrator.v1.run_pb2 import Budget
 from pointsman.cli.options.usage import fail_usage
