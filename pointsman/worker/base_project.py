@@ -4,7 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from pointsman.project import FILE_NAME, INCLUDE_FILE_NAME, ProjectFile, read_include_file, read_project_file
-from pointsman.worker.git import git
+from pointsman.project.setup_plan import SourceFiles
+from pointsman.worker.git import git, text
+
+REGULAR_FILES = ("100644", "100755")
+"""Modes of git."""
 
 
 async def project_at(repository: Path, commit: str) -> ProjectFile:
@@ -22,6 +26,23 @@ async def _file_at(repository: Path, commit: str, name: str) -> bytes | None:
     """A regular file at the top of a commit; None when there is none, also for a link or a folder of that name."""
     listed = (await git(repository, "ls-tree", "-z", "--full-tree", commit, "--", name)).decode(errors="replace")
     mode, _, rest = listed.partition(" ")
-    if mode not in ("100644", "100755"):
+    if mode not in REGULAR_FILES:
         return None
     return await git(repository, "cat-file", "blob", rest.split()[1])
+
+
+async def source_at(repository: Path, commit: str) -> SourceFiles:
+    """The regular files of a commit, as set-up reads them."""
+    tree = await text(repository, "rev-parse", f"{commit}^{{tree}}")
+    listed = (await git(repository, "ls-tree", "-r", "-z", "--full-tree", tree)).decode(errors="surrogateescape")
+    objects = {}
+    for entry in filter(None, listed.split("\0")):
+        values, _, path = entry.partition("\t")
+        mode, _, object_id = values.split()
+        if mode in REGULAR_FILES:
+            objects[path] = object_id
+
+    async def read(name: str) -> bytes:
+        return await git(repository, "cat-file", "blob", objects[name])
+
+    return SourceFiles(frozenset(objects), read, tree)

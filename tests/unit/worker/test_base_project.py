@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.project import InvalidProjectFile, ProjectFile
-from pointsman.worker.base_project import project_at
+from pointsman.worker.base_project import project_at, source_at
 from pointsman.worker.git import git, text
 from tests.unit.worker.repositories import commit, repository
 
@@ -43,3 +43,12 @@ async def test_an_invalid_file_of_the_commit_is_refused(tmp_path: Path) -> None:
     base = await repository(tmp_path / "user", {"pointsman.toml": "[proof]\nverfy = []\n"})
     with pytest.raises(InvalidProjectFile, match="did you mean 'verify'"):
         await project_at(tmp_path / "user", base)
+
+
+async def test_the_files_of_a_commit_are_named_and_read_without_a_checkout(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "user", {"a/b.txt": "one", "ä": "two"})
+    await commit(tmp_path / "user", {"a/b.txt": "changed"})
+    found = await source_at(tmp_path / "user", base)
+    assert found.names == {"a/b.txt", "ä"}
+    assert (await found.read("a/b.txt"), await found.read("ä")) == (b"one", b"two")
+    assert found.tree_id == await text(tmp_path / "user", "rev-parse", f"{base}^{{tree}}")

@@ -1,0 +1,208 @@
+"""What can be seen in a repository: a proposal for its project file, with a reason for each line."""
+
+import json
+import re
+import tomllib
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from pointsman.project.ecosystems import Ecosystem, ecosystems, ecosystems_of
+from pointsman.project.python_dependencies import install_command
+from pointsman.project.setup_plan import SourceFiles
+
+MAX_READ_TESTS = 20
+NO_TEST_SCRIPT = "no test specified"
+_PYTHON_TEST = re.compile(r"(test_[^/]*|[^/]*_tests?|tests?)\.py")
+_MAKE_TARGET = re.compile(r"^(test|check):", re.MULTILINE)
+_NODE_TEST = re.compile(r".*\.test\.(js|mjs|cjs)|test-.*\.(js|mjs|cjs)")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """A command, and why it is proposed."""
+
+    command: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a project file could say."""
+
+    setup: tuple[Proposed, ...] = ()
+    verify: tuple[Proposed, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a person should know."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    setup: list[Proposed] = field(default_factory=list)
+    verify: list[Proposed] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+async def propose(base: SourceFiles, is_installed: Callable[[str], bool]) -> Proposal:
+    """A proposal for a repository; tools that are not installed are replaced where they can be, else named."""
+    draft = _Draft()
+    for ecosystem in _usable(ecosystems_of(base.names), is_installed, draft):
+        await _PROPOSERS[ecosystem.language](draft, base, ecosystem)
+    if not draft.verify:
+        await _propose_make(draft, base)
+    if not draft.verify:
+        draft.notes.append("no tests were found: name the command that proves work in [proof] verify")
+    draft.notes += [line async for line in _notes(base)]
+    return Proposal(tuple(draft.setup), tuple(draft.verify), tuple(draft.notes))
+
+
+def _usable(found: Sequence[Ecosystem], is_installed: Callable[[str], bool], draft: _Draft) -> Iterator[Ecosystem]:
+    """The ecosystems with a tool that is installed; uv is replaced by pip, which Python brings."""
+    for ecosystem in found:
+        program = ecosystem.test.split()[0]
+        if ecosystem.name == "uv" and not is_installed("uv"):
+            draft.notes.append(
+                "uv.lock is there and uv is not installed: pip is proposed, which does not read the lock"
+            )
+            yield next(other for other in ecosystems() if other.name == "pip")
+            continue
+        if program not in ("python", "uv") and not is_installed(program):
+            draft.notes.append(f"{ecosystem.about}: `{program}` is not installed, so set-up and proof will not start")
+        yield ecosystem
+
+
+async def _propose_python(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem) -> None:
+    tests = [path for path in base.names if _PYTHON_TEST.fullmatch(PurePosixPath(path).name)]
+    runner = await _python_runner(base, tests)
+    if ecosystem.name == "uv":
+        draft.setup += [Proposed(command, "uv.lock pins the dependencies") for command in ecosystem.setup]
+        prefix = "uv run --no-sync "
+    else:
+        command, reason = await install_command(base, needs_pytest=runner == "pytest")
+        if command:
+            draft.setup += [Proposed(one, "an environment of its own, never yours") for one in ecosystem.setup]
+            draft.setup.append(Proposed(command, reason))
+        prefix = "python -m " if command else "python3 -m "
+    if runner == "pytest":
+        draft.verify.append(Proposed(f"{prefix}pytest -q", f"{len(tests)} files of tests for pytest"))
+    elif runner == "unittest":
+        python = prefix.replace("--no-sync ", "--no-sync python -m ")
+        draft.verify.append(Proposed(f"{python}unittest discover -q", f"{len(tests)} files of tests for unittest"))
+
+
+async def _python_runner(base: SourceFiles, tests: Sequence[str]) -> str:
+    """`pytest` or `unittest`, as the settings and the tests show; empty without tests."""
+    if not tests:
+        return ""
+    for name in ("pytest.ini", "tox.ini", "conftest.py", "tests/conftest.py", "pyproject.toml", "setup.cfg"):
+        if name in base.names and (name.endswith(("pytest.ini", "conftest.py")) or b"pytest" in await base.read(name)):
+            return "pytest"
+    contents = [await base.read(path) for path in tests[:MAX_READ_TESTS]]
+    if any(b"pytest" in content for content in contents) or not any(b"unittest" in content for content in contents):
+        return "pytest"
+    return "unittest"
+
+
+async def _propose_node(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem) -> None:
+    manifest = await _json_object(base, "package.json")
+    lock = next((sign for sign in ecosystem.signs if sign in base.names and sign != "package.json"), "")
+    if manifest.get("dependencies") or manifest.get("devDependencies") or manifest.get("workspaces"):
+        if lock:
+            draft.setup += [Proposed(command, f"{lock} pins the dependencies") for command in ecosystem.setup]
+        else:
+            draft.setup.append(
+                Proposed("npm install --no-package-lock", "package.json names dependencies, no lock pins them")
+            )
+    scripts = manifest.get("scripts")
+    script = scripts.get("test", "") if isinstance(scripts, dict) else ""
+    if script and NO_TEST_SCRIPT not in str(script):
+        draft.verify.append(Proposed(ecosystem.test, f"the test script of package.json: {script}"))
+    elif any(_NODE_TEST.fullmatch(PurePosixPath(path).name) for path in base.names):
+        draft.verify.append(Proposed("node --test", "files of tests, and no test script in package.json"))
+
+
+async def _propose_go(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem) -> None:
+    if "go.sum" in base.names:
+        draft.setup += [Proposed(command, "go.sum pins the modules") for command in ecosystem.setup]
+    elif "go.mod" in base.names and b"require" in await base.read("go.mod"):
+        draft.setup.append(Proposed("go mod download", "go.mod names modules"))
+    if any(path.endswith("_test.go") for path in base.names):
+        draft.verify.append(Proposed(ecosystem.test, "files of tests for `go test`"))
+
+
+async def _propose_rust(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem) -> None:
+    if "Cargo.lock" in base.names:
+        draft.setup.append(Proposed("cargo fetch --locked", "Cargo.lock pins the crates"))
+    else:
+        draft.setup += [Proposed(command, "Cargo.toml names the crates") for command in ecosystem.setup]
+    draft.verify.append(Proposed(ecosystem.test, "Cargo.toml"))
+
+
+async def _propose_java(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem) -> None:
+    sign = next(sign for sign in ecosystem.signs if sign in base.names)
+    wrapper = {"maven": "mvnw", "gradle": "gradlew"}[ecosystem.name]
+    program = f"./{wrapper}" if wrapper in base.names else ecosystem.test.split()[0]
+    for command in ecosystem.setup:
+        draft.setup.append(Proposed(_with_program(command, program), f"fetches what {sign} names"))
+    if any("src/test/" in path for path in base.names):
+        draft.verify.append(Proposed(_with_program(ecosystem.test, program), "tests below src/test"))
+
+
+def _with_program(command: str, program: str) -> str:
+    return " ".join((program, *command.split()[1:]))
+
+
+_PROPOSERS = {
+    "python": _propose_python,
+    "node": _propose_node,
+    "go": _propose_go,
+    "rust": _propose_rust,
+    "java": _propose_java,
+}
+
+
+async def _propose_make(draft: _Draft, base: SourceFiles) -> None:
+    for name in ("Makefile", "makefile", "GNUmakefile"):
+        if name in base.names and (found := _MAKE_TARGET.search((await base.read(name)).decode(errors="replace"))):
+            draft.verify.append(Proposed(f"make {found[1]}", f"the target `{found[1]}` of {name}"))
+            return
+
+
+async def _notes(base: SourceFiles) -> AsyncIterator[str]:
+    if ".gitmodules" in base.names:
+        yield "submodules are not checked out: fetch what the work needs of them in [workspace] setup"
+    if ".gitattributes" in base.names and b"filter=lfs" in await base.read(".gitattributes"):
+        yield "files of Git LFS are checked out as pointers: fetch what the work needs of them in [workspace] setup"
+
+
+async def _json_object(base: SourceFiles, name: str) -> dict[str, Any]:
+    if name not in base.names:
+        return {}
+    try:
+        read = json.loads(await base.read(name))
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def render(proposal: Proposal) -> str:
+    """The text of a project file, with the reason of each line."""
+    lines = ["# How a fresh tree is set up, and what proves work on it: `pointsman config` shows every key.", ""]
+    lines += ["[workspace]", *_array("setup", proposal.setup), ""]
+    lines += ["[proof]", *_array("verify", proposal.verify)]
+    lines += ["", *(f"# {note}" for note in proposal.notes)] if proposal.notes else []
+    text = "\n".join(lines) + "\n"
+    tomllib.loads(text)
+    return text
+
+
+def _array(key: str, proposed: Collection[Proposed]) -> list[str]:
+    if not proposed:
+        return [f"{key} = []"]
+    items = [f"  {json.dumps(one.command, ensure_ascii=False)},  # {_one_line(one.reason)}" for one in proposed]
+    return [f"{key} = [", *items, "]"]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:160]
