@@ -42,15 +42,18 @@ _WORD = re.compile(r"\w[\w'-]*")
 _BREAK = re.compile(r"[.!?;？！。]\s*\S|\n")
 _DISTINCTIVE_LETTERS = 3
 _SENTENCE = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
+_CLAUSE = re.compile(r"[^.!?;？！。\n，,；]+[.!?;？！。\n，,；]*")
+_PARTS = {"latin": _SENTENCE, "cyrillic": _SENTENCE, "hangul": _SENTENCE, "han": _CLAUSE, "kana": _SENTENCE}
+"""What a message of each script is divided into; in Chinese chats commas and blanks end sentences."""
 _STRETCH = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
 """A sentence, or 400 letters of a longer one: expressions that search for the beginning of a clause look no further back."""
 _ENDED = re.compile(r"[.!?;？！。\n]\s*$")
-_HARD = STARTER | APPROVAL | REQUEST
+_ASKED_OF_YOU = STARTER | APPROVAL | REQUEST | JOINED | IMPERATIVE
+"""Term sets of which one has to match if work is asked for beside a question."""
 _DOING = DO | MAKE | READ
 _KNOWN_OTHERWISE = _DOING | TELL | PROSE | QUESTION | THANKS | APPROVAL | DECLINED | SOLVED
 _TOLD_OF = _DOING | WORK
 _MORE_THAN_TOLD = POLITE | WISH | APPROVAL | QUESTION | JOINED
-_ASKED_FOR = _DOING | FAULT
 _FAULT_ASKED_ABOUT = FAULT | FOLLOW_UP
 _SPOKEN = DO | MAKE | TELL | FAULT | THANKS | POLITE | APPROVAL
 """Term sets of which one has to match if a single short word is the only evidence of a language."""
@@ -244,14 +247,19 @@ def _cleared(language: Language, stretch: str) -> str:
 
 
 def _rule_of(language: Language, text: str, hits: int) -> tuple[str, int]:
-    """The row of a message; with a question among several sentences, that of a sentence that clearly asks for work."""
+    """The row of a message: of its only sentence, or of the one that weighs most."""
+    if hits & _FAULT_ASKED_ABOUT == _FAULT_ASKED_ABOUT:
+        return "fault", hits
+    if len(parts := _PARTS[language.script].findall(text)) > 1:
+        return _rule_of_parts(language, parts), hits
+    return _rule_of_part(language, text, hits)
+
+
+def _rule_of_part(language: Language, text: str, hits: int) -> tuple[str, int]:
+    """The row of one sentence or clause."""
     if hits & TOLD and not _does_more(language, text):
         return "tell", hits
     asked = "?" in text or "？" in text or "¿" in text
-    if hits & _FAULT_ASKED_ABOUT == _FAULT_ASKED_ABOUT:
-        return "fault", hits
-    if asked and len(parts := _SENTENCE.findall(text)) > 1:
-        return _mixed_rule(language, parts), hits
     if asked and (hits & GENERAL or not hits & REQUEST):
         hits &= ~POLITE
     if hits & OPENER and _asks_once(text):
@@ -292,17 +300,23 @@ def _does_more(language: Language, text: str) -> bool:
     return language.hits(text[explanation[1] :]) & JOINED != 0
 
 
-def _mixed_rule(language: Language, parts: list[str]) -> str:
-    """The row of several sentences with a question: only a clear imperative counts, everything else is background."""
-    for part in parts:
-        found = language.hits(part)
-        if not found & _HARD:
-            continue
-        rule, _ = _rule_of(language, part.strip(), found)
-        requested = found & REQUEST and found & _ASKED_FOR
-        if rule in _ACTIVE_ROWS and (requested or rule not in _SOFT_ROWS):
-            return rule
-    return "question"
+def _rule_of_parts(language: Language, parts: list[str]) -> str:
+    """The row of a message with several parts: work that is asked for outweighs faults and wishes, these a question, this talk."""
+    read = [(_rule_of_part(language, part.strip(), hits)[0], hits) for part in parts if (hits := language.hits(part))]
+    rows = {row for row, _ in read} or {"statement"}
+    if "question" in rows:
+        general = any(hits & GENERAL for row, hits in read if row == "question")
+        rows = {row for row, hits in read if not _explains_question(language, row, hits, general)}
+    return min(rows, key=_WEIGHT_OF_ROW.__getitem__)
+
+
+def _explains_question(language: Language, row: str, hits: int, general: bool) -> bool:
+    """Whether a part only explains the question beside it: what writers narrate of themselves, work that nobody asks for."""
+    if row in _SOFT_ROWS and (general or hits & NARRATED):
+        return True
+    if language.script == "han":  # whose verbs have no form by which an imperative is told from a statement
+        return False
+    return row in _HARD_ROWS and not hits & _ASKED_OF_YOU
 
 
 def _asks_once(text: str) -> bool:
@@ -313,6 +327,8 @@ def _asks_once(text: str) -> bool:
 
 def _prose_rules(language: Language, text: str, hits: int) -> bool:
     """Whether prose is what the text is about: the head noun decides, which comes first in Europe and last in East Asia."""
+    if hits & DO and not hits & (MAKE | TELL | QUESTION):
+        return False
     if not hits & WORK:
         return not hits & FAULT or hits & (MAKE | TELL | QUESTION) != 0
     if language.script in _HEAD_LAST:
@@ -325,6 +341,24 @@ def _prose_rules(language: Language, text: str, hits: int) -> bool:
 
 _HEAD_LAST = frozenset({"han", "kana", "hangul"})
 _SOFT_ROWS = frozenset({"fault", "unlisted", "wish", "work"})
+_HARD_ROWS = frozenset({"approval", "order", "make", "read"})
+_WEIGHTS = (
+    "order",
+    "make",
+    "read",
+    "approval",
+    "fault",
+    "wish",
+    "question",
+    "unlisted",
+    "tell",
+    "prose",
+    "work",
+    "declined",
+    "thanks",
+    "statement",
+)
+_WEIGHT_OF_ROW = {row: weight for weight, row in enumerate(_WEIGHTS)}
 _ACTIVE_ROWS = frozenset({"approval", "fault", "order", "make", "read", "unlisted", "wish", "work"})
 _ASKING = 1 << 40
 """A question without a polite request."""
