@@ -27,6 +27,7 @@ KINDS: Mapping[str, str] = {
     "token of Hugging Face": r"hf_[A-Za-z0-9]{20,}",
     "key of SendGrid": r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
     "key of Twilio": r"\b(?:SK|AC)[0-9a-f]{32}\b",
+    "secret of a lease": r"lease_[A-Za-z0-9_-]{40,}",
     "token of a cloud": r"(?:dop_v1_|doo_v1_|dapi|hvs\.|hvb\.|lin_api_|shpat_)[A-Za-z0-9_-]{20,}",
     "named value": r"(?i:[A-Za-z0-9_.-]*" + _NAMED + r"[A-Za-z0-9_.-]*)[\"']?\s*(?:[:=]|=>)\s*[\"']?[^\s\"',;&]{6,}",
 }

@@ -67,7 +67,7 @@ class Job:
     @property
     def key(self) -> pb.LeaseKey:
         """The key of the lease."""
-        return pb.LeaseKey(assignment_id=self.assignment.id, epoch=self.lease.epoch)
+        return pb.LeaseKey(assignment_id=self.assignment.id, epoch=self.lease.epoch, secret=self.lease.secret)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ MARKER = '<!-- PIPELINE_ROUTE: {"verdict":"PASS","route":"COMPLETE"} -->'
 
 def result_for(lease: agent.Lease, outcome: MockOutcome) -> agent.Completion | agent.Failure:
     """The completion or failure for a lease."""
-    key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch)
+    key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret)
     kind = lease.WhichOneof("work") or "plan"
     fields = _RESULTS[kind](lease, outcome)
     if fields is None:

@@ -21,7 +21,7 @@ from pointsman.services.orchestrator.servicer import (
     OrchestratorServicer,
 )
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.matcher import Limits
+from pointsman.services.orchestrator.store.polling import Limits
 
 NAME = "orchestrator"
 MIGRATIONS = Path(__file__).parent / "migrations"

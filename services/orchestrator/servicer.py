@@ -16,6 +16,7 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.services.chassis.core.caller import Caller, Role
 from pointsman.services.chassis.core.clock import from_us, to_us
 from pointsman.services.chassis.core.errors import Refusal, invalid_field, not_found
+from pointsman.services.chassis.core.ids import secret_digest
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of, transition
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
@@ -25,7 +26,7 @@ from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.artifacts import Artifact
 from pointsman.services.orchestrator.store.listing import Listing, RunFilter
-from pointsman.services.orchestrator.store.matcher import Holder, PollRequest, Waiter, run_of
+from pointsman.services.orchestrator.store.polling import Holder, LeaseKey, PollRequest, Waiter, run_of
 from pointsman.services.orchestrator.submit import SubmitMessage
 from pointsman.services.orchestrator.wire import decode, encode, enums
 
@@ -157,7 +158,7 @@ class AgentServicer:
 
     async def Heartbeat(self, request: agent.HeartbeatRequest, caller: Caller) -> agent.HeartbeatResponse:
         """Extend leases."""
-        keys = [(key.assignment_id, key.epoch) for key in request.leases]
+        keys = [_key(key) for key in request.leases]
         await self._store.agents.touch(caller.project, request.agent_id, None)
         until_us, lost = await self._store.store.write(
             lambda connection: self._store.matcher.renew(connection, _holder(request.agent_id, caller), keys)
@@ -258,12 +259,12 @@ class AgentServicer:
     async def _fail(self, agent_id: str, item: agent.Failure, caller: Caller) -> agent.CompletionOutcome:
         assignment_id = item.lease.assignment_id
         if item.returned:
-            key, holder = (assignment_id, item.lease.epoch), _holder(agent_id, caller)
+            key, holder = _key(item.lease), _holder(agent_id, caller)
             held = await self._store.store.write(lambda c: self._store.matcher.give_back(c, holder, key))
             return encode.agents.returned(assignment_id, held=held)
         command = commands.FailAssignment(
             run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,
-            decode.results.usage(item.usage), caller.principal,
+            decode.results.usage(item.usage), caller.principal, secret_digest(item.lease.secret),
         )  # fmt: skip
         return await self._decide_completion(command, caller)
 
@@ -340,11 +341,17 @@ def _holder(agent_id: str, caller: Caller) -> Holder:
     return Holder(caller.project, caller.principal, agent_id, Role.SERVICE in caller.roles)
 
 
+def _key(key: agent.LeaseKey) -> LeaseKey:
+    """A lease as the caller names it; the secret itself goes no further."""
+    return LeaseKey(key.assignment_id, key.epoch, secret_digest(key.secret))
+
+
 def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> commands.CompleteAssignment:
     assignment_id = item.lease.assignment_id
     return commands.CompleteAssignment(
         run_of(assignment_id), assignment_id, item.lease.epoch, agent_id,
         decode.results.result(agent_id, item), decode.results.usage(item.usage), caller.principal,
+        secret_digest(item.lease.secret),
     )  # fmt: skip
 
 

@@ -289,7 +289,7 @@ def _report(lease: agent.Lease) -> agent.Completion:
         memory_jsonl=handoff.Document(text="{}\n"),
         confidence=0.9,
     )
-    key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch)
+    key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret)
     return agent.Completion(lease=key, research=report)
 
 

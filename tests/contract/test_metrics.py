@@ -20,7 +20,7 @@ from pointsman.services.chassis.runtime.housekeeping import measure_store
 from pointsman.services.chassis.spans import follower
 from pointsman.services.chassis.telemetry import metrics
 from pointsman.services.orchestrator.domain import commands
-from tests.contract.orchestrator.orchestrators import caller, orchestrator, researching, take
+from tests.contract.orchestrator.orchestrators import caller, key_of, orchestrator, researching, take
 from tests.contract.pipeline.pipelines import FAIL, served
 from tests.contract.router.routers import served as router_served
 from tests.contract.workflow.workflows import served as workflow_served
@@ -122,7 +122,13 @@ async def test_an_attempt_that_failed_counts_as_a_retry(url: str) -> None:
         await researching(store, "run_a")
         (taken,) = await take(store, "agent")
         failed = commands.FailAssignment(
-            "run_a", taken.assignment_id, taken.epoch, "agent", "cannot", principal="local"
+            "run_a",
+            taken.assignment_id,
+            taken.epoch,
+            "agent",
+            "cannot",
+            principal="local",
+            secret_digest=key_of(taken).secret_digest,
         )
         async with counted("pointsman_retries_total", what="assignment"):
             await store.ledger.submit(caller(), failed)

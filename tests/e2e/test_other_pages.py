@@ -112,7 +112,7 @@ async def hostile_run(here: Console) -> str:
     result = handoff.CoderResult(claims=[claim], evidence=[evidence], changed_files=files)
     stage = work.StageResult(route=work.StageRoute(verdict="PASS", hint=HOSTILE), coder_result=result)
     completion = agent.Completion(
-        lease=agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch), stage=stage
+        lease=agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret), stage=stage
     )
     request = agent.CompleteRequest(
         request_id=here.plane.request_id(), agent_id=HOSTILE[:100], completions=[completion]

@@ -32,6 +32,7 @@ def canaries() -> Mapping[str, tuple[str, str]]:
         "token of Hugging Face": ("hf_" + _BODY, _BODY),
         "key of SendGrid": (f"SG.{_BODY}.{_BODY}", _BODY),
         "key of Twilio": ("SK" + _HEX, _HEX),
+        "secret of a lease": (f"lease_{_BODY}_1o", _BODY),
         "password": (f'password: "{_BODY}"', _BODY),
     }
     return {

@@ -42,7 +42,7 @@ async def planner(here: Plane) -> AsyncIterator[None]:
                 request_id=here.request_id(), agent_id="planner", wanted=WANTED, wait=Duration(seconds=5)
             )
             for lease in (await here.agents.Poll(poll)).leases:
-                key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch)
+                key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret)
                 done = agent.Completion(lease=key, plan=PLAN)
                 await here.agents.Complete(
                     agent.CompleteRequest(request_id=here.request_id(), agent_id="planner", completions=[done])

@@ -111,5 +111,5 @@ func (a *Agent) keepAlive(ctx context.Context, lost context.CancelFunc, lease *a
 }
 
 func keyOf(lease *api.Lease) *api.LeaseKey {
-	return &api.LeaseKey{AssignmentId: lease.GetAssignment().GetId(), Epoch: lease.GetEpoch()}
+	return &api.LeaseKey{AssignmentId: lease.GetAssignment().GetId(), Epoch: lease.GetEpoch(), Secret: lease.GetSecret()}
 }

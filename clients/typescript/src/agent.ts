@@ -77,4 +77,8 @@ export class Agent {
   }
 }
 
-export const keyOf = (lease: Lease): Key => ({ assignmentId: lease.assignment?.id ?? "", epoch: lease.epoch });
+export const keyOf = (lease: Lease): Key => ({
+  assignmentId: lease.assignment?.id ?? "",
+  epoch: lease.epoch,
+  secret: lease.secret,
+});

@@ -29,6 +29,16 @@ def new_nonce() -> str:
     return _base32(secrets.randbits(96), 20)
 
 
+def new_secret(prefix: str) -> str:
+    """A secret of 256 bits; the prefix says what it opens, so that it is masked wherever it is printed."""
+    return f"{prefix}_{secrets.randbits(256):064x}"
+
+
+def secret_digest(secret: str) -> str:
+    """What is stored of a secret: it tells a right one from a wrong one and opens nothing itself."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
 def jitter(seconds: float) -> float:
     """A time between half of the given one and all of it, so that retries do not march in step."""
     return seconds * (0.5 + secrets.randbelow(1000) / 2000)

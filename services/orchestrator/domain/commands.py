@@ -304,6 +304,8 @@ class CompleteAssignment:
     result: Result
     usage: Usage = NOTHING_SPENT
     principal: str = ""
+    secret_digest: str = ""
+    """The digest of the secret that the agent showed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +328,7 @@ class FailAssignment:
     permanent: bool = False
     usage: Usage = NOTHING_SPENT
     principal: str = ""
+    secret_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

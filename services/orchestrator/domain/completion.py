@@ -149,7 +149,7 @@ def _leased(builder: DecisionBuilder, command: CompleteAssignment | FailAssignme
     lease: Lease | None = builder.leases.get(command.assignment_id)
     if assignment is None or lease is None or not lease.leased:
         raise lease_lost(command.assignment_id, "nobody has to work on it any more")
-    if not lease.is_held_by(command.agent_id, command.principal, command.epoch):
+    if not lease.is_held_by(command.agent_id, command.principal, command.epoch, command.secret_digest):
         raise lease_lost(command.assignment_id, "another agent holds it")
     return assignment, lease
 

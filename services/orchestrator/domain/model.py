@@ -285,7 +285,10 @@ class Lease:
     leased: bool
     principal: str = ""
     """Who polled for it; empty where a version gave it out that did not keep this."""
+    secret_digests: tuple[str, ...] = ()
+    """The digests of its secrets, one for each answer that carried it; none where a version gave it out without."""
 
-    def is_held_by(self, agent_id: str, principal: str, epoch: int) -> bool:
-        """Whether it is this agent of this principal that holds it, under this epoch."""
-        return (self.agent_id, self.epoch) == (agent_id, epoch) and self.principal in ("", principal)
+    def is_held_by(self, agent_id: str, principal: str, epoch: int, secret_digest: str) -> bool:
+        """Whether it is this agent of this principal that holds it, under this epoch and with one of its secrets."""
+        is_named = (self.agent_id, self.epoch) == (agent_id, epoch) and self.principal in ("", principal)
+        return is_named and (not self.secret_digests or secret_digest in self.secret_digests)

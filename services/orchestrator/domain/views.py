@@ -35,6 +35,8 @@ class LeaseView:
     repository_id: str
     traceparent: str
     body: str
+    secret: str = field(default="", repr=False)
+    """What its holder has to show; it is in no row."""
 
 
 @dataclass(frozen=True, slots=True)

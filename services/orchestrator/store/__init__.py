@@ -18,8 +18,9 @@ from pointsman.services.orchestrator.domain.views import RunView
 from pointsman.services.orchestrator.store.admission import Admission
 from pointsman.services.orchestrator.store.agents import Agents
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
-from pointsman.services.orchestrator.store.matcher import UNLIMITED, AssignmentMatcher, Limits
+from pointsman.services.orchestrator.store.matcher import AssignmentMatcher
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
+from pointsman.services.orchestrator.store.polling import UNLIMITED, Limits
 from pointsman.services.orchestrator.store.sessions import Sessions
 
 TASK_EVENTS = tuple(

@@ -55,6 +55,7 @@ class RunChildren:
             table.c.attempt,
             table.c.status,
             holder_of(table),
+            secrets_of(table),
         )
         of_runs = any_of(database, table.c.entity_id, "runs")
         self._find_leases = PreparedStatement(
@@ -98,9 +99,9 @@ class RunChildren:
 
         def show(states: Mapping[str, RunState]) -> None:
             for row in leases.fetchall() if leases is not None else ():
-                run_id, assignment_id, agent_id, epoch, attempt, status, principal = row
+                run_id, assignment_id, agent_id, epoch, attempt, status, principal, digests = row
                 if run_id in states:
-                    held = Lease(agent_id, epoch, attempt, status == LEASED, principal)
+                    held = Lease(agent_id, epoch, attempt, status == LEASED, principal, tuple(digests.split()))
                     states[run_id].leases[assignment_id] = held
             if states:
                 self._note_presence(connection, states)
@@ -159,6 +160,11 @@ def holder_of(table: Table) -> ColumnElement[str]:
     return case((table.c.principal_epoch == table.c.epoch, table.c.principal), else_="")
 
 
+def secrets_of(table: Table) -> ColumnElement[str]:
+    """The digests of a lease's secrets; empty where the version before gave it out, which leaves the older ones in the row."""
+    return case((table.c.secret_epoch == table.c.epoch, table.c.secret_digests), else_="")
+
+
 def _named(command: Any) -> Sequence[str]:
     """The assignments that a command is about."""
     if isinstance(command, CompleteAssignments):
@@ -209,6 +215,7 @@ class _Rows:
             "attempt": 0, "lease_until_us": 0, "priority": run.order.priority, "deadline_us": deadline_us,
             "created_at_us": to_us(change.at), "traceparent": transition_traceparent(*self.step), "poll_id": "", "tokens": 0,
             "cost_micros": 0, "body": to_json(item), "principal": "", "principal_epoch": 0, "apart_epoch": 0,
+            "secret_digests": "", "secret_epoch": 0,
         }  # fmt: skip
         self.assigned.append(row)
 

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -12,13 +12,24 @@ import structlog
 from sqlalchemy import Connection
 
 from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.ids import new_secret, secret_digest
 from pointsman.services.chassis.engine.waiting import wait_for_notification
 from pointsman.services.chassis.storage.store import FAR_SECONDS, Store
 from pointsman.services.orchestrator import metrics
 from pointsman.services.orchestrator.domain.enums import Capability, Purpose
 from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
-from pointsman.services.orchestrator.store.others import NO_RESEARCHERS, NOBODY, Others, Researchers, sought
+from pointsman.services.orchestrator.store.others import NO_RESEARCHERS, NOBODY, Others, Researchers
+from pointsman.services.orchestrator.store.polling import (
+    NOTHING_GIVEN,
+    Holder,
+    LeaseKey,
+    Limits,
+    PollRequest,
+    Waiter,
+    held_by,
+    kinds_wanted,
+)
 from pointsman.services.orchestrator.store.queue import Kind, Queue
 
 LEAST_SECONDS, ASKED_SECONDS = 0.005, 0.1
@@ -26,70 +37,9 @@ SAFETY_SECONDS = 1.0
 SCANS = (1, 8, 64, 512)
 """How many times as much as is wanted is looked at: just that, and more only where some of it fits nobody."""
 LOOK_BACK_US = 200_000
-NOTHING_GIVEN = PollResult()
-NO_REPOSITORY = frozenset({""})
+LEASE_SECRET = "lease"
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Who holds a lease: an agent, and the principal that it acts for."""
-
-    project: str
-    principal: str
-    agent_id: str
-    speaks_for_many: bool = True
-    """Whether the principal says nothing about who it is, as on loopback, and only the agent's id tells it apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class PollRequest:
-    """What an agent wants to be given, and under which idempotency key it asked."""
-
-    holder: Holder
-    poll_id: str
-    capabilities: frozenset[Capability]
-    repository_ids: frozenset[str]
-    limit: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How many leases may be live at the same time; 0 means as many as there are agents."""
-
-    per_project: int = 0
-    overall: int = 0
-
-
-UNLIMITED = Limits()
-
-
-@dataclass(slots=True, eq=False)
-class Waiter:
-    """An agent that waits, and what it has been given."""
-
-    wanted: PollRequest
-    future: "asyncio.Future[PollResult]"
-    deadline: float
-    given: list[LeaseView] = field(default_factory=list)
-    bundle: PollResult = NOTHING_GIVEN
-
-    @property
-    def is_served(self) -> bool:
-        """Whether it has as much as it wanted."""
-        return len(self.given) >= self.wanted.limit
-
-    def fits(self, row: Any, others: Others) -> bool:
-        """Whether the assignment is for this agent: it never judges what it, or its principal, has made."""
-        wanted, holder = self.wanted, self.wanted.holder
-        return (
-            row.project == holder.project
-            and (row.capability in wanted.capabilities or others.researchers.may_survey(wanted.capabilities, row))
-            and row.excluded_agent != holder.agent_id
-            and (not row.repository_id or row.repository_id in wanted.repository_ids)
-            and (holder.speaks_for_many or (row.entity_id, row.excluded_agent, holder.principal) not in others.authors)
-        )
 
 
 class AssignmentMatcher:
@@ -205,10 +155,18 @@ class AssignmentMatcher:
             waiter.bundle = PollResult(tuple(waiter.given), runs, documents)
 
     def _repeat(self, connection: Connection, waiting: Sequence[Waiter]) -> None:
-        """A poll that was asked before gets the leases it was given, while they live."""
+        """A poll that was asked before gets the leases it was given, while they live, each with a further secret.
+
+        The secret of the first answer is nowhere to be read, and that answer may still arrive: both stay good.
+        """
         by_poll = {waiter.wanted.poll_id: waiter for waiter in waiting}
         for row in self._sql.given(connection, list(by_poll)):
-            by_poll[row.poll_id].given.append(_held(row, row.agent_id, row.epoch, row.attempt, row.lease_until_us))
+            secret = new_secret(LEASE_SECRET)
+            further = {"of_entity": row.entity_id, "of_assignment": row.assignment_id, "of_epoch": row.epoch}
+            further |= {"of_poll": row.poll_id, "new_digest": secret_digest(secret)}
+            if connection.execute(self._sql.add_secret, further).rowcount == 1:
+                given = _held(row, row.agent_id, row.epoch, row.attempt, row.lease_until_us)
+                by_poll[row.poll_id].given.append(replace(given, secret=secret))
 
     def _offer(self, connection: Connection, waiting: Sequence[Waiter], now_us: int) -> None:
         """Look at as much as is wanted; at more, where there is more and somebody went away with less than it wanted."""
@@ -250,14 +208,16 @@ class AssignmentMatcher:
             if row.status == LEASED:
                 metrics.lease_expiries.labels(row.capability).inc()
                 self._lost.append(row)
-            holder = taker.wanted.holder
-            taker.given.append(_held(row, holder.agent_id, row.epoch + 1, row.attempt + 1, until_us))
+            holder, secret = taker.wanted.holder, new_secret(LEASE_SECRET)
+            given = _held(row, holder.agent_id, row.epoch + 1, row.attempt + 1, until_us)
+            taker.given.append(replace(given, secret=secret))
             leases.append(
                 {
                     **row._asdict(), "status": LEASED, "agent_id": holder.agent_id, "epoch": row.epoch + 1,
                     "attempt": row.attempt + 1, "lease_until_us": until_us, "poll_id": taker.wanted.poll_id,
                     "principal": holder.principal, "principal_epoch": row.epoch + 1,
                     "apart_epoch": 0 if holder.speaks_for_many else row.epoch + 1,
+                    "secret_digests": secret_digest(secret), "secret_epoch": row.epoch + 1,
                 }
             )  # fmt: skip
             if taker.is_served:
@@ -270,7 +230,7 @@ class AssignmentMatcher:
         self, connection: Connection, waiting: Sequence[Waiter], scan: int, over: dict[str, int] | None
     ) -> tuple[Sequence[Any], bool]:
         """What is open, and what ran out, for each kind of work that is waited for, urgent first; whether it is all."""
-        kinds = _kinds(waiting)
+        kinds = kinds_wanted(waiting)
         rows: list[Any] = []
         is_all = True
         for (project, capability), (limit, repositories) in kinds.items():
@@ -299,19 +259,19 @@ class AssignmentMatcher:
             return _in_turn(list(queues.values()))[:room]
         return rows if len(queues) < 2 else _in_turn(list(queues.values()))
 
-    def renew(self, connection: Connection, holder: Holder, keys: Sequence[tuple[str, int]]) -> tuple[int, list[str]]:
+    def renew(self, connection: Connection, holder: Holder, keys: Sequence[LeaseKey]) -> tuple[int, list[str]]:
         """Extend leases; until when, and which are lost."""
         until_us = to_us(self._store.database.clock.now()) + self._lease_us
         lost = []
-        for assignment_id, epoch in keys:
-            parameters = {**_held_by(holder, assignment_id, epoch), "new_until": until_us}
+        for key in keys:
+            parameters = {**held_by(holder, key), "new_until": until_us}
             if connection.execute(self._sql.renew, parameters).rowcount != 1:
-                lost.append(assignment_id)
+                lost.append(key.assignment_id)
         return until_us, lost
 
-    def give_back(self, connection: Connection, holder: Holder, key: tuple[str, int]) -> bool:
+    def give_back(self, connection: Connection, holder: Holder, key: LeaseKey) -> bool:
         """Put leased work back as if it had not been tried; whether the agent held it."""
-        found = connection.execute(self._sql.give_back, _held_by(holder, *key))
+        found = connection.execute(self._sql.give_back, held_by(holder, key))
         if found.rowcount == 1:
             self._store.notify({ASSIGNMENTS})
         return bool(found.rowcount == 1)
@@ -348,24 +308,6 @@ class _Match:
             self._matcher.lease(connection, self.waiting)
 
 
-def _held_by(holder: Holder, assignment_id: str, epoch: int) -> dict[str, Any]:
-    """What a lease has to be: of this assignment and epoch, in these hands."""
-    lease = {"of_entity": run_of(assignment_id), "of_assignment": assignment_id, "of_epoch": epoch}
-    return {**lease, "of_project": holder.project, "of_principal": holder.principal, "of_agent": holder.agent_id}
-
-
-def _kinds(waiting: Sequence[Waiter]) -> dict[tuple[str, str], tuple[int, frozenset[str]]]:
-    """How much of each kind of work is waited for, and in which repositories, beside what needs none."""
-    kinds: dict[tuple[str, str], tuple[int, frozenset[str]]] = {}
-    for waiter in waiting:
-        wanted = waiter.wanted
-        for capability in sought(wanted.capabilities):
-            key = (wanted.holder.project, str(capability))
-            limit, repositories = kinds.get(key, (0, NO_REPOSITORY))
-            kinds[key] = (limit + wanted.limit, repositories | wanted.repository_ids)
-    return kinds
-
-
 def _in_turn(queues: list[list[Any]]) -> list[Any]:
     """The first of each queue, then the second of each, and so on."""
     return [row for round_of_rows in zip_longest(*queues) for row in round_of_rows if row is not None]
@@ -374,11 +316,6 @@ def _in_turn(queues: list[list[Any]]) -> list[Any]:
 def _needs_documents(held: LeaseView) -> bool:
     """Whether the work is put together from what was handed in before; a research slot speaks for itself."""
     return f'"purpose":"{Purpose.RESEARCH}"' not in held.body
-
-
-def run_of(assignment_id: str) -> str:
-    """The run that an assignment belongs to: its id begins with the run's."""
-    return assignment_id.rpartition(".")[0]
 
 
 def _held(row: Any, agent_id: str, epoch: int, attempt: int, until_us: int) -> LeaseView:

@@ -4,18 +4,21 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, func, literal_column, or_, select
+from sqlalchemy import Connection, Table, Text, bindparam, func, literal_column, or_, select
 
 from pointsman.services.chassis.storage.bulk import upsert_rows
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
-from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChildren, holder_of
+from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChildren, holder_of, secrets_of
 
 LEASE = (
     "status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id", "principal", "principal_epoch", "apart_epoch",
+    "secret_digests", "secret_epoch",
 )  # fmt: skip
 MOST_LOST = 1000
+DIGESTS_LENGTH = 4 * 65
+"""Room for the digests of a lease's last four secrets, with the spaces between them."""
 EXHAUSTED = ("entity_id", "assignment_id", "epoch", "project", "traceparent", "capability")
 
 
@@ -69,7 +72,23 @@ class Queue:
             columns.agent_id == bindparam("of_agent"),
             columns.project == bindparam("of_project"),
             or_(holder_of(table) == literal_column("''"), holder_of(table) == bindparam("of_principal")),
+            or_(secrets_of(table) == literal_column("''"), secrets_of(table).contains(bindparam("of_digest"))),
             columns.status == LEASED,
+        )
+        self.add_secret = (
+            table.update()
+            .where(
+                mine,
+                columns.epoch == bindparam("of_epoch"),
+                columns.poll_id == bindparam("of_poll"),
+                columns.status == LEASED,
+            )
+            .values(
+                secret_digests=func.substr(
+                    bindparam("new_digest", type_=Text) + literal_column("' '") + secrets_of(table), 1, DIGESTS_LENGTH
+                ),
+                secret_epoch=columns.epoch,
+            )
         )
         self.renew = held.values(lease_until_us=bindparam("new_until"))
         self.give_back = held.values(

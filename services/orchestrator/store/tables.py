@@ -47,6 +47,8 @@ def assignments(metadata: MetaData) -> Table:
         Column("principal", Text, nullable=False),
         Column("principal_epoch", BigInteger, nullable=False),
         Column("apart_epoch", BigInteger, nullable=False),
+        Column("secret_digests", Text, nullable=False),
+        Column("secret_epoch", BigInteger, nullable=False),
         Index("assignments_by_queue", "status", "project", "capability", "priority", "created_at_us"),
         Index("assignments_by_poll", "poll_id"),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from pointsman.services.chassis.core.caller import LOCAL, Caller
 from pointsman.services.chassis.core.clock import Clock
+from pointsman.services.chassis.core.ids import secret_digest
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.orchestrator.__main__ import MIGRATIONS
@@ -16,7 +17,7 @@ from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.model import Budget, Order, Routing
 from pointsman.services.orchestrator.domain.views import LeaseView
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.matcher import UNLIMITED, Holder, Limits, PollRequest
+from pointsman.services.orchestrator.store.polling import UNLIMITED, Holder, LeaseKey, Limits, PollRequest
 
 _numbers = count(1)
 RESEARCH = frozenset({Capability.RESEARCH})
@@ -78,5 +79,11 @@ def report(held: LeaseView, epoch: int = 0, principal: str = LOCAL) -> commands.
     """A good research report under the lease."""
     result = commands.ResearchResult(0.9, "{}")
     return commands.CompleteAssignment(
-        held.run_id, held.assignment_id, epoch or held.epoch, held.agent_id, result, principal=principal
-    )
+        held.run_id, held.assignment_id, epoch or held.epoch, held.agent_id, result, principal=principal,
+        secret_digest=secret_digest(held.secret),
+    )  # fmt: skip
+
+
+def key_of(held: LeaseView) -> LeaseKey:
+    """What the lease's holder shows."""
+    return LeaseKey(held.assignment_id, held.epoch, secret_digest(held.secret))

@@ -89,7 +89,7 @@ async def test_one_bare_claim_among_five_hundred_is_named(tmp_path: Path) -> Non
         made = work.StageResult(
             route=work.StageRoute(verdict="PASS"), coder_result=handoff.CoderResult(claims=claims, evidence=[proof])
         )
-        key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch)
+        key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret)
         done = agent.Completion(lease=key, stage=made)
         request = agent.CompleteRequest(request_id="c", agent_id="coder", completions=[done])
         assert (await here.agents.Complete(request)).outcomes[0].accepted

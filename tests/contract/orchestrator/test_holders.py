@@ -44,7 +44,7 @@ async def hand_in(here: Plane, agent_id: str, lease: agent.Lease, epoch: int = 0
 
 
 async def give_up(here: Plane, agent_id: str, lease: agent.Lease, epoch: int = 0) -> agent.CompletionOutcome:
-    key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=epoch or lease.epoch)
+    key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=epoch or lease.epoch, secret=lease.secret)
     failure = agent.Failure(lease=key, error="enough", permanent=True)
     request = agent.FailRequest(request_id=here.request_id(), agent_id=agent_id, failures=[failure])
     outcome: agent.CompletionOutcome = (await here.agents.Fail(request)).outcomes[0]
@@ -52,7 +52,7 @@ async def give_up(here: Plane, agent_id: str, lease: agent.Lease, epoch: int = 0
 
 
 async def beat(here: Plane, agent_id: str, lease: agent.Lease) -> list[str]:
-    key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch)
+    key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret)
     request = agent.HeartbeatRequest(request_id=here.request_id(), agent_id=agent_id, leases=[key])
     return list((await here.agents.Heartbeat(request)).lost_assignment_ids)
 
@@ -90,7 +90,7 @@ async def test_a_heartbeat_from_another_project_keeps_nothing_alive(
         await operator.submit()
         (lease,) = await waiting
         elsewhere = await there.as_principal("alice", "agent", project="elsewhere")
-        key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch)
+        key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret)
         request = agent.HeartbeatRequest(request_id="h", agent_id="alice-1", leases=[key])
         lost = await elsewhere.agents.Heartbeat(request, metadata=(("pointsman-project", "elsewhere"),))
         assert list(lost.lost_assignment_ids) == [lease.assignment.id]

@@ -11,9 +11,9 @@ from pointsman.services.chassis.core.caller import LOCAL
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.store import children
-from pointsman.services.orchestrator.store.matcher import Holder, Limits
+from pointsman.services.orchestrator.store.polling import Holder, LeaseKey, Limits
 from pointsman.services.orchestrator.wire import encode
-from tests.contract.orchestrator.orchestrators import caller, orchestrator, report, researching, take
+from tests.contract.orchestrator.orchestrators import caller, key_of, orchestrator, report, researching, take
 from tests.helpers.clock import FakeClock
 from tests.helpers.counters import held
 from tests.helpers.limits import within
@@ -83,7 +83,7 @@ async def test_a_heartbeat_keeps_a_lease_and_tells_of_a_lost_one(database_url: s
     async with orchestrator(database_url, 10, clock) as store:
         await researching(store, "run_a")
         (held,) = await take(store, "agent")
-        key = (held.assignment_id, held.epoch)
+        key = key_of(held)
         for _ in range(3):
             clock.advance(seconds=9)
             _, lost = await store.store.write(lambda c: store.matcher.renew(c, AGENT, [key]))
@@ -101,7 +101,7 @@ async def test_a_lease_is_renewed_and_answered_only_by_the_principal_and_in_the_
     async with orchestrator(database_url) as store:
         await researching(store, "run_a")
         (held,) = await take(store, "agent", principal="alice")
-        key = (held.assignment_id, held.epoch)
+        key = key_of(held)
         for holder, is_lost in (
             (Holder("local", "mallory", "agent"), True),
             (Holder("theirs", "alice", "agent"), True),
@@ -127,10 +127,10 @@ async def test_a_lease_that_the_version_before_gave_out_is_nobodys_in_particular
         await researching(store, "run_a")
         (first,) = await take(store, "agent", principal="alice")
         await store.store.write(lambda connection: connection.execute(text(LEASED_BY_THE_VERSION_BEFORE)))
-        key, anybody = (first.assignment_id, first.epoch + 1), Holder("local", "bob", "old")
+        key, anybody = LeaseKey(first.assignment_id, first.epoch + 1, ""), Holder("local", "bob", "old")
         _, lost = await store.store.write(lambda c: store.matcher.renew(c, anybody, [key]))
         assert lost == []
-        late = replace(first, agent_id="old", epoch=first.epoch + 1)
+        late = replace(first, agent_id="old", epoch=first.epoch + 1, secret="")
         assert (await store.ledger.submit(caller(), report(late, principal="bob"))).accepted
 
 
@@ -172,7 +172,10 @@ async def test_a_failed_attempt_can_be_taken_by_another_agent(database_url: str)
     async with orchestrator(database_url) as store:
         await researching(store, "run_a")
         (held,) = await take(store, "first")
-        failed = commands.FailAssignment("run_a", held.assignment_id, held.epoch, "first", "cannot", principal=LOCAL)
+        key = key_of(held)
+        failed = commands.FailAssignment(
+            "run_a", key.assignment_id, key.epoch, "first", "cannot", principal=LOCAL, secret_digest=key.secret_digest
+        )
         await store.ledger.submit(caller(), failed)
         (again,) = await take(store, "second")
         assert (again.assignment_id, again.epoch, again.attempt) == (held.assignment_id, 2, 2)
@@ -182,7 +185,7 @@ async def test_a_lease_that_is_given_back_is_offered_at_once_and_no_attempt_is_l
     async with orchestrator(database_url) as store:
         await researching(store, "run_a")
         (held,) = await take(store, "first")
-        key = (held.assignment_id, held.epoch)
+        key = key_of(held)
         give_back = store.matcher.give_back
         others = (
             Holder("theirs", LOCAL, "first"),

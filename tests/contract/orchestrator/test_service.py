@@ -54,7 +54,7 @@ async def poll(here: Plane, agent_id: str, wanted: agent.Wanted, seconds: int = 
 
 
 def key(lease: agent.Lease) -> agent.LeaseKey:
-    return agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch)
+    return agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret)
 
 
 async def complete(here: Plane, agent_id: str, *completions: agent.Completion) -> list[agent.CompletionOutcome]:

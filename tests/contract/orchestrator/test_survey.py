@@ -7,7 +7,7 @@ from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.model import Budget, Criterion, Plan, SlotOutline, TaskOutline
 from pointsman.services.orchestrator.store import OrchestratorStore
-from tests.contract.orchestrator.orchestrators import RESEARCH, caller, orchestrator, order, take
+from tests.contract.orchestrator.orchestrators import RESEARCH, caller, key_of, orchestrator, order, take
 from tests.helpers.clock import FakeClock
 
 SURVEY, PLAN = frozenset({Capability.SURVEY}), frozenset({Capability.PLAN})
@@ -25,7 +25,15 @@ async def asking(store: OrchestratorStore, *slots: str) -> None:
     task = TaskOutline("T1", "look", (Criterion("T1-C1", required=True, has_command=False),))
     plan = Plan((task,), tuple(SlotOutline(slot, f"what about {slot}?") for slot in slots), 0.9, "{}")
     result = commands.PlanResult(plan)
-    done = commands.CompleteAssignment("run_a", held.assignment_id, held.epoch, "planner", result, principal=LOCAL)
+    done = commands.CompleteAssignment(
+        "run_a",
+        held.assignment_id,
+        held.epoch,
+        "planner",
+        result,
+        principal=LOCAL,
+        secret_digest=key_of(held).secret_digest,
+    )
     await store.ledger.submit(caller(), done)
     await store.ledger.submit(caller(), commands.PlanStored("run_a", "c2"))
 

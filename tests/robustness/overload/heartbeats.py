@@ -84,7 +84,9 @@ class Agent:
 
     def _beat(self) -> None:
         assert self._lease is not None
-        key = agent.LeaseKey(assignment_id=self._lease.assignment.id, epoch=self._lease.epoch)
+        key = agent.LeaseKey(
+            assignment_id=self._lease.assignment.id, epoch=self._lease.epoch, secret=self._lease.secret
+        )
         answer = self._stub.Heartbeat(agent.HeartbeatRequest(**self._said(), leases=[key]), **self._terms)
         assert not answer.lost_assignment_ids
 

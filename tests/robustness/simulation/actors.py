@@ -167,15 +167,38 @@ class Actors:
         if not calm and draw.random() < 0.1:
             return
         if draw.random() < 0.2:
-            keys = [agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch) for lease in leases]
+            keys = [
+                agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret)
+                for lease in leases
+            ]
             await self.insist(
                 self._agents.Heartbeat, agent.HeartbeatRequest(request_id=self.new_key(), agent_id=name, leases=keys)
             )
         for lease in leases:
+            if not calm and draw.random() < 0.1:
+                await self._steal(name, lease)
             item = result_for(lease, MockOutcome.SUCCESS if calm else draw.choice(MOODS))
             await self._hand_in(name, item)
             if not calm and draw.random() < 0.1:
                 await self._hand_in(name, item)
+
+    async def _steal(self, name: str, lease: agent.Lease) -> None:
+        """Try everything that a lease is good for under the holder's name, with a secret that is not its own."""
+        item = result_for(lease, MockOutcome.SUCCESS)
+        assert isinstance(item, agent.Completion)
+        item.lease.secret = self._chance.random.choice(("", "lease_" + "0" * 64))
+        key, item_id = item.lease, item.lease.assignment_id
+        beat = agent.HeartbeatRequest(request_id=self.new_key(), agent_id=name, leases=[key])
+        beaten = await self.insist(self._agents.Heartbeat, beat, tries=2)
+        if beaten is not None and item_id not in beaten.lost_assignment_ids:
+            self.told.stolen.append((item_id, "Heartbeat"))
+        failure = agent.Failure(lease=key, error="stolen", returned=self._chance.random.random() < 0.5)
+        failing = agent.FailRequest(request_id=self.new_key(), agent_id=name, failures=[failure])
+        completing = agent.CompleteRequest(request_id=self.new_key(), agent_id=name, completions=[item])
+        for call, request in ((self._agents.Fail, failing), (self._agents.Complete, completing)):
+            done = await self.insist(call, request, tries=2)
+            if done is not None and done.outcomes[0].accepted:
+                self.told.stolen.append((item_id, type(request).__name__))
 
     async def _hand_in(self, name: str, item: agent.Completion | agent.Failure) -> None:
         if isinstance(item, agent.Failure):

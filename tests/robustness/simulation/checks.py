@@ -89,6 +89,7 @@ class Checks:
         for assignment_id, times in Counter(assignment_id for assignment_id, _, _ in set(told.taken)).items():
             if times > 1:
                 yield f"{assignment_id} was taken {times} times: {told.taken}"
+        yield from (f"{stolen}: {what} was taken without the lease's secret" for stolen, what in told.stolen)
         for assignment_id, epoch, name in told.taken:
             row = rows[assignment_id]
             if (row.epoch, row.agent_id) != (epoch, name):

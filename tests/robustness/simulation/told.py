@@ -17,4 +17,6 @@ class Told:
     """The run that each Submit was answered with, by its request id."""
     taken: list[tuple[str, int, str]] = field(default_factory=list)
     """Results that were accepted: assignment, epoch, agent."""
+    stolen: list[tuple[str, str]] = field(default_factory=list)
+    """Calls that were taken from somebody who knew a lease's assignment, epoch and agent, but not its secret."""
     refused: int = 0

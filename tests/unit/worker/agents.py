@@ -49,7 +49,7 @@ def lease(purpose: assignments.Purpose.ValueType, assignment_id: str = "a1", **w
     expires_at.GetCurrentTime()
     expires_at.FromSeconds(expires_at.seconds + 1)
     assignment = assignments.Assignment(id=assignment_id, run_id="r1", purpose=purpose, attempt=1)
-    return pb.Lease(assignment=assignment, epoch=7, expires_at=expires_at, **work)
+    return pb.Lease(assignment=assignment, epoch=7, secret="lease_1", expires_at=expires_at, **work)
 
 
 @asynccontextmanager

@@ -44,7 +44,8 @@ async def test_an_async_handler_gets_the_work_and_its_result_is_handed_in_under_
         await plane.leases.put(lease(assignments.PURPOSE_RESEARCH, research=RESEARCH))
         request = await plane.completed.get()
     assert request.agent_id == "box-researcher"
-    assert (request.completions[0].lease.assignment_id, request.completions[0].lease.epoch) == ("a1", 7)
+    key = request.completions[0].lease
+    assert (key.assignment_id, key.epoch, key.secret) == ("a1", 7, "lease_1")
     assert request.completions[0].research == REPORT
     assert list(plane.polls[0].wanted.repository_ids) == ["repo1"]
 

@@ -32,13 +32,15 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as pointsman_dot_api_do
 from pointsman.api.orchestrator.v1 import run_pb2 as pointsman_dot_api_dot_orchestrator_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)pointsman/api/orchestrator/v1/agent.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$pointsman/api/common/v1/common.proto\x1a&pointsman/api/handoff/v1/handoff.proto\x1a#pointsman/api/handoff/v1/work.proto\x1a.pointsman/api/orchestrator/v1/assignment.proto\x1a\'pointsman/api/orchestrator/v1/run.proto\"\xe4\x04\n\x05Lease\x12=\n\nassignment\x18\x01 \x01(\x0b\x32).pointsman.api.orchestrator.v1.Assignment\x12\r\n\x05\x65poch\x18\x02 \x01(\x03\x12.\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12:\n\x0b\x62udget_left\x18\x04 \x01(\x0b\x32%.pointsman.api.orchestrator.v1.Budget\x12\x35\n\x04plan\x18\x05 \x01(\x0b\x32%.pointsman.api.handoff.v1.PlanRequestH\x00\x12\x39\n\x06\x64\x65\x62\x61te\x18\x06 \x01(\x0b\x32\'.pointsman.api.handoff.v1.DebateRequestH\x00\x12=\n\x08research\x18\x07 \x01(\x0b\x32).pointsman.api.handoff.v1.ResearchRequestH\x00\x12\x39\n\x06\x64\x65sign\x18\x08 \x01(\x0b\x32\'.pointsman.api.handoff.v1.DesignRequestH\x00\x12\x37\n\x05stage\x18\t \x01(\x0b\x32&.pointsman.api.handoff.v1.StageRequestH\x00\x12\x39\n\x06review\x18\n \x01(\x0b\x32\'.pointsman.api.handoff.v1.ReviewRequestH\x00\x12\x39\n\x06verify\x18\x0b \x01(\x0b\x32\'.pointsman.api.handoff.v1.VerifyRequestH\x00\x42\x06\n\x04work\"\xa8\x01\n\x06Wanted\x12T\n\x0c\x63\x61pabilities\x18\x01 \x03(\x0e\x32).pointsman.api.orchestrator.v1.CapabilityB\x13\xbaH\x10\x92\x01\r\x08\x01\x10\x10\"\x07\x82\x01\x04\x10\x01 \x00\x12(\n\x0erepository_ids\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\x80\x02\"\x05r\x03\x18\x80\x01\x12\x1e\n\nmax_leases\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\x80\x02(\x00\"\xc1\x01\n\x0bPollRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x08\x61gent_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12=\n\x06wanted\x18\x03 \x01(\x0b\x32%.pointsman.api.orchestrator.v1.WantedB\x06\xbaH\x03\xc8\x01\x01\x12\x35\n\x04wait\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0c\xbaH\t\xaa\x01\x06\"\x02\x08\x37\x32\x00\"D\n\x0cPollResponse\x12\x34\n\x06leases\x18\x01 \x03(\x0b\x32$.pointsman.api.orchestrator.v1.Lease\"E\n\x08LeaseKey\x12!\n\rassignment_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x16\n\x05\x65poch\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x01\"\x94\x01\n\x10HeartbeatRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x08\x61gent_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x42\n\x06leases\x18\x03 \x03(\x0b\x32\'.pointsman.api.orchestrator.v1.LeaseKeyB\t\xbaH\x06\x92\x01\x03\x10\x80\x02\"`\n\x11HeartbeatResponse\x12.\n\nexpires_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1b\n\x13lost_assignment_ids\x18\x02 \x03(\t\"\xab\x04\n\nCompletion\x12>\n\x05lease\x18\x01 \x01(\x0b\x32\'.pointsman.api.orchestrator.v1.LeaseKeyB\x06\xbaH\x03\xc8\x01\x01\x12.\n\x04plan\x18\x02 \x01(\x0b\x32\x1e.pointsman.api.handoff.v1.PlanH\x00\x12:\n\x06review\x18\x03 \x01(\x0b\x32(.pointsman.api.handoff.v1.ReviewDecisionH\x00\x12<\n\x07\x61nswers\x18\x04 \x01(\x0b\x32).pointsman.api.handoff.v1.FeedbackAnswersH\x00\x12<\n\x08research\x18\x05 \x01(\x0b\x32(.pointsman.api.handoff.v1.ResearchReportH\x00\x12\x38\n\x06\x64\x65sign\x18\x06 \x01(\x0b\x32&.pointsman.api.handoff.v1.DetailDesignH\x00\x12\x36\n\x05stage\x18\x07 \x01(\x0b\x32%.pointsman.api.handoff.v1.StageResultH\x00\x12\x44\n\x0cverification\x18\x08 \x01(\x0b\x32,.pointsman.api.handoff.v1.VerificationReportH\x00\x12\x33\n\x05usage\x18\t \x01(\x0b\x32$.pointsman.api.orchestrator.v1.UsageB\x08\n\x06result\"\x92\x01\n\x11\x43ompletionOutcome\x12\x15\n\rassignment_id\x18\x01 \x01(\t\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x02 \x01(\x08\x12\x34\n\x06reason\x18\x03 \x01(\x0e\x32$.pointsman.api.common.v1.ErrorReason\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\r\n\x05\x66ield\x18\x05 \x01(\t\"\x88\x02\n\x0f\x43ompleteRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x08\x61gent_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12K\n\x0b\x63ompletions\x18\x03 \x03(\x0b\x32).pointsman.api.orchestrator.v1.CompletionB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\x80\x02\x12\x33\n\x04next\x18\x04 \x01(\x0b\x32%.pointsman.api.orchestrator.v1.Wanted\x12\x35\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0c\xbaH\t\xaa\x01\x06\"\x02\x08\x37\x32\x00\"\x8c\x01\n\x10\x43ompleteResponse\x12\x42\n\x08outcomes\x18\x01 \x03(\x0b\x32\x30.pointsman.api.orchestrator.v1.CompletionOutcome\x12\x34\n\x06leases\x18\x02 \x03(\x0b\x32$.pointsman.api.orchestrator.v1.Lease\"\xbe\x01\n\x07\x46\x61ilure\x12>\n\x05lease\x18\x01 \x01(\x0b\x32\'.pointsman.api.orchestrator.v1.LeaseKeyB\x06\xbaH\x03\xc8\x01\x01\x12\x19\n\x05\x65rror\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80 \x12\x11\n\tpermanent\x18\x03 \x01(\x08\x12\x33\n\x05usage\x18\x04 \x01(\x0b\x32$.pointsman.api.orchestrator.v1.Usage\x12\x10\n\x08returned\x18\x05 \x01(\x08\"\x92\x01\n\x0b\x46\x61ilRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x08\x61gent_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x45\n\x08\x66\x61ilures\x18\x03 \x03(\x0b\x32&.pointsman.api.orchestrator.v1.FailureB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\x80\x02\"R\n\x0c\x46\x61ilResponse\x12\x42\n\x08outcomes\x18\x01 \x03(\x0b\x32\x30.pointsman.api.orchestrator.v1.CompletionOutcome\"\xf5\x01\n\x05\x41gent\x12\n\n\x02id\x18\x01 \x01(\t\x12?\n\x0c\x63\x61pabilities\x18\x02 \x03(\x0e\x32).pointsman.api.orchestrator.v1.Capability\x12\x38\n\x05state\x18\x03 \x01(\x0e\x32).pointsman.api.orchestrator.v1.AgentState\x12\x30\n\x0clast_seen_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x05usage\x18\x05 \x01(\x0b\x32$.pointsman.api.orchestrator.v1.Usage\"@\n\x11ListAgentsRequest\x12+\n\x04page\x18\x01 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\"c\n\x12ListAgentsResponse\x12\x34\n\x06\x61gents\x18\x01 \x03(\x0b\x32$.pointsman.api.orchestrator.v1.Agent\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xb0\x01\n\x16ListAssignmentsRequest\x12\x18\n\x06run_id\x18\x01 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12O\n\x06states\x18\x02 \x03(\x0e\x32..pointsman.api.orchestrator.v1.AssignmentStateB\x0f\xbaH\x0c\x92\x01\t\x10\x08\"\x05\x82\x01\x02\x10\x01\x12+\n\x04page\x18\x03 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\"r\n\x17ListAssignmentsResponse\x12>\n\x0b\x61ssignments\x18\x01 \x03(\x0b\x32).pointsman.api.orchestrator.v1.Assignment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*n\n\nAgentState\x12\x1b\n\x17\x41GENT_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41GENT_STATE_WORKING\x10\x01\x12\x14\n\x10\x41GENT_STATE_IDLE\x10\x02\x12\x14\n\x10\x41GENT_STATE_LOST\x10\x03\x32\xd3\x05\n\x0c\x41gentService\x12\x65\n\x04Poll\x12*.pointsman.api.orchestrator.v1.PollRequest\x1a+.pointsman.api.orchestrator.v1.PollResponse\"\x04\xc0\xe4\x18\x03\x12x\n\tHeartbeat\x12/.pointsman.api.orchestrator.v1.HeartbeatRequest\x1a\x30.pointsman.api.orchestrator.v1.HeartbeatResponse\"\x08\xc0\xe4\x18\x03\xc8\xe4\x18\x01\x12u\n\x08\x43omplete\x12..pointsman.api.orchestrator.v1.CompleteRequest\x1a/.pointsman.api.orchestrator.v1.CompleteResponse\"\x08\xc0\xe4\x18\x03\xc8\xe4\x18\x01\x12i\n\x04\x46\x61il\x12*.pointsman.api.orchestrator.v1.FailRequest\x1a+.pointsman.api.orchestrator.v1.FailResponse\"\x08\xc0\xe4\x18\x03\xc8\xe4\x18\x01\x12w\n\nListAgents\x12\x30.pointsman.api.orchestrator.v1.ListAgentsRequest\x1a\x31.pointsman.api.orchestrator.v1.ListAgentsResponse\"\x04\xc0\xe4\x18\x01\x12\x86\x01\n\x0fListAssignments\x12\x35.pointsman.api.orchestrator.v1.ListAssignmentsRequest\x1a\x36.pointsman.api.orchestrator.v1.ListAssignmentsResponse\"\x04\xc0\xe4\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)pointsman/api/orchestrator/v1/agent.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$pointsman/api/common/v1/common.proto\x1a&pointsman/api/handoff/v1/handoff.proto\x1a#pointsman/api/handoff/v1/work.proto\x1a.pointsman/api/orchestrator/v1/assignment.proto\x1a\'pointsman/api/orchestrator/v1/run.proto\"\xf9\x04\n\x05Lease\x12=\n\nassignment\x18\x01 \x01(\x0b\x32).pointsman.api.orchestrator.v1.Assignment\x12\r\n\x05\x65poch\x18\x02 \x01(\x03\x12.\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12:\n\x0b\x62udget_left\x18\x04 \x01(\x0b\x32%.pointsman.api.orchestrator.v1.Budget\x12\x35\n\x04plan\x18\x05 \x01(\x0b\x32%.pointsman.api.handoff.v1.PlanRequestH\x00\x12\x39\n\x06\x64\x65\x62\x61te\x18\x06 \x01(\x0b\x32\'.pointsman.api.handoff.v1.DebateRequestH\x00\x12=\n\x08research\x18\x07 \x01(\x0b\x32).pointsman.api.handoff.v1.ResearchRequestH\x00\x12\x39\n\x06\x64\x65sign\x18\x08 \x01(\x0b\x32\'.pointsman.api.handoff.v1.DesignRequestH\x00\x12\x37\n\x05stage\x18\t \x01(\x0b\x32&.pointsman.api.handoff.v1.StageRequestH\x00\x12\x39\n\x06review\x18\n \x01(\x0b\x32\'.pointsman.api.handoff.v1.ReviewRequestH\x00\x12\x39\n\x06verify\x18\x0b \x01(\x0b\x32\'.pointsman.api.handoff.v1.VerifyRequestH\x00\x12\x13\n\x06secret\x18\x0c \x01(\tB\x03\x80\x01\x01\x42\x06\n\x04work\"\xa8\x01\n\x06Wanted\x12T\n\x0c\x63\x61pabilities\x18\x01 \x03(\x0e\x32).pointsman.api.orchestrator.v1.CapabilityB\x13\xbaH\x10\x92\x01\r\x08\x01\x10\x10\"\x07\x82\x01\x04\x10\x01 \x00\x12(\n\x0erepository_ids\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\x80\x02\"\x05r\x03\x18\x80\x01\x12\x1e\n\nmax_leases\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\x80\x02(\x00\"\xc1\x01\n\x0bPollRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x08\x61gent_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12=\n\x06wanted\x18\x03 \x01(\x0b\x32%.pointsman.api.orchestrator.v1.WantedB\x06\xbaH\x03\xc8\x01\x01\x12\x35\n\x04wait\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0c\xbaH\t\xaa\x01\x06\"\x02\x08\x37\x32\x00\"D\n\x0cPollResponse\x12\x34\n\x06leases\x18\x01 \x03(\x0b\x32$.pointsman.api.orchestrator.v1.Lease\"b\n\x08LeaseKey\x12!\n\rassignment_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x16\n\x05\x65poch\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x01\x12\x1b\n\x06secret\x18\x03 \x01(\tB\x0b\x80\x01\x01\xbaH\x05r\x03\x18\x80\x01\"\x94\x01\n\x10HeartbeatRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x08\x61gent_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x42\n\x06leases\x18\x03 \x03(\x0b\x32\'.pointsman.api.orchestrator.v1.LeaseKeyB\t\xbaH\x06\x92\x01\x03\x10\x80\x02\"`\n\x11HeartbeatResponse\x12.\n\nexpires_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1b\n\x13lost_assignment_ids\x18\x02 \x03(\t\"\xab\x04\n\nCompletion\x12>\n\x05lease\x18\x01 \x01(\x0b\x32\'.pointsman.api.orchestrator.v1.LeaseKeyB\x06\xbaH\x03\xc8\x01\x01\x12.\n\x04plan\x18\x02 \x01(\x0b\x32\x1e.pointsman.api.handoff.v1.PlanH\x00\x12:\n\x06review\x18\x03 \x01(\x0b\x32(.pointsman.api.handoff.v1.ReviewDecisionH\x00\x12<\n\x07\x61nswers\x18\x04 \x01(\x0b\x32).pointsman.api.handoff.v1.FeedbackAnswersH\x00\x12<\n\x08research\x18\x05 \x01(\x0b\x32(.pointsman.api.handoff.v1.ResearchReportH\x00\x12\x38\n\x06\x64\x65sign\x18\x06 \x01(\x0b\x32&.pointsman.api.handoff.v1.DetailDesignH\x00\x12\x36\n\x05stage\x18\x07 \x01(\x0b\x32%.pointsman.api.handoff.v1.StageResultH\x00\x12\x44\n\x0cverification\x18\x08 \x01(\x0b\x32,.pointsman.api.handoff.v1.VerificationReportH\x00\x12\x33\n\x05usage\x18\t \x01(\x0b\x32$.pointsman.api.orchestrator.v1.UsageB\x08\n\x06result\"\x92\x01\n\x11\x43ompletionOutcome\x12\x15\n\rassignment_id\x18\x01 \x01(\t\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x02 \x01(\x08\x12\x34\n\x06reason\x18\x03 \x01(\x0e\x32$.pointsman.api.common.v1.ErrorReason\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\r\n\x05\x66ield\x18\x05 \x01(\t\"\x88\x02\n\x0f\x43ompleteRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x08\x61gent_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12K\n\x0b\x63ompletions\x18\x03 \x03(\x0b\x32).pointsman.api.orchestrator.v1.CompletionB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\x80\x02\x12\x33\n\x04next\x18\x04 \x01(\x0b\x32%.pointsman.api.orchestrator.v1.Wanted\x12\x35\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0c\xbaH\t\xaa\x01\x06\"\x02\x08\x37\x32\x00\"\x8c\x01\n\x10\x43ompleteResponse\x12\x42\n\x08outcomes\x18\x01 \x03(\x0b\x32\x30.pointsman.api.orchestrator.v1.CompletionOutcome\x12\x34\n\x06leases\x18\x02 \x03(\x0b\x32$.pointsman.api.orchestrator.v1.Lease\"\xbe\x01\n\x07\x46\x61ilure\x12>\n\x05lease\x18\x01 \x01(\x0b\x32\'.pointsman.api.orchestrator.v1.LeaseKeyB\x06\xbaH\x03\xc8\x01\x01\x12\x19\n\x05\x65rror\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80 \x12\x11\n\tpermanent\x18\x03 \x01(\x08\x12\x33\n\x05usage\x18\x04 \x01(\x0b\x32$.pointsman.api.orchestrator.v1.Usage\x12\x10\n\x08returned\x18\x05 \x01(\x08\"\x92\x01\n\x0b\x46\x61ilRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1c\n\x08\x61gent_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x45\n\x08\x66\x61ilures\x18\x03 \x03(\x0b\x32&.pointsman.api.orchestrator.v1.FailureB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\x80\x02\"R\n\x0c\x46\x61ilResponse\x12\x42\n\x08outcomes\x18\x01 \x03(\x0b\x32\x30.pointsman.api.orchestrator.v1.CompletionOutcome\"\xf5\x01\n\x05\x41gent\x12\n\n\x02id\x18\x01 \x01(\t\x12?\n\x0c\x63\x61pabilities\x18\x02 \x03(\x0e\x32).pointsman.api.orchestrator.v1.Capability\x12\x38\n\x05state\x18\x03 \x01(\x0e\x32).pointsman.api.orchestrator.v1.AgentState\x12\x30\n\x0clast_seen_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x05usage\x18\x05 \x01(\x0b\x32$.pointsman.api.orchestrator.v1.Usage\"@\n\x11ListAgentsRequest\x12+\n\x04page\x18\x01 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\"c\n\x12ListAgentsResponse\x12\x34\n\x06\x61gents\x18\x01 \x03(\x0b\x32$.pointsman.api.orchestrator.v1.Agent\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xb0\x01\n\x16ListAssignmentsRequest\x12\x18\n\x06run_id\x18\x01 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12O\n\x06states\x18\x02 \x03(\x0e\x32..pointsman.api.orchestrator.v1.AssignmentStateB\x0f\xbaH\x0c\x92\x01\t\x10\x08\"\x05\x82\x01\x02\x10\x01\x12+\n\x04page\x18\x03 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\"r\n\x17ListAssignmentsResponse\x12>\n\x0b\x61ssignments\x18\x01 \x03(\x0b\x32).pointsman.api.orchestrator.v1.Assignment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*n\n\nAgentState\x12\x1b\n\x17\x41GENT_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41GENT_STATE_WORKING\x10\x01\x12\x14\n\x10\x41GENT_STATE_IDLE\x10\x02\x12\x14\n\x10\x41GENT_STATE_LOST\x10\x03\x32\xd3\x05\n\x0c\x41gentService\x12\x65\n\x04Poll\x12*.pointsman.api.orchestrator.v1.PollRequest\x1a+.pointsman.api.orchestrator.v1.PollResponse\"\x04\xc0\xe4\x18\x03\x12x\n\tHeartbeat\x12/.pointsman.api.orchestrator.v1.HeartbeatRequest\x1a\x30.pointsman.api.orchestrator.v1.HeartbeatResponse\"\x08\xc0\xe4\x18\x03\xc8\xe4\x18\x01\x12u\n\x08\x43omplete\x12..pointsman.api.orchestrator.v1.CompleteRequest\x1a/.pointsman.api.orchestrator.v1.CompleteResponse\"\x08\xc0\xe4\x18\x03\xc8\xe4\x18\x01\x12i\n\x04\x46\x61il\x12*.pointsman.api.orchestrator.v1.FailRequest\x1a+.pointsman.api.orchestrator.v1.FailResponse\"\x08\xc0\xe4\x18\x03\xc8\xe4\x18\x01\x12w\n\nListAgents\x12\x30.pointsman.api.orchestrator.v1.ListAgentsRequest\x1a\x31.pointsman.api.orchestrator.v1.ListAgentsResponse\"\x04\xc0\xe4\x18\x01\x12\x86\x01\n\x0fListAssignments\x12\x35.pointsman.api.orchestrator.v1.ListAssignmentsRequest\x1a\x36.pointsman.api.orchestrator.v1.ListAssignmentsResponse\"\x04\xc0\xe4\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.api.orchestrator.v1.agent_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_LEASE'].fields_by_name['secret']._loaded_options = None
+  _globals['_LEASE'].fields_by_name['secret']._serialized_options = b'\200\001\001'
   _globals['_WANTED'].fields_by_name['capabilities']._loaded_options = None
   _globals['_WANTED'].fields_by_name['capabilities']._serialized_options = b'\272H\020\222\001\r\010\001\020\020\"\007\202\001\004\020\001 \000'
   _globals['_WANTED'].fields_by_name['repository_ids']._loaded_options = None
@@ -57,6 +59,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LEASEKEY'].fields_by_name['assignment_id']._serialized_options = b'\272H\007r\005\020\001\030\200\001'
   _globals['_LEASEKEY'].fields_by_name['epoch']._loaded_options = None
   _globals['_LEASEKEY'].fields_by_name['epoch']._serialized_options = b'\272H\004\"\002(\001'
+  _globals['_LEASEKEY'].fields_by_name['secret']._loaded_options = None
+  _globals['_LEASEKEY'].fields_by_name['secret']._serialized_options = b'\200\001\001\272H\005r\003\030\200\001'
   _globals['_HEARTBEATREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_HEARTBEATREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\007r\005\020\001\030\200\001'
   _globals['_HEARTBEATREQUEST'].fields_by_name['agent_id']._loaded_options = None
@@ -99,46 +103,46 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_AGENTSERVICE'].methods_by_name['ListAgents']._serialized_options = b'\300\344\030\001'
   _globals['_AGENTSERVICE'].methods_by_name['ListAssignments']._loaded_options = None
   _globals['_AGENTSERVICE'].methods_by_name['ListAssignments']._serialized_options = b'\300\344\030\001'
-  _globals['_AGENTSTATE']._serialized_start=3999
-  _globals['_AGENTSTATE']._serialized_end=4109
+  _globals['_AGENTSTATE']._serialized_start=4049
+  _globals['_AGENTSTATE']._serialized_end=4159
   _globals['_LEASE']._serialized_start=375
-  _globals['_LEASE']._serialized_end=987
-  _globals['_WANTED']._serialized_start=990
-  _globals['_WANTED']._serialized_end=1158
-  _globals['_POLLREQUEST']._serialized_start=1161
-  _globals['_POLLREQUEST']._serialized_end=1354
-  _globals['_POLLRESPONSE']._serialized_start=1356
-  _globals['_POLLRESPONSE']._serialized_end=1424
-  _globals['_LEASEKEY']._serialized_start=1426
-  _globals['_LEASEKEY']._serialized_end=1495
-  _globals['_HEARTBEATREQUEST']._serialized_start=1498
-  _globals['_HEARTBEATREQUEST']._serialized_end=1646
-  _globals['_HEARTBEATRESPONSE']._serialized_start=1648
-  _globals['_HEARTBEATRESPONSE']._serialized_end=1744
-  _globals['_COMPLETION']._serialized_start=1747
-  _globals['_COMPLETION']._serialized_end=2302
-  _globals['_COMPLETIONOUTCOME']._serialized_start=2305
-  _globals['_COMPLETIONOUTCOME']._serialized_end=2451
-  _globals['_COMPLETEREQUEST']._serialized_start=2454
-  _globals['_COMPLETEREQUEST']._serialized_end=2718
-  _globals['_COMPLETERESPONSE']._serialized_start=2721
-  _globals['_COMPLETERESPONSE']._serialized_end=2861
-  _globals['_FAILURE']._serialized_start=2864
-  _globals['_FAILURE']._serialized_end=3054
-  _globals['_FAILREQUEST']._serialized_start=3057
-  _globals['_FAILREQUEST']._serialized_end=3203
-  _globals['_FAILRESPONSE']._serialized_start=3205
-  _globals['_FAILRESPONSE']._serialized_end=3287
-  _globals['_AGENT']._serialized_start=3290
-  _globals['_AGENT']._serialized_end=3535
-  _globals['_LISTAGENTSREQUEST']._serialized_start=3537
-  _globals['_LISTAGENTSREQUEST']._serialized_end=3601
-  _globals['_LISTAGENTSRESPONSE']._serialized_start=3603
-  _globals['_LISTAGENTSRESPONSE']._serialized_end=3702
-  _globals['_LISTASSIGNMENTSREQUEST']._serialized_start=3705
-  _globals['_LISTASSIGNMENTSREQUEST']._serialized_end=3881
-  _globals['_LISTASSIGNMENTSRESPONSE']._serialized_start=3883
-  _globals['_LISTASSIGNMENTSRESPONSE']._serialized_end=3997
-  _globals['_AGENTSERVICE']._serialized_start=4112
-  _globals['_AGENTSERVICE']._serialized_end=4835
+  _globals['_LEASE']._serialized_end=1008
+  _globals['_WANTED']._serialized_start=1011
+  _globals['_WANTED']._serialized_end=1179
+  _globals['_POLLREQUEST']._serialized_start=1182
+  _globals['_POLLREQUEST']._serialized_end=1375
+  _globals['_POLLRESPONSE']._serialized_start=1377
+  _globals['_POLLRESPONSE']._serialized_end=1445
+  _globals['_LEASEKEY']._serialized_start=1447
+  _globals['_LEASEKEY']._serialized_end=1545
+  _globals['_HEARTBEATREQUEST']._serialized_start=1548
+  _globals['_HEARTBEATREQUEST']._serialized_end=1696
+  _globals['_HEARTBEATRESPONSE']._serialized_start=1698
+  _globals['_HEARTBEATRESPONSE']._serialized_end=1794
+  _globals['_COMPLETION']._serialized_start=1797
+  _globals['_COMPLETION']._serialized_end=2352
+  _globals['_COMPLETIONOUTCOME']._serialized_start=2355
+  _globals['_COMPLETIONOUTCOME']._serialized_end=2501
+  _globals['_COMPLETEREQUEST']._serialized_start=2504
+  _globals['_COMPLETEREQUEST']._serialized_end=2768
+  _globals['_COMPLETERESPONSE']._serialized_start=2771
+  _globals['_COMPLETERESPONSE']._serialized_end=2911
+  _globals['_FAILURE']._serialized_start=2914
+  _globals['_FAILURE']._serialized_end=3104
+  _globals['_FAILREQUEST']._serialized_start=3107
+  _globals['_FAILREQUEST']._serialized_end=3253
+  _globals['_FAILRESPONSE']._serialized_start=3255
+  _globals['_FAILRESPONSE']._serialized_end=3337
+  _globals['_AGENT']._serialized_start=3340
+  _globals['_AGENT']._serialized_end=3585
+  _globals['_LISTAGENTSREQUEST']._serialized_start=3587
+  _globals['_LISTAGENTSREQUEST']._serialized_end=3651
+  _globals['_LISTAGENTSRESPONSE']._serialized_start=3653
+  _globals['_LISTAGENTSRESPONSE']._serialized_end=3752
+  _globals['_LISTASSIGNMENTSREQUEST']._serialized_start=3755
+  _globals['_LISTASSIGNMENTSREQUEST']._serialized_end=3931
+  _globals['_LISTASSIGNMENTSRESPONSE']._serialized_start=3933
+  _globals['_LISTASSIGNMENTSRESPONSE']._serialized_end=4047
+  _globals['_AGENTSERVICE']._serialized_start=4162
+  _globals['_AGENTSERVICE']._serialized_end=4885
 # @@protoc_insertion_point(module_scope)

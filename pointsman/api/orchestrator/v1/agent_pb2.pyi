@@ -71,8 +71,11 @@ class Lease(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     REVIEW_FIELD_NUMBER: _builtins.int
     VERIFY_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
     epoch: _builtins.int
     """The fencing token: every answer carries it."""
+    secret: _builtins.str
+    """What shows that the caller holds the lease, 256 bits of chance: every answer carries it, and nobody else is told. Keep it in memory; a lost one is had again by the same poll."""
     @_builtins.property
     def assignment(self) -> _assignment_pb2.Assignment:
         """The assignment."""
@@ -127,10 +130,11 @@ class Lease(_message.Message):
         stage: _work_pb2.StageRequest | None = ...,
         review: _work_pb2.ReviewRequest | None = ...,
         verify: _work_pb2.VerifyRequest | None = ...,
+        secret: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "budget_left", b"budget_left", "debate", b"debate", "design", b"design", "expires_at", b"expires_at", "plan", b"plan", "research", b"research", "review", b"review", "stage", b"stage", "verify", b"verify", "work", b"work"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "budget_left", b"budget_left", "debate", b"debate", "design", b"design", "epoch", b"epoch", "expires_at", b"expires_at", "plan", b"plan", "research", b"research", "review", b"review", "stage", b"stage", "verify", b"verify", "work", b"work"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "budget_left", b"budget_left", "debate", b"debate", "design", b"design", "epoch", b"epoch", "expires_at", b"expires_at", "plan", b"plan", "research", b"research", "review", b"review", "secret", b"secret", "stage", b"stage", "verify", b"verify", "work", b"work"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_work: _TypeAlias = _typing.Literal["plan", "debate", "research", "design", "stage", "review", "verify"]  # noqa: Y015
     _WhichOneofArgType_work: _TypeAlias = _typing.Literal["work", b"work"]  # noqa: Y015
@@ -183,7 +187,7 @@ class PollRequest(_message.Message):
     WANTED_FIELD_NUMBER: _builtins.int
     WAIT_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
-    """Idempotency key; a repeated poll answers the leases of the first while they live."""
+    """Idempotency key; a repeated poll answers the leases of the first while they live, each with a further secret that is good beside the earlier ones. Unguessable, for whoever repeats it as the same principal and agent is given the secret."""
     agent_id: _builtins.str
     """The agent; one id per role, so that one machine can code and review."""
     @_builtins.property
@@ -242,19 +246,23 @@ class LeaseKey(_message.Message):
 
     ASSIGNMENT_ID_FIELD_NUMBER: _builtins.int
     EPOCH_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
     assignment_id: _builtins.str
     """The assignment."""
     epoch: _builtins.int
     """The lease's epoch."""
+    secret: _builtins.str
+    """The lease's secret. Without it, or with another one, the lease is lost to the caller (LEASE_LOST)."""
     def __init__(
         self,
         *,
         assignment_id: _builtins.str = ...,
         epoch: _builtins.int = ...,
+        secret: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_id", b"assignment_id", "epoch", b"epoch"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_id", b"assignment_id", "epoch", b"epoch", "secret", b"secret"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

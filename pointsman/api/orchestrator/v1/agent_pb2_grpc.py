@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AgentServiceStub:
-    """Hands assignments to agents. A lease carries a fencing token, the epoch: whoever holds an older one is refused.
+    """Hands assignments to agents. A lease carries a fencing token, the epoch, and a secret that only its holder knows: whoever has an older epoch or another secret is refused.
     """
 
     def __init__(self, channel):
@@ -68,7 +68,7 @@ class AgentServiceStub:
 
 
 class AgentServiceServicer:
-    """Hands assignments to agents. A lease carries a fencing token, the epoch: whoever holds an older one is refused.
+    """Hands assignments to agents. A lease carries a fencing token, the epoch, and a secret that only its holder knows: whoever has an older epoch or another secret is refused.
     """
 
     def Poll(self, request, context):
@@ -155,7 +155,7 @@ def add_AgentServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AgentService:
-    """Hands assignments to agents. A lease carries a fencing token, the epoch: whoever holds an older one is refused.
+    """Hands assignments to agents. A lease carries a fencing token, the epoch, and a secret that only its holder knows: whoever has an older epoch or another secret is refused.
     """
 
     @staticmethod

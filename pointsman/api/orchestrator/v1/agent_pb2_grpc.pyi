@@ -13,7 +13,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AgentServiceStub:
-    """Hands assignments to agents. A lease carries a fencing token, the epoch: whoever holds an older one is refused."""
+    """Hands assignments to agents. A lease carries a fencing token, the epoch, and a secret that only its holder knows: whoever has an older epoch or another secret is refused."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Poll: _aio.UnaryUnaryMultiCallable[_agent_pb2.PollRequest, _agent_pb2.PollResponse]
@@ -30,7 +30,7 @@ class AgentServiceStub:
     """ListAssignments pages assignments, oldest first. Errors: INVALID_PAGE_TOKEN (page)."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Hands assignments to agents. A lease carries a fencing token, the epoch: whoever holds an older one is refused."""
+    """Hands assignments to agents. A lease carries a fencing token, the epoch, and a secret that only its holder knows: whoever has an older epoch or another secret is refused."""
 
     @_abc_1.abstractmethod
     def Poll(

@@ -62,7 +62,11 @@ public final class Agent implements Runnable {
 
     /** The key under which everything about a lease is said. */
     public static LeaseKey keyOf(Lease lease) {
-        return LeaseKey.newBuilder().setAssignmentId(lease.getAssignment().getId()).setEpoch(lease.getEpoch()).build();
+        return LeaseKey.newBuilder()
+                .setAssignmentId(lease.getAssignment().getId())
+                .setEpoch(lease.getEpoch())
+                .setSecret(lease.getSecret())
+                .build();
     }
 
     /** Works until it is interrupted, or until trying again can no longer help. */

@@ -1,0 +1,105 @@
+"""Who waits for assignments: the holder of leases, what it wants, and what fits it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pointsman.services.orchestrator.domain.enums import Capability
+from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
+from pointsman.services.orchestrator.store.others import Others, sought
+
+NOTHING_GIVEN = PollResult()
+NO_REPOSITORY = frozenset({""})
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lease: an agent, and the principal that it acts for."""
+
+    project: str
+    principal: str
+    agent_id: str
+    speaks_for_many: bool = True
+    """Whether the principal says nothing about who it is, as on loopback, and only the agent's id tells it apart."""
+
+
+class LeaseKey(NamedTuple):
+    """Names one lease, with the digest of the secret that shows whose it is."""
+
+    assignment_id: str
+    epoch: int
+    secret_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class PollRequest:
+    """What an agent wants to be given, and under which idempotency key it asked."""
+
+    holder: Holder
+    poll_id: str
+    capabilities: frozenset[Capability]
+    repository_ids: frozenset[str]
+    limit: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many leases may be live at the same time; 0 means as many as there are agents."""
+
+    per_project: int = 0
+    overall: int = 0
+
+
+UNLIMITED = Limits()
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """An agent that waits, and what it has been given."""
+
+    wanted: PollRequest
+    future: "asyncio.Future[PollResult]"
+    deadline: float
+    given: list[LeaseView] = field(default_factory=list)
+    bundle: PollResult = NOTHING_GIVEN
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it has as much as it wanted."""
+        return len(self.given) >= self.wanted.limit
+
+    def fits(self, row: Any, others: Others) -> bool:
+        """Whether the assignment is for this agent: it never judges what it, or its principal, has made."""
+        wanted, holder = self.wanted, self.wanted.holder
+        return (
+            row.project == holder.project
+            and (row.capability in wanted.capabilities or others.researchers.may_survey(wanted.capabilities, row))
+            and row.excluded_agent != holder.agent_id
+            and (not row.repository_id or row.repository_id in wanted.repository_ids)
+            and (holder.speaks_for_many or (row.entity_id, row.excluded_agent, holder.principal) not in others.authors)
+        )
+
+
+def run_of(assignment_id: str) -> str:
+    """The run that an assignment belongs to: its id begins with the run's."""
+    return assignment_id.rpartition(".")[0]
+
+
+def held_by(holder: Holder, key: LeaseKey) -> dict[str, Any]:
+    """What a lease has to be: of this assignment and epoch, in these hands, with this secret."""
+    named = {"of_entity": run_of(key.assignment_id), "of_assignment": key.assignment_id, "of_epoch": key.epoch}
+    hands = {"of_project": holder.project, "of_principal": holder.principal, "of_agent": holder.agent_id}
+    return {**named, **hands, "of_digest": key.secret_digest}
+
+
+def kinds_wanted(waiting: Sequence[Waiter]) -> dict[tuple[str, str], tuple[int, frozenset[str]]]:
+    """How much of each kind of work is waited for, and in which repositories, beside what needs none."""
+    kinds: dict[tuple[str, str], tuple[int, frozenset[str]]] = {}
+    for waiter in waiting:
+        wanted = waiter.wanted
+        for capability in sought(wanted.capabilities):
+            key = (wanted.holder.project, str(capability))
+            limit, repositories = kinds.get(key, (0, NO_REPOSITORY))
+            kinds[key] = (limit + wanted.limit, repositories | wanted.repository_ids)
+    return kinds
