@@ -1,35 +1,44 @@
 """The `pointsman` command: runs the command that the first argument names, and maps failures to exit codes."""
 
+import difflib
 import sys
+from collections.abc import Sequence
 
-from pointsman.cli.commands import COMMANDS
-from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_UNREACHABLE, EXIT_USAGE
+from pointsman.cli.commands import COMMANDS, Group
+from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_MEANINGS, EXIT_UNREACHABLE, EXIT_USAGE
+
+HELP = ("--help", "-h")
 
 
 def main() -> None:
     """Runs the command that the first argument names."""
-    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
-    if name in ("--help", "-h", "help"):
+    name, *arguments = sys.argv[1:] or ["--help"]
+    if name == "help" and arguments:
+        name, arguments = arguments[0], [*arguments[1:], "--help"]
+    if name in (*HELP, "help"):
         print(_help())
     elif name == "--version":
         from importlib.metadata import version
 
         print(version("pointsman"))
     elif name in COMMANDS:
-        _run(name)
+        _run(name, arguments)
     else:
-        print(f"pointsman: unknown command '{name}'\n\n{_help()}", file=sys.stderr)
+        print(_unknown(name), file=sys.stderr)
         sys.exit(EXIT_USAGE)
 
 
-def _run(name: str) -> None:
+def _run(name: str, arguments: Sequence[str]) -> None:
     from pointsman.client.errors import CallFailed, Unavailable
     from pointsman.services.chassis.core.errors import Code, Refusal
 
     app = COMMANDS[name].load()
     app.pretty_exceptions_enable = False
     try:
-        app(sys.argv[2:], prog_name=f"pointsman {name}")
+        app(
+            ["--help" if word == "-h" else word for word in arguments[:1]] + list(arguments[1:]),
+            prog_name=f"pointsman {name}",
+        )
     except Refusal as refusal:
         print(f"pointsman: {refusal.message}", file=sys.stderr)
         sys.exit(EXIT_USAGE if refusal.code is Code.INVALID_ARGUMENT else EXIT_FAILED)
@@ -41,12 +50,31 @@ def _run(name: str) -> None:
             raise
         print(f"pointsman: {error.filename}: {str(error.strerror).lower()}", file=sys.stderr)
         sys.exit(EXIT_FAILED)
+    finally:
+        if list(arguments) in (["--help"], ["-h"]):
+            print("\n".join(("Examples:", *(f"  pointsman {line}" for line in COMMANDS[name].examples))))
+
+
+def _unknown(name: str) -> str:
+    """Names the nearest commands, else the whole help."""
+    near = difflib.get_close_matches(name, COMMANDS, 3, 0.6)
+    if not near:
+        return f"pointsman: unknown command '{name}'\n\n{_help()}"
+    return f"pointsman: unknown command '{name}'; did you mean {' or '.join(f'`pointsman {one}`' for one in near)}?"
 
 
 def _help() -> str:
-    lines = ["usage: pointsman COMMAND [OPTIONS]", ""]
-    lines += [f"  {name:<10} {command.summary}" for name, command in COMMANDS.items()]
-    lines += ["", "`pointsman COMMAND --help` says more. Every command takes --json."]
+    lines = ["usage: pointsman COMMAND [OPTIONS]"]
+    for group in Group:
+        lines += ["", group]
+        lines += [f"  {name:<10} {command.summary}" for name, command in COMMANDS.items() if command.group is group]
+    codes = ", ".join(f"{code} {meaning}" for code, meaning in EXIT_MEANINGS.items())
+    lines += [
+        "",
+        "`pointsman help COMMAND` says more, with examples. Every command takes --json.",
+        "RUN is a run's id, the beginning of one, or `last`.",
+        f"Exit codes: {codes}.",
+    ]
     return "\n".join(lines)
 
 

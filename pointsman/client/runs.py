@@ -97,10 +97,14 @@ class Runs:
         return (await self._calls.call(self._stub.GetRun, pb.GetRunRequest(run_id=run_id))).run
 
     async def all(
-        self, states: Sequence[RunState.ValueType] = (), labels: Mapping[str, str] | None = None
+        self,
+        states: Sequence[RunState.ValueType] = (),
+        labels: Mapping[str, str] | None = None,
+        *,
+        id_prefix: str = "",
     ) -> AsyncIterator[Run]:
         """Runs, newest first."""
-        request = pb.ListRunsRequest(states=states, labels=labels or {})
+        request = pb.ListRunsRequest(states=states, labels=labels or {}, id_prefix=id_prefix)
         async for page in self._calls.pages(self._stub.ListRuns, request):
             for run in page.runs:
                 yield run

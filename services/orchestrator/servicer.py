@@ -364,4 +364,4 @@ def _run_filter(request: pb.ListRunsRequest, project: str) -> RunFilter:
     after_us = to_us(request.created_after.ToDatetime(UTC)) if request.HasField("created_after") else 0
     before_us = to_us(request.created_before.ToDatetime(UTC)) if request.HasField("created_before") else END_OF_TIME
     states, labels = decode.runs.state_names(request.states), tuple(request.labels.items())
-    return RunFilter(project, states, labels, request.session_id, after_us, before_us)
+    return RunFilter(project, states, labels, request.session_id, after_us, before_us, request.id_prefix)

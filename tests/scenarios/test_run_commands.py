@@ -9,7 +9,7 @@ import pytest
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.services.chassis.storage.file_lock import owner_of
-from tests.scenarios.commands import finished
+from tests.scenarios.commands import finished, running
 from tests.scenarios.planes import WISH, plane
 
 pytestmark = pytest.mark.timeout(240)
@@ -56,3 +56,33 @@ async def test_an_answer_carries_how_sure_the_person_is(tmp_path: Path) -> None:
         assert (await here.ended(run.id)).state == runs.RUN_STATE_COMPLETE
         code, printed = await command(tmp_path, "answer", run.id, "accept", "--confidence", "0.8")
         assert (code, "--confidence goes with" in printed) == (2, True), printed
+
+
+async def test_a_run_is_named_by_the_beginning_of_its_id_or_as_the_last(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        first = (await here.submit()).id
+        await here.ended(first)
+        code, printed = await command(tmp_path, "show", "last", "--json")
+        assert (code, json.loads(printed)["id"]) == (0, first)
+        for named in (first[:-2], first[4:-2]):
+            code, printed = await command(tmp_path, "show", named, "--json")
+            assert (code, json.loads(printed)["id"]) == (0, first), printed
+        last = (await here.submit()).id
+        await here.ended(last)
+        code, printed = await command(tmp_path, "audit", "last")
+        assert (code, printed.startswith(f"{last}: ")) == (0, True), printed
+        code, printed = await command(tmp_path, "show", "run_")
+        assert (code, "is the beginning of several runs" in printed) == (2, True), printed
+        code, printed = await command(tmp_path, "runs")
+        assert (code, printed.split()[0], printed.count("COMPLETE")) == (0, "RUN", 2), printed
+
+
+def test_what_up_started_is_stopped_by_down_and_only_that(tmp_path: Path) -> None:
+    data = {"POINTSMAN_DATA": str(tmp_path)}
+    code, printed = finished("down", **data)
+    assert (code, "no control plane runs on" in printed) == (0, True), printed
+    with running("up", "--port", "0", **data) as up:
+        up.line_with(" up at ")
+        code, printed = finished("down", "--json", **data)
+        assert (code, json.loads(printed)) == (0, {"stopped": True, "pid": up.pid}), printed
+        assert up.wait() == 0

@@ -5,18 +5,31 @@ The functions keep `pointsman --help` and each command from importing what only 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typer import Typer
 
 
+class Group(StrEnum):
+    """The groups of the help, in their order."""
+
+    START = "Start"
+    WORK = "Work"
+    LOOK = "Look"
+    OPERATE = "Operate"
+    PARTS = "Parts"
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: how to import its Typer app, and its line in the help."""
+    """One command: how to import its Typer app, its group and line in the help, and examples of its use."""
 
     load: "Callable[[], Typer]"
+    group: Group
     summary: str
+    examples: tuple[str, ...]
 
 
 def _up() -> "Typer":
@@ -157,6 +170,18 @@ def _clean() -> "Typer":
     return app
 
 
+def _down() -> "Typer":
+    from pointsman.cli.commands.down import app
+
+    return app
+
+
+def _completion() -> "Typer":
+    from pointsman.cli.commands.completion import app
+
+    return app
+
+
 def _doctor() -> "Typer":
     from pointsman.cli.commands.doctor import app
 
@@ -164,28 +189,87 @@ def _doctor() -> "Typer":
 
 
 COMMANDS: Mapping[str, Command] = {
-    "up": Command(_up, "start everything in one process, on SQLite"),
-    "demo": Command(_demo, "watch an agent's lie being caught, on a small example repository"),
-    "run": Command(_run, "submit a task, follow it live, print what was delivered"),
-    "agent": Command(_agent, "start a worker: verifier, surveyor, or any command-line agent"),
-    "agents": Command(_agents, "list agents: who works, who is lost, what each has spent"),
-    "runs": Command(_runs, "list runs"),
-    "show": Command(_show, "show a run and what it delivered"),
-    "watch": Command(_watch, "follow a run"),
-    "answer": Command(_answer, "answer the question that a run waits with"),
-    "change": Command(_change, "change what a run is to do"),
-    "cancel": Command(_cancel, "end a run on purpose"),
-    "trace": Command(_trace, "draw where a run's time went, or print its spans"),
-    "audit": Command(_audit, "check a run's journal"),
-    "deliver": Command(_deliver, "put a run's accepted work on a branch"),
-    "evidence": Command(_evidence, "run a command and keep what it proves"),
-    "serve": Command(_serve, "start one service"),
-    "route": Command(_route, "decide who should take a message; rules, log, policy, outcomes and debates"),
-    "thinking": Command(_thinking, "say which step of the thinking workflow comes next"),
-    "machine": Command(_machine, "print the states of a run and the transitions between them"),
-    "migrate": Command(_migrate, "bring the stores' tables up to date"),
-    "pipeline": Command(_pipeline, "drive a task through its stages, or read what an agent said"),
-    "workflow": Command(_workflow, "plans and their tasks: what is next, what is in the way, verify"),
-    "clean": Command(_clean, "remove what killed workers left behind"),
-    "doctor": Command(_doctor, "check the set-up and say what to fix"),
+    "run": Command(
+        _run,
+        Group.START,
+        "submit a task, follow it live, print what was delivered",
+        (
+            'run "fix the parser for empty fields" --agent claude',
+            'run "…" --command "my-agent {prompt_file}" --verify "make test"',
+        ),
+    ),
+    "demo": Command(
+        _demo,
+        Group.START,
+        "watch an agent's lie being caught, on a small example repository",
+        ("demo", 'demo "add a greeting to the hello module and test it"'),
+    ),
+    "answer": Command(
+        _answer, Group.WORK, "answer the question that a run waits with", ("answer last", "answer last accept")
+    ),
+    "deliver": Command(
+        _deliver,
+        Group.WORK,
+        "put a run's accepted work on a branch",
+        ("deliver last", "deliver last --branch fix-parser"),
+    ),
+    "change": Command(
+        _change, Group.WORK, "change what a run is to do", ('change last "keep the old flag as an alias"',)
+    ),
+    "cancel": Command(_cancel, Group.WORK, "end a run on purpose", ('cancel last --reason "done by hand"',)),
+    "runs": Command(_runs, Group.LOOK, "list runs and who has to act", ("runs", "runs --state complete --limit 5")),
+    "show": Command(_show, Group.LOOK, "show a run, its attempts and what it delivered", ("show last",)),
+    "watch": Command(_watch, Group.LOOK, "follow a run", ("watch last", "watch last --repo . --agent claude")),
+    "trace": Command(
+        _trace, Group.LOOK, "draw where a run's time went, or print its spans", ("trace last", "trace last --json")
+    ),
+    "agents": Command(
+        _agents, Group.LOOK, "list agents: who works, who is lost, what each has spent", ("agents", "agents --json")
+    ),
+    "up": Command(_up, Group.OPERATE, "start everything in one process, on SQLite", ("up", "up --port 0")),
+    "down": Command(_down, Group.OPERATE, "stop what `pointsman up` started on the data directory", ("down",)),
+    "agent": Command(
+        _agent,
+        Group.OPERATE,
+        "start a worker: verifier, surveyor, or any command-line agent",
+        ("agent --role verifier --role surveyor --repo .", "agent --role coder --agent claude --repo ."),
+    ),
+    "serve": Command(_serve, Group.OPERATE, "start one service", ("serve orchestrator",)),
+    "migrate": Command(_migrate, Group.OPERATE, "bring the stores' tables up to date", ("migrate",)),
+    "doctor": Command(_doctor, Group.OPERATE, "check the set-up and say what to fix", ("doctor",)),
+    "audit": Command(_audit, Group.OPERATE, "check a run's journal, or every store", ("audit last", "audit --all")),
+    "clean": Command(_clean, Group.OPERATE, "remove what killed workers left behind", ("clean --dry-run", "clean")),
+    "completion": Command(
+        _completion,
+        Group.OPERATE,
+        "print the completion of a shell: bash, zsh or fish",
+        ("completion bash > ~/.local/share/bash-completion/completions/pointsman", "completion fish | source"),
+    ),
+    "route": Command(
+        _route,
+        Group.PARTS,
+        "decide who should take a message; rules, log, policy, outcomes and debates",
+        ('route "why is the build red?"', "route log"),
+    ),
+    "thinking": Command(
+        _thinking, Group.PARTS, "say which step of the thinking workflow comes next", ("thinking", "thinking full")
+    ),
+    "pipeline": Command(
+        _pipeline,
+        Group.PARTS,
+        "drive a task through its stages, or read what an agent said",
+        ("pipeline templates", 'pipeline start "fix the parser"'),
+    ),
+    "workflow": Command(
+        _workflow,
+        Group.PARTS,
+        "plans and their tasks: what is next, what is in the way, verify",
+        ("workflow import tasks.md", "workflow next ID"),
+    ),
+    "machine": Command(
+        _machine, Group.PARTS, "print the states of a run and the transitions between them", ("machine --mermaid",)
+    ),
+    "evidence": Command(
+        _evidence, Group.PARTS, "run a command and record what it proves", ("evidence run -- pytest -q",)
+    ),
 }

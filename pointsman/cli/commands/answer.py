@@ -12,7 +12,7 @@ from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.run_progress import status
 from pointsman.cli.session.control_plane import Plane
 from pointsman.cli.session.follow import TERMINAL, program, question_lines
-from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask_plane, print_json
+from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask_plane, find_run, print_json
 from pointsman.client import Client, Reply
 
 app = typer.Typer(add_completion=False)
@@ -46,21 +46,21 @@ def answer(  # noqa: PLR0913 - one parameter per option
         fail_usage(f"--confidence goes with the answers {', '.join(CONFIDENT)}")
 
     async def question(client: Client, plane: Plane) -> int:
-        run = await client.runs.get(run_id)
+        run = await client.runs.get(await find_run(client, run_id))
         if not run.HasField("question"):
-            print(f"{run_id} asks nothing")
+            print(f"{run.id} asks nothing")
             return EXIT_FAILED
         if not reply:
             print("\n".join(question_lines(run)))
             return 0
         given = Reply(AnswerKind.Value(name), text, task, stage, confidence, parse_budget(budget))
-        run = await client.runs.answer(run_id, run.question.id, given)
+        run = await client.runs.answer(run.id, run.question.id, given)
         if as_json:
             print_json(run)
         else:
             print(status(run))
             if run.state not in TERMINAL and not await _has_agents(client, plane):
-                print(f"nobody works on it now; go on: {program()} watch {run_id} --repo . --agent claude")
+                print(f"nobody works on it now; go on: {program()} watch {run.id} --repo . --agent claude")
         return 0
 
     ask_plane(server, project, question)

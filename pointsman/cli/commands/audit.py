@@ -14,7 +14,7 @@ from pointsman.api.orchestrator.v1.machine_pb2 import GetMachineResponse
 from pointsman.api.orchestrator.v1.run_pb2 import RunState
 from pointsman.audit.stores import audit_stores
 from pointsman.cli.exit_codes import EXIT_FAILED
-from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, ask, print_json
+from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, ask, find_run, print_json
 from pointsman.client import Client
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
 from pointsman.services.chassis.core.config import StoreSettings, load
@@ -25,7 +25,9 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def audit(
     *,
-    run_id: Annotated[str, typer.Argument(help="The run; not needed with --all.")] = "",
+    run_id: Annotated[
+        str, typer.Argument(help="The run's id, the beginning of it, or `last`; not needed with --all.")
+    ] = "",
     every: Annotated[bool, typer.Option("--all", help="Read all four stores of this machine and prove them.")] = False,
     server: ServerAt = "",
     project: InProject = "local",
@@ -58,7 +60,8 @@ def _audit_stores(*, as_json: bool) -> int:
 
 def _audit_run(run_id: str, server: str, project: str, *, as_json: bool) -> None:
     async def question(client: Client) -> int:
-        rows = [row async for row in client.runs.transitions(run_id)]
+        found = await find_run(client, run_id)
+        rows = [row async for row in client.runs.transitions(found)]
         problems = findings(rows, await client.runs.machine(), project)
         if as_json:
             print_json(rows)
@@ -66,7 +69,7 @@ def _audit_run(run_id: str, server: str, project: str, *, as_json: bool) -> None
             print(f"BROKEN  {problem}")
         if not problems and not as_json:
             print(
-                f"{run_id}: {len(rows)} transitions, numbered without gap, chained, all in the table; ends {rows[-1].to_state}"
+                f"{found}: {len(rows)} transitions, numbered without gap, chained, all in the table; ends {rows[-1].to_state}"
             )
         return EXIT_FAILED if problems else 0
 

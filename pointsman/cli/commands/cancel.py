@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from pointsman.cli.render.run_progress import status
-from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask, print_json
+from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask, find_run, print_json
 from pointsman.client import Client
 
 app = typer.Typer(add_completion=False)
@@ -23,7 +23,7 @@ def cancel(
     """Cancel a run with its assignments, pipelines and workflow; what was accepted stays deliverable."""
 
     async def question(client: Client) -> int:
-        run = await client.runs.cancel(run_id, reason)
+        run = await client.runs.cancel(await find_run(client, run_id), reason)
         if as_json:
             print_json(run)
         else:

@@ -7,7 +7,7 @@ import typer
 from pointsman.cli.options.input_files import read_text
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.run_progress import status
-from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask, print_json
+from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask, find_run, print_json
 from pointsman.client import Client
 
 app = typer.Typer(add_completion=False)
@@ -30,7 +30,7 @@ def change(
         )
 
     async def question(client: Client) -> int:
-        run = await client.runs.change(run_id, message)
+        run = await client.runs.change(await find_run(client, run_id), message)
         if as_json:
             print_json(run)
         else:

@@ -12,6 +12,7 @@ from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.usage import project_name
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
+from pointsman.cli.session.run_client import RunId, find_run
 from pointsman.cli.session.workers import repository_at
 from pointsman.client import Client, Terms
 from pointsman.worker.git import GitFailed, text
@@ -22,7 +23,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def deliver(  # noqa: PLR0913 - one parameter per option
     *,
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run.")],
+    run_id: RunId,
     repo: Annotated[Path, typer.Option(help="The git repository.")] = Path(),
     branch: Annotated[str, typer.Option(help="The branch; default: pointsman/RUN.")] = "",
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
@@ -30,17 +31,18 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
     """Fetch what a run has accepted so far and put it on a new branch; your working tree is not touched."""
-    named = branch or f"pointsman/{run_id}"
 
     async def work() -> str:
         folder = await repository_at(repo)
         async with control_plane(server) as plane:
             client = Client(plane.channels["orchestrator"], Terms(project=project))
-            message = await put_on_branch(client, run_id, folder, named)
+            found = await find_run(client, run_id)
+            named = branch or f"pointsman/{found}"
+            message = await put_on_branch(client, found, folder, named)
         if not as_json:
             return message
         commit = await text(folder, "rev-parse", f"refs/heads/{named}")
-        return json.dumps({"run_id": run_id, "branch": named, "commit": commit})
+        return json.dumps({"run_id": found, "branch": named, "commit": commit})
 
     try:
         print(asyncio.run(work()))

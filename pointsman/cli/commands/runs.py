@@ -6,7 +6,7 @@ import typer
 
 from pointsman.api.orchestrator.v1.run_pb2 import RunState
 from pointsman.cli.options.usage import fail_usage
-from pointsman.cli.render.run_progress import state_name
+from pointsman.cli.render.run_table import run_table
 from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, ask, print_json
 from pointsman.client import Client
 
@@ -38,9 +38,7 @@ def runs(
         if as_json:
             print_json(found)
             return 0
-        for run in found:
-            intent = " ".join(run.intent.split())[:60]
-            print(f"{run.id}  {run.created_at.ToDatetime():%Y-%m-%d %H:%M}  {state_name(run):<16} {intent}")
+        print("\n".join(run_table(found)))
         return 0
 
     ask(server, project, question)

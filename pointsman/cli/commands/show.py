@@ -5,7 +5,7 @@ import typer
 from pointsman.cli.render.attempts import attempt_lines
 from pointsman.cli.render.run_progress import status
 from pointsman.cli.session.follow import TERMINAL, delivery_lines, question_lines
-from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask, print_json
+from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask, find_run, print_json
 from pointsman.client import Client
 
 app = typer.Typer(add_completion=False)
@@ -16,15 +16,15 @@ def show(*, run_id: RunId, server: ServerAt = "", project: InProject = "local", 
     """Show a run: state, tasks, attempts with claims, findings and reasons, whom it waits for, what was delivered."""
 
     async def question(client: Client) -> int:
-        run = await client.runs.get(run_id)
+        run = await client.runs.get(await find_run(client, run_id))
         if as_json:
             print_json(run)
             return 0
         print(f"{run.id}\n{run.intent}\n\n{status(run)}\n")
-        async for attempt in client.runs.evidence(run_id):
+        async for attempt in client.runs.evidence(run.id):
             print("\n".join(attempt_lines(attempt)) + "\n")
         if run.state in TERMINAL:
-            print("\n".join(delivery_lines(run, await client.runs.delivery(run_id))))
+            print("\n".join(delivery_lines(run, await client.runs.delivery(run.id))))
         elif run.HasField("question"):
             print("\n".join(question_lines(run)))
         return 0

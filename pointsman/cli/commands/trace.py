@@ -18,7 +18,7 @@ from pointsman.api.workflow.v1 import reading_pb2 as workflows
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.control_plane import Plane, control_plane
-from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt
+from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, find_run
 from pointsman.client import CallFailed, Client, Terms
 from pointsman.tracing.waterfall import draw, summary, tree_of
 
@@ -34,7 +34,8 @@ def trace(*, run_id: RunId, server: ServerAt = "", project: InProject = "local",
 
     async def work() -> int:
         async with control_plane(server) as plane:
-            journals = await read_journals(plane, run_id, project)
+            client = Client(plane.channels["orchestrator"], Terms(project=project))
+            journals = await read_journals(plane, await find_run(client, run_id), project)
         if as_json:
             print(json.dumps(spans_as_json(journals), ensure_ascii=False))
             return 0

@@ -14,7 +14,7 @@ from pointsman.cli.session.control_plane import Absent, control_plane, refuse_wi
 from pointsman.cli.session.follow import TERMINAL, exit_code, follow, program
 from pointsman.cli.session.questions import RunLeft, cancelled_by_signals
 from pointsman.cli.session.repository import find_repository
-from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt
+from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, find_run
 from pointsman.cli.session.work_on_run import leave_run, patient_terms, report, work_and_follow
 from pointsman.cli.session.worker_specs import Coder, LocalWorkers, options_to_restart
 from pointsman.client import Client
@@ -55,10 +55,11 @@ async def _follow(run_id: str, after: int, plane_of: tuple[str, str], as_json: b
     try:
         async with control_plane(server) as plane:
             client = Client(plane.channels["orchestrator"], patient_terms(project))
+            found = await find_run(client, run_id)
             if plane.embedded:
-                _require_rest(await client.runs.get(run_id))
+                _require_rest(await client.runs.get(found))
             with cancelled_by_signals():
-                run = await follow(client, run_id, view_for(as_json=as_json), after)
+                run = await follow(client, found, view_for(as_json=as_json), after)
             await report(client, run, as_json)
             return exit_code(run)
     except asyncio.CancelledError:
@@ -77,9 +78,9 @@ async def _work(run_id: str, workers: LocalWorkers, plane_of: tuple[str, str]) -
     try:
         async with control_plane(server, absent=Absent.HOST) as plane:
             client = Client(plane.channels["orchestrator"], patient_terms(project))
-            await client.runs.get(run_id)
+            found = (await client.runs.get(await find_run(client, run_id))).id
             plane.announce()
-            workers.say(f"works on {run_id} as {', '.join(workers.spec.roles)}")
-            return await work_and_follow(client, run_id, workers)
+            workers.say(f"works on {found} as {', '.join(workers.spec.roles)}")
+            return await work_and_follow(client, found, workers)
     except RunLeft as left:
         return await leave_run(left, workers, needed=True)

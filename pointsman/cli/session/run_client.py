@@ -10,12 +10,12 @@ import typer
 from google.protobuf.message import Message
 
 from pointsman.cli.exit_codes import EXIT_FAILED
-from pointsman.cli.options.usage import project_name
+from pointsman.cli.options.usage import fail_usage, project_name
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.session.control_plane import Plane, control_plane
 from pointsman.client import CallFailed, Client, Terms
 
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, the beginning of it, or `last`.")]
 ServerAt = Annotated[str, typer.Option("--server", help="Address of the control plane.")]
 InProject = Annotated[str, typer.Option("--project", help="The project of the run.", callback=project_name)]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
@@ -38,6 +38,30 @@ def ask_plane(server: str, project: str, question: Callable[[Client, Plane], Awa
     except CallFailed as failure:
         print(f"pointsman: {failure.message or failure}", file=sys.stderr)
         sys.exit(EXIT_FAILED)
+
+
+LAST = "last"
+RUN_ID_LENGTH = 30
+MAX_CANDIDATES = 5
+
+
+async def find_run(client: Client, named: str) -> str:
+    """The id of a run that is named by its id, by the beginning of it, or as the last one submitted."""
+    if named == LAST:
+        async for run in client.runs.all():
+            return run.id
+        fail_usage("there is no run yet; `pointsman run` starts one")
+    if len(named) >= RUN_ID_LENGTH:
+        return named
+    prefix = named if named.startswith("run_") else f"run_{named}"
+    found: list[str] = []
+    async for run in client.runs.all(id_prefix=prefix):
+        found.append(run.id)
+        if len(found) > MAX_CANDIDATES:
+            break
+    if len(found) > 1:
+        fail_usage(f"'{named}' is the beginning of several runs: {', '.join(found[:MAX_CANDIDATES])}")
+    return found[0] if found else named
 
 
 def print_json(value: Message | Iterable[Message]) -> None:

@@ -66,6 +66,18 @@ def lock_store(database: Database) -> StoreLock | None:
     return StoreLock(file.with_name(f"{file.name.removesuffix('.db')}.lock"), file) if file is not None else None
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a live process holds the lock."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
+
+
 def owner_of(path: Path) -> Owner | None:
     """The owner that the lock file names; None if it is empty, incomplete or unreadable."""
     try:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, String, bindparam, func, select
 
 from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.storage.dialect import any_of, bind_list
@@ -29,6 +29,7 @@ class RunFilter:
     session_id: str = ""
     created_after_us: int = 0
     created_before_us: int = 2**62
+    id_prefix: str = ""
 
     def admits(self, session_id: str, labels: Mapping[str, str]) -> bool:
         """Whether a run has the labels and the session."""
@@ -94,6 +95,7 @@ class Listing(Generic[Shown]):
         parameters = {
             "project": wanted.project, "before_us": min(before_us, wanted.created_before_us), "before_id": before_id,
             "after_us": wanted.created_after_us, "states": sorted(wanted.states) or list(_ALL_STATES), "limit": size,
+            "id_prefix": wanted.id_prefix,
         }  # fmt: skip
         return connection.execute(self._rows, parameters).all()
 
@@ -124,12 +126,14 @@ def _rows_query(store: Store) -> Any:
     """Newest first along the index of projects; the first bound of the place is one that an index understands."""
     table = store.tables.entities
     states: Any = bindparam("states", expanding=True)
+    prefix = bindparam("id_prefix", type_=String)
     earlier = (table.c.created_at_us < bindparam("before_us")) | (table.c.entity_id < bindparam("before_id"))
     return (
         select(table.c.entity_id, table.c.version, table.c.created_at_us)
         .where(table.c.project == bindparam("project"), table.c.kind == MACHINE.kind)
         .where(table.c.created_at_us <= bindparam("before_us"), earlier)
         .where(table.c.created_at_us >= bindparam("after_us"))
+        .where(func.substr(table.c.entity_id, 1, func.length(prefix)) == prefix)
         .where(table.c.status.in_(states))
         .order_by(table.c.created_at_us.desc(), table.c.entity_id.desc())
         .limit(bindparam("limit"))

@@ -100,6 +100,11 @@ async def test_runs_are_listed_newest_first_filtered_and_paged(tmp_path: Path, d
         assert [run.id for run in cancelled.runs] == submitted[:1]
         labelled = await here.runs.ListRuns(pb.ListRunsRequest(labels={"team": "a"}))
         assert [run.id for run in labelled.runs] == [submitted[3], submitted[1]]
+        wanted = answer.runs[-1].id
+        for length, expected in ((len(wanted), 1), (len("run_"), 5)):
+            listed = await here.runs.ListRuns(pb.ListRunsRequest(id_prefix=wanted[:length]))
+            assert (len(listed.runs), wanted in {run.id for run in listed.runs}) == (expected, True)
+        assert not (await here.runs.ListRuns(pb.ListRunsRequest(id_prefix="runX"))).runs
         of_session = await here.runs.ListRuns(pb.ListRunsRequest(session_id="s2"))
         assert [run.id for run in of_session.runs] == [submitted[2]]
         later = pb.ListRunsRequest(created_after=answer.runs[-1].created_at)

@@ -365,8 +365,11 @@ class ListRunsRequest(_message.Message):
     CREATED_AFTER_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    ID_PREFIX_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """Only of this session."""
+    id_prefix: _builtins.str
+    """Only runs whose id begins with this."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_run_pb2.RunState.ValueType]:
         """Only these states; empty means all."""
@@ -396,10 +399,11 @@ class ListRunsRequest(_message.Message):
         created_after: _timestamp_pb2.Timestamp | None = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
         page: _common_pb2.Page | None = ...,
+        id_prefix: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "page", b"page"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "labels", b"labels", "page", b"page", "session_id", b"session_id", "states", b"states"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "id_prefix", b"id_prefix", "labels", b"labels", "page", b"page", "session_id", b"session_id", "states", b"states"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,116 @@
+"""The command line as a person meets it: groups, help, examples that parse, nearest commands, completion."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from pointsman.api.orchestrator.v1 import run_pb2 as pb
+from pointsman.cli.__main__ import main
+from pointsman.cli.commands import COMMANDS, Group
+from pointsman.cli.commands.completion import SCRIPTS, completed_words
+from pointsman.cli.exit_codes import EXIT_MEANINGS
+from pointsman.cli.render.run_table import acts_next, run_table
+
+ROOT = Path(__file__).parents[3]
+
+
+def called(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Runs the command line in this process; returns its exit code."""
+    monkeypatch.setattr(sys, "argv", ["pointsman", *arguments])
+    try:
+        main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
+
+
+def test_the_help_names_every_command_once_in_its_group(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called(monkeypatch, "--help") == 0
+    said = capsys.readouterr().out
+    starts = [said.index(f"\n{group}\n") for group in Group]
+    assert starts == sorted(starts)
+    for name, command in COMMANDS.items():
+        assert said.count(f"\n  {name:<10} {command.summary}\n") == 1
+    for code, meaning in EXIT_MEANINGS.items():
+        assert f"{code} {meaning}" in said
+
+
+@pytest.mark.parametrize("arguments", [("help", "show"), ("show", "--help"), ("show", "-h")])
+def test_the_help_of_a_command_ends_with_its_examples(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    assert called(monkeypatch, *arguments) == 0
+    said = capsys.readouterr().out
+    assert "The run's id, the beginning of it, or" in " ".join(said.split())
+    assert said.endswith("Examples:\n  pointsman show last\n")
+
+
+def test_an_unknown_command_names_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called(monkeypatch, "shwo") == 2
+    assert capsys.readouterr().err == "pointsman: unknown command 'shwo'; did you mean `pointsman show`?\n"
+    assert called(monkeypatch, "zzzzzz") == 2
+    assert "usage: pointsman COMMAND" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "example"), [(n, e) for n, command in COMMANDS.items() for e in command.examples])
+def test_every_example_can_be_typed(name: str, example: str) -> None:
+    typed = shlex.split(example.partition(" > ")[0].partition(" | ")[0])
+    assert typed[0] == name
+    command = typer.main.get_command(COMMANDS[name].load())
+    context = command.make_context(name, typed[1:])
+    if hasattr(command, "resolve_command") and typed[1:]:
+        _, subcommand, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert subcommand is not None
+        subcommand.make_context(typed[1], rest, parent=context)
+
+
+def test_completion_offers_commands_options_and_subcommands() -> None:
+    words = completed_words()
+    assert set(words) == set(COMMANDS)
+    assert {"--agent", "--verify", "--help"} <= set(words["run"])
+    assert "import-tasks" in words["workflow"]
+    script = SCRIPTS["bash"](words)
+    asked = f"{script}\nCOMP_WORDS=(pointsman run --ver); COMP_CWORD=2; _pointsman; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout == "--verify\n"
+    asked = f"{script}\nCOMP_WORDS=(pointsman co); COMP_CWORD=1; _pointsman; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
+    assert "completion" in done.stdout.split()
+
+
+def test_a_shell_without_completion_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called(monkeypatch, "completion", "tcsh") == 2
+    assert "there is one for bash, zsh, fish" in capsys.readouterr().err
+
+
+def test_the_list_of_runs_has_a_header_and_says_who_acts() -> None:
+    person = pb.WaitingFor(kind=pb.WAIT_KIND_PERSON, who="a person", action="accept")
+    agent = pb.WaitingFor(kind=pb.WAIT_KIND_AGENT, who="code")
+    runs = [
+        pb.Run(id="run_1", state=pb.RUN_STATE_COMPLETE, intent="one\ntwo"),
+        pb.Run(id="run_2", state=pb.RUN_STATE_PLAN_BASELINE, waiting_for=person),
+        pb.Run(id="run_3", state=pb.RUN_STATE_PLAN_BASELINE, waiting_for=agent),
+        pb.Run(id="run_4", state=pb.RUN_STATE_PLAN_BASELINE),
+    ]
+    assert [acts_next(run) for run in runs] == ["-", "you", "agent: code", "pointsman"]
+    header, *lines = run_table(runs)
+    assert header.split() == ["RUN", "SUBMITTED", "STATE", "ACTS", "NEXT", "WHAT"]
+    assert len(lines) == 4
+    assert lines[0].endswith("one two")
+    assert list(run_table([])) == ["no runs; `pointsman run` starts one"]
+
+
+def test_the_table_of_exit_codes_in_the_documents_is_complete() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    for code, meaning in EXIT_MEANINGS.items():
+        assert f"| {code} | {meaning} |" in page
