@@ -19,7 +19,7 @@ ELSEWHERE = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
-    "SECURITY.md": "security.md",
+    "SECURITY.md": "reporting.md",
     "tests/robustness/README.md": "robustness/index.md",
     "tests/robustness/ABUSE.md": "robustness/abuse.md",
 }

@@ -24,6 +24,7 @@ class Profile:
     prompt: PromptBy = PromptBy.FILE
     environment: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     handoff_inside: bool = False
     sandbox: tuple[str, str] = ("", "")

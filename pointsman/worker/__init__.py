@@ -8,8 +8,8 @@ work, `Surveyor` looks at a repository: `pointsman agent` starts all three. Noth
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pointsman.sandbox import Limits
     from pointsman.worker.command import CommandAgent
-    from pointsman.worker.containment import Limits
     from pointsman.worker.sdk import GiveUp, Job, Worker
     from pointsman.worker.survey import Surveyor
     from pointsman.worker.verifier import Verifier
@@ -22,8 +22,8 @@ def __getattr__(name: str) -> Any:
     """Imports the public names at their first use: `pointsman evidence run`, which agents call often, needs none."""
     if name not in __all__:
         raise AttributeError(name)
+    from pointsman.sandbox import Limits
     from pointsman.worker.command import CommandAgent
-    from pointsman.worker.containment import Limits
     from pointsman.worker.sdk import GiveUp, Job, Worker
     from pointsman.worker.survey import Surveyor
     from pointsman.worker.verifier import Verifier

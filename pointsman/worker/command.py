@@ -19,9 +19,18 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.profiles import Profile, PromptBy
-from pointsman.worker import containment, output_reader, process_supervisor
+from pointsman.sandbox import (
+    CommandResult,
+    EndedBy,
+    Level,
+    Limits,
+    SandboxSpec,
+    available_level,
+    clean_environment,
+    run,
+)
 from pointsman.worker import handoff as files
-from pointsman.worker.containment import CommandResult, EndedBy, Limits
+from pointsman.worker import output_reader
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.json_files import InvalidFile
 from pointsman.worker.prompt import is_judge, prompt_for
@@ -32,6 +41,7 @@ from pointsman.worker.workspace import AssignmentFolders, Workspace, fetch_resul
 MARKER = b"PIPELINE_ROUTE"
 MAX_TRANSCRIPT = 1_000_000
 MAX_PROMPT_ARGUMENT = 100_000
+MAX_PATH = 4096
 HANDOFF_INSIDE = ".pointsman-handoff"
 _PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|handoff|worktree|sandbox)\}")
 
@@ -53,7 +63,7 @@ class CommandAgent:
                 contents = files.handoff_files(job.lease, await _artifact_texts(job))
                 prompt = prompt_for(job.lease, visible.handoff, [files.THE_PROMPT, *contents])
                 files.write_handoff(visible.handoff, prompt, contents)
-                ended = await containment.run(self._supervised_command(job, visible, prompt))
+                ended = await run(self._sandbox_spec(job, visible, prompt))
                 if ended.strays:
                     log.warning("%s: left %d processes behind, which were killed", job.agent_id, ended.strays)
                 _move_handoff_out(visible, folders)
@@ -90,27 +100,30 @@ class CommandAgent:
         inside.mkdir()
         return replace(folders, handoff=inside)
 
-    def _supervised_command(self, job: Job, folders: AssignmentFolders, prompt: str) -> containment.SupervisedCommand:
+    def _sandbox_spec(self, job: Job, folders: AssignmentFolders, prompt: str) -> SandboxSpec:
         prompt_file = folders.handoff / files.PROMPT
         values = {
             "{prompt}": prompt if len(prompt) <= MAX_PROMPT_ARGUMENT else f"Do what {prompt_file} asks for.",
             "{prompt_file}": str(prompt_file),
             "{handoff}": str(folders.handoff),
             "{worktree}": str(folders.tree),
-            "{sandbox}": self._profile.sandbox[process_supervisor.confines()],
+            "{sandbox}": self._profile.sandbox[available_level() > Level.NONE],
         }
         command = [_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in self._profile.command]
         homes = [place for name in self._profile.writable if (place := _writable_path(name))]
         variables = _variables(job, folders)
         if "HOME" in self._profile.environment:
             variables["HOME"] = str(Path.home())
-        return containment.SupervisedCommand(
+        return SandboxSpec(
             command,
             folders.tree,
-            containment.clean_environment(variables, self._profile.environment),
-            (folders.tree, folders.handoff, folders.scratch, *homes),
-            prompt_file if self._profile.prompt is PromptBy.STDIN else Path(os.devnull),
-            self._limits,
+            clean_environment(variables, self._profile.environment),
+            writable=(folders.tree, folders.handoff, folders.scratch, *homes),
+            readable=(*_own_program(), *_named_places(command), *map(Path, self._profile.readable)),
+            hidden=self._workspace.private_places,
+            network=True,
+            stdin=prompt_file if self._profile.prompt is PromptBy.STDIN else Path(os.devnull),
+            limits=self._limits,
         )
 
     def _require_success(self, ended: CommandResult) -> None:
@@ -211,6 +224,17 @@ def _pointsman_command(folders: AssignmentFolders) -> Path:
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n')
     script.chmod(0o755)
     return folder
+
+
+def _named_places(command: Iterable[str]) -> list[Path]:
+    """The files and folders that a command line names in full, such as the script that it runs."""
+    return [Path(word) for word in command if word.startswith("/") and len(word) < MAX_PATH and Path(word).exists()]
+
+
+def _own_program() -> tuple[Path, ...]:
+    """What the `pointsman` command of an agent needs: the interpreter, its packages, and this one."""
+    package = Path(pointsman.__file__).parent
+    return (Path(sys.prefix), Path(sys.base_prefix), package, package / "services", package.parent / "buf")
 
 
 async def _artifact_texts(job: Job) -> dict[str, str]:

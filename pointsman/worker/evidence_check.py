@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
-from pointsman.worker.containment import CommandResult
+from pointsman.sandbox import CommandResult
 from pointsman.worker.output_reader import file_digest
 
 ALLOWED_COMMANDS: tuple[tuple[str, ...], ...] = (

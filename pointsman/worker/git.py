@@ -24,6 +24,7 @@ __all__ = [
 ]  # fmt: skip
 RESULTS = "refs/pointsman/results"
 SUBMODULE_MODE = "160000"
+SHA256_LENGTH = 64
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _CHANGES = {
     "A": handoff.FILE_CHANGE_ADDED,
@@ -199,9 +200,12 @@ class Clone:
         return await text(self.path, "rev-parse", f"{commit}^{{tree}}")
 
     async def check_out(self, commit: str, folder: Path) -> None:
-        """Checks a commit out into a working tree with a repository of its own that shares the objects."""
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        await git(self.path, "clone", "-q", "--shared", "--no-checkout", str(self.path), str(folder))
+        """Checks a commit out into a working tree with a repository of its own, which holds the commit's history only."""
+        hashes = "sha256" if len(commit) == SHA256_LENGTH else "sha1"
+        await git(self.path, "init", "-q", "--template=", f"--object-format={hashes}", str(folder))
+        await git(
+            folder, "fetch", "-q", "--no-tags", "--update-shallow", "--no-write-fetch-head", str(self.path), commit
+        )
         await git(folder, "checkout", "-q", "--detach", commit)
 
     async def capture(self, folder: Path, base: str, author: str, left_out: Collection[str] = ()) -> Captured:

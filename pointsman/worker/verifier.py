@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
+from pointsman.sandbox import CommandResult, Limits, SandboxSpec, clean_environment, run
 from pointsman.worker import evidence_check
-from pointsman.worker.containment import CommandResult, Limits, SupervisedCommand, clean_environment, run
 from pointsman.worker.evidence import command_evidence
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.sdk import Job
@@ -34,8 +34,8 @@ class _Runner:
             environment = clean_environment(
                 {"HOME": str(self.scratch), "TMPDIR": str(self.scratch), "PYTHONDONTWRITEBYTECODE": "1"}
             )
-            command_spec = SupervisedCommand(key, self.tree, environment, (self.tree, self.scratch), limits=self.limits)
-            self.ended[key] = await run(command_spec)
+            spec = SandboxSpec(key, self.tree, environment, (self.tree, self.scratch), limits=self.limits)
+            self.ended[key] = await run(spec)
         return self.ended[key]
 
 

@@ -32,11 +32,18 @@ class Workspace:
     """The clones and assignment folders of a worker."""
 
     def __init__(self, root: Path, repositories: Mapping[str, Path], limits: TreeLimits | None = None) -> None:
+        self._root = root
+        self._sources = tuple(repositories.values())
         self._work = assignments_folder(root)
         self._clones = {
             name: Clone(root / "repositories" / f"{safe_name(name)}.git", source, self._work, limits)
             for name, source in repositories.items()
         }
+
+    @property
+    def private_places(self) -> tuple[Path, ...]:
+        """What no agent may see: the users' repositories, the private clones and the other assignments."""
+        return (self._root, *self._sources)
 
     @property
     def repository_ids(self) -> tuple[str, ...]:

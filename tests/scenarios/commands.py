@@ -1,6 +1,7 @@
 """Real processes for scenarios: started, waited for by what they print, and killed the hard way."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from tests.helpers.eventually import eventually_now
 
 ROOT = Path(__file__).parents[2]
+PATIENT = Path(__file__).parent / "agents" / "patient.py"
 START_SECONDS = 60.0
 POINTSMAN = (sys.executable, "-m", "pointsman.cli")
 
@@ -104,6 +106,18 @@ def finished_in(folder: Path, *arguments: str, **environment: str) -> tuple[int,
     """The same for a command that is called in a folder."""
     process = Running(arguments, environment, folder)
     return process.wait(120), "".join(process.lines)
+
+
+def patient(gate: Path) -> str:
+    """The command line of a coder that waits at a gate, which is a folder that it can look into."""
+    gate.mkdir(exist_ok=True)
+    return shlex.join((sys.executable, "-I", str(PATIENT), str(gate)))
+
+
+def open_gate(gate: Path) -> None:
+    """Lets the coder at a gate go on."""
+    gate.mkdir(exist_ok=True)
+    (gate / "open").touch()
 
 
 def processes_with(marker: str) -> list[int]:

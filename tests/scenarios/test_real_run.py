@@ -2,8 +2,6 @@
 
 import json
 import os
-import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,10 +17,9 @@ from pointsman.client import Client, Order, Terms, connect
 from pointsman.worker.git import git, repository_id, text, uncommitted
 from tests.helpers.eventually import eventually_now
 from tests.helpers.limits import scaled
-from tests.scenarios.commands import Running, finished, processes_with, running
+from tests.scenarios.commands import PATIENT, Running, finished, open_gate, patient, processes_with, running
 
 VERIFY = ("python3", "-m", "unittest", "discover", "-q")
-PATIENT = Path(__file__).parent / "agents" / "patient.py"
 pytestmark = pytest.mark.timeout(240)
 
 
@@ -53,7 +50,7 @@ class World:
 
     def start_coder(self) -> None:
         """The coder that waits at the gate."""
-        command = shlex.join((sys.executable, "-I", str(PATIENT), str(self.gate)))
+        command = patient(self.gate)
         self.coder = self.start_agent("--role", "coder", "--name", "box", "--command", command)
 
     def wait_for_the_coder(self) -> None:
@@ -112,7 +109,7 @@ async def test_after_kill_9_the_same_delivery_and_nothing_twice(victims: tuple[s
             world.start_plane()
         if "coder" in victims:
             world.start_coder()
-        world.gate.touch()
+        open_gate(world.gate)
         await check_delivery(world, client, run_id)
 
 
@@ -134,8 +131,8 @@ def test_make_run_ends_complete_and_says_why_the_first_try_was_refused(tmp_path:
 
 
 async def test_a_run_that_only_a_person_can_accept_waits_with_exit_4(world: World) -> None:
-    command = shlex.join((sys.executable, "-I", str(PATIENT), str(world.gate)))
-    world.gate.touch()
+    command = patient(world.gate)
+    open_gate(world.gate)
     await git(world.repository, "rm", "-q", "-r", "tests")
     await git(world.repository, "commit", "-q", "-m", "no tests")
     arguments = ("run", "write a greeting in hello/__init__.py", "--action", "--repo", str(world.repository))
@@ -148,8 +145,8 @@ async def test_a_run_that_only_a_person_can_accept_waits_with_exit_4(world: Worl
 
 
 async def test_a_repository_that_ignores_nothing_can_be_worked_on(world: World) -> None:
-    command = shlex.join((sys.executable, "-I", str(PATIENT), str(world.gate)))
-    world.gate.touch()
+    command = patient(world.gate)
+    open_gate(world.gate)
     await git(world.repository, "rm", "-q", ".gitignore")
     await git(world.repository, "commit", "-q", "-m", "nothing is ignored")
     arguments = ("run", "add a greeting to the hello module", "--action", "--repo", str(world.repository))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.cli.commands.demo import example_repository
-from tests.scenarios.commands import finished
+from tests.scenarios.commands import finished, open_gate
 from tests.scenarios.test_real_run_terminal import greeting_on, terminal
 
 pytestmark = pytest.mark.timeout(240)
@@ -16,7 +16,7 @@ async def failed(tmp_path: Path) -> tuple[Path, dict[str, str], str]:
     """A repository, its environment and a run on it that has failed with exit code 1."""
     folder, data = await example_repository(tmp_path), {"POINTSMAN_DATA": str(tmp_path / "data")}
     arguments = greeting_on(folder, tmp_path / "gate")
-    (tmp_path / "gate").touch()
+    open_gate(tmp_path / "gate")
     code, output = finished(*arguments, "--budget", "transitions=20", **data)
     assert code == 1, output
     assert "FAILED" in output

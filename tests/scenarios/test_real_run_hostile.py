@@ -13,12 +13,15 @@ from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.workers import WorkerSpec, profile_for, worker_for, worker_running, workspace_for
 from pointsman.client import Client, Order
+from pointsman.sandbox import Level, available_level
 from pointsman.worker import Limits
 from pointsman.worker.git import repository_id, text, uncommitted
 from tests.helpers.limits import scaled, within
 from tests.scenarios.commands import processes_with
 
 AGENT = Path(__file__).parent / "agents" / "hostile.py"
+WRITTEN_NOWHERE = "claims.json: is missing" if available_level() >= Level.NAMESPACES else "Permission denied"
+"""In namespaces it writes into a folder that only the sandbox has."""
 VERIFY = ("python3", "-m", "unittest", "discover", "-q")
 # One after the other: each looks for processes that the agent of all of them may have left behind.
 pytestmark = [pytest.mark.timeout(120), pytest.mark.xdist_group("hostile")]
@@ -63,7 +66,7 @@ async def first_failure(stage: Stage, how: str, limits: Limits) -> str:
 @pytest.mark.parametrize(
     ("how", "named"),
     [
-        ("writes_outside", "Permission denied"),
+        ("writes_outside", WRITTEN_NOWHERE),
         ("floods", "printed past its output limit"),
         ("ignores_time", "ran past its time limit"),
         ("invents_files", "names files that did not change: hello/__init__.py"),

@@ -3,7 +3,6 @@
 import os
 import shlex
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,13 @@ import pytest
 from pointsman.cli.commands.demo import example_repository
 from pointsman.worker.git import text
 from tests.helpers.eventually import eventually_now
-from tests.scenarios.commands import finished, processes_with, running
+from tests.scenarios.commands import PATIENT, finished, open_gate, patient, processes_with, running
 
-PATIENT = Path(__file__).parent / "agents" / "patient.py"
 pytestmark = pytest.mark.timeout(240)
 
 
 def coder(gate: Path) -> str:
-    return shlex.join((sys.executable, "-I", str(PATIENT), str(gate)))
+    return patient(gate)
 
 
 def at_the_gate(gate: Path) -> list[int]:
@@ -36,7 +34,7 @@ async def test_a_detached_run_goes_on_without_its_command_and_is_put_on_a_branch
     assert code == 0, output
     run_id = run_in(output)
     eventually_now(lambda: at_the_gate(gate), 60)
-    gate.touch()
+    open_gate(gate)
     code, output = finished("watch", run_id, POINTSMAN_DATA=str(data))
     assert code == 0, output
     log = data / "detached" / f"{run_id}.log"
@@ -52,7 +50,7 @@ async def test_a_run_that_is_interrupted_in_a_pipe_says_how_to_go_on_and_loses_n
         os.kill(command.pid, signal.SIGINT)
         assert command.wait() == 130, command.lines
         (told,) = [line for line in command.lines if "Go on: " in line]
-    gate.touch()
+    open_gate(gate)
     resume_command = shlex.split(told.partition("Go on: ")[2])
     code, output = finished(*resume_command[1:], **data)
     assert code == 0, output
@@ -74,7 +72,7 @@ async def test_work_that_nobody_takes_is_named_with_the_command_that_starts_some
 
 async def test_an_answer_is_told_when_nobody_works_on_the_run_any_more(tmp_path: Path) -> None:
     folder, gate, data = await example_repository(tmp_path), tmp_path / "gate", {"POINTSMAN_DATA": str(tmp_path / "d")}
-    gate.touch()
+    open_gate(gate)
     terms = ("--budget", "assignments=1", "--repo", str(folder), "--command", coder(gate))
     code, output = finished("run", "add a greeting to the hello module", "--action", *terms, **data)
     assert code == 4, output

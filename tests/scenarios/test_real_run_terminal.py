@@ -2,7 +2,6 @@
 
 import os
 import pty
-import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -14,9 +13,8 @@ import pytest
 from pointsman.cli.commands.demo import example_repository
 from pointsman.worker.git import git
 from tests.helpers.eventually import eventually_now
-from tests.scenarios.commands import ROOT, finished
+from tests.scenarios.commands import ROOT, finished, open_gate, patient
 
-PATIENT = Path(__file__).parent / "agents" / "patient.py"
 pytestmark = pytest.mark.timeout(150)
 
 
@@ -84,14 +82,14 @@ def terminal(*arguments: str, data: Path) -> Iterator[Terminal]:
 
 def greeting_on(folder: Path, gate: Path) -> tuple[str, ...]:
     """A task for a coder that waits at a gate."""
-    command = shlex.join((sys.executable, "-I", str(PATIENT), str(gate)))
+    command = patient(gate)
     return ("run", "add a greeting to the hello module", "--action", "--repo", str(folder), "--command", command)
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 async def test_ctrl_c_asks_and_cancels_the_run(tmp_path: Path) -> None:
     folder = await example_repository(tmp_path)
-    command = shlex.join((sys.executable, "-I", str(PATIENT), str(tmp_path / "gate")))
+    command = patient(tmp_path / "gate")
     arguments = ("run", "add a greeting to the hello module", "--action", "--repo", str(folder), "--command", command)
     with terminal(*arguments, data=tmp_path / "data") as shown:
         shown.wait_for("CODER_EXEC")
@@ -108,8 +106,8 @@ async def test_a_question_is_asked_at_the_terminal_and_the_run_goes_on(tmp_path:
     folder = await example_repository(tmp_path)
     await git(folder, "rm", "-q", "-r", "tests")
     await git(folder, "commit", "-q", "-m", "no tests")
-    (tmp_path / "gate").touch()
-    command = shlex.join((sys.executable, "-I", str(PATIENT), str(tmp_path / "gate")))
+    open_gate(tmp_path / "gate")
+    command = patient(tmp_path / "gate")
     arguments = ("run", "add a greeting to the hello module", "--action", "--repo", str(folder), "--command", command)
     with terminal(*arguments, data=tmp_path / "data") as shown:
         shown.wait_for("accept, reject?")
@@ -132,7 +130,7 @@ async def test_ctrl_c_and_d_leave_the_run_to_a_process_in_the_background(tmp_pat
         code = shown.wait()
     assert code == 0, shown.text
     assert "goes on with it" in shown.text
-    (tmp_path / "gate").touch()
+    open_gate(tmp_path / "gate")
     run_id = next(word for word in shown.text.split() if word.startswith("run_"))
     code, output = finished("watch", run_id, POINTSMAN_DATA=str(data))
     assert code == 0, output
@@ -142,7 +140,7 @@ async def test_ctrl_c_and_d_leave_the_run_to_a_process_in_the_background(tmp_pat
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 async def test_a_budget_is_asked_for_where_it_is_raised(tmp_path: Path) -> None:
     folder = await example_repository(tmp_path)
-    (tmp_path / "gate").touch()
+    open_gate(tmp_path / "gate")
     arguments = greeting_on(folder, tmp_path / "gate")
     with terminal(*arguments, "--budget", "assignments=1", data=tmp_path / "data") as shown:
         shown.wait_for("raise? (or cancel, detach)")

@@ -29,7 +29,7 @@ async def test_each_proof_is_run_apart_and_a_criterion_in_words_needs_a_claim_an
     await repository(folder, {**FILES, "hello": "start\n"})
     terms = ("--verify", "make check", "--verify", "test -f hello", "--accept", "the log is readable")
     arguments = ("run", "append to the log", "--action", "--repo", str(folder), *terms)
-    code, output = finished(*arguments, "--command", command("forgetful.py"), **data)
+    code, output = finished(*arguments, "--command", command("forgetful.py"), "--read", str(AGENTS), **data)
     assert code == 4, output
     assert "failed (attempt 1): the agent's command failed" in output
     for words in ("verdict  V1 passed", "verdict  V2 passed", "no command proves A1 and no reviewer said yes"):
@@ -58,7 +58,7 @@ async def test_in_step_mode_the_run_pauses_after_each_task_says_why_and_goes_on(
         plane = stack.enter_context(running("up", "--port", "0", **data))
         server = ("--server", plane.line_with(" up at ").split(" up at ")[1].split()[0].rstrip("."))
         roles = [word for role in ("planner", "coder", "verifier", "surveyor") for word in ("--role", role)]
-        options = ("--command", command("planning_appender.py"), "--repo", str(folder), *server)
+        options = ("--command", command("planning_appender.py"), "--read", str(AGENTS), "--repo", str(folder), *server)
         agent = stack.enter_context(running("agent", *roles, *options, **data))
         agent.line_with("working as")
         task = ("append twice", "--action", "--mode", "step", "--verify", "grep -q T2 log", "--repo", str(folder))

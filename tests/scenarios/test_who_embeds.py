@@ -2,9 +2,7 @@
 
 import json
 import os
-import shlex
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,14 +13,13 @@ from pointsman.client import Client
 from pointsman.services.chassis.storage.file_lock import owner_of
 from pointsman.worker.git import git
 from tests.helpers.eventually import eventually_now
-from tests.scenarios.commands import Running, finished, processes_with, running
+from tests.scenarios.commands import PATIENT, Running, finished, open_gate, patient, processes_with, running
 
-PATIENT = Path(__file__).parent / "agents" / "patient.py"
 pytestmark = pytest.mark.timeout(300)
 
 
 def coder(gate: Path) -> str:
-    return shlex.join((sys.executable, "-I", str(PATIENT), str(gate)))
+    return patient(gate)
 
 
 def at_the_gate(gate: Path) -> list[int]:
@@ -87,7 +84,7 @@ async def test_up_takes_over_from_a_run_that_embeds_and_the_run_goes_on_there(tm
             address = address_of(plane)
             command.line_with("moved to `pointsman up`")
             assert at_the_gate(gate)
-            gate.touch()
+            open_gate(gate)
             assert command.wait(120) == 0, command.lines
             assert not plane.ended
             code, printed = finished("runs", "--state", "complete", "--server", address)
@@ -104,7 +101,7 @@ async def test_a_run_goes_on_with_a_control_plane_of_its_own_when_the_one_it_use
             assert not [line for line in command.lines if "has one inside" in line]
             plane.kill()
             command.line_with("this command has one inside")
-            gate.touch()
+            open_gate(gate)
             assert command.wait(120) == 0, command.lines
 
 

@@ -1,8 +1,6 @@
 """The work folder of a worker that is killed: removed when the next worker starts, or by `pointsman clean`."""
 
 import json
-import shlex
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -10,9 +8,8 @@ import pytest
 
 from pointsman.cli.commands.demo import example_repository
 from tests.helpers.eventually import eventually_now
-from tests.scenarios.commands import finished, processes_with, running
+from tests.scenarios.commands import PATIENT, finished, open_gate, patient, processes_with, running
 
-PATIENT = Path(__file__).parent / "agents" / "patient.py"
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -27,7 +24,7 @@ async def test_what_a_killed_worker_left_is_removed_by_clean_and_by_the_next_wor
     def killed_at_work(number: int) -> Path:
         """Submit a run, let a coder begin, kill its worker; the folder that stays."""
         gate, before = tmp_path / f"gate{number}", set(folders(data))
-        command = shlex.join((sys.executable, "-I", str(PATIENT), str(gate)))
+        command = patient(gate)
         with running("agent", "--role", "coder", "--command", command, "--repo", str(folder), **settings) as coder:
             task = ("run", "add a greeting to the hello module", "--action", "--detach", "--repo", str(folder))
             code, printed = finished(*task, "--session", f"s{number}", **settings)
@@ -67,7 +64,7 @@ def test_clean_says_what_is_wrong_with_the_directory_it_is_given(tmp_path: Path)
 async def test_a_lost_lease_is_told_to_those_who_watch_the_run(tmp_path: Path) -> None:
     folder, gate = await example_repository(tmp_path), tmp_path / "gate"
     settings = {"POINTSMAN_DATA": str(tmp_path / "d"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "5"}
-    command = shlex.join((sys.executable, "-I", str(PATIENT), str(gate)))
+    command = patient(gate)
     coder = ("agent", "--role", "coder", "--command", command, "--repo", str(folder), "--name")
     task = ("run", "add a greeting to the hello module", "--action", "--repo", str(folder))
     with ExitStack() as stack:
@@ -77,7 +74,7 @@ async def test_a_lost_lease_is_told_to_those_who_watch_the_run(tmp_path: Path) -
         eventually_now(lambda: processes_with(f"{PATIENT}\0{gate}"), 120)
         first.kill()
         run.line_with("first-coder lost its lease (attempt 1): no heartbeat came; offered again")
-        gate.touch()
+        open_gate(gate)
         stack.enter_context(running(*coder, "second", **settings))
         assert run.wait(120) == 0, run.lines
         assert [line for line in run.lines if "second-coder handed in" in line], run.lines

@@ -57,6 +57,9 @@ def agent(  # noqa: PLR0913 - one parameter per option
         list[Path] | None, typer.Option(help="A git repository to work on, several times; default: here.")
     ] = None,
     env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the command, several times.")] = None,
+    read: Annotated[
+        list[Path] | None, typer.Option(help="A file or folder that the command may read, several times.")
+    ] = None,
     name: Annotated[str, typer.Option(help="Its name; each role is an agent NAME-ROLE. Default: the host's.")] = "",
     time_limit: Annotated[float, typer.Option(help="Seconds for one assignment.")] = 1800.0,
     output_limit: Annotated[int, typer.Option(help="Bytes that the command may print.")] = 8 * 1024 * 1024,
@@ -73,7 +76,7 @@ def agent(  # noqa: PLR0913 - one parameter per option
     if mock:
         asyncio.run(_play(mock, repo or [Path()], server, Greeting(project, as_json)))
         return
-    profile = profile_for(agent_name, command, env or ())
+    profile = profile_for(agent_name, command, env or (), read or ())
     roles = role or (["coder"] if profile else ["verifier", "surveyor"])
     for one in roles:
         if one not in ROLES:

@@ -75,6 +75,9 @@ def run(  # noqa: PLR0913 - one parameter per option
     agent: Annotated[str, typer.Option(help="The coder: claude, codex, gemini, aider, opencode.")] = "",
     command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
     env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the coder, several times.")] = None,
+    read: Annotated[
+        list[Path] | None, typer.Option(help="A file or folder that the coder may read, several times.")
+    ] = None,
     pipeline: Annotated[str, typer.Option(help="The pipeline template for each task.")] = "",
     barrier_timeout: Annotated[
         float | None, typer.Option(help="Seconds that a barrier of it waits; default: the pipeline service's setting.")
@@ -122,7 +125,9 @@ def run(  # noqa: PLR0913 - one parameter per option
         barrier_timeout_seconds=parse_barrier_timeout(barrier_timeout),
         lenient=lenient,
     )
-    options = RunOptions(order, repo, Coder(agent, command, tuple(env or ())), include_changes, as_json, not detach)
+    options = RunOptions(
+        order, repo, Coder(agent, command, tuple(env or ()), tuple(read or ())), include_changes, as_json, not detach
+    )
     sys.exit(asyncio.run(_run(options, server, project)))
 
 

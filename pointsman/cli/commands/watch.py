@@ -33,12 +33,15 @@ def watch(  # noqa: PLR0913 - one parameter per option
     agent: Annotated[str, typer.Option(help="The coder to work with, as for `pointsman run`.")] = "",
     command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
     env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the coder, several times.")] = None,
+    read: Annotated[
+        list[Path] | None, typer.Option(help="A file or folder that the coder may read, several times.")
+    ] = None,
     server: ServerAt = "",
     project: InProject = "local",
     as_json: AsJson = False,
 ) -> None:
     """Follow a run to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
-    coder = Coder(agent, command, tuple(env or ()))
+    coder = Coder(agent, command, tuple(env or ()), tuple(read or ()))
 
     async def work() -> int:
         if repo is None and not coder.options():

@@ -17,10 +17,11 @@ class Coder:
     agent: str = ""
     command: str = ""
     env: Sequence[str] = ()
+    read: Sequence[Path] = ()
 
     def worker_spec(self) -> WorkerSpec:
         """A verifier and a surveyor, and the coder if one is named."""
-        profile = profile_for(self.agent, self.command, self.env)
+        profile = profile_for(self.agent, self.command, self.env, self.read)
         require_program(profile)
         return WorkerSpec(("verifier", "surveyor", "coder") if profile else ("verifier", "surveyor"), profile)
 
@@ -28,7 +29,8 @@ class Coder:
         """The options that name this coder."""
         named = {"--agent": self.agent, "--command": self.command}
         given = [word for option, value in named.items() if value for word in (option, value)]
-        return (*given, *(word for name in self.env for word in ("--env", name)))
+        readable = (word for place in self.read for word in ("--read", str(place.resolve())))
+        return (*given, *(word for name in self.env for word in ("--env", name)), *readable)
 
 
 @dataclass(frozen=True, slots=True)

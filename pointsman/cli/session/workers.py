@@ -45,18 +45,30 @@ class WorkerSpec:
     capacity: int = 1
 
 
-def profile_for(agent: str, command: str, environment: Sequence[str] = ()) -> Profile | None:
+def profile_for(
+    agent: str, command: str, environment: Sequence[str] = (), readable: Sequence[Path] = ()
+) -> Profile | None:
     """The profile of a named agent, or of the user's own command line."""
     if agent and command:
         fail_usage("--agent and --command both name the agent; give one of them")
     if command:
-        return Profile("command", split_command(command, "--command"), PromptBy.FILE, environment=tuple(environment))
+        own = Profile("command", split_command(command, "--command"), PromptBy.FILE)
+        return replace(own, environment=tuple(environment), readable=_existing(readable))
     if not agent:
         return None
     if agent not in profiles():
         fail_usage(f"there is no agent '{agent}'; known are {', '.join(profiles())}, or give --command")
     known = profiles()[agent]
-    return replace(known, environment=(*known.environment, *environment))
+    readable_too = (*known.readable, *_existing(readable))
+    return replace(known, environment=(*known.environment, *environment), readable=readable_too)
+
+
+def _existing(places: Sequence[Path]) -> tuple[str, ...]:
+    """The places that --read names, in full; ends the command if one is missing."""
+    for place in places:
+        if not place.exists():
+            fail_usage(f"--read: there is no file or folder {place}")
+    return tuple(str(place.resolve()) for place in places)
 
 
 def require_program(profile: Profile | None) -> None:

@@ -1,4 +1,4 @@
-"""A coder that waits at a gate, then does honest work: usage `patient.py GATE`."""
+"""A coder that waits until there is GATE/open, then does honest work: usage `patient.py GATE`."""
 
 import json
 import os
@@ -11,7 +11,7 @@ TESTS = ["python3", "-m", "unittest", "discover", "-q"]
 
 
 def main() -> None:
-    gate, pause = Path(sys.argv[1]), threading.Event()
+    gate, pause = Path(sys.argv[1]) / "open", threading.Event()
     while not gate.exists():
         pause.wait(0.05)
     folder = Path(os.environ["POINTSMAN_HANDOFF"])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.sandbox import CommandResult, EndedBy
 from pointsman.worker import evidence_check
-from pointsman.worker.containment import CommandResult, EndedBy
 from pointsman.worker.evidence_check import MISSING, STALE, SUPPORTED, UNSUPPORTED, Finding, VerificationTarget
 
 HERE, ELSEWHERE = "a" * 40, "b" * 40

@@ -1,0 +1,25 @@
+"""The variables of a contained command: nothing of the worker's environment but what is named."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TZ")
+PROOF_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ")
+PROOF_SETTINGS = {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def clean_environment(extra: Mapping[str, str], passed_on: Sequence[str] = ()) -> dict[str, str]:
+    """The variables that every command gets, those named in `passed_on`, and `extra`."""
+    inherited = {name: os.environ[name] for name in (*PASSED_ON, *passed_on) if name in os.environ}
+    return {**inherited, **extra}
+
+
+def proof_environment(scratch: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables of a proof: a home and a temporary folder below `scratch`, and Python that looks nowhere else."""
+    home, temporary = scratch / "home", scratch / "tmp"
+    for folder in (home, temporary):
+        folder.mkdir(parents=True, exist_ok=True)
+    inherited = {name: os.environ[name] for name in PROOF_PASSED_ON if name in os.environ}
+    private = {"HOME": str(home), "TMPDIR": str(temporary)}
+    return {**inherited, **PROOF_SETTINGS, **private, **(extra or {})}

@@ -1,0 +1,157 @@
+"""Runs a command in a sandbox to its end, under a supervisor that leaves no process behind."""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pointsman.sandbox import bubblewrap, landlock, seccomp, supervisor
+from pointsman.sandbox.level import Level
+from pointsman.sandbox.spec import CommandResult, EndedBy, Limits, SandboxSpec
+from pointsman.sandbox.visibility import View, view_of
+
+READ_BYTES = 64 * 1024
+CANNOT_START = 127
+BUBBLEWRAP_PROCESSES = 2
+"""Its monitor, and the first process of the new process namespace."""
+LOADER_SETTING = "LD_LIBRARY_PATH"
+"""Some interpreters do not start without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What the supervisor is told, and the file descriptors that it inherits."""
+
+    order: dict[str, Any]
+    descriptors: tuple[int, ...] = ()
+
+
+async def run_at(spec: SandboxSpec, level: Level) -> CommandResult:
+    """Runs a command at a level to its end; a cancelled call kills the command first."""
+    if Level.NONE < level < Level.CONTAINER and (problem := _start_problem(spec, view_of(spec))):
+        said = f"cannot start {spec.command[0]!r}: {problem}\n".encode()
+        return CommandResult(CANNOT_START, EndedBy.ITSELF, said, hashlib.sha256(said).hexdigest(), level=level)
+    loader = {LOADER_SETTING: os.environ[LOADER_SETTING]} if LOADER_SETTING in os.environ else {}
+    with _prepared(spec, level) as prepared:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-S", supervisor.__file__, pass_fds=prepared.descriptors, env=loader, cwd="/",
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        return await _follow(process, prepared.order, spec.limits, level)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            _close_lifeline(process)
+        await asyncio.shield(process.wait())
+
+
+@contextlib.contextmanager
+def _prepared(spec: SandboxSpec, level: Level) -> Iterator[_Order]:
+    """The order for the supervisor; the descriptors stay open for as long as the block lasts."""
+    order: dict[str, Any] = {
+        "command": list(spec.command),
+        "program": spec.command[0],
+        "directory": str(spec.directory),
+        "environment": dict(spec.environment),
+        "stdin": str(spec.stdin),
+        "seconds": spec.limits.seconds,
+        "file_bytes": spec.limits.file_bytes,
+        "processes": spec.limits.processes,
+        "own_processes": 0,
+        "inherited": [],
+        "ruleset": None,
+        "filter": "",
+        "drop_capabilities": False,
+    }
+    with contextlib.ExitStack() as opened:
+        if level is Level.LANDLOCK:
+            yield _confined(spec, order, opened)
+        elif level is Level.NAMESPACES:
+            yield _wrapped(spec, order, opened)
+        else:
+            yield _Order(order)
+
+
+def _confined(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitStack) -> _Order:
+    """The order with a Landlock ruleset and a system call filter."""
+    ruleset = landlock.ruleset(view_of(spec), network=spec.network)
+    opened.callback(os.close, ruleset)
+    filtered = seccomp.socket_filter(network=spec.network).hex() if seccomp.is_supported() else ""
+    order |= {"ruleset": ruleset, "filter": filtered, "drop_capabilities": os.geteuid() == 0}
+    return _Order(order, (ruleset,))
+
+
+def _wrapped(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitStack) -> _Order:
+    """The order with the command inside bubblewrap, whose options come by file descriptor."""
+    program = bubblewrap.program()
+    if program is None:
+        raise OSError(f"{bubblewrap.PROGRAM} is not installed")
+    options = os.memfd_create("options")
+    opened.callback(os.close, options)
+    os.write(options, b"".join(f"{option}\0".encode() for option in bubblewrap.options(spec, view_of(spec))))
+    os.lseek(options, 0, os.SEEK_SET)
+    ruleset = landlock.scope()
+    if ruleset is not None:
+        opened.callback(os.close, ruleset)
+    command = [program, "--args", str(options), "--", *spec.command]
+    order |= {"command": command, "ruleset": ruleset, "inherited": [options], "own_processes": BUBBLEWRAP_PROCESSES}
+    return _Order(order, (options,) if ruleset is None else (options, ruleset))
+
+
+def _start_problem(spec: SandboxSpec, view: View) -> str:
+    """Why a command could not be found inside the sandbox; empty when it can."""
+    given = spec.command[0]
+    if os.sep in given:
+        found = str(spec.directory / given) if (spec.directory / given).exists() else None
+    else:
+        found = shutil.which(given, path=spec.environment.get("PATH", os.defpath))
+    if found is None:
+        return "No such file or directory"
+    real = Path(found).resolve()
+    return "" if view.shows(real) else f"{real} is not visible in the sandbox"
+
+
+def _close_lifeline(process: asyncio.subprocess.Process) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+async def _follow(
+    process: asyncio.subprocess.Process, order: dict[str, Any], limits: Limits, level: Level
+) -> CommandResult:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    reported = asyncio.create_task(process.stderr.read())
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+        await process.stdin.drain()
+    output, digest, flooded = bytearray(), hashlib.sha256(), False
+    while chunk := await process.stdout.read(READ_BYTES):
+        room = limits.output_bytes - len(output)
+        digest.update(chunk[:room])
+        output += chunk[:room]
+        if len(chunk) > room and not flooded:
+            flooded = True
+            _close_lifeline(process)
+    report = _report(await reported)
+    ended_by = EndedBy.OUTPUT_LIMIT if flooded else EndedBy(str(report["ended_by"]))
+    exit_code, strays = int(report["exit_code"]), int(report["strays"])
+    return CommandResult(exit_code, ended_by, bytes(output), digest.hexdigest(), strays, level)
+
+
+def _report(text: bytes) -> dict[str, int | str]:
+    """The supervisor's report; a supervisor that was killed leaves none, which counts as stopped."""
+    try:
+        report: dict[str, int | str] = json.loads(text)
+    except ValueError:
+        report = {"exit_code": -9, "ended_by": EndedBy.STOPPED, "strays": 0}
+    return report

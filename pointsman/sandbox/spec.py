@@ -1,0 +1,92 @@
+"""What is run in a sandbox, what it may use, and how it ended."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from pointsman.sandbox.level import Level
+
+
+class EndedBy(StrEnum):
+    """What ended a command."""
+
+    ITSELF = "itself"
+    TIME_LIMIT = "time_limit"
+    OUTPUT_LIMIT = "output_limit"
+    PROCESS_LIMIT = "process_limit"
+    STOPPED = "stopped"
+
+
+_ENDINGS = {
+    EndedBy.TIME_LIMIT: "ran past its time limit",
+    EndedBy.OUTPUT_LIMIT: "printed past its output limit",
+    EndedBy.PROCESS_LIMIT: "started more processes than it may",
+    EndedBy.STOPPED: "was stopped",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a command may use."""
+
+    seconds: float = 1800.0
+    output_bytes: int = 8 * 1024 * 1024
+    file_bytes: int = 1024 * 1024 * 1024
+    processes: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSpec:
+    """A command and all that it may see and use; system folders and the toolchains of its PATH are always readable."""
+
+    command: Sequence[str]
+    directory: Path
+    """Where it starts."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """All of its variables; nothing is inherited. `proof_environment` and `clean_environment` make them."""
+    writable: Sequence[Path] = ()
+    """Files and folders that it may change; they are readable too. Whatever else it writes is refused or discarded."""
+    readable: Sequence[Path] = ()
+    """Further files and folders that it may read, at the same path."""
+    hidden: Sequence[Path] = ()
+    """Never visible, also below a readable folder: the user's clone, the data directory, credentials."""
+    network: bool = False
+    """Whether it may connect to anything; a proof may not."""
+    stdin: Path = Path(os.devnull)
+    limits: Limits = field(default_factory=Limits)
+    level: Level | None = None
+    """The level to run at; the strongest that the machine offers when not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """How a command ended and what it printed; `digest` covers all output that was read."""
+
+    exit_code: int
+    ended_by: EndedBy
+    output: bytes
+    digest: str
+    strays: int = 0
+    """Processes that it left behind and that were killed."""
+    level: Level = Level.NONE
+    """The isolation that it ran at."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself with exit code 0."""
+        return self.ended_by is EndedBy.ITSELF and self.exit_code == 0
+
+    @property
+    def reason(self) -> str:
+        """Why it is not ok; empty when it is."""
+        if self.ok:
+            return ""
+        if self.ended_by is EndedBy.ITSELF:
+            return f"it ended with exit code {self.exit_code}"
+        return f"it {_ENDINGS[self.ended_by]} and was killed"
+
+    def excerpt(self, length: int = 2000) -> str:
+        """The end of the output, as text without NUL."""
+        return self.output[-length * 4 :].decode(errors="replace").replace("\0", "")[-length:].strip()

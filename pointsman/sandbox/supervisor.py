@@ -1,0 +1,186 @@
+"""Supervises one command, in a process of its own; it is started by file name and needs only the standard library.
+
+Standard input brings the order as one line of JSON and is a lifeline from then on: when it closes, or the time is up, or
+the command ends, every process that descends from the command is killed, also those that left its process group or were
+orphaned. What confines the command was prepared by the worker: a Landlock ruleset and a system call filter that are put
+in force here, or the options of bubblewrap, each as a file descriptor. The report goes to standard error as one JSON
+object; the command's own two streams both go to standard output.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+SET_SECCOMP, DROP_BOUNDING_CAPABILITY, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS = 22, 24, 36, 38
+SECCOMP_FILTER = 2
+RESTRICT_SELF = 446
+SET_CAPABILITIES = {"x86_64": 126, "aarch64": 91}
+CAPABILITIES_VERSION_3 = 0x20080522
+CANNOT_START = 127
+KILL_SECONDS = 30.0
+LINUX = hasattr(os, "pidfd_open")
+"""Elsewhere the process group is all that can be killed, and nothing confines what is written."""
+COUNT_SECONDS = 0.25
+REAP_SECONDS = 0.005
+READ_BYTES = 64 * 1024
+
+
+def main() -> None:
+    """Starts the command that standard input describes, and reports how it ended."""
+    order = _read_order()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if LINUX:
+        libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    child = os.fork()
+    if child == 0:
+        _exec(order, libc)
+    ended_by = _await_end(child, order["seconds"], order["processes"] + order["own_processes"])
+    strays = _strays(child, order["own_processes"], ended_by)
+    status = _kill_all(child)
+    report = {"exit_code": os.waitstatus_to_exitcode(status), "ended_by": ended_by, "strays": strays}
+    sys.stderr.write(json.dumps(report))
+
+
+def _strays(child: int, own_processes: int, ended_by: str) -> int:
+    """How many processes are left that are neither the command nor bubblewrap's own."""
+    expected = own_processes if ended_by != "itself" else own_processes // 2
+    return max(0, len(_descendants(os.getpid()) - {child}) - expected)
+
+
+def _read_order() -> dict[str, Any]:
+    """Reads up to the end of the first line, and nothing behind it."""
+    text = b""
+    while not text.endswith(b"\n"):
+        chunk = os.read(0, READ_BYTES)
+        if not chunk:
+            os._exit(CANNOT_START)
+        text += chunk
+    order: dict[str, Any] = json.loads(text)
+    return order
+
+
+def _await_end(child: int, seconds: float, processes: int) -> str:
+    watched = [0, os.pidfd_open(child)] if LINUX else [0]
+    deadline = time.monotonic() + seconds
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return "time_limit"
+        ready, _, _ = select.select(watched, [], [], min(left, COUNT_SECONDS if LINUX else REAP_SECONDS))
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+            return "itself"
+        if 0 in ready and not os.read(0, 1024):
+            return "stopped"
+        if not ready and len(_descendants(os.getpid())) > processes:
+            return "process_limit"
+
+
+def _exec(order: dict[str, Any], libc: Any) -> None:
+    try:
+        os.setsid()
+        os.dup2(1, 2)
+        os.dup2(os.open(order["stdin"], os.O_RDONLY), 0)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if LINUX:
+            resource.setrlimit(resource.RLIMIT_NPROC, (_threads_of_user() + order["processes"],) * 2)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order["file_bytes"], order["file_bytes"]))
+        os.chdir(order["directory"])
+        for descriptor in order["inherited"]:
+            os.set_inheritable(descriptor, True)  # noqa: FBT003 - the standard library's own signature
+        if order["ruleset"] is not None:
+            _confine(order, libc)
+        os.execvpe(order["command"][0], order["command"], order["environment"])  # noqa: S606
+    except OSError as error:
+        os.write(1, f"cannot start {order['program']!r}: {error.strerror}\n".encode())
+    finally:
+        os._exit(CANNOT_START)
+
+
+def _confine(order: dict[str, Any], libc: Any) -> None:
+    """Puts ruleset and filter in force, for this process and all that it starts."""
+    if order["drop_capabilities"]:
+        _drop_capabilities(libc)
+    libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if libc.syscall(RESTRICT_SELF, order["ruleset"], 0) != 0:
+        raise OSError(ctypes.get_errno(), "confinement was refused")
+    if order["filter"]:
+        instructions = ctypes.create_string_buffer(bytes.fromhex(order["filter"]))
+        program = struct.pack("HxxxxxxP", (len(instructions) - 1) // 8, ctypes.addressof(instructions))
+        if libc.prctl(SET_SECCOMP, SECCOMP_FILTER, ctypes.c_char_p(program), 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "the system call filter was refused")
+
+
+def _drop_capabilities(libc: Any) -> None:
+    """Root keeps its user id and loses its powers: devices, other users' files, modules of the kernel."""
+    last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
+    for capability in range(last + 1):
+        libc.prctl(DROP_BOUNDING_CAPABILITY, capability, 0, 0, 0)
+    header = struct.pack("=Ii", CAPABILITIES_VERSION_3, 0)
+    number = SET_CAPABILITIES.get(os.uname().machine)
+    if number is None or libc.syscall(number, ctypes.c_char_p(header), ctypes.c_char_p(bytes(24))) != 0:
+        raise OSError(ctypes.get_errno(), "the capabilities of root could not be dropped")
+
+
+def _threads_of_user() -> int:
+    """RLIMIT_NPROC counts all threads of the user, so those that run already are added to the limit."""
+    count = 0
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if entry.stat().st_uid == os.getuid():
+                count += sum(1 for _ in (entry / "task").iterdir())
+    return count
+
+
+def _kill_all(child: int) -> int:
+    """Kills all descendants until none is left; returns the command's own status.
+
+    By process group, because a signal to a group also reaches what its members fork in that moment.
+    """
+    status, deadline = 0, time.monotonic() + KILL_SECONDS
+    while time.monotonic() < deadline:
+        for group in {_group(process) for process in (child, *_descendants(os.getpid()))} - {0, os.getpgrp()}:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+        try:
+            while (reaped := os.waitpid(-1, os.WNOHANG))[0]:
+                status = reaped[1] if reaped[0] == child else status
+        except ChildProcessError:
+            return status
+        select.select([], [], [], REAP_SECONDS)
+    return status
+
+
+def _group(process: int) -> int:
+    try:
+        return os.getpgid(process)
+    except ProcessLookupError:
+        return 0
+
+
+def _descendants(root: int) -> set[int]:
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":
+                parents.setdefault(int(parent), []).append(int(entry.name))
+    found: set[int] = set()
+    left = [root]
+    while left:
+        children = parents.get(left.pop(), [])
+        found.update(children)
+        left.extend(children)
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""What a contained command can see: system folders, the toolchains of its PATH, and what its spec names."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pointsman.sandbox.spec import SandboxSpec
+
+SYSTEM = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/snap/bin",
+    "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage",
+)  # fmt: skip
+TOOL_FOLDERS = frozenset({"bin", "sbin", "shims", ".bin"})
+"""A folder of PATH with such a name belongs to the toolchain in its parent folder."""
+PRIVATE = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".npmrc", ".pypirc", ".git-credentials", ".config",
+    ".cargo/credentials", ".cargo/credentials.toml", ".claude", ".codex", ".gemini", ".local/share", ".local/state",
+    ".mozilla", ".password-store", ".pointsman",
+)  # fmt: skip
+"""Places of a home folder that no toolchain opens, even if they are below its folder."""
+WORLD_READABLE, WORLD_ENTERABLE = 0o004, 0o005
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The files that a command sees, as existing absolute paths; the deepest path that covers a file decides."""
+
+    readable: tuple[Path, ...]
+    writable: tuple[Path, ...]
+    hidden: tuple[Path, ...]
+
+    def shows(self, path: Path) -> bool:
+        """Whether a path can be read: the deepest place that covers it is not hidden."""
+        depths = [len(root.parts) for root in (*self.readable, *self.writable) if path.is_relative_to(root)]
+        covered = [len(root.parts) for root in self.hidden if path.is_relative_to(root)]
+        return max(depths, default=0) > max(covered, default=0)
+
+
+def view_of(spec: SandboxSpec) -> View:
+    """What a spec's command can see."""
+    hidden = _existing([*spec.hidden, *_private_places()])
+    writable = _existing(spec.writable)
+    tools = toolchains(_search_path(spec), hidden)
+    named = [*map(Path, SYSTEM), *_public_settings(), *tools, *spec.readable]
+    visible = set(_existing(spec.readable)) | set(tools) | set(writable)
+    return View(_existing(named), writable, tuple(path for path in hidden if path not in visible))
+
+
+def _search_path(spec: SandboxSpec) -> str:
+    """The PATH of the command, and the folder of its program where that is given in full."""
+    given = spec.environment.get("PATH", os.defpath)
+    return f"{given}{os.pathsep}{Path(spec.command[0]).parent}" if spec.command else given
+
+
+def toolchains(search_path: str, hidden: Sequence[Path]) -> tuple[Path, ...]:
+    """The folders of a PATH with the toolchains that they belong to; never one that holds a hidden place."""
+    found: dict[Path, None] = {}
+    for entry in filter(None, search_path.split(os.pathsep)):
+        folder = Path(entry)
+        if not folder.is_absolute() or not folder.is_dir() or _is_system(folder.resolve()):
+            continue
+        found[folder] = None
+        for place in (folder.resolve(), *_link_targets(folder)):
+            found.update(dict.fromkeys(_roots(place, hidden)))
+    return tuple(found)
+
+
+def _roots(folder: Path, hidden: Sequence[Path]) -> Iterator[Path]:
+    """A folder of programs, the toolchain around it, and the interpreter that a virtual environment is made from."""
+    yield folder
+    toolchain = folder.parent
+    if folder.name not in TOOL_FOLDERS or len(toolchain.parts) < 3 or _is_system(folder):
+        return
+    if toolchain == Path.home() / ".local":
+        yield toolchain / "lib"
+    elif not any(place.is_relative_to(toolchain) for place in (*hidden, Path.home())):
+        yield toolchain
+        yield from _interpreter(toolchain)
+
+
+def _interpreter(toolchain: Path) -> Iterator[Path]:
+    with suppress(OSError):
+        for line in (toolchain / "pyvenv.cfg").read_text(errors="replace").splitlines():
+            name, _, value = line.partition("=")
+            home = Path(value.strip())
+            if name.strip() == "home" and home.is_absolute() and home.is_dir() and home.name in TOOL_FOLDERS:
+                yield home.resolve().parent
+
+
+def _link_targets(folder: Path) -> Iterator[Path]:
+    """The folders of the programs that the links of a folder lead to."""
+    with suppress(OSError):
+        links = [Path(entry.path) for entry in os.scandir(folder) if entry.is_symlink()]
+        targets = {target.parent for link in links if (target := link.resolve()).is_file()}
+        yield from sorted(target for target in targets if not _is_system(target))
+
+
+def _is_system(path: Path) -> bool:
+    return any(path.is_relative_to(root) for root in SYSTEM)
+
+
+def _private_places() -> Iterator[Path]:
+    return (Path.home() / name for name in PRIVATE)
+
+
+@cache
+def _public_settings() -> tuple[Path, ...]:
+    """What anybody may read below /etc; a worker that runs as root could read more."""
+    resolver = Path("/etc/resolv.conf")
+    return (*_public_below(Path("/etc")), *([resolver.resolve()] if resolver.exists() else []))
+
+
+def _public_below(folder: Path) -> list[Path]:
+    """The largest parts of a folder in which everything is readable for anybody."""
+    parts, whole = [], True
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        path = Path(entry.path)
+        if entry.is_symlink():
+            parts += [] if path.resolve().is_relative_to("/proc") else [path]
+        elif entry.is_dir(follow_symlinks=False):
+            below = _public_below(path) if _is_public(path, WORLD_ENTERABLE) else []
+            whole = whole and below == [path]
+            parts += below
+        elif _is_public(path, WORLD_READABLE):
+            parts.append(path)
+        else:
+            whole = False
+    return [folder] if whole else parts
+
+
+def _is_public(path: Path, bits: int) -> bool:
+    return path.lstat().st_mode & bits == bits
+
+
+def _existing(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Those of the paths that exist, as they are given and as they resolve."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        with suppress(OSError):
+            found.update(dict.fromkeys((path.absolute(), path.resolve(strict=True))))
+    return tuple(found)
