@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import pytest_timeout
 
+from pointsman.sandbox import available_level
 from tests.helpers.databases import empty_postgres_database
 from tests.helpers.limits import Limit
 from tests.helpers.postgres import PostgresServer, postgres_server
@@ -35,7 +36,8 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say loudly, in one line, how many tests were left out and why."""
+    """Say at which isolation commands ran, and loudly, in one line, how many tests were left out and why."""
+    terminalreporter.write_line(f"isolation of commands: {available_level()}")
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
     if reasons:
         causes = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common())

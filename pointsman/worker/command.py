@@ -119,12 +119,18 @@ class CommandAgent:
             folders.tree,
             clean_environment(variables, self._profile.environment),
             writable=(folders.tree, folders.handoff, folders.scratch, *homes),
-            readable=(*_own_program(), *_named_places(command), *map(Path, self._profile.readable)),
+            readable=(*_own_program(), *self._named_places(command), *map(Path, self._profile.readable)),
             hidden=self._workspace.private_places,
             network=True,
             stdin=prompt_file if self._profile.prompt is PromptBy.STDIN else Path(os.devnull),
             limits=self._limits,
         )
+
+    def _named_places(self, command: Iterable[str]) -> list[Path]:
+        """What a command line names in full, such as the script that it runs; never a folder that holds private places."""
+        private = (Path.home(), *self._workspace.private_places)
+        named = [Path(word) for word in command if word.startswith("/") and len(word) < MAX_PATH]
+        return [path for path in named if path.exists() and not any(place.is_relative_to(path) for place in private)]
 
     def _require_success(self, ended: CommandResult) -> None:
         if ended.ended_by is not EndedBy.ITSELF or ended.exit_code not in self._profile.success:
@@ -224,11 +230,6 @@ def _pointsman_command(folders: AssignmentFolders) -> Path:
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n')
     script.chmod(0o755)
     return folder
-
-
-def _named_places(command: Iterable[str]) -> list[Path]:
-    """The files and folders that a command line names in full, such as the script that it runs."""
-    return [Path(word) for word in command if word.startswith("/") and len(word) < MAX_PATH and Path(word).exists()]
 
 
 def _own_program() -> tuple[Path, ...]:

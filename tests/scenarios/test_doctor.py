@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pointsman.sandbox import Level, available_level
 from tests.scenarios.commands import finished, running
 
 NEWER = "9999"
@@ -34,6 +35,29 @@ def test_an_empty_machine_is_fine_and_every_check_says_what_it_saw(tmp_path: Pat
     assert code == 0, found
     assert all(finding["ok"] and finding["detail"] for finding in found.values())
     assert {"python", "git", "data directory", "router store", "port", "console port"} <= set(found)
+
+
+def test_the_probe_of_the_sandbox_is_printed_line_by_line(tmp_path: Path) -> None:
+    data = {"POINTSMAN_DATA": str(tmp_path), "POINTSMAN_SANDBOX_MAX_LEVEL": "none"}
+    _, output = finished("doctor", **data)
+    assert "isolation: none" in output
+    assert "install bubblewrap" in output
+    assert "isolation probe: read a credential: possible" in output
+    _, output = finished("doctor", POINTSMAN_DATA=str(tmp_path))
+    refused = "refused" if available_level() > Level.NONE else "possible"
+    assert f"isolation: {available_level()}" in output
+    assert f"isolation probe: read the data directory: {refused}" in output
+
+
+def test_a_machine_that_isolates_less_than_is_required_is_refused(tmp_path: Path) -> None:
+    data = {"POINTSMAN_DATA": str(tmp_path), "POINTSMAN_SANDBOX_MAX_LEVEL": "none"}
+    for command in (("run", "do it"), ("agent",), ("up",), ("watch", "run_1")):
+        code, output = finished(*command, "--require-isolation", "landlock", **data)
+        assert code == 2, output
+        assert "commands would run at isolation none, and landlock is required" in output
+    code, output = finished("up", "--require-isolation", "vault", **data)
+    assert code == 2
+    assert "'vault' is no isolation level" in output
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.sandbox_options import IsolationOption, ReadOption
 from pointsman.cli.options.usage import fail_usage, project_name
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.workers import (
@@ -57,9 +58,8 @@ def agent(  # noqa: PLR0913 - one parameter per option
         list[Path] | None, typer.Option(help="A git repository to work on, several times; default: here.")
     ] = None,
     env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the command, several times.")] = None,
-    read: Annotated[
-        list[Path] | None, typer.Option(help="A file or folder that the command may read, several times.")
-    ] = None,
+    read: ReadOption = None,
+    _isolation: IsolationOption = "",
     name: Annotated[str, typer.Option(help="Its name; each role is an agent NAME-ROLE. Default: the host's.")] = "",
     time_limit: Annotated[float, typer.Option(help="Seconds for one assignment.")] = 1800.0,
     output_limit: Annotated[int, typer.Option(help="Bytes that the command may print.")] = 8 * 1024 * 1024,

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated
 
 import grpc
@@ -22,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from pointsman._shared.redaction import redact
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.control_plane import LOCK
+from pointsman.sandbox import probe, supports_grades
 from pointsman.services.all_in_one import CONTEXTS, migrations_of
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.core.errors import Refusal
@@ -33,6 +35,10 @@ from pointsman.services.gateway.config import GatewaySettings
 
 LEAST_GIT = (2, 38)
 """The first git that can merge without a working tree."""
+NOT_ISOLATED = (
+    "install bubblewrap, or use a kernel with Landlock: an agent's command can read your credentials, "
+    "and nothing proven here counts for more than a person's word"
+)
 
 app = typer.Typer(add_completion=False)
 
@@ -49,7 +55,7 @@ class Finding:
 
 @app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False) -> None:
-    """Check Python, git, data directory, databases, migrations, ports and peers; exit 1 if something needs fixing."""
+    """Check Python, git, data directory, isolation, databases, migrations, ports and peers; exit 1 if something needs fixing."""
     findings = [*_machine(), *_stores(), *_serving()]
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
@@ -71,6 +77,19 @@ def _machine() -> Iterator[Finding]:
     writable = present.is_dir() and os.access(present, os.W_OK)
     advice = "" if writable else "make it a directory that you can write, or set POINTSMAN_DATA to another"
     yield Finding("data directory", writable, str(folder), advice)
+    yield from _isolation(folder)
+
+
+def _isolation(data_directory: Path) -> Iterator[Finding]:
+    """What a probe inside the sandbox of agents and proofs could do, line by line."""
+    report = probe(data_directory)
+    advice = "" if supports_grades(report.level) else NOT_ISOLATED
+    yield Finding("isolation", ok=True, detail=str(report.level), advice=advice)
+    for reason in report.missing:
+        yield Finding("isolation", ok=True, detail=f"not {reason}")
+    for finding in report.findings:
+        refused = "refused" if finding.refused else "possible"
+        yield Finding("isolation probe", ok=True, detail=f"{finding.text}: {refused}")
 
 
 def _git() -> Finding:

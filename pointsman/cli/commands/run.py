@@ -21,6 +21,7 @@ from pointsman.cli.options.run_options import (
     parse_budget,
     parse_template,
 )
+from pointsman.cli.options.sandbox_options import EnvironmentOption, IsolationOption, ReadOption, RepositoryOption
 from pointsman.cli.options.usage import fail_usage, project_name, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
@@ -69,15 +70,12 @@ class RunOptions:
 def run(  # noqa: PLR0913 - one parameter per option
     *,
     task: Annotated[str, typer.Argument(help="What is wanted, in your words.")],
-    repo: Annotated[
-        Path | None, typer.Option(help="The git repository to work on; default: here, if here is one.")
-    ] = None,
+    repo: RepositoryOption = None,
     agent: Annotated[str, typer.Option(help="The coder: claude, codex, gemini, aider, opencode.")] = "",
     command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
-    env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the coder, several times.")] = None,
-    read: Annotated[
-        list[Path] | None, typer.Option(help="A file or folder that the coder may read, several times.")
-    ] = None,
+    env: EnvironmentOption = None,
+    read: ReadOption = None,
+    _isolation: IsolationOption = "",
     pipeline: Annotated[str, typer.Option(help="The pipeline template for each task.")] = "",
     barrier_timeout: Annotated[
         float | None, typer.Option(help="Seconds that a barrier of it waits; default: the pipeline service's setting.")
@@ -125,9 +123,8 @@ def run(  # noqa: PLR0913 - one parameter per option
         barrier_timeout_seconds=parse_barrier_timeout(barrier_timeout),
         lenient=lenient,
     )
-    options = RunOptions(
-        order, repo, Coder(agent, command, tuple(env or ()), tuple(read or ())), include_changes, as_json, not detach
-    )
+    coder = Coder(agent, command, tuple(env or ()), tuple(read or ()))
+    options = RunOptions(order, repo, coder, include_changes, as_json, not detach)
     sys.exit(asyncio.run(_run(options, server, project)))
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pointsman.cli.options.sandbox_options import IsolationOption
 from pointsman.cli.session.control_plane import LOCK
 from pointsman.cli.session.embedding import claim_for_up
 from pointsman.services.all_in_one import CONTEXTS, build_with_gateway
@@ -21,9 +22,11 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def up(
+    *,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 lets the system choose.")] = None,
     data: Annotated[Path | None, typer.Option(help="Directory of the stores (default: POINTSMAN_DATA).")] = None,
     console_port: Annotated[int | None, typer.Option(help="Port of the web console and HTTP; 0 as for --port.")] = None,
+    _isolation: IsolationOption = "",
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Where it serves, as a line of JSON.")] = False,
 ) -> None:

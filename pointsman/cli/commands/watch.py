@@ -9,6 +9,7 @@ import typer
 
 from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli.exit_codes import EXIT_INTERRUPTED
+from pointsman.cli.options.sandbox_options import EnvironmentOption, IsolationOption, ReadOption
 from pointsman.cli.render.run_progress import view_for
 from pointsman.cli.session.control_plane import Absent, control_plane, refuse_without_plane
 from pointsman.cli.session.follow import TERMINAL, exit_code, follow, program
@@ -32,10 +33,9 @@ def watch(  # noqa: PLR0913 - one parameter per option
     ] = None,
     agent: Annotated[str, typer.Option(help="The coder to work with, as for `pointsman run`.")] = "",
     command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
-    env: Annotated[list[str] | None, typer.Option(help="A variable to pass on to the coder, several times.")] = None,
-    read: Annotated[
-        list[Path] | None, typer.Option(help="A file or folder that the coder may read, several times.")
-    ] = None,
+    env: EnvironmentOption = None,
+    read: ReadOption = None,
+    _isolation: IsolationOption = "",
     server: ServerAt = "",
     project: InProject = "local",
     as_json: AsJson = False,
