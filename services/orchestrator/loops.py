@@ -14,12 +14,14 @@ from pointsman.services.chassis.engine.effects import DeliveryPolicy, EffectHand
 from pointsman.services.chassis.engine.timers import TimerRunner
 from pointsman.services.orchestrator import metrics
 from pointsman.services.orchestrator.config import OrchestratorSettings
-from pointsman.services.orchestrator.domain import commands, peer_requests
+from pointsman.services.orchestrator.domain import commands, events
 from pointsman.services.orchestrator.domain.calls import CALLS
+from pointsman.services.orchestrator.domain.calls.epics import Epic
+from pointsman.services.orchestrator.domain.calls.other_runs import OtherRun, StartNext
 from pointsman.services.orchestrator.domain.ending import PARKED
 from pointsman.services.orchestrator.domain.enums import Call, Resume
 from pointsman.services.orchestrator.domain.model import Order
-from pointsman.services.orchestrator.peers import Peers, perform
+from pointsman.services.orchestrator.peers import REMOTE, Peers
 from pointsman.services.orchestrator.peers.workflow import load_epic, next_epic
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.wire import decode
@@ -58,16 +60,19 @@ class Engine:
     async def deliver(self, effect: PendingEffect) -> None:
         """Make the call; its answer and the acknowledgement are one commit."""
         kind = Call(effect.kind)
+        data = effect.data(CALLS[kind].request)
         try:
             if kind in LOCAL:
-                command = await LOCAL[kind](self, effect, effect.data(CALLS[kind].request))
+                answer = await LOCAL[kind](self, effect, data)
             else:
-                command = await perform(self._peers, effect)
+                answer = await REMOTE[kind](self._peers, effect, data)
         except Refusal as refusal:
             if refusal.reason is Reason.INTERNAL:
                 raise PeerFaultError(refusal.message) from refusal
             raise
-        await self._acknowledge(effect, command)
+        # what was only sent has no call_id, and what has no answer ends its call: the run hears of neither again
+        answer = events.CallEnded(data.call_id) if answer is None else answer
+        await self._acknowledge(effect, commands.CallAnswered(effect.entity_id, answer))
 
     async def give_up(self, effect: PendingEffect, refusal: Refusal) -> None:
         """Tell the run that it was refused for good."""
@@ -93,17 +98,15 @@ class Engine:
             if refusal.reason not in _GONE:
                 raise
 
-    async def park_run(self, effect: PendingEffect, data: peer_requests.OtherRun) -> Any:
+    async def park_run(self, effect: PendingEffect, data: OtherRun) -> None:
         """End another run so that its epic can be resumed."""
         await self._tell_run(effect, commands.Cancel(data.run_id, PARKED, resumable=True))
-        return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def merge_into_run(self, effect: PendingEffect, data: peer_requests.OtherRun) -> Any:
+    async def merge_into_run(self, effect: PendingEffect, data: OtherRun) -> None:
         """Add the message to what another run is to do."""
         await self._tell_run(effect, commands.ChangeRequirement(data.run_id, data.text))
-        return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def start_next(self, effect: PendingEffect, data: peer_requests.StartNext) -> Any:
+    async def start_next(self, effect: PendingEffect, data: StartNext) -> None:
         """Start the run of the next epic, on the terms of the one that ended."""
         epic = await next_epic(self._peers, effect, data.epic_id)
         if epic is not None:
@@ -113,15 +116,14 @@ class Engine:
                 order = replace(order, criteria=tuple(item for item in order.criteria if item.command))
             command = commands.Submit(new_id("run", self._store.now), epic.title, order, ended.budget)
             await self._tell_run(effect, command)
-        return commands.CallDone(effect.entity_id, data.call_id)
 
-    async def read_epic(self, effect: PendingEffect, data: peer_requests.Epic) -> Any:
+    async def read_epic(self, effect: PendingEffect, data: Epic) -> Any:
         """The epic's plan as the run that planned it left it, and what of it is done."""
         loaded = await load_epic(self._peers, effect, data.epic_id)
         documents = await self._store.store.database.read(
             lambda connection: self._store.documents(connection, loaded.workflow.run_id)
         )
-        return decode.peers.epic_loaded(effect.entity_id, data, loaded, documents.get("plan", ""))
+        return decode.peers.epic_loaded(data, loaded, documents.get("plan", ""))
 
     async def sweep(self) -> None:
         """End assignments whose last lease ran out, and tell the runs which other leases did."""

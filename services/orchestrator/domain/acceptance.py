@@ -2,31 +2,27 @@
 
 from collections.abc import Sequence
 
-from pointsman.services.orchestrator.domain import events, evidence, peer_requests
+from pointsman.services.orchestrator.domain import events, evidence
+from pointsman.services.orchestrator.domain.calls.pipelines import author_of
+from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOutcome
+from pointsman.services.orchestrator.domain.calls.settle_wave import ESCALATE, PASSED, REPLAN, settle
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
-    CallRefused,
-    DebateResolved,
     ReviewResult,
     TaskFinding,
     VerifyResult,
-    WorkflowSeen,
 )
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_setback
 from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
-    DebateVerdict,
     PipelineStatus,
     Purpose,
     Question,
     Reply,
     Severity,
-    Trigger,
     Verdict,
-    WorkflowStatus,
 )
-from pointsman.services.orchestrator.domain.execution import author_of
 from pointsman.services.orchestrator.domain.model import Assignment, Task
 from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS
 
@@ -35,17 +31,6 @@ _WITHOUT_WORDS = {
     Verdict.REPLAN: "the reviewer wants it planned anew and does not say why",
 }
 NAMED_LENGTH = 1500
-PASSED = "PASS"
-RETRY = "RETRY"
-REPLAN = "REPLAN"
-ESCALATE = "ESCALATE"
-_OF_VERDICT = {
-    DebateVerdict.RETRY: RETRY,
-    DebateVerdict.PROCEED: RETRY,
-    DebateVerdict.MODIFY: RETRY,
-    DebateVerdict.PIVOT: REPLAN,
-    DebateVerdict.ESCALATE: ESCALATE,
-}
 
 
 def judge_wave(builder: DecisionBuilder) -> None:
@@ -233,7 +218,7 @@ def _report_failure(builder: DecisionBuilder, rejected: dict[str, Task]) -> None
     difference = "the next attempt gets the reasons and the reflections of this one"
     builder.call(
         Call.REPORT_OUTCOME,
-        lambda call: peer_requests.ReportOutcome(call, decision_id, True, error, difference),  # noqa: FBT003
+        lambda call: ReportOutcome(call, decision_id, True, error, difference),  # noqa: FBT003
     )
 
 
@@ -241,54 +226,4 @@ def _report_success(builder: DecisionBuilder) -> None:
     """What comes after a success begins to count anew; the end of the run is told anyway."""
     if any(task.rejections for task in builder.run.wave_tasks.values()):
         decision_id = builder.run.order.routing.decision_id
-        builder.send(Call.REPORT_OUTCOME, peer_requests.ReportOutcome("", decision_id, False, "", ""))  # noqa: FBT003
-
-
-def outcome_reported(builder: DecisionBuilder, command: DebateResolved) -> None:
-    """The router says whether to try again, to plan anew, or to bring a person in."""
-    builder.emit(events.CallEnded(command.call_id))
-    settle(builder, _OF_VERDICT[command.verdict])
-
-
-def settle(builder: DecisionBuilder, verdict: str) -> None:
-    """Record the wave in the workflow: accepted tasks, and those to be done again."""
-    builder.emit(events.WaveConcluded("", verdict))
-    run = builder.run
-    completed = tuple(key for key, task in run.wave_tasks.items() if task.judgement.accepted)
-    rejected = tuple(
-        peer_requests.Rejection(key, (task.judgement.reason or "rejected")[:2000])
-        for key, task in run.wave_tasks.items()
-        if verdict == RETRY and not task.judgement.accepted
-    )
-    if completed or rejected:
-        builder.call(Call.SETTLE_WAVE, lambda call: peer_requests.SettleWave(call, run.epic_id, completed, rejected))
-    else:
-        leave(builder)
-
-
-def wave_settled(builder: DecisionBuilder, command: WorkflowSeen) -> None:
-    """The wave is recorded."""
-    builder.emit(events.WorkflowSeen(command.call_id, command.status, command.detail))
-    leave(builder)
-
-
-def wave_refused(builder: DecisionBuilder, command: CallRefused) -> None:
-    """A retry that the workflow does not allow, as of an epic that was resumed, is for a person; anything else is fatal."""
-    if builder.run.wave_verdict == RETRY:
-        settle(builder, ESCALATE)
-    else:
-        builder.transition(Trigger.FATAL_ERROR, command.reason)
-
-
-def leave(builder: DecisionBuilder) -> None:
-    """Go where the wave's verdict says."""
-    run = builder.run
-    reasons = "; ".join(task.judgement.reason for task in run.wave_tasks.values() if task.judgement.reason)
-    if run.wave_verdict == PASSED:
-        builder.transition(Trigger.PASS if run.workflow_status is WorkflowStatus.COMPLETED else Trigger.NEXT_WAVE)
-    elif run.wave_verdict == RETRY:
-        builder.transition(Trigger.REJECT_OR_RETRY, reasons)
-    else:
-        if run.wave_verdict == ESCALATE:
-            builder.emit(events.ConfidenceSet(0.0))
-        builder.transition(Trigger.REQUIREMENT_CHANGED_OR_BLOCKED, reasons, is_replan=True)
+        builder.send(Call.REPORT_OUTCOME, ReportOutcome("", decision_id, False, "", ""))  # noqa: FBT003

@@ -2,21 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 
 from pointsman.services.orchestrator.domain.enums import (
-    DebateVerdict,
-    PipelineStatus,
     Reply,
     Severity,
     Verdict,
-    WorkflowStatus,
 )
 from pointsman.services.orchestrator.domain.model import (
     NOTHING_SPENT,
     Budget,
-    Candidate,
-    Delegation,
     Order,
     Plan,
     Remark,
@@ -76,107 +71,11 @@ class TimerFired:
 
 
 @dataclass(frozen=True, slots=True)
-class ResumablesFound:
-    """Workflow service: the unfinished work."""
+class CallAnswered:
+    """A peer answered a call of the run; the answer names the call, and is often the event that records it."""
 
     entity_id: str
-    call_id: str
-    candidates: tuple[Candidate, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EpicStored:
-    """Workflow service: the epic is stored."""
-
-    entity_id: str
-    call_id: str
-    epic_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class EpicLoaded:
-    """Workflow service: the epic to resume, with its plan and what is accepted already."""
-
-    entity_id: str
-    call_id: str
-    epic_id: str
-    intent: str
-    plan: Plan
-    accepted: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PlanStored:
-    """Workflow service: the plan is stored and audited."""
-
-    entity_id: str
-    call_id: str
-    audit_errors: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowSeen:
-    """Workflow service: how the epic is now."""
-
-    entity_id: str
-    call_id: str
-    status: WorkflowStatus
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class WaveClaimed:
-    """Workflow service: the tasks of the next wave."""
-
-    entity_id: str
-    call_id: str
-    task_ids: tuple[str, ...]
-    status: WorkflowStatus
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StageFailure:
-    """Which stage failed, under whom, and why in words."""
-
-    stage: str
-    agent_id: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineAdvanced:
-    """Pipeline service: how a task's pipeline is, and which stages are to be done now."""
-
-    entity_id: str
-    call_id: str
-    task_id: str
-    status: PipelineStatus
-    delegations: tuple[Delegation, ...] = ()
-    risks: tuple[Risk, ...] = ()
-    reflections: tuple[str, ...] = ()
-    """What earlier attempts taught, for the coder of this one."""
-    failure: StageFailure | None = None
-    """The stage that was just handed in failed."""
-    barrier_due_at: datetime | None = None
-    """When the first of its barriers stops waiting, whoever has arrived by then."""
-
-
-@dataclass(frozen=True, slots=True)
-class DebateResolved:
-    """Router: how to go on after a debate or a failure."""
-
-    entity_id: str
-    call_id: str
-    verdict: DebateVerdict
-
-
-@dataclass(frozen=True, slots=True)
-class CallDone:
-    """A peer has done what it was asked; nothing follows from it."""
-
-    entity_id: str
-    call_id: str
+    answer: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +284,8 @@ ANSWERS: Mapping[type, type] = {
     CompleteAssignment: CompletionOutcome,
     CompleteAssignments: CompletionOutcomes,
     FailAssignment: CompletionOutcome,
+    CallAnswered: Ack,
+    CallRefused: Ack,
     ExpireAssignment: Ack,
     LoseLease: Ack,
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import acceptance, events, execution, planning, research
+from pointsman.services.orchestrator.domain.calls import plans
 from pointsman.services.orchestrator.domain.commands import (
     AnswersResult,
     CompleteAssignment,
@@ -230,8 +231,8 @@ _ON_RESULT: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, str, Any], N
     Purpose.VERIFY: lambda builder, _assignment, _agent, result: acceptance.verified(builder, result),
 }
 _ON_LOSS: Mapping[Purpose, Callable[[DecisionBuilder, Assignment], None]] = {
-    Purpose.PLAN: lambda builder, assignment: planning.planner_lost(builder, last_setback(assignment)),
-    Purpose.PATCH: lambda builder, assignment: planning.planner_lost(builder, last_setback(assignment)),
+    Purpose.PLAN: lambda builder, assignment: plans.planner_lost(builder, last_setback(assignment)),
+    Purpose.PATCH: lambda builder, assignment: plans.planner_lost(builder, last_setback(assignment)),
     Purpose.DEBATE: lambda builder, assignment: planning.ask_person_to_debate(builder, last_setback(assignment)),
     Purpose.PLAN_ANSWER: lambda builder, _: planning.resolve_debate(builder, ""),
     Purpose.RESEARCH: research.slot_lost,

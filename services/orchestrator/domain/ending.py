@@ -1,6 +1,10 @@
 """What stops live work, and how a run lets go of what it held."""
 
-from pointsman.services.orchestrator.domain import peer_requests
+from pointsman.services.orchestrator.domain.calls.epics import KEPT, Epic
+from pointsman.services.orchestrator.domain.calls.other_runs import StartNext
+from pointsman.services.orchestrator.domain.calls.pipelines import Pipeline
+from pointsman.services.orchestrator.domain.calls.release import ReleaseEpic
+from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOutcome
 from pointsman.services.orchestrator.domain.decision import WALL_CLOCK, DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import (
     PIPELINE_ENDED,
@@ -9,7 +13,7 @@ from pointsman.services.orchestrator.domain.enums import (
     State,
     TaskStatus,
 )
-from pointsman.services.orchestrator.domain.intake import KEPT, MERGED
+from pointsman.services.orchestrator.domain.intake import MERGED
 from pointsman.services.orchestrator.domain.run import Run
 
 PARKED = "parked"
@@ -23,7 +27,7 @@ def stop_work(builder: DecisionBuilder) -> None:
         builder.end_assignment(assignment_id, AssignmentEnd.CANCELLED)
     for task_id, task in run.wave_tasks.items():
         if task.pipeline_id and task.status is TaskStatus.RUNNING and task.pipeline_status not in PIPELINE_ENDED:
-            builder.send(Call.CANCEL_PIPELINE, peer_requests.Pipeline("", task.pipeline_id, task_id))
+            builder.send(Call.CANCEL_PIPELINE, Pipeline("", task.pipeline_id, task_id))
     if not run.ended:
         _release(builder, disown=False)
         builder.set_timer(WALL_CLOCK, max(0.0, (builder.deadline - builder.now).total_seconds()))
@@ -36,7 +40,7 @@ def release_or_cancel_workflow(builder: DecisionBuilder) -> None:
     if leaves_epic_resumable(builder.run):
         _release(builder, disown=True)
     else:
-        builder.send(Call.CANCEL_PLAN, peer_requests.Epic("", builder.run.epic_id))
+        builder.send(Call.CANCEL_PLAN, Epic("", builder.run.epic_id))
 
 
 def leaves_epic_resumable(run: Run) -> bool:
@@ -50,7 +54,7 @@ def _release(builder: DecisionBuilder, *, disown: bool) -> None:
     tasks = run.wave_tasks.items() if unsettled else ()
     task_ids = tuple(key for key, task in tasks if task.status is not TaskStatus.ACCEPTED)
     if task_ids or disown:
-        builder.send(Call.RELEASE, peer_requests.ReleaseEpic("", run.epic_id, task_ids, disown))
+        builder.send(Call.RELEASE, ReleaseEpic("", run.epic_id, task_ids, disown))
 
 
 def deliver(builder: DecisionBuilder) -> None:
@@ -58,8 +62,6 @@ def deliver(builder: DecisionBuilder) -> None:
     builder.drop_effects = True
     run = builder.run
     decision_id = run.order.routing.decision_id
-    builder.send(
-        Call.REPORT_OUTCOME, peer_requests.ReportOutcome("", decision_id, failed=False, error="", difference="")
-    )
+    builder.send(Call.REPORT_OUTCOME, ReportOutcome("", decision_id, failed=False, error="", difference=""))
     if run.queued_epic_id or run.order.auto_resume:
-        builder.send(Call.START_NEXT, peer_requests.StartNext("", run.queued_epic_id))
+        builder.send(Call.START_NEXT, StartNext("", run.queued_epic_id))

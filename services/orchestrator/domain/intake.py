@@ -1,14 +1,17 @@
 """BOOT to EPIC_SYNC: unfinished work, the message, the session's other run, the epic."""
 
 from pointsman.services.chassis.core.errors import invalid_field
-from pointsman.services.orchestrator.domain import events, peer_requests
-from pointsman.services.orchestrator.domain.commands import Answer, EpicLoaded, EpicStored, ResumablesFound
+from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain.calls.epics import Epic, StoreEpic
+from pointsman.services.orchestrator.domain.calls.other_runs import OtherRun
+from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOutcome
+from pointsman.services.orchestrator.domain.calls.resumables import ListResumable
+from pointsman.services.orchestrator.domain.commands import Answer
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder
-from pointsman.services.orchestrator.domain.enums import Call, Question, Reply, Resume, State, Trigger
+from pointsman.services.orchestrator.domain.enums import Call, Question, Reply, Resume, Trigger
 from pointsman.services.orchestrator.domain.model import Candidate
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR
 
-KEPT = "kept"
 MERGED = "merged"
 GIVEN_UP = 0.0
 
@@ -22,13 +25,7 @@ def probe_unfinished_work(builder: DecisionBuilder) -> None:
         builder.emit(events.ResumablesFound("", (Candidate(order.epic_id, builder.run.intent[:200], planned=True),)))
         builder.transition(Trigger.FOUND_RESUMABLE, order.epic_id)
     else:
-        builder.call(Call.LIST_RESUMABLE, peer_requests.ListResumable)
-
-
-def resumables_found(builder: DecisionBuilder, command: ResumablesFound) -> None:
-    """Go by what there is."""
-    builder.emit(events.ResumablesFound(command.call_id, command.candidates))
-    builder.transition(Trigger.FOUND_RESUMABLE if command.candidates else Trigger.NO_RESUMABLE)
+        builder.call(Call.LIST_RESUMABLE, ListResumable)
 
 
 def ask_to_resume(builder: DecisionBuilder) -> None:
@@ -41,29 +38,12 @@ def load_resume_queue(builder: DecisionBuilder) -> None:
     """Keep the message as the next epic, then take over the best of the unfinished ones."""
     order = builder.run.order
     if order.epic_id:
-        builder.call(Call.LOAD_EPIC, lambda call: peer_requests.Epic(call, order.epic_id))
+        builder.call(Call.LOAD_EPIC, lambda call: Epic(call, order.epic_id))
         return
     builder.call(
         Call.QUEUE_MESSAGE,
-        lambda call: peer_requests.StoreEpic(call, "", builder.run.intent, order.priority, False, order.execution_mode),  # noqa: FBT003
+        lambda call: StoreEpic(call, "", builder.run.intent, order.priority, False, order.execution_mode),  # noqa: FBT003
     )
-
-
-def message_queued(builder: DecisionBuilder, command: EpicStored) -> None:
-    """The message is safe: load the epic to resume, or start its own run when it has no plan yet."""
-    builder.emit(events.EpicStored(command.call_id, command.epic_id, queued=True))
-    best = builder.run.candidates[0]
-    if best.planned:
-        builder.call(Call.LOAD_EPIC, lambda call: peer_requests.Epic(call, best.epic_id))
-        return
-    builder.send(Call.START_NEXT, peer_requests.StartNext("", best.epic_id))
-    builder.transition(Trigger.CANCEL, KEPT)
-
-
-def epic_loaded(builder: DecisionBuilder, command: EpicLoaded) -> None:
-    """Go on with the resumed plan."""
-    builder.emit(events.Resumed(command.call_id, command.epic_id, command.intent, command.plan, command.accepted))
-    builder.transition(Trigger.RESUME_QUEUE_LOADED)
 
 
 def take_message(builder: DecisionBuilder) -> None:
@@ -97,7 +77,7 @@ def ask_for_clarity(builder: DecisionBuilder) -> None:
 
 def _report_clarification(builder: DecisionBuilder) -> None:
     decision_id = builder.run.order.routing.decision_id
-    builder.send(Call.REPORT_OUTCOME, peer_requests.ReportOutcome("", decision_id, False, "", "", clarification=True))  # noqa: FBT003
+    builder.send(Call.REPORT_OUTCOME, ReportOutcome("", decision_id, False, "", "", clarification=True))  # noqa: FBT003
 
 
 def ask_which_epic(builder: DecisionBuilder) -> None:
@@ -153,13 +133,13 @@ def check_switch_text(command: Answer) -> None:
 
 def park_rival(builder: DecisionBuilder) -> None:
     """The session's other run ends, resumable."""
-    builder.send(Call.PARK_RUN, peer_requests.OtherRun("", builder.run.order.rival_run_id, "parked"))
+    builder.send(Call.PARK_RUN, OtherRun("", builder.run.order.rival_run_id, "parked"))
 
 
 def merge_into_rival(builder: DecisionBuilder) -> None:
     """Hand the message to the session's other run, and end."""
     conflicting_run_id = builder.run.order.rival_run_id
-    builder.send(Call.MERGE_INTO_RUN, peer_requests.OtherRun("", conflicting_run_id, builder.run.intent))
+    builder.send(Call.MERGE_INTO_RUN, OtherRun("", conflicting_run_id, builder.run.intent))
     builder.transition(Trigger.CANCEL, f"{MERGED} into {conflicting_run_id}")
 
 
@@ -168,18 +148,4 @@ def store_epic(builder: DecisionBuilder) -> None:
     run = builder.run
     owned = run.disposition != str(Reply.KEEP)
     priority, mode = run.order.priority, run.order.execution_mode
-    builder.call(
-        Call.STORE_EPIC, lambda call: peer_requests.StoreEpic(call, run.epic_id, run.intent, priority, owned, mode)
-    )
-
-
-def epic_stored(builder: DecisionBuilder, command: EpicStored) -> None:
-    """The epic is stored: plan it, or leave it there when the other run is kept."""
-    if builder.in_state(State.RESUME_PLAN):
-        message_queued(builder, command)
-        return
-    builder.emit(events.EpicStored(command.call_id, command.epic_id))
-    if builder.run.disposition == str(Reply.KEEP):
-        builder.transition(Trigger.CANCEL, KEPT)
-    else:
-        builder.transition(Trigger.BD_UPSERT_DONE)
+    builder.call(Call.STORE_EPIC, lambda call: StoreEpic(call, run.epic_id, run.intent, priority, owned, mode))

@@ -9,7 +9,8 @@ from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_fiel
 from pointsman.services.chassis.core.machine import Decision, Machine
 from pointsman.services.orchestrator.domain import acceptance, commands, events, execution, intake, planning
 from pointsman.services.orchestrator.domain.apply import apply
-from pointsman.services.orchestrator.domain.calls import CALLS
+from pointsman.services.orchestrator.domain.calls import CALLS, pipelines, workflow_status
+from pointsman.services.orchestrator.domain.calls.peer_call import PeerCall
 from pointsman.services.orchestrator.domain.commands import ANSWERS, Ack
 from pointsman.services.orchestrator.domain.completion import complete, complete_all, expire
 from pointsman.services.orchestrator.domain.decision import WALL_CLOCK, DecisionBuilder
@@ -62,18 +63,23 @@ def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> 
     return _decision(builder)
 
 
-def _peer_answer(builder: DecisionBuilder, command: Any) -> None:
-    """An answer to a call that the run still waits for; any other is out of date and changes nothing."""
-    kind = builder.run.calls.get(command.call_id)
-    if kind is None or builder.run.ended or builder.stops_at_limit():
-        return
-    if isinstance(command, commands.CallRefused):
+def _call_answered(builder: DecisionBuilder, command: commands.CallAnswered) -> None:
+    call = _waited_for(builder, command.answer.call_id)
+    if call is not None:
+        call.on_answer(builder, command.answer)
+
+
+def _call_refused(builder: DecisionBuilder, command: commands.CallRefused) -> None:
+    call = _waited_for(builder, command.call_id)
+    if call is not None:
         builder.emit(events.CallEnded(command.call_id, command.reason[:500]))
-        CALLS[kind].on_refused(builder, command)
-    elif isinstance(command, commands.CallDone):
-        builder.emit(events.CallEnded(command.call_id))
-    else:
-        CALLS[kind].on_answer(builder, command)
+        call.on_refused(builder, command)
+
+
+def _waited_for(builder: DecisionBuilder, call_id: str) -> PeerCall | None:
+    """The call, if the run still waits for it; an answer to any other is out of date and changes nothing."""
+    kind = builder.run.calls.get(call_id)
+    return None if kind is None or builder.run.ended or builder.stops_at_limit() else CALLS[kind]
 
 
 def _answer(builder: DecisionBuilder, command: commands.Answer) -> None:
@@ -149,12 +155,12 @@ def _cancel(builder: DecisionBuilder, command: commands.Cancel) -> None:
 def _timer_fired(builder: DecisionBuilder, command: commands.TimerFired) -> None:
     if builder.run.ended:
         return
-    if command.name == execution.QUEUE_TIMER:
+    if command.name == workflow_status.QUEUE_TIMER:
         execution.check_workflow(builder)
     elif command.name == execution.PIPELINES_TIMER:
         execution.check_pipelines(builder)
-    elif command.name.startswith(execution.BARRIER_TIMER):
-        execution.check_barrier(builder, command.name.removeprefix(execution.BARRIER_TIMER))
+    elif command.name.startswith(pipelines.BARRIER_TIMER):
+        execution.check_barrier(builder, command.name.removeprefix(pipelines.BARRIER_TIMER))
     elif command.name == WALL_CLOCK and builder.run.question is None and builder.now >= builder.deadline:
         builder.ask(Question.BUDGET, "The run's time is over. Raise it to go on, or cancel the run.", ("wall_clock",))
 
@@ -183,7 +189,6 @@ _REPLIES: Mapping[Question, Callable[[DecisionBuilder, commands.Answer], None]] 
     Question.BLOCKED: execution.answer_workflow,
     Question.PIPELINE_ESCALATED: execution.answer_pipeline,
 }
-PEER_ANSWERS = frozenset({commands.CallRefused, *(call.answer for call in CALLS.values())})
 _HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], None]] = {
     commands.Answer: _answer,
     commands.ChangeRequirement: _change_requirement,
@@ -191,7 +196,8 @@ _HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], None]] = {
     commands.TimerFired: _timer_fired,
     commands.ExpireAssignment: _expire,
     commands.LoseLease: _lose_lease,
-    **dict.fromkeys(PEER_ANSWERS, _peer_answer),
+    commands.CallAnswered: _call_answered,
+    commands.CallRefused: _call_refused,
 }
 
 MACHINE: Machine[RunState] = Machine(
@@ -203,7 +209,7 @@ MACHINE: Machine[RunState] = Machine(
     status=lambda state: str(state.run.status),
     run_id=lambda state: state.run.run_id,
     events=events.EVENTS,
-    answers={**ANSWERS, **dict.fromkeys(PEER_ANSWERS, Ack)},
+    answers=ANSWERS,
     terminal=frozenset(map(str, TERMINAL)),
     failed=frozenset({str(State.FAILED)}),
 )

@@ -1,13 +1,13 @@
 """PLAN_BASELINE, PLAN_REVIEW and REPLAN_PATCH: the plan, its debate, its patch."""
 
-from pointsman.services.orchestrator.domain import builtin, criteria, events, peer_requests
+from pointsman.services.orchestrator.domain import builtin, criteria, events
+from pointsman.services.orchestrator.domain.calls.plans import judge_plan, take_plan
+from pointsman.services.orchestrator.domain.calls.resolve_debate import ResolveDebate, block, go_by_verdict
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
     AnswersResult,
-    DebateResolved,
     DebateResult,
     PlanResult,
-    PlanStored,
 )
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because
 from pointsman.services.orchestrator.domain.enums import (
@@ -18,14 +18,12 @@ from pointsman.services.orchestrator.domain.enums import (
     Question,
     Reply,
     Severity,
-    State,
     TaskStatus,
     Trigger,
 )
 from pointsman.services.orchestrator.domain.model import Assignment, OpenRemark, Plan
-from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_FEEDBACK_ROUNDS, MAX_REPLANS
+from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_REPLANS
 
-MAX_BLOCKING_ROUNDS = 3
 _SEVERITIES = tuple(Severity)
 
 
@@ -53,45 +51,10 @@ def planned(builder: DecisionBuilder, result: PlanResult) -> None:
     take_plan(builder, Plan(plan.tasks, slots, plan.confidence, plan.document, risks=plan.risks))
 
 
-def planner_lost(builder: DecisionBuilder, why: str = "") -> None:
-    """No planner could do it: the built-in one does, and that is a risk."""
-    statement = f"no planner finished; the built-in plan of one task was used{because(why)}"
-    builder.risk("planner-lost", statement, severity=Severity.MEDIUM)
-    take_plan(builder, builtin.plan(builder.run))
-
-
-def take_plan(builder: DecisionBuilder, plan: Plan) -> None:
-    """Store the plan."""
-    builder.emit(events.Planned(plan, builder.run.attempts_so_far))
-    epic_id, audited = builder.run.epic_id, builder.run.order.require_audit and not plan.built_in
-    builder.call(Call.STORE_PLAN, lambda call: peer_requests.StorePlan(call, epic_id, plan.document, audited))
-
-
-def plan_stored(builder: DecisionBuilder, command: PlanStored) -> None:
-    """The plan is stored: judge it, or the patch is applied."""
-    builder.emit(events.PlanStored(command.call_id, command.audit_errors))
-    if builder.in_state(State.REPLAN_PATCH):
-        builder.transition(Trigger.PATCH_APPLIED)
-    else:
-        judge_plan(builder)
-
-
-def judge_plan(builder: DecisionBuilder) -> None:
-    """Confidence first, then whether the plan has to be debated."""
-    run = builder.run
-    debate = run.order.routing.debate and not run.debated
-    if run.effective_confidence < CONFIDENCE_FLOOR:
-        builder.transition(Trigger.CONFIDENCE_LT_0_6)
-    elif debate or run.audit_errors:
-        builder.transition(Trigger.NEED_PLAN_REVIEW, "; ".join(run.audit_errors))
-    else:
-        builder.transition(Trigger.SKIP_PLAN_REVIEW)
-
-
 def debate_plan(builder: DecisionBuilder) -> None:
     """Let a critic look at the plan; the audit's errors block it without one."""
     if builder.run.audit_errors:
-        _block(builder, "; ".join(builder.run.audit_errors))
+        block(builder, "; ".join(builder.run.audit_errors))
     elif builder.is_present(Capability.DEBATE):
         builder.assign(Assignment("", Purpose.DEBATE, Capability.DEBATE))
     else:
@@ -129,7 +92,7 @@ def resolve_debate(builder: DecisionBuilder, proposal: str) -> None:
     remark = worst.remark if worst else None
     builder.call(
         Call.RESOLVE_DEBATE,
-        lambda call: peer_requests.ResolveDebate(
+        lambda call: ResolveDebate(
             call,
             run.order.routing.decision_id,
             proposal or run.intent[:2000],
@@ -145,54 +108,12 @@ def _worst(remarks: tuple[OpenRemark, ...]) -> OpenRemark | None:
     return max(remarks, key=lambda item: _SEVERITIES.index(item.remark.severity), default=None)
 
 
-def debate_resolved(builder: DecisionBuilder, command: DebateResolved) -> None:
-    """Go by the router's verdict."""
-    builder.emit(events.CallEnded(command.call_id))
-    go_by_verdict(builder, command.verdict)
-
-
 def answer_debate(builder: DecisionBuilder, command: Answer) -> None:
     """Go by a person's verdict."""
     if command.reply is Reply.MODIFY:
-        _block(builder, command.text or "a person wants the plan changed")
+        block(builder, command.text or "a person wants the plan changed")
     else:
         go_by_verdict(builder, DebateVerdict(str(command.reply)))
-
-
-def go_by_verdict(builder: DecisionBuilder, verdict: DebateVerdict) -> None:
-    """PROCEED passes, ESCALATE asks a person, MODIFY stays, blocks or releases."""
-    if verdict is DebateVerdict.PROCEED:
-        builder.transition(Trigger.PASS_OR_FEEDBACK_LIMIT_REACHED, "passed")
-    elif verdict is DebateVerdict.ESCALATE:
-        builder.transition(Trigger.FEEDBACK_ESCALATED, "the debate was escalated")
-    else:
-        _modify(builder)
-
-
-def _modify(builder: DecisionBuilder) -> None:
-    run = builder.run
-    blocking = [i.remark.statement for i in run.remarks.values() if i.remark.blocking or run.order.routing.high_stakes]
-    if blocking:
-        _block(builder, "; ".join(blocking))
-        return
-    released = {key: item for key, item in run.remarks.items() if item.rounds >= MAX_FEEDBACK_ROUNDS}
-    for key, item in released.items():
-        builder.risk(f"feedback-{key}", item.remark.statement, severity=item.remark.severity)
-    if released:
-        builder.emit(events.FeedbackSettled(tuple(released)))
-    if builder.run.remarks:
-        builder.transition(Trigger.NON_BLOCKING_FEEDBACK)
-    else:
-        builder.transition(
-            Trigger.PASS_OR_FEEDBACK_LIMIT_REACHED, "feedback limit reached" if released else "no remark is open"
-        )
-
-
-def _block(builder: DecisionBuilder, reason: str) -> None:
-    if builder.run.blocking_rounds >= MAX_BLOCKING_ROUNDS:
-        builder.transition(Trigger.FEEDBACK_ESCALATED, reason)
-    else:
-        builder.transition(Trigger.BLOCKING_FEEDBACK, reason)
 
 
 def patch_plan(builder: DecisionBuilder) -> None:

@@ -1,6 +1,7 @@
 """The machine as data: one list of rows drives the engine, `GetMachine`, the diagram and the tests."""
 
 from pointsman.services.orchestrator.domain import acceptance, ending, execution, intake, planning, research
+from pointsman.services.orchestrator.domain.calls import workflow_status
 from pointsman.services.orchestrator.domain.decision import Guard, Row, Table
 from pointsman.services.orchestrator.domain.enums import TERMINAL, Resume, State, Trigger
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_FEEDBACK_ROUNDS
@@ -50,7 +51,7 @@ _SEED: tuple[Row, ...] = (
     Row(State.DETAIL_DESIGN, Trigger.DESIGN_READY, State.CODER_HANDOFF, (execution.build_bundles,)),
     Row(State.CODER_HANDOFF, Trigger.HANDOFF_BUNDLE_READY, State.SCHEDULE, (execution.schedule,)),
     Row(State.SCHEDULE, Trigger.CONFIDENCE_LT_0_6, State.ASK_SWITCH, (intake.ask_for_clarity,), UNSURE),
-    Row(State.SCHEDULE, Trigger.RESOURCE_BUSY, State.QUEUE, (execution.wait_for_room,)),
+    Row(State.SCHEDULE, Trigger.RESOURCE_BUSY, State.QUEUE, (workflow_status.wait_for_room,)),
     Row(State.SCHEDULE, Trigger.RESOURCE_READY, State.DISPATCH, (execution.claim_wave,)),
     Row(State.QUEUE, Trigger.RESOURCE_AVAILABLE, State.DISPATCH, (execution.claim_wave,)),
     Row(State.DISPATCH, Trigger.DISPATCH_SUCCESS, State.CODER_EXEC, (execution.follow_pipelines,)),
@@ -64,7 +65,7 @@ _ADDED: tuple[Row, ...] = (
     Row(State.PLAN_REVIEW, Trigger.BLOCKING_FEEDBACK, State.PLAN_BASELINE, (planning.make_plan,)),
     Row(State.PLAN_REVIEW, Trigger.FEEDBACK_ESCALATED, State.ASK_SWITCH, (intake.ask_about_feedback,)),
     Row(State.RESEARCH_EVAL, Trigger.REPLAN_LIMIT, State.ASK_SWITCH, (intake.ask_about_replans,)),
-    Row(State.DISPATCH, Trigger.RESOURCE_BUSY, State.QUEUE, (execution.wait_for_room,)),
+    Row(State.DISPATCH, Trigger.RESOURCE_BUSY, State.QUEUE, (workflow_status.wait_for_room,)),
     Row(State.DISPATCH, Trigger.DISPATCH_FAILED, State.REPLAN_PATCH, _PATCH),
     Row(State.REVIEW_ACCEPT, Trigger.NEXT_WAVE, State.CODER_HANDOFF, (execution.build_bundles,), WAVE_PASSED),
     Row(State.REPLAN_PATCH, Trigger.CONFIDENCE_LT_0_6, State.ASK_SWITCH, (intake.ask_for_clarity,), UNSURE),

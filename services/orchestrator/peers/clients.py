@@ -1,6 +1,7 @@
 """The clients of the other services, and what is called on them outside of a run's effects."""
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
 from pointsman.services.chassis.engine.deliveries import PendingEffect
 from pointsman.services.chassis.rpc.client import Peer
+from pointsman.services.orchestrator.domain.enums import Call
 
 STAND_IN = "orchestrator"
 """The agent in whose name the pipeline's stages are delegated; the real one is the assignment's."""
@@ -70,6 +72,21 @@ class Peers:
             project,
             "",
         )
+
+
+Performer = Callable[[Peers, PendingEffect, Any], Awaitable[Any]]
+REMOTE: dict[Call, Performer] = {}
+"""The function that makes each call to a peer."""
+
+
+def performs(*kinds: Call) -> Callable[[Performer], Performer]:
+    """Mark the function that makes these calls; it returns the answer, or None where nothing is to be kept of it."""
+
+    def register(perform: Performer) -> Performer:
+        REMOTE.update(dict.fromkeys(kinds, perform))
+        return perform
+
+    return register
 
 
 def opaque(key: str) -> str:

@@ -1,6 +1,5 @@
 """Calls to the pipeline service."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +9,19 @@ from pointsman.api.pipeline.v1 import route_pb2 as route
 from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.engine.deliveries import PendingEffect
-from pointsman.services.orchestrator.domain import commands, peer_requests
+from pointsman.services.orchestrator.domain.calls.pipelines import (
+    CompleteStage,
+    ForwardStageAnswer,
+    Pipeline,
+    StartPipeline,
+)
 from pointsman.services.orchestrator.domain.enums import Call, Reply
-from pointsman.services.orchestrator.peers.clients import STAND_IN, Peers
+from pointsman.services.orchestrator.peers.clients import STAND_IN, Peers, performs
 from pointsman.services.orchestrator.wire import decode, encode
 
 
-async def start_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.StartPipeline) -> Any:
+@performs(Call.START_PIPELINE)
+async def start_pipeline(peers: Peers, effect: PendingEffect, data: StartPipeline) -> Any:
     """Start a task's pipeline, with what earlier attempts taught."""
     reflections = await _reflections(peers, effect, data.earlier_pipeline_id)
     request = pipeline.StartPipelineRequest(
@@ -32,7 +37,7 @@ async def start_pipeline(peers: Peers, effect: PendingEffect, data: peer_request
     if data.barrier_timeout_seconds:
         request.barrier_timeout.FromMicroseconds(round(data.barrier_timeout_seconds * 1_000_000))
     answer = await peers.call_pipeline(effect, peers.pipeline.stub.StartPipeline, request)
-    told = decode.peers.pipeline_advanced(effect.entity_id, data, answer.state, answer.next)
+    told = decode.peers.pipeline_seen(data, answer.state, answer.next)
     return replace(told, reflections=tuple(f"{item.stage}: {item.body}"[:4000] for item in reflections))
 
 
@@ -60,7 +65,8 @@ async def _unless_missing(peers: Peers, effect: PendingEffect, method: Any, requ
         return None
 
 
-async def complete_stage(peers: Peers, effect: PendingEffect, data: peer_requests.CompleteStage) -> Any:
+@performs(Call.COMPLETE_STAGE)
+async def complete_stage(peers: Peers, effect: PendingEffect, data: CompleteStage) -> Any:
     """Hand a stage's answer in, and take the next delegations."""
     request = pipeline.CompleteStageRequest(
         request_id=effect.effect_id,
@@ -75,11 +81,12 @@ async def complete_stage(peers: Peers, effect: PendingEffect, data: peer_request
     elif data.transcript:
         request.transcript = data.transcript
     return decode.peers.stage_completed(
-        effect.entity_id, data, await peers.call_pipeline(effect, peers.pipeline.stub.CompleteStage, request)
+        data, await peers.call_pipeline(effect, peers.pipeline.stub.CompleteStage, request)
     )
 
 
-async def get_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.Pipeline) -> Any:
+@performs(Call.GET_PIPELINE)
+async def get_pipeline(peers: Peers, effect: PendingEffect, data: Pipeline) -> Any:
     """How a pipeline is; what waits to be delegated is delegated."""
     request = pipeline_requests.GetPipelineRequest(pipeline_id=data.pipeline_id)
     seen = (await peers.call_pipeline(effect, peers.pipeline.stub.GetPipeline, request)).pipeline
@@ -87,7 +94,7 @@ async def get_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.
     next_ones += [await _delegate(peers, effect, data.pipeline_id, item) for item in seen.pending_delegations]
     risks = () if seen.pipeline_active else seen.residual_risks
     shown = tuple(decode.peers.residual_risk(data.task_id, risk) for risk in risks)
-    told = decode.peers.pipeline_advanced(effect.entity_id, data, seen.summary.state, next_ones, shown)
+    told = decode.peers.pipeline_seen(data, seen.summary.state, next_ones, shown)
     return replace(told, barrier_due_at=decode.peers.next_barrier_due(seen.barriers))
 
 
@@ -101,7 +108,8 @@ async def _delegate(peers: Peers, effect: PendingEffect, pipeline_id: str, waiti
     return (await peers.call_pipeline(effect, peers.pipeline.stub.DelegateStage, request)).delegation
 
 
-async def forward_stage_answer(peers: Peers, effect: PendingEffect, data: peer_requests.ForwardStageAnswer) -> Any:
+@performs(Call.FORWARD_STAGE_ANSWER)
+async def forward_stage_answer(peers: Peers, effect: PendingEffect, data: ForwardStageAnswer) -> Any:
     """Pass a person's answer on."""
     key = {"request_id": effect.effect_id, "pipeline_id": data.pipeline_id, "stage": data.stage}
     if data.reply is Reply.SKIP_STAGE:
@@ -111,22 +119,13 @@ async def forward_stage_answer(peers: Peers, effect: PendingEffect, data: peer_r
         request = pipeline_requests.RestartFromRequest(**key, reason=data.text[:500])
         answer = await peers.call_pipeline(effect, peers.pipeline.stub.RestartFrom, request)
     next_ones = [await _delegate(peers, effect, data.pipeline_id, item) for item in answer.next]
-    return decode.peers.pipeline_advanced(effect.entity_id, data, answer.state, next_ones)
+    return decode.peers.pipeline_seen(data, answer.state, next_ones)
 
 
-async def cancel_pipeline(peers: Peers, effect: PendingEffect, data: peer_requests.Pipeline) -> Any:
+@performs(Call.CANCEL_PIPELINE)
+async def cancel_pipeline(peers: Peers, effect: PendingEffect, data: Pipeline) -> None:
     """End a pipeline."""
     request = pipeline_requests.CancelPipelineRequest(
         request_id=effect.effect_id, pipeline_id=data.pipeline_id, reason="the run stopped this work"
     )
     await peers.call_pipeline(effect, peers.pipeline.stub.CancelPipeline, request)
-    return commands.CallDone(effect.entity_id, data.call_id)
-
-
-PIPELINE: Mapping[Call, Callable[[Peers, PendingEffect, Any], Awaitable[Any]]] = {
-    Call.START_PIPELINE: start_pipeline,
-    Call.COMPLETE_STAGE: complete_stage,
-    Call.GET_PIPELINE: get_pipeline,
-    Call.FORWARD_STAGE_ANSWER: forward_stage_answer,
-    Call.CANCEL_PIPELINE: cancel_pipeline,
-}

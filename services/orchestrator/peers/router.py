@@ -1,17 +1,18 @@
 """Calls to the router."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pointsman.api.router.v1 import outcome_pb2 as outcome
 from pointsman.services.chassis.engine.deliveries import PendingEffect
-from pointsman.services.orchestrator.domain import commands, peer_requests
+from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOutcome
+from pointsman.services.orchestrator.domain.calls.resolve_debate import DebateResolved, ResolveDebate
 from pointsman.services.orchestrator.domain.enums import Call, DebateVerdict
-from pointsman.services.orchestrator.peers.clients import Peers, opaque
+from pointsman.services.orchestrator.peers.clients import Peers, opaque, performs
 from pointsman.services.orchestrator.wire import encode, enums
 
 
-async def report_outcome(peers: Peers, effect: PendingEffect, data: peer_requests.ReportOutcome) -> Any:
+@performs(Call.REPORT_OUTCOME)
+async def report_outcome(peers: Peers, effect: PendingEffect, data: ReportOutcome) -> Any:
     """Tell the router how it went; a failure debate is resolved in the same breath."""
     request = outcome.ReportOutcomeRequest(
         request_id=opaque(effect.effect_id),
@@ -26,10 +27,10 @@ async def report_outcome(peers: Peers, effect: PendingEffect, data: peer_request
         verdict = await _failure_debate(peers, effect, data)
     else:
         verdict = DebateVerdict.RETRY
-    return commands.DebateResolved(effect.entity_id, data.call_id, verdict)
+    return DebateResolved(data.call_id, verdict)
 
 
-async def _failure_debate(peers: Peers, effect: PendingEffect, data: peer_requests.ReportOutcome) -> DebateVerdict:
+async def _failure_debate(peers: Peers, effect: PendingEffect, data: ReportOutcome) -> DebateVerdict:
     request = outcome.ResolveDebateRequest(
         request_id=opaque(f"{effect.effect_id}:debate"),
         decision_id=data.decision_id,
@@ -41,7 +42,8 @@ async def _failure_debate(peers: Peers, effect: PendingEffect, data: peer_reques
     return enums.DEBATE_VERDICT.required(answer.verdict)
 
 
-async def resolve_debate(peers: Peers, effect: PendingEffect, data: peer_requests.ResolveDebate) -> Any:
+@performs(Call.RESOLVE_DEBATE)
+async def resolve_debate(peers: Peers, effect: PendingEffect, data: ResolveDebate) -> Any:
     """Let the router weigh the plan's critic against its advocate."""
     request = outcome.ResolveDebateRequest(
         request_id=opaque(effect.effect_id),
@@ -55,10 +57,4 @@ async def resolve_debate(peers: Peers, effect: PendingEffect, data: peer_request
         ),
     )
     answer = await peers.call_router(effect, peers.router.stub.ResolveDebate, request)
-    return commands.DebateResolved(effect.entity_id, data.call_id, enums.DEBATE_VERDICT.required(answer.verdict))
-
-
-ROUTER: Mapping[Call, Callable[[Peers, PendingEffect, Any], Awaitable[Any]]] = {
-    Call.REPORT_OUTCOME: report_outcome,
-    Call.RESOLVE_DEBATE: resolve_debate,
-}
+    return DebateResolved(data.call_id, enums.DEBATE_VERDICT.required(answer.verdict))

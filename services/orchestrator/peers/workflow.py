@@ -1,6 +1,5 @@
 """Calls to the workflow service."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from google.protobuf.json_format import Parse
@@ -14,16 +13,24 @@ from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.engine.deliveries import PendingEffect
-from pointsman.services.orchestrator.domain import commands, peer_requests
+from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain.calls.claim_wave import ClaimWave, NextWave
+from pointsman.services.orchestrator.domain.calls.epics import Epic, StoreEpic
+from pointsman.services.orchestrator.domain.calls.plans import StorePlan
+from pointsman.services.orchestrator.domain.calls.release import ReleaseEpic
+from pointsman.services.orchestrator.domain.calls.resumables import ListResumable
+from pointsman.services.orchestrator.domain.calls.settle_wave import SettleWave
+from pointsman.services.orchestrator.domain.calls.workflow_status import ForwardAnswer
 from pointsman.services.orchestrator.domain.enums import Call
 from pointsman.services.orchestrator.domain.model import Candidate
-from pointsman.services.orchestrator.peers.clients import Peers
+from pointsman.services.orchestrator.peers.clients import Peers, performs
 from pointsman.services.orchestrator.wire import decode, encode, enums
 
 RESUMABLE_SHOWN = 20
 
 
-async def list_resumable(peers: Peers, effect: PendingEffect, data: peer_requests.ListResumable) -> Any:
+@performs(Call.LIST_RESUMABLE)
+async def list_resumable(peers: Peers, effect: PendingEffect, data: ListResumable) -> Any:
     """The unfinished epics, best first."""
     request = reading.ListResumableRequest(page=common.Page(page_size=RESUMABLE_SHOWN))
     answer = await peers.call_workflow(effect, peers.workflow.stub.ListResumable, request)
@@ -31,10 +38,11 @@ async def list_resumable(peers: Peers, effect: PendingEffect, data: peer_request
         Candidate(w.workflow_id, (w.title or w.intake_text)[:200], w.status != model.WORKFLOW_STATUS_IDLE)
         for w in answer.workflows
     )
-    return commands.ResumablesFound(effect.entity_id, data.call_id, candidates)
+    return events.ResumablesFound(data.call_id, candidates)
 
 
-async def store_epic(peers: Peers, effect: PendingEffect, data: peer_requests.StoreEpic) -> Any:
+@performs(Call.STORE_EPIC, Call.QUEUE_MESSAGE)
+async def store_epic(peers: Peers, effect: PendingEffect, data: StoreEpic) -> Any:
     """Store the epic; a new one is named after the effect that makes it."""
     epic_id = data.epic_id or f"epic_{effect.effect_id}".replace(":", "-").replace(".", "-")
     request = plans.UpsertPlanRequest(
@@ -52,7 +60,7 @@ async def store_epic(peers: Peers, effect: PendingEffect, data: peer_requests.St
     if data.owned:
         request.owner_run_id = effect.entity_id
     await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
-    return commands.EpicStored(effect.entity_id, data.call_id, epic_id)
+    return events.EpicStored(data.call_id, epic_id)
 
 
 async def next_epic(peers: Peers, effect: PendingEffect, epic_id: str) -> Candidate | None:
@@ -77,7 +85,8 @@ async def load_epic(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
     return loaded
 
 
-async def store_plan(peers: Peers, effect: PendingEffect, data: peer_requests.StorePlan) -> Any:
+@performs(Call.STORE_PLAN)
+async def store_plan(peers: Peers, effect: PendingEffect, data: StorePlan) -> Any:
     """Store the plan's tasks, and audit them where that is asked for."""
     plan = Parse(data.document, work.Plan(), ignore_unknown_fields=True)
     request = plans.UpsertPlanRequest(
@@ -95,11 +104,11 @@ async def store_plan(peers: Peers, effect: PendingEffect, data: peer_requests.St
         await _release_all(peers, effect, data.epic_id)
         await peers.call_workflow(effect, peers.workflow.stub.UpsertPlan, request)
     if not data.audited:
-        return commands.PlanStored(effect.entity_id, data.call_id)
+        return events.PlanStored(data.call_id)
     audit_request = constraints.AuditRequest(request_id=f"{effect.effect_id}:audit", workflow_id=data.epic_id)
     audit = (await peers.call_workflow(effect, peers.workflow.stub.Audit, audit_request)).audit
     errors = tuple(f"{item.subject_id}: {item.rule} '{item.excerpt}'" for item in audit.findings if item.error)
-    return commands.PlanStored(effect.entity_id, data.call_id, errors[:20])
+    return events.PlanStored(data.call_id, errors[:20])
 
 
 async def _release_all(peers: Peers, effect: PendingEffect, epic_id: str) -> None:
@@ -107,7 +116,8 @@ async def _release_all(peers: Peers, effect: PendingEffect, epic_id: str) -> Non
     await peers.call_workflow(effect, peers.workflow.stub.ReleaseTask, request)
 
 
-async def execute(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
+@performs(Call.EXECUTE)
+async def execute(peers: Peers, effect: PendingEffect, data: Epic) -> Any:
     """Start the workflow; one that its run released is resumed."""
     try:
         request = plans.ExecuteRequest(request_id=effect.effect_id, workflow_id=data.epic_id)
@@ -116,7 +126,7 @@ async def execute(peers: Peers, effect: PendingEffect, data: peer_requests.Epic)
         if refusal.reason is not Reason.STATE_FORBIDS:
             raise
         progress = await _resume_own(peers, effect, data.epic_id)
-    return decode.peers.workflow_seen(effect.entity_id, data.call_id, progress)
+    return decode.peers.workflow_seen(data.call_id, progress)
 
 
 async def _resume_own(peers: Peers, effect: PendingEffect, epic_id: str) -> Any:
@@ -133,21 +143,24 @@ async def _read_workflow(peers: Peers, effect: PendingEffect, epic_id: str) -> A
     return (await peers.call_workflow(effect, peers.workflow.stub.GetWorkflow, request)).workflow
 
 
-async def get_workflow(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
+@performs(Call.GET_WORKFLOW)
+async def get_workflow(peers: Peers, effect: PendingEffect, data: Epic) -> Any:
     """How the workflow is."""
     workflow = await _read_workflow(peers, effect, data.epic_id)
-    return decode.peers.workflow_seen(effect.entity_id, data.call_id, workflow.progress)
+    return decode.peers.workflow_seen(data.call_id, workflow.progress)
 
 
-async def forward_answer(peers: Peers, effect: PendingEffect, data: peer_requests.ForwardAnswer) -> Any:
+@performs(Call.FORWARD_ANSWER)
+async def forward_answer(peers: Peers, effect: PendingEffect, data: ForwardAnswer) -> Any:
     """Pass a person's answer on."""
     key = {"request_id": effect.effect_id, "workflow_id": data.epic_id}
     method, request = encode.peers.forwarded_answer(peers.workflow.stub, data, key)
     answer = await peers.call_workflow(effect, method, request)
-    return decode.peers.workflow_seen(effect.entity_id, data.call_id, answer.progress)
+    return decode.peers.workflow_seen(data.call_id, answer.progress)
 
 
-async def claim_wave(peers: Peers, effect: PendingEffect, data: peer_requests.ClaimWave) -> Any:
+@performs(Call.CLAIM_WAVE)
+async def claim_wave(peers: Peers, effect: PendingEffect, data: ClaimWave) -> Any:
     """Take the next tasks."""
     request = tasks.NextTasksRequest(
         request_id=effect.effect_id, workflow_id=data.epic_id, limit=data.limit, worker=effect.entity_id
@@ -155,45 +168,31 @@ async def claim_wave(peers: Peers, effect: PendingEffect, data: peer_requests.Cl
     answer = await peers.call_workflow(effect, peers.workflow.stub.NextTasks, request)
     task_ids = tuple(task.spec.task_id for task in answer.tasks)
     status, detail = decode.peers.progress(answer.progress)
-    return commands.WaveClaimed(effect.entity_id, data.call_id, task_ids, status, detail)
+    return NextWave(data.call_id, task_ids, status, detail)
 
 
-async def settle_wave(peers: Peers, effect: PendingEffect, data: peer_requests.SettleWave) -> Any:
+@performs(Call.SETTLE_WAVE)
+async def settle_wave(peers: Peers, effect: PendingEffect, data: SettleWave) -> Any:
     """Record the wave."""
     rejected = [tasks.RejectedTask(task_id=r.task_id, reason=r.reason, retry=True) for r in data.rejected]
     request = tasks.SettleTasksRequest(
         request_id=effect.effect_id, workflow_id=data.epic_id, completed=data.completed, rejected=rejected
     )
     answer = await peers.call_workflow(effect, peers.workflow.stub.SettleTasks, request)
-    return decode.peers.workflow_seen(effect.entity_id, data.call_id, answer.progress)
+    return decode.peers.workflow_seen(data.call_id, answer.progress)
 
 
-async def release(peers: Peers, effect: PendingEffect, data: peer_requests.ReleaseEpic) -> Any:
+@performs(Call.RELEASE)
+async def release(peers: Peers, effect: PendingEffect, data: ReleaseEpic) -> None:
     """Give tasks back, and the epic too."""
     request = tasks.ReleaseTaskRequest(
         request_id=effect.effect_id, workflow_id=data.epic_id, all=bool(data.task_ids), release_owner=data.disown
     )
     await peers.call_workflow(effect, peers.workflow.stub.ReleaseTask, request)
-    return commands.CallDone(effect.entity_id, data.call_id)
 
 
-async def cancel_plan(peers: Peers, effect: PendingEffect, data: peer_requests.Epic) -> Any:
+@performs(Call.CANCEL_PLAN)
+async def cancel_plan(peers: Peers, effect: PendingEffect, data: Epic) -> None:
     """Cancel the workflow."""
     request = plans.CancelPlanRequest(request_id=effect.effect_id, workflow_id=data.epic_id)
     await peers.call_workflow(effect, peers.workflow.stub.CancelPlan, request)
-    return commands.CallDone(effect.entity_id, data.call_id)
-
-
-WORKFLOW: Mapping[Call, Callable[[Peers, PendingEffect, Any], Awaitable[Any]]] = {
-    Call.LIST_RESUMABLE: list_resumable,
-    Call.STORE_EPIC: store_epic,
-    Call.QUEUE_MESSAGE: store_epic,
-    Call.STORE_PLAN: store_plan,
-    Call.EXECUTE: execute,
-    Call.GET_WORKFLOW: get_workflow,
-    Call.FORWARD_ANSWER: forward_answer,
-    Call.CLAIM_WAVE: claim_wave,
-    Call.SETTLE_WAVE: settle_wave,
-    Call.RELEASE: release,
-    Call.CANCEL_PLAN: cancel_plan,
-}

@@ -12,7 +12,7 @@ from pointsman.services.chassis.core.ids import secret_digest
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import migrate
 from pointsman.services.orchestrator.__main__ import MIGRATIONS
-from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain import commands, events
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.model import Budget, Order, Routing
 from pointsman.services.orchestrator.domain.views import LeaseView
@@ -58,8 +58,10 @@ async def researching(store: OrchestratorStore, run_id: str, slots: int = 1, **t
     await store.agents.touch(project, "somebody", RESEARCH)
     budget = Budget(assignments=100_000, fan_out=4096)
     await store.ledger.submit(caller(project=project), commands.Submit(run_id, "look", order(project, **terms), budget))
-    await store.ledger.submit(caller(project=project), commands.EpicStored(run_id, "c1", f"epic_{run_id}"))
-    await store.ledger.submit(caller(project=project), commands.PlanStored(run_id, "c2"))
+    await store.ledger.submit(
+        caller(project=project), commands.CallAnswered(run_id, events.EpicStored("c1", f"epic_{run_id}"))
+    )
+    await store.ledger.submit(caller(project=project), commands.CallAnswered(run_id, events.PlanStored("c2")))
     assert slots == 1 or terms.get("research_expected") == slots
 
 

@@ -8,7 +8,7 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
 from pointsman.services.chassis.core.ids import derived_id
-from pointsman.services.orchestrator.domain import peer_requests
+from pointsman.services.orchestrator.domain.calls.workflow_status import ForwardAnswer
 from pointsman.services.orchestrator.domain.enums import Reply
 from pointsman.services.orchestrator.wire import encode
 from tests.scenarios.planes import NOBODY, WISH, plane
@@ -42,7 +42,7 @@ def test_phases_that_share_a_long_beginning_stay_two() -> None:
 
 
 async def test_a_constraint_is_waived_by_its_whole_name_or_not_at_all() -> None:
-    told = peer_requests.ForwardAnswer("c1", "epic_1", Reply.WAIVE, "h" * 64 + " and more", "")
+    told = ForwardAnswer("c1", "epic_1", Reply.WAIVE, "h" * 64 + " and more", "")
     async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
         stub = WorkflowServiceStub(channel)
         _, request = encode.peers.forwarded_answer(stub, told, {"request_id": "r", "workflow_id": "epic_1"})

@@ -11,9 +11,10 @@ from pointsman.api.workflow.v1 import reading_pb2 as reading
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
 from pointsman.services.chassis.core.codec import to_json
 from pointsman.services.chassis.engine.deliveries import PendingEffect
-from pointsman.services.orchestrator.domain import peer_requests
+from pointsman.services.orchestrator.domain.calls.pipelines import StartPipeline
+from pointsman.services.orchestrator.domain.calls.plans import StorePlan
 from pointsman.services.orchestrator.domain.enums import Call, PipelineStatus
-from pointsman.services.orchestrator.peers import Channels, Peers, perform
+from pointsman.services.orchestrator.peers import REMOTE, Channels, Peers
 from tests.scenarios.planes import NOBODY, Plane, plane
 
 
@@ -27,8 +28,8 @@ def effect(call: Call, data: object, run_id: str = "run_a") -> PendingEffect:
 
 async def test_an_attempt_starts_also_when_the_pipeline_of_the_one_before_is_not_there(tmp_path: Path) -> None:
     async with plane(tmp_path, NOBODY) as here:
-        data = peer_requests.StartPipeline("c1", "run_a/T1/2", "T1", "fix", "run_a/T1/1")
-        told = await perform(peers(here), effect(Call.START_PIPELINE, data))
+        data = StartPipeline("c1", "run_a/T1/2", "T1", "fix", "run_a/T1/1")
+        told = await REMOTE[Call.START_PIPELINE](peers(here), effect(Call.START_PIPELINE, data), data)
         assert (told.status, told.reflections) == (PipelineStatus.ACTIVE, ())
 
 
@@ -43,7 +44,7 @@ async def test_a_new_plan_is_stored_also_where_a_claim_of_the_old_one_arrived_la
         claimed = await here.workflow.NextTasks(tasks.NextTasksRequest(request_id="late", workflow_id="epic"))
         assert [task.spec.task_id for task in claimed.tasks] == ["T1"]
         new = work.Plan(tasks=[work.PlanTask(id="T2", name="the new one", actions=["edit"])])
-        data = peer_requests.StorePlan("c1", "epic", MessageToJson(new), audited=False)
-        await perform(peers(here), effect(Call.STORE_PLAN, data))
+        data = StorePlan("c1", "epic", MessageToJson(new), audited=False)
+        await REMOTE[Call.STORE_PLAN](peers(here), effect(Call.STORE_PLAN, data), data)
         found = await here.workflow.GetWorkflow(reading.GetWorkflowRequest(workflow_id="epic"))
         assert [task.spec.task_id for task in found.tasks] == ["T2"]

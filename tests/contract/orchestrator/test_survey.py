@@ -3,7 +3,7 @@
 import asyncio
 
 from pointsman.services.chassis.core.caller import LOCAL
-from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain import commands, events
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.model import Budget, Criterion, Plan, SlotOutline, TaskOutline
 from pointsman.services.orchestrator.store import OrchestratorStore
@@ -20,7 +20,7 @@ async def asking(store: OrchestratorStore, *slots: str) -> None:
     await store.agents.touch("local", "planner", PLAN, HERE)
     submit = commands.Submit("run_a", "look", order(repository_id="repo"), Budget(assignments=100, fan_out=64))
     await store.ledger.submit(caller(), submit)
-    await store.ledger.submit(caller(), commands.EpicStored("run_a", "c1", "epic_a"))
+    await store.ledger.submit(caller(), commands.CallAnswered("run_a", events.EpicStored("c1", "epic_a")))
     (held,) = await take(store, "planner", capabilities=PLAN, repository_ids=HERE)
     task = TaskOutline("T1", "look", (Criterion("T1-C1", required=True, has_command=False),))
     plan = Plan((task,), tuple(SlotOutline(slot, f"what about {slot}?") for slot in slots), 0.9, "{}")
@@ -35,7 +35,7 @@ async def asking(store: OrchestratorStore, *slots: str) -> None:
         secret_digest=key_of(held).secret_digest,
     )
     await store.ledger.submit(caller(), done)
-    await store.ledger.submit(caller(), commands.PlanStored("run_a", "c2"))
+    await store.ledger.submit(caller(), commands.CallAnswered("run_a", events.PlanStored("c2")))
 
 
 async def taken(store: OrchestratorStore, agent_id: str, capabilities: frozenset[Capability]) -> list[str]:

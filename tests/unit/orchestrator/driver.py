@@ -7,7 +7,22 @@ from typing import Any
 
 from pointsman.services.chassis.core.codec import from_json, to_json
 from pointsman.services.chassis.core.machine import Decision, Effect, Event
-from pointsman.services.orchestrator.domain import commands, peer_requests
+from pointsman.services.orchestrator.domain import commands, events
+from pointsman.services.orchestrator.domain.calls.claim_wave import ClaimWave, NextWave
+from pointsman.services.orchestrator.domain.calls.epics import Epic, StoreEpic
+from pointsman.services.orchestrator.domain.calls.pipelines import (
+    CompleteStage,
+    ForwardStageAnswer,
+    Pipeline,
+    PipelineSeen,
+    StartPipeline,
+)
+from pointsman.services.orchestrator.domain.calls.plans import StorePlan
+from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOutcome
+from pointsman.services.orchestrator.domain.calls.resolve_debate import DebateResolved, ResolveDebate
+from pointsman.services.orchestrator.domain.calls.resumables import ListResumable
+from pointsman.services.orchestrator.domain.calls.settle_wave import SettleWave
+from pointsman.services.orchestrator.domain.calls.workflow_status import ForwardAnswer
 from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
@@ -153,82 +168,84 @@ class Driver:
         self.send(commands.CallRefused("run_1", effect.data.call_id, reason))
         return self
 
-    def _on_list_resumable(self, data: peer_requests.ListResumable) -> Any:
-        return commands.ResumablesFound("run_1", data.call_id, self.candidates)
+    def _on_list_resumable(self, data: ListResumable) -> Any:
+        return commands.CallAnswered("run_1", events.ResumablesFound(data.call_id, self.candidates))
 
-    def _on_store_epic(self, data: peer_requests.StoreEpic) -> Any:
-        return commands.EpicStored("run_1", data.call_id, data.epic_id or "epic_1")
+    def _on_store_epic(self, data: StoreEpic) -> Any:
+        return commands.CallAnswered("run_1", events.EpicStored(data.call_id, data.epic_id or "epic_1"))
 
-    def _on_queue_message(self, data: peer_requests.StoreEpic) -> Any:
-        return commands.EpicStored("run_1", data.call_id, "epic_queued")
+    def _on_queue_message(self, data: StoreEpic) -> Any:
+        return commands.CallAnswered("run_1", events.EpicStored(data.call_id, "epic_queued"))
 
-    def _on_load_epic(self, data: peer_requests.Epic) -> Any:
+    def _on_load_epic(self, data: Epic) -> Any:
         self.pending = ["T2"]
-        return commands.EpicLoaded("run_1", data.call_id, data.epic_id, "the old wish", plan("T1", "T2"), ("T1",))
+        return commands.CallAnswered(
+            "run_1", events.Resumed(data.call_id, data.epic_id, "the old wish", plan("T1", "T2"), ("T1",))
+        )
 
-    def _on_store_plan(self, data: peer_requests.StorePlan) -> Any:
+    def _on_store_plan(self, data: StorePlan) -> Any:
         self.pending = [key for key, task in self.run.tasks.items() if task.status != "accepted"]
-        return commands.PlanStored("run_1", data.call_id, self.audit_errors)
+        return commands.CallAnswered("run_1", events.PlanStored(data.call_id, self.audit_errors))
 
     def _told_workflow(self, call_id: str) -> Any:
-        return commands.WorkflowSeen("run_1", call_id, self.workflow)
+        return commands.CallAnswered("run_1", events.WorkflowSeen(call_id, self.workflow))
 
-    def _on_execute(self, data: peer_requests.Epic) -> Any:
+    def _on_execute(self, data: Epic) -> Any:
         return self._told_workflow(data.call_id)
 
-    def _on_get_workflow(self, data: peer_requests.Epic) -> Any:
+    def _on_get_workflow(self, data: Epic) -> Any:
         return self._told_workflow(data.call_id)
 
-    def _on_forward_answer(self, data: peer_requests.ForwardAnswer) -> Any:
+    def _on_forward_answer(self, data: ForwardAnswer) -> Any:
         self.workflow = WorkflowStatus.RUNNING
         return self._told_workflow(data.call_id)
 
-    def _on_claim_wave(self, data: peer_requests.ClaimWave) -> Any:
+    def _on_claim_wave(self, data: ClaimWave) -> Any:
         claimed, self.pending = self.pending[: data.limit], self.pending[data.limit :]
-        return commands.WaveClaimed("run_1", data.call_id, tuple(claimed), self.workflow)
+        return commands.CallAnswered("run_1", NextWave(data.call_id, tuple(claimed), self.workflow))
 
-    def _on_settle_wave(self, data: peer_requests.SettleWave) -> Any:
+    def _on_settle_wave(self, data: SettleWave) -> Any:
         self.pending = [item.task_id for item in data.rejected] + self.pending
         if not self.pending and self.workflow is WorkflowStatus.RUNNING:
             self.workflow = WorkflowStatus.COMPLETED
         return self._told_workflow(data.call_id)
 
-    def _on_start_pipeline(self, data: peer_requests.StartPipeline) -> Any:
+    def _on_start_pipeline(self, data: StartPipeline) -> Any:
         if data.pipeline_id in self.pipelines:
             return commands.CallRefused("run_1", data.call_id, f"pipeline '{data.pipeline_id}' exists already")
         self.pipelines[data.pipeline_id] = {"DEV"} if data.template == "fix" else {"DEV", "REVIEW", "TEST"}
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, ("DEV",))
 
-    def _on_complete_stage(self, data: peer_requests.CompleteStage) -> Any:
+    def _on_complete_stage(self, data: CompleteStage) -> Any:
         left = self.pipelines[data.pipeline_id]
         left.discard(data.stage)
         if data.route == "ABORT":
-            return commands.PipelineAdvanced("run_1", data.call_id, data.task_id, PipelineStatus.ABORTED)
+            return commands.CallAnswered("run_1", PipelineSeen(data.call_id, data.task_id, PipelineStatus.ABORTED))
         if not left:
-            return commands.PipelineAdvanced("run_1", data.call_id, data.task_id, PipelineStatus.COMPLETED)
+            return commands.CallAnswered("run_1", PipelineSeen(data.call_id, data.task_id, PipelineStatus.COMPLETED))
         stages = ("REVIEW", "TEST") if data.stage == "DEV" else ()
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, stages)
 
-    def _on_get_pipeline(self, data: peer_requests.Pipeline) -> Any:
+    def _on_get_pipeline(self, data: Pipeline) -> Any:
         if not self.pipelines.get(data.pipeline_id, {"DEV"}):
-            return commands.PipelineAdvanced("run_1", data.call_id, data.task_id, PipelineStatus.COMPLETED)
+            return commands.CallAnswered("run_1", PipelineSeen(data.call_id, data.task_id, PipelineStatus.COMPLETED))
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, ())
 
-    def _on_forward_stage_answer(self, data: peer_requests.ForwardStageAnswer) -> Any:
+    def _on_forward_stage_answer(self, data: ForwardStageAnswer) -> Any:
         return self._pipeline(data.call_id, data.pipeline_id, data.task_id, (data.stage,))
 
     def _pipeline(self, call_id: str, pipeline_id: str, task_id: str, stages: tuple[str, ...]) -> Any:
         delegations = tuple(Delegation(f"d-{stage}", stage, "{}", "do it") for stage in stages)
-        return commands.PipelineAdvanced("run_1", call_id, task_id, PipelineStatus.ACTIVE, delegations)
+        return commands.CallAnswered("run_1", PipelineSeen(call_id, task_id, PipelineStatus.ACTIVE, delegations))
 
     def _verdict(self, usual: DebateVerdict) -> DebateVerdict:
         return self.verdicts.pop(0) if self.verdicts else usual
 
-    def _on_report_outcome(self, data: peer_requests.ReportOutcome) -> Any:
-        return commands.DebateResolved("run_1", data.call_id, self._verdict(DebateVerdict.RETRY))
+    def _on_report_outcome(self, data: ReportOutcome) -> Any:
+        return commands.CallAnswered("run_1", DebateResolved(data.call_id, self._verdict(DebateVerdict.RETRY)))
 
-    def _on_resolve_debate(self, data: peer_requests.ResolveDebate) -> Any:
-        return commands.DebateResolved("run_1", data.call_id, self._verdict(DebateVerdict.PROCEED))
+    def _on_resolve_debate(self, data: ResolveDebate) -> Any:
+        return commands.CallAnswered("run_1", DebateResolved(data.call_id, self._verdict(DebateVerdict.PROCEED)))
 
     def lease(self, assignment_id: str, agent_id: str = "agent") -> int:
         """Take an assignment; the epoch that answers must carry."""

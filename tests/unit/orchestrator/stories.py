@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.orchestrator.domain import commands, machine
+from pointsman.services.orchestrator.domain import commands, events, machine
 from pointsman.services.orchestrator.domain.decision import Action, DecisionBuilder, Row, Table
 from pointsman.services.orchestrator.domain.enums import (
     TERMINAL,
@@ -64,7 +64,9 @@ def _resumed_doubtful() -> Driver:
     while driver.effects[0].kind != Call.LOAD_EPIC:
         driver._deliver(driver.effects.pop(0))
     call_id = driver.effects.pop(0).data.call_id
-    driver.send(commands.EpicLoaded("run_1", call_id, "epic_9", "old", plan("T1", confidence=0.3), ()))
+    driver.send(
+        commands.CallAnswered("run_1", events.Resumed(call_id, "epic_9", "old", plan("T1", confidence=0.3), ()))
+    )
     return driver.settle().work_until()
 
 

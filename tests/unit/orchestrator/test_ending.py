@@ -3,7 +3,7 @@
 import pytest
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain import commands, events
 from pointsman.services.orchestrator.domain.enums import Call, Purpose, Reply, State, Verdict, WorkflowStatus
 from pointsman.services.orchestrator.domain.table import CHANGEABLE
 from pointsman.services.orchestrator.domain.waiting import waiting_for
@@ -50,7 +50,7 @@ def test_terminal_states_refuse_every_command_and_do_not_change(state: State) ->
         assert caught.value.reason is Reason.STATE_FORBIDS
         assert caught.value.metadata["state"] == state
     driver.send(commands.TimerFired("run_1", "wall_clock"))
-    driver.send(commands.WorkflowSeen("run_1", "c1", WorkflowStatus.RUNNING))
+    driver.send(commands.CallAnswered("run_1", events.WorkflowSeen("c1", WorkflowStatus.RUNNING)))
     assert driver.run == before
     assert waiting_for(driver.run) is None
 
@@ -109,7 +109,7 @@ def test_the_requirement_cannot_change_before_there_is_a_plan_or_while_a_person_
 def test_a_late_answer_of_a_peer_changes_nothing() -> None:
     driver = executing()
     before = driver.run
-    driver.send(commands.EpicStored("run_1", "c1", "another"))
+    driver.send(commands.CallAnswered("run_1", events.EpicStored("c1", "another")))
     driver.send(commands.CallRefused("run_1", "c99", "no"))
     assert driver.run == before
 

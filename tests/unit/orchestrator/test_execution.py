@@ -6,6 +6,7 @@ import pytest
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands, events
+from pointsman.services.orchestrator.domain.calls.pipelines import PipelineSeen, capability_of
 from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
@@ -18,7 +19,6 @@ from pointsman.services.orchestrator.domain.enums import (
     Wait,
     WorkflowStatus,
 )
-from pointsman.services.orchestrator.domain.execution import capability_of
 from pointsman.services.orchestrator.domain.model import Budget, Delegation, Usage
 from pointsman.services.orchestrator.domain.waiting import waiting_for
 from tests.unit.orchestrator.driver import ALL, NOBODY, Driver, plan, work
@@ -262,7 +262,7 @@ def test_an_escalated_pipeline_asks_a_person_and_the_answer_is_forwarded() -> No
     stage = commands.StageResult("PASS")
     driver.send(commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, "agent", stage))
     call_id = driver.effects.pop(0).data.call_id
-    driver.send(commands.PipelineAdvanced("run_1", call_id, "T1", PipelineStatus.ESCALATED))
+    driver.send(commands.CallAnswered("run_1", PipelineSeen(call_id, "T1", PipelineStatus.ESCALATED)))
     assert kind_asked(driver) is Question.PIPELINE_ESCALATED
     with pytest.raises(Refusal):
         driver.reply(Reply.SKIP_STAGE)
@@ -276,7 +276,7 @@ def test_the_safety_pass_finds_delegations_that_nobody_told_of_and_offers_none_t
     driver.send(commands.TimerFired("run_1", "pipelines"))
     call_id = driver.effects.pop(0).data.call_id
     known, new = (Delegation(f"d-{stage}", stage, "{}", "") for stage in ("DEV", "REVIEW"))
-    driver.send(commands.PipelineAdvanced("run_1", call_id, "T1", PipelineStatus.ACTIVE, (known, new)))
+    driver.send(commands.CallAnswered("run_1", PipelineSeen(call_id, "T1", PipelineStatus.ACTIVE, (known, new))))
     assert [item.stage for item in driver.open()] == ["DEV", "REVIEW"]
     assert len(driver.open()) == before + 1
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain import commands, events
 from pointsman.services.orchestrator.domain.enums import Purpose, Reply, State, WorkflowStatus
 from pointsman.services.orchestrator.domain.model import Budget
 from pointsman.services.orchestrator.domain.views import RunView
@@ -33,7 +33,7 @@ def scheduled(status: WorkflowStatus, detail: str) -> Driver:
         commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, "agent", commands.DesignResult("{}"))
     )
     call_id = driver.effects.pop(0).data.call_id
-    driver.send(commands.WorkflowSeen("run_1", call_id, status, detail))
+    driver.send(commands.CallAnswered("run_1", events.WorkflowSeen(call_id, status, detail)))
     return driver
 
 

@@ -9,6 +9,7 @@ import pytest
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.core.machine import Decision, SetTimer
 from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.calls.pipelines import PipelineSeen
 from pointsman.services.orchestrator.domain.enums import (
     TAKES,
     Call,
@@ -115,13 +116,13 @@ def test_a_person_who_answers_after_the_time_is_asked_for_more_when_others_still
     driver.work_until(Purpose.STAGE).fire("pipelines")
     driver.send(commands.TimerFired("run_1", "pipelines"))
     call_id = driver.effects.pop(0).data.call_id
-    driver.send(commands.PipelineAdvanced("run_1", call_id, "T1", PipelineStatus.ESCALATED))
+    driver.send(commands.CallAnswered("run_1", PipelineSeen(call_id, "T1", PipelineStatus.ESCALATED)))
     driver.settle().fire("wall_clock")
     assert "wall_clock" not in driver.timers
     assert driver.run.question is not None
     driver.send(commands.Answer("run_1", driver.run.question.question_id, Reply.SKIP_STAGE, stage="DEV"))
     call_id = driver.effects.pop(0).data.call_id
-    driver.send(commands.PipelineAdvanced("run_1", call_id, "T1", PipelineStatus.COMPLETED))
+    driver.send(commands.CallAnswered("run_1", PipelineSeen(call_id, "T1", PipelineStatus.COMPLETED)))
     assert [item.task_id for item in driver.open()] == ["T2"]
     asked = driver.fire("wall_clock").run.question
     assert asked is not None

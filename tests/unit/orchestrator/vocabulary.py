@@ -6,7 +6,12 @@ from datetime import timedelta
 from itertools import product
 from typing import Any
 
-from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain import commands, events
+from pointsman.services.orchestrator.domain.calls import CALLS
+from pointsman.services.orchestrator.domain.calls.claim_wave import NextWave
+from pointsman.services.orchestrator.domain.calls.peer_call import record_answer
+from pointsman.services.orchestrator.domain.calls.pipelines import PipelineSeen
+from pointsman.services.orchestrator.domain.calls.resolve_debate import DebateResolved
 from pointsman.services.orchestrator.domain.enums import (
     TAKES,
     TERMINAL,
@@ -97,29 +102,33 @@ _TOLD_PIPELINE = (Call.START_PIPELINE, Call.COMPLETE_STAGE, Call.FORWARD_STAGE_A
 def _any_peer() -> Iterator[Saying]:
     for call in Call:
         yield Saying(commands.CallRefused(RUN_ID, CALL_ID, "refused"), call)
-        yield Saying(commands.CallDone(RUN_ID, CALL_ID), call)
+        if CALLS[call].on_answer is record_answer:
+            yield Saying(commands.CallAnswered(RUN_ID, events.CallEnded(CALL_ID)), call)
 
 
 def _workflow() -> Iterator[Saying]:
     for candidates in ((), (Candidate("epic_9", "old", planned=True),)):
-        yield Saying(commands.ResumablesFound(RUN_ID, CALL_ID, candidates), Call.LIST_RESUMABLE)
+        yield Saying(commands.CallAnswered(RUN_ID, events.ResumablesFound(CALL_ID, candidates)), Call.LIST_RESUMABLE)
     for call in (Call.STORE_EPIC, Call.QUEUE_MESSAGE):
-        yield Saying(commands.EpicStored(RUN_ID, CALL_ID, "epic_1"), call)
-    yield Saying(commands.EpicLoaded(RUN_ID, CALL_ID, "epic_1", "old", plan("T1", "T2"), ("T1",)), Call.LOAD_EPIC)
+        yield Saying(commands.CallAnswered(RUN_ID, events.EpicStored(CALL_ID, "epic_1")), call)
+    yield Saying(
+        commands.CallAnswered(RUN_ID, events.Resumed(CALL_ID, "epic_1", "old", plan("T1", "T2"), ("T1",))),
+        Call.LOAD_EPIC,
+    )
     for errors in ((), ("vague",)):
-        yield Saying(commands.PlanStored(RUN_ID, CALL_ID, errors), Call.STORE_PLAN)
+        yield Saying(commands.CallAnswered(RUN_ID, events.PlanStored(CALL_ID, errors)), Call.STORE_PLAN)
     for status, call in product(WorkflowStatus, _TOLD_WORKFLOW):
-        yield Saying(commands.WorkflowSeen(RUN_ID, CALL_ID, status, "so"), call)
+        yield Saying(commands.CallAnswered(RUN_ID, events.WorkflowSeen(CALL_ID, status, "so")), call)
     for status, tasks in product(WorkflowStatus, ((), ("T2",))):
-        yield Saying(commands.WaveClaimed(RUN_ID, CALL_ID, tasks, status), Call.CLAIM_WAVE)
+        yield Saying(commands.CallAnswered(RUN_ID, NextWave(CALL_ID, tasks, status)), Call.CLAIM_WAVE)
 
 
 def _pipeline_and_router() -> Iterator[Saying]:
     stage = (Delegation("d-1", "REVIEW", "{}", "do it"),)
     for told, call, stages in product(PipelineStatus, _TOLD_PIPELINE, ((), stage)):
-        yield Saying(commands.PipelineAdvanced(RUN_ID, CALL_ID, "T1", told, stages), call)
+        yield Saying(commands.CallAnswered(RUN_ID, PipelineSeen(CALL_ID, "T1", told, stages)), call)
     for verdict, call in product(DebateVerdict, (Call.REPORT_OUTCOME, Call.RESOLVE_DEBATE)):
-        yield Saying(commands.DebateResolved(RUN_ID, CALL_ID, verdict), call)
+        yield Saying(commands.CallAnswered(RUN_ID, DebateResolved(CALL_ID, verdict)), call)
 
 
 def _results() -> Iterator[tuple[Purpose, commands.Result]]:

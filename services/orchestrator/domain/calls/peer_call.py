@@ -1,18 +1,17 @@
-"""One kind of call to a peer, as the run sees it."""
+"""One kind of call to a peer: what it carries, and what follows from its answer and from its refusal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pointsman.services.orchestrator.domain import events
-from pointsman.services.orchestrator.domain.commands import CallDone, CallRefused
+from pointsman.services.orchestrator.domain.commands import CallRefused
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import Call, Trigger
 
 
-def end_call(builder: DecisionBuilder, command: Any) -> None:
-    """The call has ended; nothing follows from its answer."""
-    builder.emit(events.CallEnded(command.call_id))
+def record_answer(builder: DecisionBuilder, answer: Any) -> None:
+    """Record the answer; nothing else follows from it."""
+    builder.emit(answer)
 
 
 def fail_run(builder: DecisionBuilder, command: CallRefused) -> None:
@@ -22,10 +21,9 @@ def fail_run(builder: DecisionBuilder, command: CallRefused) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PeerCall:
-    """What a call carries, the command that its answer is, and what follows from its answer and from its refusal."""
+    """A kind of call; its request and its answer both name the call that they belong to."""
 
     kind: Call
     request: type
-    answer: type = CallDone
-    on_answer: Callable[[DecisionBuilder, Any], None] = end_call
+    on_answer: Callable[[DecisionBuilder, Any], None] = record_answer
     on_refused: Callable[[DecisionBuilder, CallRefused], None] = fail_run

@@ -1,4 +1,4 @@
-"""The other services' answers, as commands for the run."""
+"""The other services' answers."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,7 +13,9 @@ from pointsman.api.pipeline.v1 import route_pb2 as route
 from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
 from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.orchestrator.domain import commands, peer_requests
+from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain.calls.epics import Epic
+from pointsman.services.orchestrator.domain.calls.pipelines import CompleteStage, PipelineSeen, StageFailure
 from pointsman.services.orchestrator.domain.enums import Severity, WorkflowStatus
 from pointsman.services.orchestrator.domain.model import Delegation, Plan, Risk, SlotOutline
 from pointsman.services.orchestrator.wire import enums
@@ -27,13 +29,13 @@ def progress(answer: model.Progress) -> tuple[WorkflowStatus, str]:
     return enums.WORKFLOW_STATUS.required(answer.status), detail[:500]
 
 
-def workflow_seen(run_id: str, call_id: str, answer: model.Progress) -> commands.WorkflowSeen:
-    """Where the workflow stands, for the run."""
+def workflow_seen(call_id: str, answer: model.Progress) -> events.WorkflowSeen:
+    """Where the workflow stands."""
     status, detail = progress(answer)
-    return commands.WorkflowSeen(run_id, call_id, status, detail)
+    return events.WorkflowSeen(call_id, status, detail)
 
 
-def epic_loaded(run_id: str, data: peer_requests.Epic, loaded: Any, document: str) -> commands.EpicLoaded:
+def epic_loaded(data: Epic, loaded: Any, document: str) -> events.Resumed:
     """A resumed epic: its plan as it was written, or, where that is gone, as its tasks tell it."""
     done = (model.TASK_STATUS_COMPLETED, model.TASK_STATUS_SKIPPED)
     message = revive(document, work.Plan())
@@ -48,7 +50,7 @@ def epic_loaded(run_id: str, data: peer_requests.Epic, loaded: Any, document: st
     slots = taken.slots or (SlotOutline("survey", "What of the repository matters for this task?"),)
     accepted = tuple(task.spec.task_id for task in loaded.tasks if task.status in done)
     intent = loaded.workflow.intake_text or loaded.workflow.title
-    return commands.EpicLoaded(run_id, data.call_id, data.epic_id, intent, replace(taken, slots=slots), accepted)
+    return events.Resumed(data.call_id, data.epic_id, intent, replace(taken, slots=slots), accepted)
 
 
 def _plan_task(spec: model.TaskSpec) -> work.PlanTask:
@@ -56,17 +58,13 @@ def _plan_task(spec: model.TaskSpec) -> work.PlanTask:
     return work.PlanTask(id=spec.task_id, name=spec.name, actions=spec.actions, acceptance_criteria=[criterion])
 
 
-def pipeline_advanced(
-    run_id: str, data: Any, state: int, delegations: Iterable[Any], risks: tuple[Risk, ...] = ()
-) -> commands.PipelineAdvanced:
-    """How a pipeline is, for the run."""
+def pipeline_seen(data: Any, state: int, delegations: Iterable[Any], risks: tuple[Risk, ...] = ()) -> PipelineSeen:
+    """How a pipeline is."""
     offered = tuple(
         Delegation(item.delegation_id, item.stage, item.node_context_json, item.directive, item.nonce)
         for item in delegations
     )
-    return commands.PipelineAdvanced(
-        run_id, data.call_id, data.task_id, enums.PIPELINE_STATE.required(state), offered, risks
-    )
+    return PipelineSeen(data.call_id, data.task_id, enums.PIPELINE_STATE.required(state), offered, risks)
 
 
 def moment(at: Timestamp) -> datetime | None:
@@ -79,21 +77,21 @@ def next_barrier_due(barriers: Iterable[pipeline_state.Barrier]) -> datetime | N
     return min((due for barrier in barriers if (due := moment(barrier.due_at))), default=None)
 
 
-def stage_completed(run_id: str, data: peer_requests.CompleteStage, answer: Any) -> commands.PipelineAdvanced:
-    """How a pipeline is after a stage's answer, for the run."""
+def stage_completed(data: CompleteStage, answer: Any) -> PipelineSeen:
+    """How a pipeline is after a stage's answer."""
     risks = tuple(residual_risk(data.task_id, risk) for risk in answer.residual_risks)
-    told = pipeline_advanced(run_id, data, answer.state, answer.next, risks)
+    told = pipeline_seen(data, answer.state, answer.next, risks)
     return replace(told, failure=stage_failure(data, answer), barrier_due_at=moment(answer.barrier_due_at))
 
 
-def stage_failure(data: peer_requests.CompleteStage, answer: Any) -> commands.StageFailure | None:
+def stage_failure(data: CompleteStage, answer: Any) -> StageFailure | None:
     """Why the stage that was handed in failed, in its agent's words; a lost agent was noted before."""
     ending = answer.route
     if data.lost or ending.verdict != route.VERDICT_FAIL:
         return None
     hint, summary = data.hint or ending.hint, data.report.strip().partition("\n\n")[0]
     said = summary if summary.startswith(hint) else hint
-    return commands.StageFailure(data.stage, data.agent_id, said or "it failed and did not say why")
+    return StageFailure(data.stage, data.agent_id, said or "it failed and did not say why")
 
 
 def residual_risk(task_id: str, risk: Any) -> Risk:

@@ -11,7 +11,9 @@ from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import plans_pb2 as plans
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
 from pointsman.services.chassis.core.ids import derived_id
-from pointsman.services.orchestrator.domain import peer_requests
+from pointsman.services.orchestrator.domain.calls.pipelines import CompleteStage
+from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOutcome
+from pointsman.services.orchestrator.domain.calls.workflow_status import ForwardAnswer
 from pointsman.services.orchestrator.domain.enums import Reply, Severity
 from pointsman.services.orchestrator.wire import enums
 
@@ -33,7 +35,7 @@ def task_spec(task: work.PlanTask) -> model.TaskSpec:
     )
 
 
-def forwarded_answer(stub: Any, data: peer_requests.ForwardAnswer, key: Mapping[str, Any]) -> tuple[Any, Any]:
+def forwarded_answer(stub: Any, data: ForwardAnswer, key: Mapping[str, Any]) -> tuple[Any, Any]:
     """A person's answer as a method of the workflow service and its request."""
     reason = data.text[:2000] or "decided by a person"
     by_reply: dict[Reply, tuple[Any, Any]] = {
@@ -49,7 +51,7 @@ def forwarded_answer(stub: Any, data: peer_requests.ForwardAnswer, key: Mapping[
     return by_reply[data.reply]
 
 
-def route_of(data: peer_requests.CompleteStage) -> route.Route:
+def route_of(data: CompleteStage) -> route.Route:
     """A stage's typed word."""
     targets = {name.removeprefix("ROUTE_TARGET_"): value for name, value in route.RouteTarget.items()}
     return route.Route(
@@ -72,7 +74,7 @@ def critic_severity(severity: Severity | None) -> outcome.Severity.ValueType:
     return by_name[severity] if severity else outcome.SEVERITY_UNSPECIFIED
 
 
-def reported_outcome(data: peer_requests.ReportOutcome) -> outcome.Outcome.ValueType:
+def reported_outcome(data: ReportOutcome) -> outcome.Outcome.ValueType:
     """How it went, in the router's words."""
     if data.clarification:
         return outcome.OUTCOME_CLARIFICATION_REQUESTED

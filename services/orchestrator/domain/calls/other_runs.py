@@ -1,0 +1,30 @@
+"""PARK_RUN, MERGE_INTO_RUN and START_NEXT: what a run says to other runs."""
+
+from dataclasses import dataclass
+
+from pointsman.services.orchestrator.domain.calls.peer_call import PeerCall
+from pointsman.services.orchestrator.domain.enums import Call
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRun:
+    """Say something to another run."""
+
+    call_id: str
+    run_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartNext:
+    """Start the run of the next epic: the one named, else the best of the queue."""
+
+    call_id: str
+    epic_id: str
+
+
+CALLS = (
+    PeerCall(Call.PARK_RUN, OtherRun),
+    PeerCall(Call.MERGE_INTO_RUN, OtherRun),
+    PeerCall(Call.START_NEXT, StartNext),
+)
