@@ -23,7 +23,9 @@ class Profile:
     command: tuple[str, ...]
     prompt: PromptBy = PromptBy.FILE
     environment: tuple[str, ...] = ()
-    writable: tuple[str, ...] = ()
+    login: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    moved_by: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     handoff_inside: bool = False

@@ -25,6 +25,13 @@ _ENDINGS = {
     EndedBy.PROCESS_LIMIT: "started more processes than it may",
     EndedBy.STOPPED: "was stopped",
 }
+REFUSALS = (
+    b"Permission denied",
+    b"Read-only file system",
+    b"Operation not permitted",
+    b"is not visible in the sandbox",
+)
+"""What programs say when the sandbox refuses something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,16 @@ class CommandResult:
         if self.ended_by is EndedBy.ITSELF:
             return f"it ended with exit code {self.exit_code}"
         return f"it {_ENDINGS[self.ended_by]} and was killed"
+
+    @property
+    def notes(self) -> str:
+        """What a person should know besides: the isolation, what was killed, and whether something seems refused."""
+        said = [f"isolation {self.level}"]
+        if self.strays:
+            said.append(f"{self.strays} processes that it left behind were killed")
+        if self.level > Level.NONE and any(words in self.output for words in REFUSALS):
+            said.append("the sandbox may have refused what it tried; --read and [workspace] read show it more")
+        return "; ".join(said)
 
     def excerpt(self, length: int = 2000) -> str:
         """The end of the output, as text without NUL."""

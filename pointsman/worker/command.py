@@ -1,6 +1,5 @@
 """The command agent: runs a command-line agent once per assignment, in folders of its own, and reads its files."""
 
-import contextlib
 import os
 import re
 import shlex
@@ -33,6 +32,7 @@ from pointsman.worker import handoff as files
 from pointsman.worker import output_reader
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.json_files import InvalidFile
+from pointsman.worker.login import private_home
 from pointsman.worker.prompt import is_judge, prompt_for
 from pointsman.worker.sdk import GiveUp, Job, log
 from pointsman.worker.verifier import BUNDLE_TYPE
@@ -42,6 +42,7 @@ MARKER = b"PIPELINE_ROUTE"
 MAX_TRANSCRIPT = 1_000_000
 MAX_PROMPT_ARGUMENT = 100_000
 MAX_PATH = 4096
+HOME = "home"
 HANDOFF_INSIDE = ".pointsman-handoff"
 _PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|handoff|worktree|sandbox)\}")
 
@@ -63,9 +64,9 @@ class CommandAgent:
                 contents = files.handoff_files(job.lease, await _artifact_texts(job))
                 prompt = prompt_for(job.lease, visible.handoff, [files.THE_PROMPT, *contents])
                 files.write_handoff(visible.handoff, prompt, contents)
-                ended = await run(self._sandbox_spec(job, visible, prompt))
-                if ended.strays:
-                    log.warning("%s: left %d processes behind, which were killed", job.agent_id, ended.strays)
+                async with private_home(self._profile, folders.scratch / HOME, self._workspace.locks):
+                    ended = await run(self._sandbox_spec(job, visible, prompt))
+                log.info("%s: the command of %s ended: %s", job.agent_id, job.assignment.id, ended.notes)
                 _move_handoff_out(visible, folders)
                 _read_usage(job, folders)
                 self._require_success(ended)
@@ -110,15 +111,12 @@ class CommandAgent:
             "{sandbox}": self._profile.sandbox[available_level() > Level.NONE],
         }
         command = [_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in self._profile.command]
-        homes = [place for name in self._profile.writable if (place := _writable_path(name))]
         variables = _variables(job, folders)
-        if "HOME" in self._profile.environment:
-            variables["HOME"] = str(Path.home())
         return SandboxSpec(
             command,
             folders.tree,
             clean_environment(variables, self._profile.environment),
-            writable=(folders.tree, folders.handoff, folders.scratch, *homes),
+            writable=(folders.tree, folders.handoff, folders.scratch),
             readable=(*_own_program(), *self._named_places(command), *map(Path, self._profile.readable)),
             hidden=self._workspace.private_places,
             network=True,
@@ -135,7 +133,7 @@ class CommandAgent:
     def _require_success(self, ended: CommandResult) -> None:
         if ended.ended_by is not EndedBy.ITSELF or ended.exit_code not in self._profile.success:
             reason = ended.reason or f"it ended with exit code {ended.exit_code}"
-            raise GiveUp(f"the agent's command failed: {reason}\n{ended.excerpt()}".strip())
+            raise GiveUp(f"the agent's command failed: {reason} ({ended.notes})\n{ended.excerpt()}".strip())
 
     async def _read_output(
         self, job: Job, folders: AssignmentFolders, clone: Clone | None, ended: CommandResult
@@ -162,7 +160,7 @@ def _variables(job: Job, folders: AssignmentFolders) -> dict[str, str]:
     assignment = job.assignment
     return {
         "PATH": os.pathsep.join((str(_pointsman_command(folders)), os.environ.get("PATH", os.defpath))),
-        "HOME": str(folders.scratch),
+        "HOME": str(folders.scratch / HOME),
         "TMPDIR": str(folders.scratch),
         "PYTHONDONTWRITEBYTECODE": "1",
         "POINTSMAN_HANDOFF": str(folders.handoff),
@@ -186,18 +184,6 @@ def _attempt(job: Job) -> int:
 def _nonce(job: Job) -> str:
     """What a route marker of this stage has to carry; a judge has none, since no marker of its output counts."""
     return str(job.work.nonce) if job.assignment.purpose == assignments.PURPOSE_STAGE else ""
-
-
-def _writable_path(name: str) -> Path | None:
-    """A path of the agent's own state, if its variable is set; a folder is created, because the agent could not."""
-    filled = os.path.expandvars(name)
-    if "$" in filled or not filled.strip("/"):
-        return None
-    place = Path(filled).expanduser()
-    if name.endswith("/"):
-        with contextlib.suppress(OSError):
-            place.mkdir(parents=True, exist_ok=True)
-    return place
 
 
 def _move_handoff_out(visible: AssignmentFolders, folders: AssignmentFolders) -> None:

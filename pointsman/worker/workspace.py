@@ -41,6 +41,11 @@ class Workspace:
         }
 
     @property
+    def locks(self) -> Path:
+        """The folder of locks that all workers of the data directory share."""
+        return self._root / "locks"
+
+    @property
     def private_places(self) -> tuple[Path, ...]:
         """What no agent may see: the users' repositories, the private clones and the other assignments."""
         return (self._root, *self._sources)

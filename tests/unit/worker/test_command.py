@@ -42,27 +42,41 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-async def test_the_home_is_the_users_only_where_the_profile_names_it(home: Path, tmp_path: Path) -> None:
-    told = 'os.environ["HOME"]'
-    assert await design(leaving(told, environment=("HOME",)), tmp_path) == str(home)
-    assert await design(leaving(told), tmp_path) != str(home)
+async def test_the_home_is_private_and_empty_even_if_the_profile_names_it(home: Path, tmp_path: Path) -> None:
+    (home / "secret").write_text("mine")
+    told = 'os.environ["HOME"] + str(os.listdir(os.environ["HOME"]))'
+    for profile in (leaving(told), leaving(told, environment=("HOME",))):
+        said = await design(profile, tmp_path)
+        assert not said.startswith(str(home))
+        assert said.endswith("[]")
 
 
-async def test_a_folder_for_its_state_is_made_and_can_be_written_to(
+async def test_what_a_command_writes_into_its_home_is_thrown_away(home: Path, tmp_path: Path) -> None:
+    told = 'str(pathlib.Path(os.environ["HOME"], ".bashrc").write_text("x"))'
+    assert await design(leaving(told), tmp_path) == "1"
+    assert not (home / ".bashrc").exists()
+
+
+async def test_settings_are_copied_in_and_changes_of_them_thrown_away(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "settings").write_text("as the user likes it")
     monkeypatch.setenv("BOX_STATE", str(tmp_path / "state"))
-    told = 'str([pathlib.Path(folder, "it").write_text("x") for folder in sys.argv[1:]])'
-    profile = leaving(told, str(home / ".box"), str(tmp_path / "state"), writable=("~/.box/", "$BOX_STATE/", "$UNSET/"))
-    assert await design(profile, tmp_path) == "[1, 1]"
+    path = 'pathlib.Path(os.environ["HOME"], ".box/settings")'
+    told = f'{path}.read_text() + str({path}.write_text("changed"))'
+    profile = leaving(told, settings=(".box/settings",), moved_by=("BOX_STATE=.box",))
+    assert await design(profile, tmp_path) == "as the user likes it7"
+    assert (tmp_path / "state" / "settings").read_text() == "as the user likes it"
 
 
-async def test_an_empty_variable_opens_nothing(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BOX_STATE", "")
-    told = 'str(pathlib.Path(sys.argv[1], "it").write_text("x"))'
-    if available_level() > Level.NONE:
-        with pytest.raises(GiveUp, match=r"Permission denied|No such file"):
-            await design(leaving(told, str(home), writable=("$BOX_STATE/",)), tmp_path)
+@pytest.mark.skipif(available_level() < Level.LANDLOCK, reason="nothing is isolated here")
+async def test_a_failed_command_says_at_which_isolation_and_that_something_was_refused(
+    home: Path, tmp_path: Path
+) -> None:
+    told = 'str(pathlib.Path("/usr/written").write_text("x"))'
+    with pytest.raises(GiveUp, match=f"isolation {available_level()}; the sandbox may have refused"):
+        await design(leaving(told), tmp_path)
 
 
 async def test_words_are_filled_in_inside_an_argument_too_and_only_once(home: Path, tmp_path: Path) -> None:
@@ -94,7 +108,7 @@ async def test_a_handoff_folder_that_was_made_to_lead_elsewhere_is_refused(tmp_p
 def test_further_variables_are_passed_on_to_a_known_agent_too() -> None:
     profile = profile_for("claude", "", ["HTTPS_PROXY"])
     assert profile is not None
-    assert {"HOME", "HTTPS_PROXY"} <= set(profile.environment)
+    assert {"ANTHROPIC_API_KEY", "HTTPS_PROXY"} <= set(profile.environment)
 
 
 async def test_the_attempt_that_a_command_reads_is_that_at_the_task_over_the_whole_run(tmp_path: Path) -> None:

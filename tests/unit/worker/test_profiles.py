@@ -12,6 +12,9 @@ def test_a_profile_says_how_it_is_told_what_to_do(name: str) -> None:
     assert placeholder is None or placeholder in profile.command
     assert profile.about
     assert 0 in profile.success
-    own = ("~/", *(f"${variable}/" for variable in profile.environment))
-    assert all(place.startswith(own) for place in profile.writable)
+    assert "HOME" not in profile.environment
+    for place in (*profile.login, *profile.settings):
+        assert place.startswith(".")
+        assert ".." not in place
+    assert all(moved.partition("=")[2].startswith(".") for moved in profile.moved_by)
     assert ("{sandbox}" in profile.command) == any(profile.sandbox)
