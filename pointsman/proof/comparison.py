@@ -1,9 +1,12 @@
 """Compares two reports of one command test by test: what broke, what was fixed, what is new, and what went away."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from pointsman.proof.results import NOT_RUN, RED, Outcome, TestReport
+from pointsman.proof.results import COMPILATION, NOT_RUN, RED, Outcome, TestReport, TestResult
+
+SEPARATORS = ": .#/>"
+"""What can follow the name of a file or package in the id of a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,14 @@ def compare(base: TestReport, delivered: TestReport, renamed: Mapping[str, str] 
     red_now = {test.id for test in delivered.red}
     green_now = {test.id for test in delivered.executed} - red_now
     now = set(delivered.tests)
+    loaded = {test_id for test_id in red_before - now if _loads(test_id, delivered)}
     return Comparison(
         regressions=_sorted(green & red_now),
-        fixed=_sorted(red_before & green_now),
+        fixed=_sorted((red_before & green_now) | loaded),
         still_red=_sorted(red_before & red_now),
         added=_sorted(now - set(before.tests)),
         added_red=_sorted(red_now - set(before.tests)),
-        removed=_sorted(_without_containers(executed - now, before, delivered)),
+        removed=_sorted(executed - now - {test_id for test_id in red_before if _inside(test_id, delivered)}),
         newly_not_run=_sorted(test_id for test_id in executed & now if delivered.outcome(test_id) in NOT_RUN),
         renamed=moved,
     )
@@ -55,13 +59,22 @@ def excuses_exit_code(comparison: Comparison, delivered: TestReport) -> bool:
     return bool(delivered.red) and not comparison.regressions and not comparison.added_red
 
 
-def _without_containers(removed: Collection[str], before: TestReport, delivered: TestReport) -> list[str]:
-    """Leaves out errors of whole files or packages: when those load again, their tests take their place."""
-    return [test_id for test_id in removed if not (before.outcome(test_id) in RED and _holds(test_id, delivered))]
+def _inside(container: str, report: TestReport) -> list[TestResult]:
+    """The tests of a file, package or build that was an error itself: when it loads again, they take its place."""
+    return [
+        test
+        for test_id, test in report.tests.items()
+        if test_id != container and (container == COMPILATION or _is_inside(test_id, container))
+    ]
 
 
-def _holds(container: str, report: TestReport) -> bool:
-    return any(test_id != container and test_id.startswith(container) for test_id in report.tests)
+def _is_inside(test_id: str, container: str) -> bool:
+    return test_id.startswith(container) and test_id[len(container)] in SEPARATORS
+
+
+def _loads(container: str, report: TestReport) -> bool:
+    inside = _inside(container, report)
+    return any(test.outcome is Outcome.PASSED for test in inside) and not any(test.outcome in RED for test in inside)
 
 
 def _follow(report: TestReport, moved: Mapping[str, str]) -> TestReport:

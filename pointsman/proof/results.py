@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 MESSAGE_LENGTH = 1000
+COMPILATION = "compilation"
+"""The id of a build that failed, and with it every test."""
 
 
 class Outcome(StrEnum):

@@ -122,6 +122,12 @@ def _evidence() -> "Typer":
     return app
 
 
+def _proof() -> "Typer":
+    from pointsman.cli.commands.proof import app
+
+    return app
+
+
 def _serve() -> "Typer":
     from pointsman.cli.commands.serve import app
 
@@ -271,5 +277,11 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "evidence": Command(
         _evidence, Group.PARTS, "run a command and record what it proves", ("evidence run -- pytest -q",)
+    ),
+    "proof": Command(
+        _proof,
+        Group.PARTS,
+        "prove a change with tests that its author could not touch; needs no server",
+        ("proof run", "proof run --base main --verify-from ../held-out", "proof explain"),
     ),
 }

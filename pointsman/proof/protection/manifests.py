@@ -26,6 +26,8 @@ class SplitManifest:
     """Keys that come from the base and that the author had changed."""
     dependency_keys: tuple[str, ...] = ()
     """Keys of dependencies that the author changed."""
+    other_changed: bool = False
+    """Whether keys changed that come from the delivery."""
 
 
 def split_manifest(base: bytes | None, delivered: bytes | None, rule: ManifestRule) -> SplitManifest:
@@ -50,7 +52,7 @@ def _split(base: bytes | None, delivered: bytes | None, rule: ManifestRule) -> S
     protected = tuple(key for key in rule.base if _differ(before, after, _path(key, rule.format)))
     dependencies = tuple(key for key in rule.dependencies if _differ(before, after, _path(key, rule.format)))
     content = (delivered or b"") if not protected else write(merged).encode()
-    return SplitManifest(content, protected, dependencies)
+    return SplitManifest(content, protected, dependencies, merged != before)
 
 
 def _path(key: str, form: ManifestFormat) -> tuple[str, ...]:

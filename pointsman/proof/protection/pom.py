@@ -10,8 +10,8 @@ Element = ElementTree.Element
 
 def split(
     base: bytes | None, delivered: bytes, base_keys: Sequence[str], dependency_keys: Sequence[str]
-) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
-    """The merged document, the protected elements that differed, and the dependencies that differed."""
+) -> tuple[bytes, tuple[str, ...], tuple[str, ...], bool]:
+    """The merged document, protected elements and dependencies that differed, and whether anything else did."""
     after = _parse(delivered)
     before = _parse(base) if base is not None else Element(after.tag)
     protected = tuple(key for key in base_keys if _differ(before, after, key))
@@ -19,7 +19,7 @@ def split(
     for key in protected:
         _lay(before, after, key)
     content = ElementTree.tostring(after, encoding="utf-8", xml_declaration=True) if protected else delivered
-    return content, protected, dependencies
+    return content, protected, dependencies, _text([before]) != _text([after])
 
 
 def _parse(data: bytes) -> Element:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from pointsman.proof.adapters.readers.report import ReadReport, result
-from pointsman.proof.results import Outcome
+from pointsman.proof.results import COMPILATION, Outcome
 
 _BINARY = re.compile(r"^\s+Running (?:unittests )?(\S+)(?: \((\S+?)-[0-9a-f]{16}(?:\.exe)?\))?")
 _DOCTESTS = re.compile(r"^\s+Doc-tests (\S+)")
@@ -62,7 +62,7 @@ class _Output:
         """The report after the last line."""
         self._end()
         if not self.compiled and not self.report.tests:
-            self.report.tests.append(result("compilation", Outcome.ERROR, {"message": text}))
+            self.report.tests.append(result(COMPILATION, Outcome.ERROR, {"message": text}))
         return self.report
 
 

@@ -2,12 +2,17 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 _FOLDER = os.environ.pop("POINTSMAN_REPORTS", "")
 _SELECTION = os.environ.pop("POINTSMAN_SELECTION", "")
 _TEXT_LENGTH = 1000
+if os.environ.pop("POINTSMAN_TREE_FIRST", ""):
+    # `python -m pytest` looks in the tree first; done only now, no file of the tree could stand for pytest itself.
+    sys.path.insert(0, str(Path.cwd()))
+os.environ.pop("PYTHONSAFEPATH", None)
 
 
 class _Reporter:

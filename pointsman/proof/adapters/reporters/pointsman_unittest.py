@@ -12,6 +12,8 @@ from typing import Any
 _FOLDER = os.environ.pop("POINTSMAN_REPORTS", "")
 _SELECTION = os.environ.pop("POINTSMAN_SELECTION", "")
 _TEXT_LENGTH = 1000
+for _name in ("POINTSMAN_TREE_FIRST", "PYTHONSAFEPATH"):
+    os.environ.pop(_name, None)
 
 
 class _Lines:
@@ -105,5 +107,5 @@ def _flat(suite: Any) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    sys.path[0] = str(Path.cwd())
+    sys.path.insert(0, str(Path.cwd()))
     unittest.main(module=None, argv=["python -m unittest", *sys.argv[1:]], testRunner=_Runner)

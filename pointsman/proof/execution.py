@@ -1,0 +1,182 @@
+"""Runs one proof command on one tree, in a sandbox, and reads what it reported."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from time import monotonic
+
+from pointsman.proof.adapters.instrument import (
+    InstrumentedCommand,
+    ReportPlace,
+    SelectedTests,
+    instrument,
+    prepare_place,
+    read_report,
+)
+from pointsman.proof.command_files import read_scripts
+from pointsman.proof.results import Outcome, TestReport, TestResult
+from pointsman.proof.snapshot import Repository, Snapshot
+from pointsman.sandbox import CommandResult, Level, Limits, SandboxSpec, proof_environment, run
+
+SAFE_PATH = "PYTHONSAFEPATH"
+TREE_FIRST = "POINTSMAN_TREE_FIRST"
+CACHE_BYTES = 512 * 1024 * 1024
+TOOL_FOLDERS = {"RUSTUP_HOME": ".rustup", "GOMODCACHE": "go/pkg/mod"}
+"""Read-only folders of toolchains that would otherwise be looked for below the private home."""
+
+
+class Purpose(StrEnum):
+    """Why a command was run."""
+
+    BASE = "base"
+    DELIVERED = "delivered"
+    RESTORED = "restored"
+    NEW_TESTS_ON_BASE = "new_tests_on_base"
+    HELD_OUT = "held_out"
+
+
+@dataclass(frozen=True, slots=True)
+class Furnishing:
+    """What a proof's sandbox holds beside the tree."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    readable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    network: bool = False
+    limits: Limits = field(default_factory=lambda: Limits(seconds=600.0, output_bytes=16 * 1024 * 1024))
+    level: Level | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProofRun:
+    """One command on one tree: how it ended, what each test did, and which tracked files it altered."""
+
+    purpose: Purpose
+    tree: str
+    command: tuple[str, ...]
+    result: CommandResult
+    report: TestReport
+    seconds: float = 0.0
+    altered: tuple[str, ...] = ()
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether the command itself ended with 0."""
+        return self.result.ok
+
+
+class CommandRunner:
+    """Runs commands, each in a fresh checkout with a fresh home; caches that the base's run left are copied, not shared."""
+
+    def __init__(self, repository: Repository, folder: Path, furnishing: Furnishing | None = None) -> None:
+        self._repository = repository
+        self._folder = folder
+        self._furnishing = furnishing or Furnishing()
+        self._seed: Path | None = None
+        self._count = 0
+
+    async def run(
+        self, purpose: Purpose, snapshot: Snapshot, command: Sequence[str], selected: SelectedTests | None = None
+    ) -> ProofRun:
+        """Runs one command on a fresh checkout of a tree."""
+        self._count += 1
+        place = self._folder / f"{self._count}-{purpose}"
+        tree, index = place / "tree", place / "index"
+        _make_folders(place)
+        await self._repository.check_out(snapshot, tree, index)
+        reports = prepare_place(place, secrets.token_hex(4))
+        prepared = instrument(command, reports, read_scripts_of(tree), selected)
+        scratch = self._scratch(place)
+        begun = monotonic()
+        result = await run(self._spec(prepared, tree, scratch, reports))
+        seconds = monotonic() - begun
+        report = with_exit_code(read_report(prepared, tree, result.output), command, result)
+        altered = await self._repository.altered(tree, index)
+        if purpose is Purpose.BASE and self._seed is None:
+            self._seed = scratch
+        else:
+            _remove(scratch)
+        _remove(tree)
+        return ProofRun(purpose, snapshot.tree, tuple(command), result, report, seconds, altered)
+
+    def _scratch(self, place: Path) -> Path:
+        scratch = place / "scratch"
+        if self._seed is not None and _size(self._seed) <= CACHE_BYTES:
+            shutil.copytree(self._seed, scratch, symlinks=True, ignore_dangling_symlinks=True)
+        return scratch
+
+    def _spec(self, prepared: InstrumentedCommand, tree: Path, scratch: Path, reports: ReportPlace) -> SandboxSpec:
+        furnishing = self._furnishing
+        tools = _tool_folders()
+        extra = {name: str(path) for name, path in tools.items()} | dict(furnishing.environment)
+        environment = proof_environment(scratch, {**extra, **_joined(furnishing.environment, prepared.environment)})
+        if prepared.name in {"pytest", "unittest"}:
+            environment[TREE_FIRST] = "1" if "-m" in prepared.command else ""
+        else:
+            environment.pop(SAFE_PATH, None)
+        return SandboxSpec(
+            command=prepared.command,
+            directory=tree,
+            environment=environment,
+            writable=(tree, scratch, reports.reports),
+            readable=(reports.reporters, *tools.values(), *furnishing.readable),
+            hidden=furnishing.hidden,
+            network=furnishing.network,
+            limits=furnishing.limits,
+            level=furnishing.level,
+        )
+
+
+def with_exit_code(report: TestReport, command: Sequence[str], result: CommandResult) -> TestReport:
+    """A runner without an adapter is one test, whose result is its exit code."""
+    if not report.exit_code_only:
+        return report
+    name = " ".join(command)
+    outcome = Outcome.PASSED if result.ok else Outcome.FAILED
+    return replace(report, tests={name: TestResult(name, outcome, result.reason)})
+
+
+def read_scripts_of(tree: Path) -> dict[str, str]:
+    """The scripts of the tree's own package.json."""
+    path = tree / "package.json"
+    return read_scripts(path.read_bytes()) if path.is_file() and not path.is_symlink() else {}
+
+
+def _joined(given: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
+    """The reporter's variables, after what the project sets in the same ones."""
+    separators = {"PYTHONPATH": os.pathsep, "NODE_OPTIONS": " ", "PYTEST_ADDOPTS": " "}
+    return {
+        name: f"{given[name]}{separators[name]}{value}" if name in given and name in separators else value
+        for name, value in ours.items()
+    }
+
+
+def _tool_folders() -> dict[str, Path]:
+    found = {name: Path(os.environ.get(name) or Path.home() / default) for name, default in TOOL_FOLDERS.items()}
+    return {name: path for name, path in found.items() if path.is_dir()}
+
+
+def _make_folders(place: Path) -> None:
+    place.mkdir(parents=True)
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.lstat().st_size
+    return total
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder that a command wrote to, also what it made unreadable."""
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
