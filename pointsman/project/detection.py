@@ -47,7 +47,7 @@ class _Draft:
 async def propose(base: SourceFiles, is_installed: Callable[[str], bool]) -> Proposal:
     """A proposal for a repository; tools that are not installed are replaced where they can be, else named."""
     draft = _Draft()
-    for ecosystem in _usable(ecosystems_of(base.names), is_installed, draft):
+    for ecosystem in _usable(_seen(base.names), is_installed, draft):
         await _PROPOSERS[ecosystem.language](draft, base, ecosystem)
     if not draft.verify:
         await _propose_make(draft, base)
@@ -55,6 +55,18 @@ async def propose(base: SourceFiles, is_installed: Callable[[str], bool]) -> Pro
         draft.notes.append("no tests were found: name the command that proves work in [proof] verify")
     draft.notes += [line async for line in _notes(base)]
     return Proposal(tuple(draft.setup), tuple(draft.verify), tuple(draft.notes))
+
+
+def _seen(names: Collection[str]) -> tuple[Ecosystem, ...]:
+    """The ecosystems that files show; Python also by its tests alone."""
+    found = ecosystems_of(names)
+    if any(one.language == "python" for one in found) or not any(map(_is_python_test, names)):
+        return found
+    return (*(one for one in ecosystems() if one.name == "pip"), *found)
+
+
+def _is_python_test(path: str) -> bool:
+    return _PYTHON_TEST.fullmatch(PurePosixPath(path).name) is not None
 
 
 def _usable(found: Sequence[Ecosystem], is_installed: Callable[[str], bool], draft: _Draft) -> Iterator[Ecosystem]:
@@ -73,7 +85,7 @@ def _usable(found: Sequence[Ecosystem], is_installed: Callable[[str], bool], dra
 
 
 async def _propose_python(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem) -> None:
-    tests = [path for path in base.names if _PYTHON_TEST.fullmatch(PurePosixPath(path).name)]
+    tests = sorted(filter(_is_python_test, base.names))
     runner = await _python_runner(base, tests)
     if ecosystem.name == "uv":
         draft.setup += [Proposed(command, "uv.lock pins the dependencies") for command in ecosystem.setup]

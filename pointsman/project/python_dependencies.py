@@ -4,28 +4,29 @@ import configparser
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from pointsman.project.setup_plan import SourceFiles
 
-TEST_NAMES = ("test", "tests", "testing", "dev", "development")
-"""Extras and groups that hold what tests need."""
-REQUIREMENT_FILES = (
-    "requirements.txt", "requirements-dev.txt", "requirements_dev.txt", "requirements-test.txt", "requirements_test.txt",
-    "dev-requirements.txt", "test-requirements.txt", "requirements/test.txt", "requirements/tests.txt",
-    "requirements/dev.txt", "tests/requirements.txt", "test/requirements.txt",
+TEST_NAMES, DEVELOPMENT_NAMES = ("test", "tests", "testing"), ("dev", "development")
+"""Extras and groups that hold what tests need; those for development only where there are none for tests."""
+TEST_FILES = (
+    "requirements-test.txt", "requirements_test.txt", "requirements-tests.txt", "test-requirements.txt",
+    "requirements/test.txt", "requirements/tests.txt", "tests/requirements.txt", "test/requirements.txt",
 )  # fmt: skip
+DEVELOPMENT_FILES = ("requirements-dev.txt", "requirements_dev.txt", "dev-requirements.txt", "requirements/dev.txt")
 _PIP = ("python", "-m", "pip", "install", "-q")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 async def install_command(base: SourceFiles, *, needs_pytest: bool) -> tuple[str, str]:
     """The command that installs everything into the tree's own environment, and why; empty when nothing is named."""
-    files = [name for name in REQUIREMENT_FILES if name in base.names]
+    files = [name for name in ("requirements.txt",) if name in base.names]
+    files += _preferred(base.names, TEST_FILES, DEVELOPMENT_FILES)
     document = await _pyproject(base)
     is_package = "build-system" in document or "project" in document or "setup.py" in base.names
-    extras = sorted(await _test_extras(base, document)) if is_package else []
+    extras = await _test_extras(base, document) if is_package else []
     named = list(_group_requirements(document))
     words = [word for name in files for word in ("-r", name)]
     words += ["-e", f".[{','.join(extras)}]" if extras else "."] if is_package else []
@@ -41,6 +42,11 @@ async def install_command(base: SourceFiles, *, needs_pytest: bool) -> tuple[str
     parts += [f"extra {name}" for name in extras] + (["its groups for tests"] if named else [])
     command = shlex.join((f".venv/bin/{_PIP[0]}", *_PIP[1:], *words))
     return command, " + ".join(parts) or "what the tests import"
+
+
+def _preferred(names: Collection[str], first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Those of the first names that are there, else those of the second."""
+    return [name for name in first if name in names] or [name for name in second if name in names]
 
 
 def _says_pytest(contents: Sequence[bytes]) -> bool:
@@ -61,7 +67,7 @@ async def _pyproject(base: SourceFiles) -> dict[str, Any]:
         return {}
 
 
-async def _test_extras(base: SourceFiles, document: Mapping[str, Any]) -> set[str]:
+async def _test_extras(base: SourceFiles, document: Mapping[str, Any]) -> list[str]:
     """The extras of a package that hold what tests need, from pyproject.toml or setup.cfg."""
     project = document.get("project")
     declared = project.get("optional-dependencies", {}) if isinstance(project, dict) else {}
@@ -71,9 +77,9 @@ async def _test_extras(base: SourceFiles, document: Mapping[str, Any]) -> set[st
         try:
             parser.read_string((await base.read("setup.cfg")).decode(errors="replace"))
         except configparser.Error:
-            return names & set(TEST_NAMES)
+            return _preferred(names, TEST_NAMES, DEVELOPMENT_NAMES)
         names |= set(parser["options.extras_require"]) if parser.has_section("options.extras_require") else set()
-    return names & set(TEST_NAMES)
+    return _preferred(names, TEST_NAMES, DEVELOPMENT_NAMES)
 
 
 def _group_requirements(document: Mapping[str, Any]) -> Iterator[str]:
@@ -82,7 +88,7 @@ def _group_requirements(document: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(groups, dict):
         return
     seen: set[str] = set()
-    waiting = [name for name in TEST_NAMES if name in groups]
+    waiting = _preferred(groups, TEST_NAMES, DEVELOPMENT_NAMES)
     while waiting:
         name = waiting.pop(0)
         if name in seen or not isinstance(groups.get(name), list):

@@ -71,6 +71,8 @@ async def proposed(content: dict[str, str], missing: str = "") -> Proposal:
             [],
             ["python3 -m unittest discover -q"],
         ),
+        ({"a.py": "", "tests/test_a.py": "import a"}, [VENV, f"{INSTALL} pytest"], ["python -m pytest -q"]),
+        ({"a.py": "", "test_a.py": "import unittest"}, [], ["python3 -m unittest discover -q"]),
         ({"package-lock.json": "{}", "package.json": json.dumps(PACKAGE)}, ["npm ci"], ["npm test"]),
         ({"package.json": json.dumps(PACKAGE)}, ["npm install --no-package-lock"], ["npm test"]),
         ({"package.json": "{}", "a.test.js": ""}, [], ["node --test"]),

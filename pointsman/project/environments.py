@@ -1,0 +1,194 @@
+"""Environments for proofs: made once for each digest of a set-up, kept, and lent to one proof at a time.
+
+An environment has one path for its whole life, because what is installed names its tree by path (editable installs,
+scripts, links of workspaces): a proof's tree is checked out where set-up ran, so what is installed is the delivered tree.
+"""
+
+import asyncio
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from pointsman._shared.files import atomic_write
+from pointsman.project.outputs import Output, entries_of, put_outputs, take_outputs
+from pointsman.project.setup_plan import SetupPlan
+from pointsman.project.setup_run import Say, SetupFolders, filled, run_setup
+
+READY = "ready.json"
+KEPT_DIGESTS = 16
+DIGEST_LENGTH = 20
+WRITABLE = 0o700
+VIRTUAL_ENVIRONMENTS = (".venv", "venv")
+Fill = Callable[[Path], Awaitable[None]]
+"""Checks a commit out into a folder that does not exist yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An environment, lent: the tree's path, and what a command needs to use it."""
+
+    place: Path
+    plan: SetupPlan
+    outputs: tuple[Output, ...]
+    was_kept: bool
+    """Whether an earlier set-up made it."""
+
+    @property
+    def tree(self) -> Path:
+        """Where the tree goes; nothing is there until the borrower checks one out."""
+        return self.place / "tree"
+
+    @property
+    def readable(self) -> tuple[Path, ...]:
+        """What a command may read besides its tree."""
+        own = (self.place / "kept", self.place / "home")
+        return (*own, *self.plan.readable)
+
+    def attach(self) -> None:
+        """Puts what set-up made into the tree that was checked out; TreeRefused for a tree that is in its way."""
+        put_outputs(self.tree, self.outputs, self.place / "kept")
+
+    def variables(self) -> dict[str, str]:
+        """The variables of a command in the tree: where its dependencies are, and its own Python first."""
+        found = filled(self.plan.proof_variables, self.place / "home")
+        for name in VIRTUAL_ENVIRONMENTS:
+            programs = self.place / "kept" / name / "bin"
+            if (programs / "python").exists():
+                path = os.pathsep.join((str(programs), os.environ.get("PATH", os.defpath)))
+                return {"PATH": path, "VIRTUAL_ENV": str(self.tree / name), **found}
+        return found
+
+
+class EnvironmentStore:
+    """The environments below a folder of the worker's."""
+
+    def __init__(self, root: Path, hidden: Sequence[Path] = ()) -> None:
+        self._root = root
+        self._hidden = tuple(hidden)
+
+    @asynccontextmanager
+    async def lend(self, plan: SetupPlan, fill_base: Fill, say: Say = lambda _: None) -> AsyncIterator[Environment]:
+        """An environment for one borrower, set up on the base if there is none; its tree is removed at the end."""
+        group = self._root / plan.digest[:DIGEST_LENGTH]
+        place, lock = await asyncio.to_thread(_lock_free_place, group)
+        try:
+            outputs = _read_ready(place)
+            was_kept = outputs is not None
+            await asyncio.to_thread(_remove, place / "tree")
+            if outputs is None:
+                outputs = await self._set_up(plan, place, fill_base, say)
+            os.utime(group)
+            yield Environment(place, plan, outputs, was_kept)
+        finally:
+            await asyncio.to_thread(_remove, place / "tree")
+            lock.close()
+            await asyncio.to_thread(self._prune)
+
+    async def _set_up(self, plan: SetupPlan, place: Path, fill_base: Fill, say: Say) -> tuple[Output, ...]:
+        """Sets an environment up; it counts only when its last file is written."""
+        tree, kept = place / "tree", place / "kept"
+        await asyncio.to_thread(_make_anew, place)
+        outputs: tuple[Output, ...] = ()
+        if plan.commands:
+            await fill_base(tree)
+            await asyncio.to_thread(_write_files, tree, plan)
+            before = await asyncio.to_thread(entries_of, tree)
+            await run_setup(plan, SetupFolders(tree, place / "home", place / "tmp", self._hidden), say)
+            outputs = await asyncio.to_thread(take_outputs, tree, before, kept)
+            await asyncio.to_thread(_remove, tree)
+            await asyncio.to_thread(_remove, place / "tmp")
+        atomic_write(place / READY, json.dumps([[output.path, output.is_store] for output in outputs]))
+        return outputs
+
+    def _prune(self) -> None:
+        """Removes the environments that were not used for longest, beyond those that are kept; never one that is lent."""
+        groups = sorted((path for path in self._root.iterdir() if path.is_dir()), key=_modified, reverse=True)
+        for group in groups[KEPT_DIGESTS:]:
+            for place in [path for path in group.iterdir() if path.is_dir()]:
+                lock = _try_lock(place)
+                if lock is not None:
+                    with lock:
+                        _remove(place)
+            with suppress(OSError):
+                for lock_file in group.glob("*.lock"):
+                    if not lock_file.with_suffix("").exists():
+                        lock_file.unlink()
+                group.rmdir()
+
+
+def _modified(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _lock_free_place(group: Path) -> tuple[Path, IO[bytes]]:
+    """The first place of a digest that nobody borrows, with its lock held."""
+    number = 0
+    while True:
+        place = group / str(number)
+        lock = _try_lock(place)
+        if lock is not None:
+            return place, lock
+        number += 1
+
+
+def _try_lock(place: Path) -> IO[bytes] | None:
+    """The lock of a place; None while another process or task holds it."""
+    while True:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = place.with_name(f"{place.name}.lock").open("ab")
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            return None
+        if os.fstat(lock.fileno()).st_nlink:
+            return lock
+        lock.close()
+
+
+def _read_ready(place: Path) -> tuple[Output, ...] | None:
+    """What an earlier set-up made; None when there was none, or it did not end."""
+    try:
+        return tuple(Output(path, is_store) for path, is_store in json.loads((place / READY).read_text()))
+    except (OSError, ValueError):
+        return None
+
+
+def _make_anew(place: Path) -> None:
+    """Empty folders for an environment."""
+    _remove(place)
+    for name in ("kept", "home"):
+        (place / name).mkdir(parents=True)
+
+
+def _write_files(tree: Path, plan: SetupPlan) -> None:
+    """Writes the manifests of a plan into the base's tree."""
+    for name, content in plan.manifests.items():
+        path = tree / name
+        if path.is_symlink() or (path.is_file() and path.read_bytes() == content):
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def _remove(path: Path) -> None:
+    """Removes a folder with everything in it, including folders without the right to write."""
+    if not os.path.lexists(path):
+        return
+    for folder, names, _ in os.walk(path):
+        for name in names:
+            inner = Path(folder) / name
+            if not inner.is_symlink():
+                inner.chmod(WRITABLE)
+    shutil.rmtree(path)
