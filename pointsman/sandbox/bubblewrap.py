@@ -28,8 +28,8 @@ def program() -> str | None:
 
 def options(spec: SandboxSpec, view: View) -> list[str]:
     """The options that lay a view out in new namespaces; the deepest path decides, so parents come first."""
-    made = ["--unshare-all", *(["--share-net"] if spec.network else []), "--new-session", "--proc", "/proc"]
-    made += ["--dev", "/dev"]
+    made = ["--unshare-all", *(["--share-net"] if spec.network else []), "--new-session", "--cap-drop", "ALL"]
+    made += ["--proc", "/proc", "--dev", "/dev"]
     for folder in PRIVATE_FOLDERS:
         made += ["--tmpfs", folder]
     for _, _, option in sorted(_mounts(view)):

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from pointsman.sandbox import bubblewrap, container, landlock, probe_script
 from pointsman.sandbox.environment import clean_environment
+from pointsman.sandbox.launch import run_at
 from pointsman.sandbox.level import Level, TooWeak, max_level
-from pointsman.sandbox.run import run_at
 from pointsman.sandbox.spec import CommandResult, Limits, SandboxSpec
 from pointsman.sandbox.visibility import View, view_of
 

@@ -97,6 +97,7 @@ def _exec(order: dict[str, Any], libc: Any) -> None:
         for descriptor in order["inherited"]:
             os.set_inheritable(descriptor, True)  # noqa: FBT003 - the standard library's own signature
         if order["ruleset"] is not None:
+            os.set_inheritable(order["ruleset"], False)  # noqa: FBT003 - as above
             _confine(order, libc)
         os.execvpe(order["command"][0], order["command"], order["environment"])  # noqa: S606
     except OSError as error:

@@ -47,8 +47,8 @@ class Workspace:
 
     @property
     def private_places(self) -> tuple[Path, ...]:
-        """What no agent may see: the users' repositories, the private clones and the other assignments."""
-        return (self._root, *self._sources)
+        """What no agent may see: the data directory around the clones and assignments, and the users' repositories."""
+        return (self._root.parent, *self._sources)
 
     @property
     def repository_ids(self) -> tuple[str, ...]:

@@ -85,8 +85,13 @@ def _confined(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitS
     ruleset = landlock.ruleset(view_of(spec), network=spec.network)
     opened.callback(os.close, ruleset)
     filtered = seccomp.socket_filter(network=spec.network).hex() if seccomp.is_supported() else ""
-    order |= {"ruleset": ruleset, "filter": filtered, "drop_capabilities": os.geteuid() == 0}
+    order |= {"ruleset": ruleset, "filter": filtered, "drop_capabilities": is_root()}
     return _Order(order, (ruleset,))
+
+
+def is_root() -> bool:
+    """Whether the worker has powers that a command must not have."""
+    return os.geteuid() == 0
 
 
 def _wrapped(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitStack) -> _Order:
