@@ -29,9 +29,11 @@ class Agents:
         answer: pb.PollResponse = await self._calls.call(self._stub.Poll, request, wait_seconds + MARGIN_SECONDS)
         return answer.leases
 
-    async def heartbeat(self, agent_id: str, leases: Sequence[pb.LeaseKey]) -> pb.HeartbeatResponse:
-        """Extend leases; the answer names those that are lost."""
-        request = pb.HeartbeatRequest(request_id=new_request_id(), agent_id=agent_id, leases=leases)
+    async def heartbeat(
+        self, agent_id: str, leases: Sequence[pb.LeaseKey], outputs: Sequence[pb.OutputTail] = ()
+    ) -> pb.HeartbeatResponse:
+        """Extend leases, and tell what was printed under them; the answer names those that are lost."""
+        request = pb.HeartbeatRequest(request_id=new_request_id(), agent_id=agent_id, leases=leases, outputs=outputs)
         answer: pb.HeartbeatResponse = await self._calls.call(self._stub.Heartbeat, request)
         return answer
 
@@ -63,3 +65,19 @@ class Agents:
         async for page in self._calls.pages(self._stub.ListAssignments, request):
             for assignment in page.assignments:
                 yield assignment
+
+    async def output(self, run_id: str, task_id: str = "", *, follow: bool = False) -> AsyncIterator[pb.OutputChunk]:
+        """What a run's agents print, no piece twice, over lost connections; with follow, until the run has ended."""
+        request = pb.WatchOutputRequest(run_id=run_id, task_id=task_id, follow=follow)
+        seen: dict[tuple[str, int], int] = {}
+
+        def open_again(_after: int) -> Any:
+            return self._stub.WatchOutput(request, metadata=self._calls.terms.metadata)
+
+        async for answer in self._calls.stream(open_again, lambda _answer: 0, 0):
+            chunk, key = answer.chunk, (answer.chunk.assignment_id, answer.chunk.epoch)
+            known = max(0, seen.get(key, 0) - chunk.offset)
+            if known < len(chunk.text):
+                seen[key] = chunk.offset + len(chunk.text)
+                chunk.text, chunk.offset = chunk.text[known:], chunk.offset + known
+                yield chunk

@@ -14,7 +14,7 @@ from typing import Any
 
 from pointsman.sandbox import bubblewrap, landlock, seccomp, supervisor
 from pointsman.sandbox.level import Level
-from pointsman.sandbox.spec import CommandResult, EndedBy, Limits, SandboxSpec
+from pointsman.sandbox.spec import CommandResult, EndedBy, SandboxSpec
 from pointsman.sandbox.visibility import View, view_of
 
 READ_BYTES = 64 * 1024
@@ -46,7 +46,7 @@ async def run_at(spec: SandboxSpec, level: Level) -> CommandResult:
             start_new_session=True,
         )  # fmt: skip
     try:
-        return await _follow(process, prepared.order, spec.limits, level)
+        return await _follow(process, prepared.order, spec, level)
     finally:
         with contextlib.suppress(ProcessLookupError):
             _close_lifeline(process)
@@ -130,7 +130,7 @@ def _close_lifeline(process: asyncio.subprocess.Process) -> None:
 
 
 async def _follow(
-    process: asyncio.subprocess.Process, order: dict[str, Any], limits: Limits, level: Level
+    process: asyncio.subprocess.Process, order: dict[str, Any], spec: SandboxSpec, level: Level
 ) -> CommandResult:
     assert process.stdin is not None
     assert process.stdout is not None
@@ -141,9 +141,11 @@ async def _follow(
         await process.stdin.drain()
     output, digest, flooded = bytearray(), hashlib.sha256(), False
     while chunk := await process.stdout.read(READ_BYTES):
-        room = limits.output_bytes - len(output)
+        room = spec.limits.output_bytes - len(output)
         digest.update(chunk[:room])
         output += chunk[:room]
+        if spec.on_output is not None:
+            spec.on_output(chunk[:room])
         if len(chunk) > room and not flooded:
             flooded = True
             _close_lifeline(process)

@@ -1,7 +1,7 @@
 """What is run in a sandbox, what it may use, and how it ended."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -65,6 +65,8 @@ class SandboxSpec:
     limits: Limits = field(default_factory=Limits)
     level: Level | None = None
     """The level to run at; the strongest that the machine offers when not given."""
+    on_output: Callable[[bytes], None] | None = None
+    """Gets what the command prints, as it is printed."""
 
 
 @dataclass(frozen=True, slots=True)

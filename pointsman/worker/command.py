@@ -44,6 +44,7 @@ MAX_PROMPT_ARGUMENT = 100_000
 MAX_PATH = 4096
 HOME = "home"
 HANDOFF_INSIDE = ".pointsman-handoff"
+_SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|handoff|worktree|sandbox)\}")
 
 
@@ -112,6 +113,7 @@ class CommandAgent:
         }
         command = [_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in self._profile.command]
         variables = _variables(job, folders)
+        job.transcript.hide(os.environ.get(name, "") for name in self._profile.environment if _SECRET_NAME.search(name))
         return SandboxSpec(
             command,
             folders.tree,
@@ -122,6 +124,7 @@ class CommandAgent:
             network=True,
             stdin=prompt_file if self._profile.prompt is PromptBy.STDIN else Path(os.devnull),
             limits=self._limits,
+            on_output=job.transcript.write,
         )
 
     def _named_places(self, command: Iterable[str]) -> list[Path]:

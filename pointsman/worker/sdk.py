@@ -5,7 +5,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.message import Message
@@ -14,12 +14,14 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pointsman._shared.otlp.span_record import now_ns
 from pointsman._shared.redaction import redact
 from pointsman.api.common.v1 import common_pb2 as common
+from pointsman.api.handoff.v1.handoff_pb2 import ArtifactRef
 from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.client import CallFailed, Client, Unavailable, connect
 from pointsman.worker.results import completion
 from pointsman.worker.spans import DONE, GIVEN_UP, LOST, NOT_TAKEN, STOPPED, WorkSpans
+from pointsman.worker.transcript import Transcript
 
 MAX_ERROR = 4000
 HAND_IN_PATIENCE_SECONDS = 600.0
@@ -28,6 +30,9 @@ POLL_SECONDS = 20.0
 POLL_PATIENCE_SECONDS, AWAY_SECONDS = 5.0, 2.0
 """How long a poll is retried before the control plane counts as unreachable, and the pause before the next poll."""
 MIN_HEARTBEAT_SECONDS, MAX_HEARTBEAT_SECONDS = 0.5, 20.0
+OUTPUT_SECONDS = 1.0
+"""How often what an agent prints is sent at the most."""
+TRANSCRIPT_TYPE = "text/plain"
 
 log = logging.getLogger("pointsman.worker")
 
@@ -53,6 +58,8 @@ class Job:
     role: str = ""
     traceparent: str = ""
     """The trace context for spans of the agent itself."""
+    transcript: Transcript = field(default_factory=Transcript)
+    """What the agent prints; people can watch it, and it is kept with the assignment."""
 
     @property
     def assignment(self) -> assignments.Assignment:
@@ -222,10 +229,13 @@ async def _do(job: Job, handler: Handler) -> str:
         log.warning("%s: lost the lease of %s", job.agent_id, job.assignment.id)
         return LOST
     except GiveUp as reason:
+        await _keep_transcript(job)
         return await _give_up(job, str(reason), permanent=reason.permanent)
     except Exception as error:  # noqa: BLE001 - whatever an agent's code raises is a failed attempt, never a dead worker
+        await _keep_transcript(job)
         return await _give_up(job, f"{type(error).__name__}: {error}", permanent=False)
     else:
+        await _keep_transcript(job)
         return await _hand_in(job, result)
     finally:
         working.cancel()
@@ -246,13 +256,43 @@ async def _heartbeat(job: Job, working: asyncio.Task[Any]) -> None:
     now.GetCurrentTime()
     left = (job.lease.expires_at.ToNanoseconds() - now.ToNanoseconds()) / 1e9
     pause = min(max(left / 3, MIN_HEARTBEAT_SECONDS), MAX_HEARTBEAT_SECONDS)
+    clock = asyncio.get_running_loop().time
+    due_at = clock() + pause
     while True:
-        await asyncio.sleep(pause)
+        await asyncio.sleep(min(OUTPUT_SECONDS, max(0.0, due_at - clock())))
+        if clock() < due_at and not job.transcript.has_unsent:
+            continue
+        due_at = clock() + pause
         with contextlib.suppress(CallFailed):
-            answer = await job.client.agents.heartbeat(job.agent_id, [job.key])
+            answer = await _send_output(job)
             if job.assignment.id in answer.lost_assignment_ids:
                 working.cancel()
                 return
+
+
+async def _send_output(job: Job, transcript: ArtifactRef | None = None) -> pb.HeartbeatResponse:
+    """A heartbeat with what was printed since the one before."""
+    async with job.transcript.sending:
+        tails = [
+            pb.OutputTail(assignment_id=job.assignment.id, offset=offset, text=text)
+            for offset, text in job.transcript.take()
+        ]
+        if transcript is not None:
+            tails.append(pb.OutputTail(assignment_id=job.assignment.id, transcript=transcript))
+        return await job.client.agents.heartbeat(job.agent_id, [job.key], tails)
+
+
+async def _keep_transcript(job: Job) -> None:
+    """Stores the whole output with the assignment; without it the work counts all the same."""
+    job.transcript.close()
+    body = job.transcript.body()
+    if not body:
+        return
+    try:
+        stored = await job.client.artifacts.put(body, TRANSCRIPT_TYPE, job.assignment.run_id)
+        await _send_output(job, stored)
+    except CallFailed as failure:
+        log.warning("%s: the transcript of %s was not kept: %s", job.agent_id, job.assignment.id, failure)
 
 
 async def _hand_in(job: Job, result: Message) -> str:

@@ -2,9 +2,12 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
+from typing import Any
+
+from sqlalchemy import Connection
 
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
@@ -160,9 +163,18 @@ class AgentServicer:
         """Extend leases."""
         keys = [_key(key) for key in request.leases]
         await self._store.agents.touch(caller.project, request.agent_id, None)
-        until_us, lost = await self._store.store.write(
-            lambda connection: self._store.matcher.renew(connection, _holder(request.agent_id, caller), keys)
-        )
+        outputs = decode.outputs.outputs(request)
+
+        def job(connection: Connection) -> tuple[int, list[str]]:
+            until_us, lost = self._store.matcher.renew(connection, _holder(request.agent_id, caller), keys)
+            for output in outputs:
+                if output.assignment_id not in lost:
+                    self._store.outputs.append(connection, run_of(output.assignment_id), output)
+            return until_us, lost
+
+        until_us, lost = await self._store.store.write(job)
+        if outputs:
+            self._store.outputs.notify({run_of(output.assignment_id) for output in outputs})
         message = agent.HeartbeatResponse(lost_assignment_ids=lost)
         message.expires_at.FromDatetime(from_us(until_us))
         return message
@@ -212,14 +224,35 @@ class AgentServicer:
         """Assignments by id."""
         size, key = page_size(request.page), page_key(request.page.page_token, str) or ("",)
         after = str(key[0])
-        rows = await self._store.store.database.read(
-            lambda connection: self._store.assignments(connection, caller.project, request.run_id, after, size)
-        )
+
+        def query(connection: Connection) -> tuple[Sequence[Any], Mapping[str, Sequence[Any]]]:
+            rows = self._store.assignments(connection, caller.project, request.run_id, after, size)
+            return rows, self._store.outputs.transcripts(connection, [row.assignment_id for row in rows])
+
+        rows, printed = await self._store.store.database.read(query)
         wanted = {assignments.AssignmentState.Name(s).removeprefix("ASSIGNMENT_STATE_") for s in request.states}
-        shown = [encode.agents.assignment_row(row) for row in rows if not wanted or row.status in wanted]
+        shown = [
+            encode.agents.assignment_row(row, printed.get(row.assignment_id, ()))
+            for row in rows
+            if not wanted or row.status in wanted
+        ]
         return agent.ListAssignmentsResponse(
             assignments=shown, next_page_token=page_token(rows[-1].assignment_id) if len(rows) == size else ""
         )
+
+    async def WatchOutput(
+        self, request: agent.WatchOutputRequest, caller: Caller
+    ) -> AsyncIterator[agent.WatchOutputResponse]:
+        """What a run's agents print."""
+
+        async def is_over() -> bool:
+            view = await self._store.view(caller.project, request.run_id)
+            return not request.follow or view.run.ended
+
+        reader = encode.outputs.OutputReader(request.task_id)
+        async for rows in self._store.outputs.tail(request.run_id, is_over):
+            for chunk in reader.unseen(rows):
+                yield agent.WatchOutputResponse(chunk=chunk)
 
     async def _enter(self, agent_id: str, wanted: agent.Wanted, caller: Caller, wait_seconds: float) -> Waiter:
         capabilities = frozenset(enums.CAPABILITY.all_to_domain(wanted.capabilities))

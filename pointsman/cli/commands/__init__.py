@@ -80,6 +80,12 @@ def _watch() -> "Typer":
     return app
 
 
+def _logs() -> "Typer":
+    from pointsman.cli.commands.logs import app
+
+    return app
+
+
 def _answer() -> "Typer":
     from pointsman.cli.commands.answer import app
 
@@ -226,6 +232,9 @@ COMMANDS: Mapping[str, Command] = {
     "runs": Command(_runs, Group.LOOK, "list runs and who has to act", ("runs", "runs --state complete --limit 5")),
     "show": Command(_show, Group.LOOK, "show a run, its attempts and what it delivered", ("show last",)),
     "watch": Command(_watch, Group.LOOK, "follow a run", ("watch last", "watch last --repo . --agent claude")),
+    "logs": Command(
+        _logs, Group.LOOK, "print what a run's agents print, live with -f", ("logs last", "logs last --task T1 -f")
+    ),
     "trace": Command(
         _trace, Group.LOOK, "draw where a run's time went, or print its spans", ("trace last", "trace last --json")
     ),

@@ -55,3 +55,16 @@ class AgentRow:
     agent_id: str
     capabilities: tuple[Capability, ...]
     last_seen_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A piece of output under a lease, as its agent sent it."""
+
+    assignment_id: str
+    epoch: int
+    agent_id: str
+    offset: int
+    text: str
+    transcript_sha256: str = ""
+    transcript_bytes: int = 0

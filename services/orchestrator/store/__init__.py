@@ -20,6 +20,7 @@ from pointsman.services.orchestrator.store.agents import Agents
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
 from pointsman.services.orchestrator.store.matcher import AssignmentMatcher
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
+from pointsman.services.orchestrator.store.outputs import Outputs
 from pointsman.services.orchestrator.store.polling import UNLIMITED, Limits
 from pointsman.services.orchestrator.store.sessions import Sessions
 
@@ -54,8 +55,9 @@ class OrchestratorStore:
         self.store.gauges.append(queue_gauge(self.store, self.children))
         self.matcher = AssignmentMatcher(self.store, self.children, lease_seconds, limits)
         self.artifacts = self.children.artifacts
+        self.outputs = Outputs(self.store, metadata, self.children.assignments)
         self.admission = Admission(self.store, self.children)
-        self._sql = _Queries(self.store, self.children)
+        self._sql = _Queries(self.store, self.children, self.outputs)
 
     @property
     def now(self) -> datetime:
@@ -114,7 +116,7 @@ class OrchestratorStore:
 class _Queries:
     """The reading statements, built once."""
 
-    def __init__(self, store: Store, children: RunChildren) -> None:
+    def __init__(self, store: Store, children: RunChildren, outputs: Outputs) -> None:
         entities, index, assignments = store.tables.entities.c, children.index.c, children.assignments.c
         self.times = select(entities.version, entities.created_at_us, entities.updated_at_us).where(
             entities.entity_id == bindparam("entity_id")
@@ -162,7 +164,9 @@ class _Queries:
             index.entity_id == bindparam("entity_id"), index.ended_at_us > 0, index.ended_at_us < bindparam("before")
         )
         tables = store.tables
-        owned = (children.assignments, children.documents, tables.journal, tables.outbox, tables.timers)
+        owned = (
+            children.assignments, children.documents, outputs.table, tables.journal, tables.outbox, tables.timers,
+        )  # fmt: skip
         self.forget = [
             delete(table).where(table.c.entity_id == bindparam("of_entity"))
             for table in (*owned, tables.idempotency, tables.entities, children.index)

@@ -65,6 +65,22 @@ def documents(metadata: MetaData) -> Table:
     )
 
 
+def outputs(metadata: MetaData) -> Table:
+    """What agents printed under each lease: the end of it, and where the whole is."""
+    return Table(
+        "outputs",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("assignment_id", String(256), primary_key=True),
+        Column("epoch", BigInteger, primary_key=True, autoincrement=False),
+        Column("agent_id", String(128), nullable=False),
+        Column("tail", Text, nullable=False),
+        Column("end_offset", BigInteger, nullable=False),
+        Column("transcript_sha256", String(64), nullable=False),
+        Column("transcript_bytes", BigInteger, nullable=False),
+    )
+
+
 def agents(metadata: MetaData) -> Table:
     """Agents that polled, and when they were last heard of."""
     return Table(

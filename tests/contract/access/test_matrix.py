@@ -36,7 +36,7 @@ MAY = {
 }
 """The role that is the least for an RPC, and the roles that include it."""
 LEAST = {
-    "AgentService": {"viewer": "ListAgents ListAssignments", "agent": "Poll Heartbeat Complete Fail"},
+    "AgentService": {"viewer": "ListAgents ListAssignments WatchOutput", "agent": "Poll Heartbeat Complete Fail"},
     "ArtifactService": {"viewer": "Get", "agent": "Put"},
     "MockService": {"viewer": "GetMockPolicy", "admin": "SetMockPolicy"},
     "OrchestratorService": {

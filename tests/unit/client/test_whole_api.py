@@ -77,6 +77,7 @@ async def use_runs(client: Client) -> None:
     with pytest.raises(TerminalError):
         await client.runs.answer(run.id, "no-such-question", Reply(ANSWER_KIND_CLARIFIED, "yes"))
     assert all([one.run_id == run.id async for one in client.agents.assignments(run.id)])
+    assert [chunk async for chunk in client.agents.output(run.id)] == []
     assert (await client.runs.cancel(run.id)).state == RUN_STATE_CANCELLED
 
 

@@ -24,6 +24,7 @@ class Exchange(AgentServiceServicer):
         self.lost: set[str] = set()
         self.polls: list[pb.PollRequest] = []
         self.beats = 0
+        self.outputs: list[pb.OutputTail] = []
 
     async def Poll(self, request: pb.PollRequest, context: Any) -> pb.PollResponse:
         self.polls.append(request)
@@ -31,6 +32,7 @@ class Exchange(AgentServiceServicer):
 
     async def Heartbeat(self, request: pb.HeartbeatRequest, context: Any) -> pb.HeartbeatResponse:
         self.beats += 1
+        self.outputs += request.outputs
         held = {key.assignment_id for key in request.leases}
         return pb.HeartbeatResponse(lost_assignment_ids=held & self.lost)
 

@@ -198,3 +198,34 @@ def test_a_decision_in_a_stage_becomes_its_route() -> None:
     assert (route.verdict, route.hint) == ("FAIL", "no test")
     passed = stage_result(handoff.ReviewDecision(decision=handoff.REVIEW_VERDICT_PASS))
     assert passed.route.verdict == "PASS"  # type: ignore[attr-defined]
+
+
+async def test_what_an_agent_prints_is_sent_while_it_works_and_in_order() -> None:
+    release = asyncio.Event()
+
+    async def handler(job: Job) -> handoff.ResearchReport:
+        job.transcript.write(b"looks at the files\n")
+        await release.wait()
+        job.transcript.write(b"found it")
+        return REPORT
+
+    async with researching(handler) as (plane, _):
+        await plane.leases.put(lease(assignments.PURPOSE_RESEARCH, research=RESEARCH))
+
+        async def arrived() -> bool:
+            return bool(plane.outputs)
+
+        await eventually(arrived)
+        assert (plane.outputs[0].assignment_id, plane.outputs[0].text) == ("a1", "looks at the files\n")
+        release.set()
+        assert (await plane.completed.get()).completions[0].research == REPORT
+
+
+async def test_work_is_handed_in_also_where_its_transcript_cannot_be_kept() -> None:
+    def handler(job: Job) -> handoff.ResearchReport:
+        job.transcript.write(b"no artifact service is there\n")
+        return REPORT
+
+    async with researching(handler) as (plane, _):
+        await plane.leases.put(lease(assignments.PURPOSE_RESEARCH, research=RESEARCH))
+        assert (await plane.completed.get()).completions[0].research == REPORT

@@ -277,6 +277,7 @@ class HeartbeatRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     AGENT_ID_FIELD_NUMBER: _builtins.int
     LEASES_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     agent_id: _builtins.str
@@ -285,20 +286,61 @@ class HeartbeatRequest(_message.Message):
     def leases(self) -> _containers.RepeatedCompositeFieldContainer[Global___LeaseKey]:
         """The leases it holds; may be empty, to be seen alive."""
 
+    @_builtins.property
+    def outputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___OutputTail]:
+        """What was printed since the heartbeat before, for leases that are named above; of a lease that is lost nothing is kept."""
+
     def __init__(
         self,
         *,
         request_id: _builtins.str = ...,
         agent_id: _builtins.str = ...,
         leases: _abc.Iterable[Global___LeaseKey] | None = ...,
+        outputs: _abc.Iterable[Global___OutputTail] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "leases", b"leases", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "leases", b"leases", "outputs", b"outputs", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___HeartbeatRequest: _TypeAlias = HeartbeatRequest  # noqa: Y015
+
+@_typing.final
+class OutputTail(_message.Message):
+    """A piece of what an agent printed under a lease."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSIGNMENT_ID_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    TRANSCRIPT_FIELD_NUMBER: _builtins.int
+    assignment_id: _builtins.str
+    """The assignment."""
+    offset: _builtins.int
+    """How many characters were printed before it; what was kept already is not kept twice, and a gap stays one."""
+    text: _builtins.str
+    """The text, with secrets masked by the sender; the control plane masks again what it recognises."""
+    @_builtins.property
+    def transcript(self) -> _handoff_pb2.ArtifactRef:
+        """The whole output as an artifact, once the agent's command has ended."""
+
+    def __init__(
+        self,
+        *,
+        assignment_id: _builtins.str = ...,
+        offset: _builtins.int = ...,
+        text: _builtins.str = ...,
+        transcript: _handoff_pb2.ArtifactRef | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["transcript", b"transcript"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_id", b"assignment_id", "offset", b"offset", "text", b"text", "transcript", b"transcript"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputTail: _TypeAlias = OutputTail  # noqa: Y015
 
 @_typing.final
 class HeartbeatResponse(_message.Message):
@@ -773,3 +815,107 @@ class ListAssignmentsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListAssignmentsResponse: _TypeAlias = ListAssignmentsResponse  # noqa: Y015
+
+@_typing.final
+class WatchOutputRequest(_message.Message):
+    """Asks for WatchOutput."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    FOLLOW_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """The run."""
+    task_id: _builtins.str
+    """Only of this task; empty means all of the run."""
+    follow: _builtins.bool
+    """Go on until the run has ended."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        task_id: _builtins.str = ...,
+        follow: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["follow", b"follow", "run_id", b"run_id", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchOutputRequest: _TypeAlias = WatchOutputRequest  # noqa: Y015
+
+@_typing.final
+class OutputChunk(_message.Message):
+    """A piece of output, and whose it is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSIGNMENT_ID_FIELD_NUMBER: _builtins.int
+    PURPOSE_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    EPOCH_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    assignment_id: _builtins.str
+    """The assignment."""
+    purpose: _assignment_pb2.Purpose.ValueType
+    """What the assignment is for."""
+    task_id: _builtins.str
+    """The task; empty when it is for the whole run."""
+    stage: _builtins.str
+    """STAGE: the stage."""
+    agent_id: _builtins.str
+    """The agent that printed it."""
+    epoch: _builtins.int
+    """The lease it was printed under."""
+    offset: _builtins.int
+    """How many characters were printed before it; more than the chunks before had means that some are missing."""
+    text: _builtins.str
+    """The text."""
+    def __init__(
+        self,
+        *,
+        assignment_id: _builtins.str = ...,
+        purpose: _assignment_pb2.Purpose.ValueType = ...,
+        task_id: _builtins.str = ...,
+        stage: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
+        epoch: _builtins.int = ...,
+        offset: _builtins.int = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "assignment_id", b"assignment_id", "epoch", b"epoch", "offset", b"offset", "purpose", b"purpose", "stage", b"stage", "task_id", b"task_id", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputChunk: _TypeAlias = OutputChunk  # noqa: Y015
+
+@_typing.final
+class WatchOutputResponse(_message.Message):
+    """Answers WatchOutput, piece by piece."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNK_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def chunk(self) -> Global___OutputChunk:
+        """The piece."""
+
+    def __init__(
+        self,
+        *,
+        chunk: Global___OutputChunk | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchOutputResponse: _TypeAlias = WatchOutputResponse  # noqa: Y015

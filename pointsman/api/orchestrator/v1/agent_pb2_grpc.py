@@ -65,6 +65,11 @@ class AgentServiceStub:
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.ListAssignmentsRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.ListAssignmentsResponse.FromString,
                 _registered_method=True)
+        self.WatchOutput = channel.unary_stream(
+                '/pointsman.api.orchestrator.v1.AgentService/WatchOutput',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.WatchOutputRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.WatchOutputResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer:
@@ -113,6 +118,15 @@ class AgentServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchOutput(self, request, context):
+        """WatchOutput streams what a run's agents print, secrets masked: first what is kept of it, then, with follow, what comes until the run has ended.
+        Output is no journal: of each lease the last 65,536 characters are kept, a reader that falls behind misses text, and each chunk says where it begins.
+        The whole of it is the transcript that is listed with the assignment. Errors: NOT_FOUND (run_id).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -145,6 +159,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.ListAssignments,
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.ListAssignmentsRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.ListAssignmentsResponse.SerializeToString,
+            ),
+            'WatchOutput': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchOutput,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.WatchOutputRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.WatchOutputResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -310,6 +329,33 @@ class AgentService:
             '/pointsman.api.orchestrator.v1.AgentService/ListAssignments',
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.ListAssignmentsRequest.SerializeToString,
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.ListAssignmentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchOutput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.AgentService/WatchOutput',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.WatchOutputRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.WatchOutputResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -28,6 +28,11 @@ class AgentServiceStub:
     """ListAgents pages the agents that ever polled, with their liveness. Errors: INVALID_PAGE_TOKEN (page)."""
     ListAssignments: _aio.UnaryUnaryMultiCallable[_agent_pb2.ListAssignmentsRequest, _agent_pb2.ListAssignmentsResponse]
     """ListAssignments pages assignments, oldest first. Errors: INVALID_PAGE_TOKEN (page)."""
+    WatchOutput: _aio.UnaryStreamMultiCallable[_agent_pb2.WatchOutputRequest, _agent_pb2.WatchOutputResponse]
+    """WatchOutput streams what a run's agents print, secrets masked: first what is kept of it, then, with follow, what comes until the run has ended.
+    Output is no journal: of each lease the last 65,536 characters are kept, a reader that falls behind misses text, and each chunk says where it begins.
+    The whole of it is the transcript that is listed with the assignment. Errors: NOT_FOUND (run_id).
+    """
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     """Hands assignments to agents. A lease carries a fencing token, the epoch, and a secret that only its holder knows: whoever has an older epoch or another secret is refused."""
@@ -79,5 +84,16 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_agent_pb2.ListAssignmentsRequest, _abc.Awaitable[_agent_pb2.ListAssignmentsResponse]],
     ) -> _abc.Awaitable[_agent_pb2.ListAssignmentsResponse]:
         """ListAssignments pages assignments, oldest first. Errors: INVALID_PAGE_TOKEN (page)."""
+
+    @_abc_1.abstractmethod
+    def WatchOutput(
+        self,
+        request: _agent_pb2.WatchOutputRequest,
+        context: _aio.ServicerContext[_agent_pb2.WatchOutputRequest, _abc.AsyncIterator[_agent_pb2.WatchOutputResponse]],
+    ) -> _abc.AsyncIterator[_agent_pb2.WatchOutputResponse]:
+        """WatchOutput streams what a run's agents print, secrets masked: first what is kept of it, then, with follow, what comes until the run has ended.
+        Output is no journal: of each lease the last 65,536 characters are kept, a reader that falls behind misses text, and each chunk says where it begins.
+        The whole of it is the transcript that is listed with the assignment. Errors: NOT_FOUND (run_id).
+        """
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _aio.Server) -> None: ...

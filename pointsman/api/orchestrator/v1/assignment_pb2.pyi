@@ -184,6 +184,7 @@ class Assignment(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     EARLIER_FAILURES_FIELD_NUMBER: _builtins.int
     BASE_BUNDLE_FIELD_NUMBER: _builtins.int
+    TRANSCRIPTS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     run_id: _builtins.str
@@ -226,6 +227,10 @@ class Assignment(_message.Message):
     def base_bundle(self) -> _handoff_pb2.ArtifactRef:
         """A git bundle that holds repository.base_commit, for clones that do not have it; absent before anything is accepted."""
 
+    @_builtins.property
+    def transcripts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Transcript]:
+        """What its agents printed, one for each lease that left a transcript, the latest last; only in ListAssignments."""
+
     def __init__(
         self,
         *,
@@ -245,11 +250,44 @@ class Assignment(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         earlier_failures: _abc.Iterable[_builtins.str] | None = ...,
         base_bundle: _handoff_pb2.ArtifactRef | None = ...,
+        transcripts: _abc.Iterable[Global___Transcript] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["base_bundle", b"base_bundle", "created_at", b"created_at", "deadline", b"deadline", "repository", b"repository"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "attempt", b"attempt", "base_bundle", b"base_bundle", "capability", b"capability", "created_at", b"created_at", "deadline", b"deadline", "earlier_failures", b"earlier_failures", "id", b"id", "priority", b"priority", "purpose", b"purpose", "repository", b"repository", "run_id", b"run_id", "stage", b"stage", "state", b"state", "task_id", b"task_id", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "attempt", b"attempt", "base_bundle", b"base_bundle", "capability", b"capability", "created_at", b"created_at", "deadline", b"deadline", "earlier_failures", b"earlier_failures", "id", b"id", "priority", b"priority", "purpose", b"purpose", "repository", b"repository", "run_id", b"run_id", "stage", b"stage", "state", b"state", "task_id", b"task_id", "traceparent", b"traceparent", "transcripts", b"transcripts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Assignment: _TypeAlias = Assignment  # noqa: Y015
+
+@_typing.final
+class Transcript(_message.Message):
+    """The whole output of one attempt: secrets masked, and cut in its middle where it was longer than a mebibyte."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPOCH_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    ARTIFACT_FIELD_NUMBER: _builtins.int
+    epoch: _builtins.int
+    """The lease it was printed under."""
+    agent_id: _builtins.str
+    """The agent that printed it."""
+    @_builtins.property
+    def artifact(self) -> _handoff_pb2.ArtifactRef:
+        """The text."""
+
+    def __init__(
+        self,
+        *,
+        epoch: _builtins.int = ...,
+        agent_id: _builtins.str = ...,
+        artifact: _handoff_pb2.ArtifactRef | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["artifact", b"artifact"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "artifact", b"artifact", "epoch", b"epoch"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Transcript: _TypeAlias = Transcript  # noqa: Y015

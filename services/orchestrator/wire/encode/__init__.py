@@ -8,8 +8,9 @@ from pointsman.services.orchestrator.wire.encode import (
     leases,
     machine,
     mocking,
+    outputs,
     peers,
     runs,
 )
 
-__all__ = ["agents", "delivery", "documents", "evidence", "leases", "machine", "mocking", "peers", "runs"]
+__all__ = ["agents", "delivery", "documents", "evidence", "leases", "machine", "mocking", "outputs", "peers", "runs"]

@@ -1,6 +1,6 @@
 """Agents, their assignments and what became of their results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pointsman.api.common.v1 import common_pb2 as common
@@ -15,6 +15,7 @@ from pointsman.services.orchestrator.domain.completion import lease_lost
 from pointsman.services.orchestrator.domain.model import NOTHING_SPENT, Assignment, Usage
 from pointsman.services.orchestrator.domain.views import AgentRow
 from pointsman.services.orchestrator.wire import enums
+from pointsman.services.orchestrator.wire.encode.outputs import transcript
 
 
 def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage], lost_us: int) -> agent.Agent:
@@ -33,8 +34,8 @@ def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage]
     return message
 
 
-def assignment_row(row: Any) -> assignments.Assignment:
-    """An assignment as it stands in its row."""
+def assignment_row(row: Any, printed: Sequence[Any] = ()) -> assignments.Assignment:
+    """An assignment as it stands in its row, with the transcripts of what was printed under its leases."""
     item: Assignment = from_json(row.body, Assignment)
     message = assignments.Assignment(
         id=row.assignment_id,
@@ -48,6 +49,7 @@ def assignment_row(row: Any) -> assignments.Assignment:
         agent_id=row.agent_id,
         priority=row.priority,
         traceparent=row.traceparent,
+        transcripts=map(transcript, printed),
     )
     message.deadline.CopyFrom(timestamp(row.deadline_us))
     message.created_at.CopyFrom(timestamp(row.created_at_us))
