@@ -115,7 +115,7 @@ def _start_problem(spec: SandboxSpec, view: View) -> str:
     """Why a command could not be found inside the sandbox; empty when it can."""
     given = spec.command[0]
     if os.sep in given:
-        found = str(spec.directory / given) if (spec.directory / given).exists() else None
+        found = str(spec.directory / given) if os.access(spec.directory / given, os.F_OK) else None
     else:
         found = shutil.which(given, path=spec.environment.get("PATH", os.defpath))
     if found is None:

@@ -60,7 +60,7 @@ def toolchains(search_path: str, hidden: Sequence[Path]) -> tuple[Path, ...]:
     found: dict[Path, None] = {}
     for entry in filter(None, search_path.split(os.pathsep)):
         folder = Path(entry)
-        if not folder.is_absolute() or not folder.is_dir() or _is_system(folder.resolve()):
+        if not folder.is_absolute() or not _is_folder(folder) or _is_system(folder.resolve()):
             continue
         found[folder] = None
         for place in (folder.resolve(), *_link_targets(folder)):
@@ -86,7 +86,7 @@ def _interpreter(toolchain: Path) -> Iterator[Path]:
         for line in (toolchain / "pyvenv.cfg").read_text(errors="replace").splitlines():
             name, _, value = line.partition("=")
             home = Path(value.strip())
-            if name.strip() == "home" and home.is_absolute() and home.is_dir() and home.name in TOOL_FOLDERS:
+            if name.strip() == "home" and home.is_absolute() and _is_folder(home) and home.name in TOOL_FOLDERS:
                 yield home.resolve().parent
 
 
@@ -96,6 +96,14 @@ def _link_targets(folder: Path) -> Iterator[Path]:
         links = [Path(entry.path) for entry in os.scandir(folder) if entry.is_symlink()]
         targets = {target.parent for link in links if (target := link.resolve()).is_file()}
         yield from sorted(target for target in targets if not _is_system(target))
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether this user can look into a folder."""
+    try:
+        return path.is_dir() and os.access(path, os.R_OK | os.X_OK)
+    except OSError:
+        return False
 
 
 def _is_system(path: Path) -> bool:

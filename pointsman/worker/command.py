@@ -131,7 +131,11 @@ class CommandAgent:
         """What a command line names in full, such as the script that it runs; never a folder that holds private places."""
         private = (Path.home(), *self._workspace.private_places)
         named = [Path(word) for word in command if word.startswith("/") and len(word) < MAX_PATH]
-        return [path for path in named if path.exists() and not any(place.is_relative_to(path) for place in private)]
+        return [
+            path
+            for path in named
+            if os.access(path, os.F_OK) and not any(place.is_relative_to(path) for place in private)
+        ]
 
     def _require_success(self, ended: CommandResult) -> None:
         if ended.ended_by is not EndedBy.ITSELF or ended.exit_code not in self._profile.success:

@@ -18,7 +18,14 @@ from pointsman.cli.session.delivery_branch import put_on_branch
 from pointsman.cli.session.follow import exit_code, follow
 from pointsman.cli.session.repository import with_repository
 from pointsman.cli.session.work_on_run import patient_terms, report
-from pointsman.cli.session.workers import WorkerSpec, profile_for, worker_for, worker_running, workspace_for
+from pointsman.cli.session.workers import (
+    WorkerSpec,
+    isolation_note,
+    profile_for,
+    worker_for,
+    worker_running,
+    workspace_for,
+)
 from pointsman.client import Client, Order
 from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.services.chassis.storage.database import unusable
@@ -59,7 +66,7 @@ async def _demo(task: str, as_json: bool) -> int:
         client = Client(plane.channels["orchestrator"], patient_terms("local"))
         answer = await client.runs.submit(order)
         plane.announce()
-        print(f"run {answer.run.id}\n", file=out, flush=True)
+        print(f"run {answer.run.id}, {isolation_note()}\n", file=out, flush=True)
         worker = worker_for(await workspace_for([folder]), spec)
         async with worker_running(client, worker):
             run = await follow(client, answer.run.id, view_for(as_json=as_json))

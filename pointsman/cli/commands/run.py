@@ -29,6 +29,7 @@ from pointsman.cli.session.questions import RunLeft
 from pointsman.cli.session.repository import find_repository, require_repository, with_repository
 from pointsman.cli.session.work_on_run import leave_run, patient_terms, work_and_follow
 from pointsman.cli.session.worker_specs import Coder, LocalWorkers, options_to_restart
+from pointsman.cli.session.workers import isolation_note
 from pointsman.client import Client, Order
 
 app = typer.Typer(add_completion=False)
@@ -148,6 +149,8 @@ async def _run(options: RunOptions, server: str, project: str) -> int:
             for note in notes:
                 workers.say(note)
             workers.say(f"run {answer.run.id}  ({answer.routing.mode}, {answer.routing.confidence})")
+            if needed:
+                workers.say(isolation_note())
             if options.follows:
                 return await work_and_follow(client, answer.run.id, workers)
         return await leave_run(RunLeft(answer.run.id, detached=True), workers, needed=needed)

@@ -15,6 +15,7 @@ from pointsman.cli.options.usage import fail_usage, split_command
 from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.client import Client
 from pointsman.profiles import Profile, PromptBy, profiles
+from pointsman.sandbox import available_level, supports_grades
 from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.folders import remove_abandoned
@@ -107,6 +108,14 @@ async def workspace_for(folders: Sequence[Path]) -> Workspace:
             "removed %s, left by a worker that was killed%s", left.path, f" (not all: {left.error})" * bool(left.error)
         )
     return Workspace(root, repositories, load(WorkerSettings).limits)
+
+
+def isolation_note() -> str:
+    """At which isolation the commands of local workers run, and what follows where there is none."""
+    level = available_level()
+    if supports_grades(level):
+        return f"commands run at isolation {level}"
+    return "commands run without isolation: nothing proven here counts for more than a person's word (pointsman doctor)"
 
 
 def worker_root() -> Path:
