@@ -2,23 +2,13 @@
 
 import os
 import shutil
-from collections.abc import Iterator
-from enum import Enum, auto
 from pathlib import Path
 
 from pointsman.sandbox.spec import SandboxSpec
-from pointsman.sandbox.visibility import View
+from pointsman.sandbox.visibility import Shown, View, mounts
 
 PROGRAM = "bwrap"
 PRIVATE_FOLDERS = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - a new, empty one inside the sandbox
-
-
-class _Kind(Enum):
-    """How a path is shown."""
-
-    READABLE = auto()
-    WRITABLE = auto()
-    HIDDEN = auto()
 
 
 def program() -> str | None:
@@ -32,25 +22,14 @@ def options(spec: SandboxSpec, view: View) -> list[str]:
     made += ["--proc", "/proc", "--dev", "/dev"]
     for folder in PRIVATE_FOLDERS:
         made += ["--tmpfs", folder]
-    for _, _, option in sorted(_mounts(view)):
-        made += option
+    for path, shown in mounts(view):
+        made += _mount(path, shown)
     return [*made, "--remount-ro", "/", "--chdir", str(spec.directory)]
 
 
-def _mounts(view: View) -> Iterator[tuple[int, str, list[str]]]:
-    """The mounts with their depth; what its nearest parent shows in the same way already needs none."""
-    kinds = dict.fromkeys(view.readable, _Kind.READABLE)
-    kinds |= {path: _Kind.HIDDEN for path in view.hidden if path == path.resolve()}
-    kinds |= dict.fromkeys(view.writable, _Kind.WRITABLE)
-    for path, kind in kinds.items():
-        around = next((kinds[parent] for parent in path.parents if parent in kinds), _Kind.HIDDEN)
-        if kind is not around:
-            yield len(path.parts), str(path), _mount(path, kind)
-
-
-def _mount(path: Path, kind: _Kind) -> list[str]:
-    if kind is _Kind.HIDDEN:
+def _mount(path: Path, shown: Shown) -> list[str]:
+    if shown is Shown.HIDDEN:
         return ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", os.devnull, str(path)]
     if path.is_symlink() and (path.parent == Path("/") or path.parent == Path("/etc")):
         return ["--symlink", str(path.readlink()), str(path)]
-    return ["--bind" if kind is _Kind.WRITABLE else "--ro-bind", str(path.resolve()), str(path)]
+    return ["--bind" if shown is Shown.WRITABLE else "--ro-bind", str(path.resolve()), str(path)]

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pointsman.sandbox import bubblewrap, landlock, seccomp, supervisor
+from pointsman.sandbox import bubblewrap, container, landlock, seccomp, supervisor
 from pointsman.sandbox.level import Level
 from pointsman.sandbox.spec import CommandResult, EndedBy, SandboxSpec
 from pointsman.sandbox.visibility import View, view_of
@@ -21,6 +22,8 @@ READ_BYTES = 64 * 1024
 CANNOT_START = 127
 BUBBLEWRAP_PROCESSES = 2
 """Its monitor, and the first process of the new process namespace."""
+ENGINE_PROCESSES = 8
+"""A container engine's client and monitors, at most."""
 LOADER_SETTING = "LD_LIBRARY_PATH"
 """Some interpreters do not start without it."""
 
@@ -31,6 +34,8 @@ class _Order:
 
     order: dict[str, Any]
     descriptors: tuple[int, ...] = ()
+    container: str = ""
+    """The name of the container, if there is one."""
 
 
 async def run_at(spec: SandboxSpec, level: Level) -> CommandResult:
@@ -45,12 +50,17 @@ async def run_at(spec: SandboxSpec, level: Level) -> CommandResult:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )  # fmt: skip
+    ended_by = EndedBy.STOPPED
     try:
-        return await _follow(process, prepared.order, spec, level)
+        result = await _follow(process, prepared.order, spec, level)
+        ended_by = result.ended_by
+        return result
     finally:
         with contextlib.suppress(ProcessLookupError):
             _close_lifeline(process)
         await asyncio.shield(process.wait())
+        if prepared.container and ended_by is not EndedBy.ITSELF:
+            await asyncio.shield(asyncio.to_thread(container.remove, prepared.container))
 
 
 @contextlib.contextmanager
@@ -70,12 +80,15 @@ def _prepared(spec: SandboxSpec, level: Level) -> Iterator[_Order]:
         "ruleset": None,
         "filter": "",
         "drop_capabilities": False,
+        "engine": False,
     }
     with contextlib.ExitStack() as opened:
         if level is Level.LANDLOCK:
             yield _confined(spec, order, opened)
         elif level is Level.NAMESPACES:
             yield _wrapped(spec, order, opened)
+        elif level is Level.CONTAINER:
+            yield _contained(spec, order)
         else:
             yield _Order(order)
 
@@ -109,6 +122,14 @@ def _wrapped(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitSt
     command = [program, "--args", str(options), "--", *spec.command]
     order |= {"command": command, "ruleset": ruleset, "inherited": [options], "own_processes": BUBBLEWRAP_PROCESSES}
     return _Order(order, (options,) if ruleset is None else (options, ruleset))
+
+
+def _contained(spec: SandboxSpec, order: dict[str, Any]) -> _Order:
+    """The order with the command inside a container."""
+    name = f"pointsman-{secrets.token_hex(8)}"
+    order |= {"command": container.command(spec, name), "environment": container.environment(spec)}
+    order |= {"engine": True, "own_processes": ENGINE_PROCESSES}
+    return _Order(order, container=name)
 
 
 def _start_problem(spec: SandboxSpec, view: View) -> str:

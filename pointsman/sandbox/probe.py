@@ -45,6 +45,7 @@ ATTEMPTS = {
 """What is tried, in words."""
 BEYOND_LANDLOCK = frozenset({"processes", "chmod"})
 """What Landlock cannot refuse, so that its level does not promise it."""
+IMAGE_PYTHON = "python3"
 PROCESS_FILES = {"environment": "environ", "processes": "cmdline"}
 
 
@@ -131,7 +132,7 @@ def _lack(level: Level) -> str:
 async def _try(level: Level, data_directory: Path | None) -> tuple[tuple[Finding, ...], str]:
     """What holds at one level, and why the level does not count."""
     with _targets(data_directory) as (targets, inside), _bystander(targets) as bystander:
-        result = await run_at(_spec(targets, inside), level)
+        result = await run_at(_spec(targets, inside, level), level)
         reached = _reached(result)
         if reached is None:
             return (), f"a command did not start: {result.excerpt(300) or result.reason}"
@@ -161,12 +162,13 @@ def _reached(result: CommandResult) -> set[str] | None:
         return None
 
 
-def _spec(targets: dict[str, str], inside: Path) -> SandboxSpec:
+def _spec(targets: dict[str, str], inside: Path, level: Level) -> SandboxSpec:
     script = inside / "probe.py"
     shutil.copyfile(probe_script.__file__, script)
-    interpreter = (Path(sys.base_prefix),)
+    interpreter = () if level is Level.CONTAINER else (Path(sys.base_prefix),)
     targets |= _home_target(view_of(SandboxSpec((), inside, clean_environment({}), (inside,), interpreter)))
-    command = (str(Path(sys.executable).resolve()), "-I", "-S", str(script), json.dumps(targets))
+    program = IMAGE_PYTHON if level is Level.CONTAINER else str(Path(sys.executable).resolve())
+    command = (program, "-I", "-S", str(script), json.dumps(targets))
     return SandboxSpec(command, inside, clean_environment({}), (inside,), interpreter, limits=PROBE_LIMITS)
 
 

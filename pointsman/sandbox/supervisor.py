@@ -90,7 +90,7 @@ def _exec(order: dict[str, Any], libc: Any) -> None:
         os.dup2(1, 2)
         os.dup2(os.open(order["stdin"], os.O_RDONLY), 0)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if LINUX:
+        if LINUX and not order["engine"]:
             resource.setrlimit(resource.RLIMIT_NPROC, (_threads_of_user() + order["processes"],) * 2)
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["file_bytes"], order["file_bytes"]))
         os.chdir(order["directory"])

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +38,33 @@ class View:
         depths = [len(root.parts) for root in (*self.readable, *self.writable) if path.is_relative_to(root)]
         covered = [len(root.parts) for root in self.hidden if path.is_relative_to(root)]
         return max(depths, default=0) > max(covered, default=0)
+
+
+class Shown(Enum):
+    """How a path is shown inside."""
+
+    READABLE = auto()
+    WRITABLE = auto()
+    HIDDEN = auto()
+
+
+def mounts(view: View) -> list[tuple[Path, Shown]]:
+    """The paths of a view, parents first, without those that their nearest parent shows in the same way already."""
+    shown = dict.fromkeys(view.readable, Shown.READABLE)
+    shown |= {path: Shown.HIDDEN for path in view.hidden if path == path.resolve()}
+    shown |= dict.fromkeys(view.writable, Shown.WRITABLE)
+    found = []
+    for path, how in shown.items():
+        around = next((shown[parent] for parent in path.parents if parent in shown), Shown.HIDDEN)
+        if how is not around:
+            found.append((path, how))
+    return sorted(found, key=lambda entry: (len(entry[0].parts), str(entry[0])))
+
+
+def named_view(spec: SandboxSpec) -> View:
+    """Only what a spec names, for a sandbox that brings a system and toolchains of its own."""
+    writable = _existing(spec.writable)
+    return View(_existing(spec.readable), writable, _existing(spec.hidden))
 
 
 def view_of(spec: SandboxSpec) -> View:

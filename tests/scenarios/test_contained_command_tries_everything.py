@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.sandbox import Level, available_level, bubblewrap, landlock, launch, seccomp
+from pointsman.sandbox import Level, bubblewrap, landlock, launch, seccomp
 from pointsman.sandbox.spec import SandboxSpec
 from pointsman.sandbox.visibility import View
+from tests.helpers.levels import levels_here
 from tests.scenarios.attacks.world import World, attacked_world
 
-CONFINING = [level for level in Level if Level.NONE < level <= min(available_level(), Level.NAMESPACES)]
+CONFINING = [level for level in levels_here() if Level.NONE < level < Level.CONTAINER]
 BY_LOOPBACK = {"connect to loopback", "send a datagram to loopback"}
 BEYOND_LANDLOCK = {
     "read the worker's arguments", "change the mode of a credential", "change the times of a credential",

@@ -17,8 +17,9 @@ from pointsman.sandbox import (
     run,
 )
 from tests.helpers.eventually import eventually
+from tests.helpers.levels import levels_here
 
-HERE = [level for level in Level if level <= available_level()]
+HERE = levels_here()
 CONFINING = [level for level in HERE if level > Level.NONE]
 
 
