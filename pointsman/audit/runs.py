@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from pointsman.audit.judges import judges
 from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.engine.audit import History, Violation
 from pointsman.services.chassis.storage.store import Store
@@ -66,6 +67,7 @@ class RunProof:
         leases = {row.assignment_id: row for row in rows}
         yield from _lease_rows(history, run, ledger, leases)
         yield from _judges(history, ledger, leases)
+        yield from judges(history)
         yield from _acceptances(history)
         if not run.ended:
             yield from _waits(history, run)

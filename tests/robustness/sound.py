@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pointsman.api.handoff.v1 import handoff_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2, route_pb2
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2, tasks_pb2
 from tests.scenarios.planes import Plane, plane
@@ -52,10 +53,12 @@ async def _pipelines(control: Plane) -> None:
 
 
 async def live(data: Path) -> None:
-    """A completed run, one that asks, a plan, two pipelines."""
+    """A completed run, one that asks, a plan, two pipelines, and a run that was verified."""
     async with plane(data) as control:
         await control.ended((await control.submit()).id)
         asking = await control.submit("Delete every table of the old schema in db/legacy.sql")
         await control.asked(asking.id)
         await _a_plan(control)
         await _pipelines(control)
+        proof = handoff_pb2.AcceptanceCriterion(id="C1", statement="it is true", verify_command="true", required=True)
+        await control.ended((await control.submit(acceptance_criteria=[proof])).id)

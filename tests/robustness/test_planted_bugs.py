@@ -1,6 +1,7 @@
 """The auditor finds every bug that was planted into sound stores, and names the entity, the seq and nothing else."""
 
 import asyncio
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -108,6 +109,47 @@ async def test_a_principal_may_judge_what_another_one_made(sound: Path, tmp_path
     _held(Forger(data), "alice", "agent_id = ?", run_id, author)
     _held(Forger(data), "bob", "assignment_id = ?", run_id, assignment_id)
     assert await _found(data) == set()
+
+
+def _end_of(forger: Forger, capability: str) -> tuple[str, int]:
+    """A run with an assignment of this capability that was completed, and where its end stands."""
+    wanted = "SELECT entity_id, assignment_id FROM assignments WHERE capability = ? AND status = 'DONE'"
+    run_id, assignment_id = forger.sql("orchestrator", f"{wanted} ORDER BY assignment_id", capability)[0]
+    ended = "SELECT seq FROM journal WHERE entity_id = ? AND event = 'assignment_ended' AND payload LIKE ?"
+    return run_id, forger.sql("orchestrator", ended, run_id, f'%"{assignment_id}"%')[0][0]
+
+
+def _taken_from(forger: Forger, capability: str, **who: Any) -> Planted:
+    """A result that was taken from somebody else than it really was."""
+    run_id, seq = _end_of(forger, capability)
+
+    def edit(rows: list[Any]) -> None:
+        rows[seq - 1]["payload"] = json.dumps({**json.loads(rows[seq - 1]["payload"]), **who})
+
+    forger.journal("orchestrator", run_id, edit)
+    return {("orchestrator", "judge", run_id, seq)}
+
+
+def an_author_whose_review_was_taken(forger: Forger) -> Planted:
+    return _taken_from(forger, "REVIEW", principal=_author(forger))
+
+
+def an_author_whose_verification_was_taken(forger: Forger) -> Planted:
+    return _taken_from(forger, "VERIFY", principal=_author(forger))
+
+
+def _author(forger: Forger) -> str:
+    seq = forger.seq("orchestrator", _completed_run(forger), "work_handed_in")
+    wanted = "SELECT payload FROM journal WHERE entity_id = ? AND seq = ?"
+    return str(json.loads(forger.sql("orchestrator", wanted, _completed_run(forger), seq)[0][0])["principal"])
+
+
+def a_verifier_that_nobody_granted(forger: Forger) -> Planted:
+    return _taken_from(forger, "VERIFY", principal="coder/box-1", granted="CODE")
+
+
+def a_verifier_that_is_not_named(forger: Forger) -> Planted:
+    return _taken_from(forger, "VERIFY", principal="", granted=None)
 
 
 def a_lost_lease(forger: Forger) -> Planted:
@@ -328,7 +370,8 @@ def spans_without_a_root(forger: Forger) -> Planted:
 
 PLANTED: tuple[Callable[[Forger], Planted], ...] = (
     an_attempt_too_many, a_completion_under_an_older_epoch, a_lease_that_lives_on, an_author_who_judges,
-    a_principal_that_judges_its_own_work, a_lost_lease,
+    a_principal_that_judges_its_own_work, an_author_whose_review_was_taken, an_author_whose_verification_was_taken,
+    a_verifier_that_nobody_granted, a_verifier_that_is_not_named, a_lost_lease,
     a_move_outside_the_table, an_acceptance_without_evidence, an_acceptance_without_work, a_run_that_waits_for_nobody,
     an_effect_that_nobody_asked_for, an_effect_that_comes_twice, an_effect_that_was_forgotten,
     a_barrier_that_was_not_open, a_member_that_counts_twice, a_retry_too_many, a_forced_stage_that_passes,

@@ -45,14 +45,20 @@ def judge_wave(builder: DecisionBuilder) -> None:
             )
     if builder.is_present(Capability.REVIEW):
         for task_id in _to_be_proven(builder):
-            author = author_of(builder.run.tasks[task_id])
-            needed = bool(builder.run.order.repository_id)
-            builder.assign(
-                Assignment(
-                    "", Purpose.REVIEW, Capability.REVIEW, task_id, excluded_agent=author, needs_repository=needed
-                )
-            )
+            _have_reviewed(builder, task_id)
     go_on(builder)
+
+
+def _have_reviewed(builder: DecisionBuilder, task_id: str) -> None:
+    """Offer the review of a task, if somebody is there who has not written it."""
+    author, needed = author_of(builder.run.tasks[task_id]), bool(builder.run.order.repository_id)
+    if builder.is_present(Capability.REVIEW, builder.run.excluded_from(Capability.REVIEW, task_id)):
+        builder.assign(
+            Assignment("", Purpose.REVIEW, Capability.REVIEW, task_id, excluded_agent=author, needs_repository=needed)
+        )
+        return
+    statement = f"only authors of {task_id} were there to review it: nobody did"
+    builder.risk(f"no-other-reviewer-{task_id}", statement, severity=Severity.MEDIUM, task_id=task_id)
 
 
 def rejected_by_rule(task: Task) -> str:

@@ -25,7 +25,7 @@ def apply(state: RunState | None, event: Event, at: datetime) -> RunState:
     run = _APPLY[type(event.data)](run, event.data) if is_internal else _transitioned(run, event, at)
     spent = run.spent
     run.spent = Usage(spent.assignments, spent.transitions + 1, spent.tokens, spent.cost_micros)
-    return RunState(run, state.leases, state.present)
+    return RunState(run, state.leases, state.present, state.crews)
 
 
 def _submitted(data: events.Submitted, at: datetime) -> Run:
@@ -123,6 +123,11 @@ def _resumed(run: Run, data: events.Resumed) -> Run:
     return run.change(tasks=tasks, plan_is_fresh=False)
 
 
+def _with(known: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """The names with one more, each once."""
+    return known if not name or name in known else (*known, name)
+
+
 def _planned(run: Run, data: events.Planned) -> Run:
     plan = data.plan
     kept = {task_id: task for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED}
@@ -131,6 +136,7 @@ def _planned(run: Run, data: events.Planned) -> Run:
     slots = {slot.slot_id: Slot(slot.question) for slot in plan.slots}
     return run.change(tasks=tasks, slots=slots, confidence=plan.confidence, plan_count=run.plan_count + 1, audit_errors=(),
         plan_built_in=plan.built_in, plan_is_fresh=True, reasons=(), risks=(*run.risks, *plan.risks), wave=(), attempts=data.attempts,
+        plan_authors=_with(run.plan_authors, data.principal),
     )  # fmt: skip
 
 
@@ -189,7 +195,8 @@ def _stage_failed(run: Run, data: events.StageFailed) -> Run:
 
 
 def _work_handed_in(run: Run, data: events.WorkHandedIn) -> Run:
-    return run.change_task(data.task_id, work=data.work)
+    authors = _with(run.authors.get(data.task_id, ()), data.principal)
+    return run.change_task(data.task_id, work=data.work).change(authors={**run.authors, data.task_id: authors})
 
 
 def _task_judged(run: Run, data: events.TaskJudged) -> Run:

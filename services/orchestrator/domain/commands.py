@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pointsman.services.orchestrator.domain.enums import (
+    Capability,
     Reply,
     Severity,
     Verdict,
@@ -205,6 +206,8 @@ class CompleteAssignment:
     principal: str = ""
     secret_digest: str = ""
     """The digest of the secret that the agent showed."""
+    granted: frozenset[Capability] = frozenset(Capability)
+    """What the principal may do, as its credential says at this moment."""
 
 
 @dataclass(frozen=True, slots=True)

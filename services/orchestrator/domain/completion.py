@@ -1,6 +1,6 @@
 """What agents hand in: whose lease it is, whether it fits, and what follows from it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -121,8 +121,11 @@ def _complete(
     if _asks_report(assignment):
         research.report(builder, assignment, command)
         return ACCEPTED
-    builder.end_assignment(assignment.assignment_id, AssignmentEnd.DONE, agent_id=command.agent_id, usage=command.usage)
-    _ON_RESULT[assignment.purpose](builder, assignment, command.agent_id, command.result)
+    builder.end_assignment(
+        assignment.assignment_id, AssignmentEnd.DONE, agent_id=command.agent_id, usage=command.usage,
+        principal=command.principal, granted=assignment.capability,
+    )  # fmt: skip
+    _ON_RESULT[assignment.purpose](builder, assignment, command.result, command)
     return ACCEPTED
 
 
@@ -152,7 +155,38 @@ def _leased(builder: DecisionBuilder, command: CompleteAssignment | FailAssignme
         raise lease_lost(command.assignment_id, "nobody has to work on it any more")
     if not lease.is_held_by(command.agent_id, command.principal, command.epoch, command.secret_digest):
         raise lease_lost(command.assignment_id, "another agent holds it")
+    if isinstance(command, CompleteAssignment):
+        _check_right(builder, assignment, command)
     return assignment, lease
+
+
+def _check_right(builder: DecisionBuilder, assignment: Assignment, command: CompleteAssignment) -> None:
+    """Whether the principal may do such work now, whatever it might when it took the lease; an author never judges."""
+    capability, who = assignment.capability, command.principal
+    if not may_do(command.granted, capability):
+        raise not_granted(capability, who, id=assignment.assignment_id)
+    if who in (*assignment.excluded_principals, *builder.run.excluded_from(capability, assignment.task_id)):
+        raise Refusal(
+            Reason.PERMISSION_DENIED,
+            f"{who} is an author of what '{assignment.assignment_id}' judges; give it back, another principal has to do it",
+            metadata={"id": assignment.assignment_id, "capability": capability.lower()},
+        )
+
+
+def may_do(granted: Collection[Capability], capability: Capability) -> bool:
+    """Whether what was granted covers a piece of work; a surveyor may stand in for a researcher."""
+    return capability in granted or (capability is Capability.RESEARCH and Capability.SURVEY in granted)
+
+
+def not_granted(capability: Capability, principal: str, **metadata: str) -> Refusal:
+    """The refusal of work that the principal was not granted."""
+    name = capability.lower()
+    return Refusal(
+        Reason.PERMISSION_DENIED,
+        f"{principal} is not granted the capability {name}; show a credential that is, or have {name} added to the "
+        f"capabilities of {principal}",
+        metadata={"capability": name, **metadata},
+    )
 
 
 def lease_lost(assignment_id: str, why: str) -> Refusal:
@@ -220,15 +254,15 @@ def _fail_attempt(builder: DecisionBuilder, assignment: Assignment, lease: Lease
     _ON_LOSS[assignment.purpose](builder, replace(assignment, setbacks=(*assignment.setbacks, error[:2000])))
 
 
-_ON_RESULT: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, str, Any], None]] = {
-    Purpose.PLAN: lambda builder, _assignment, _agent, result: planning.planned(builder, result),
-    Purpose.PATCH: lambda builder, _assignment, _agent, result: planning.planned(builder, result),
-    Purpose.DEBATE: lambda builder, _assignment, _agent, result: planning.remarked(builder, result),
-    Purpose.PLAN_ANSWER: lambda builder, _assignment, _agent, result: planning.answered_remarks(builder, result),
-    Purpose.DESIGN: lambda builder, _assignment, _agent, result: research.designed(builder, result),
+_ON_RESULT: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, Any, CompleteAssignment], None]] = {
+    Purpose.PLAN: lambda builder, _, result, done: planning.planned(builder, result, done.principal),
+    Purpose.PATCH: lambda builder, _, result, done: planning.planned(builder, result, done.principal),
+    Purpose.DEBATE: lambda builder, _, result, _done: planning.remarked(builder, result),
+    Purpose.PLAN_ANSWER: lambda builder, _, result, _done: planning.answered_remarks(builder, result),
+    Purpose.DESIGN: lambda builder, _, result, _done: research.designed(builder, result),
     Purpose.STAGE: execution.stage_done,
-    Purpose.REVIEW: lambda builder, assignment, _agent, result: acceptance.reviewed(builder, assignment, result),
-    Purpose.VERIFY: lambda builder, _assignment, _agent, result: acceptance.verified(builder, result),
+    Purpose.REVIEW: lambda builder, assignment, result, _done: acceptance.reviewed(builder, assignment, result),
+    Purpose.VERIFY: lambda builder, _, result, _done: acceptance.verified(builder, result),
 }
 _ON_LOSS: Mapping[Purpose, Callable[[DecisionBuilder, Assignment], None]] = {
     Purpose.PLAN: lambda builder, assignment: plans.planner_lost(builder, last_setback(assignment)),

@@ -88,7 +88,7 @@ class DecisionBuilder:
     """The run as it changes under one command; nothing of it happens unless all of it is committed."""
 
     def __init__(self, state: RunState, now: datetime, table: Table) -> None:
-        self._state = RunState(state.run.copy(), state.leases, state.present)
+        self._state = RunState(state.run.copy(), state.leases, state.present, state.crews)
         self._table = table
         self._actions: deque[Action] = deque()
         self._was_asked = state.run.question is not None
@@ -120,9 +120,11 @@ class DecisionBuilder:
         if self._was_asked and run.question is None and not run.ended and self.now >= self.deadline:
             self.set_timer(WALL_CLOCK, 0.0)
 
-    def is_present(self, capability: Capability) -> bool:
-        """Whether an agent with the capability is there."""
-        return capability in self._state.present
+    def is_present(self, capability: Capability, excluded: Sequence[str] = ()) -> bool:
+        """Whether an agent with the capability is there, of another principal than these."""
+        if not excluded or not self._state.crews:
+            return capability in self._state.present
+        return any(capability in crew.capabilities and crew.principals - {*excluded} for crew in self._state.crews)
 
     def emit(self, data: Any) -> None:
         """Record an event that leaves the state as it is."""
@@ -163,7 +165,8 @@ class DecisionBuilder:
         """Offer a piece of work to the agents, if the budget allows it."""
         number = self.run.spent.assignments + len(self.run.held) + 1
         assignment_id = assignment.assignment_id or f"{self.run.run_id}.a{number}"
-        assignment = replace(assignment, assignment_id=assignment_id, created_at=self.now)
+        authors = self.run.excluded_from(assignment.capability, assignment.task_id)
+        assignment = replace(assignment, assignment_id=assignment_id, created_at=self.now, excluded_principals=authors)
         exhausted = self._exhausted()
         if not exhausted:
             self.emit(events.Assigned(assignment))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pointsman.services.orchestrator.domain.enums import (
     AssignmentEnd,
     Call,
+    Capability,
     InternalEvent,
     PipelineStatus,
     Reply,
@@ -97,6 +98,8 @@ class Planned:
     plan: Plan
     attempts: dict[str, int] = field(default_factory=dict)
     """The last attempt at each task so far, of earlier plans too: numbers go on from there, never from 1 again."""
+    principal: str = ""
+    """Who made it; empty for the built-in one, and where a version wrote it that did not keep this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +200,8 @@ class WorkHandedIn:
 
     task_id: str
     work: Work
+    principal: str = ""
+    """Whose work it is; empty where a version wrote it that did not keep this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +272,10 @@ class AssignmentEnded:
     usage: Usage = NOTHING_SPENT
     restarts: int = 0
     """Starts of an agent on it, beyond the first, that were not counted before."""
+    principal: str = ""
+    """Who handed in the result that was taken; empty where a version wrote it that did not keep this."""
+    granted: Capability | None = None
+    """The capability that the principal was found to be granted when its result was taken."""
 
 
 @dataclass(frozen=True, slots=True)

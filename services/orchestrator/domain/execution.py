@@ -14,6 +14,7 @@ from pointsman.services.orchestrator.domain.calls.pipelines import (
 from pointsman.services.orchestrator.domain.calls.workflow_status import GOING_ON, ForwardAnswer, why_it_waits
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
+    CompleteAssignment,
     StageResult,
 )
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_setback
@@ -115,11 +116,11 @@ def escalated_task(run: Run) -> str:
     return next(escalated, "")
 
 
-def stage_done(builder: DecisionBuilder, assignment: Assignment, agent_id: str, result: StageResult) -> None:
-    """Keep the work, and hand the stage's word to the pipeline."""
+def stage_done(builder: DecisionBuilder, assignment: Assignment, result: StageResult, done: CompleteAssignment) -> None:
+    """Keep the work and whose it is, and hand the stage's word to the pipeline."""
     if result.work is not None and assignment.capability is Capability.CODE:
-        builder.emit(events.WorkHandedIn(assignment.task_id, result.work))
-    _complete_stage(builder, assignment, agent_id, result, lost=False)
+        builder.emit(events.WorkHandedIn(assignment.task_id, result.work, done.principal))
+    _complete_stage(builder, assignment, done.agent_id, result, lost=False)
 
 
 def stage_lost(builder: DecisionBuilder, assignment: Assignment) -> None:

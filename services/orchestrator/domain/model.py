@@ -226,6 +226,8 @@ class Assignment:
     directive: str = ""
     nonce: str = ""
     excluded_agent: str = ""
+    excluded_principals: tuple[str, ...] = ()
+    """The authors of what it judges: none of them may take it."""
     needs_repository: bool = False
     created_at: datetime | None = None
     setbacks: tuple[str, ...] = ()

@@ -42,20 +42,20 @@ def _ask_for_plan(builder: DecisionBuilder, purpose: Purpose) -> None:
         take_plan(builder, builtin.plan(builder.run))
 
 
-def planned(builder: DecisionBuilder, result: PlanResult) -> None:
+def planned(builder: DecisionBuilder, result: PlanResult, principal: str = "") -> None:
     """The planner handed in a plan."""
     run = builder.run
     accepted = [task_id for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED]
     plan = criteria.insist(result.plan, run.given_criteria, accepted)
     slots = plan.slots or builtin.survey_slots(run)
-    take_plan(builder, Plan(plan.tasks, slots, plan.confidence, plan.document, risks=plan.risks))
+    take_plan(builder, Plan(plan.tasks, slots, plan.confidence, plan.document, risks=plan.risks), principal)
 
 
 def debate_plan(builder: DecisionBuilder) -> None:
     """Let a critic look at the plan; the audit's errors block it without one."""
     if builder.run.audit_errors:
         block(builder, "; ".join(builder.run.audit_errors))
-    elif builder.is_present(Capability.DEBATE):
+    elif builder.is_present(Capability.DEBATE, builder.run.plan_authors):
         builder.assign(Assignment("", Purpose.DEBATE, Capability.DEBATE))
     else:
         ask_person_to_debate(builder)

@@ -3,8 +3,9 @@
 import hashlib
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from pointsman.services.orchestrator.domain.enums import (
     TERMINAL,
@@ -69,6 +70,10 @@ class Run:
     attempts: dict[str, int] = field(default_factory=dict)
     """The last attempt at each task when the plan was made; a task that a plan leaves out may come back in a later one."""
     slots: dict[str, Slot] = field(default_factory=dict)
+    authors: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The principals that handed in work for each task, in any attempt, stage or plan: none of them judges it."""
+    plan_authors: tuple[str, ...] = ()
+    """The principals that made or patched the plan: none of them debates it."""
     plan_count: int = 0
     plan_built_in: bool = False
     plan_is_fresh: bool = False
@@ -129,6 +134,16 @@ class Run:
         running = (t for t in self.tasks.values() if t.status is TaskStatus.RUNNING and t.pipeline_id)
         return () if self.ended else tuple(task.pipeline_id for task in running)
 
+    def excluded_from(self, capability: Capability, task_id: str) -> tuple[str, ...]:
+        """The principals that may not do a piece of work, because they would judge their own."""
+        if capability is Capability.DEBATE:
+            return self.plan_authors
+        if capability is Capability.REVIEW:
+            return self.authors.get(task_id, ())
+        if capability is Capability.VERIFY:
+            return tuple(dict.fromkeys(chain.from_iterable(self.authors.get(key, ()) for key in self.wave)))
+        return ()
+
     def copy(self) -> "Run":
         """Another run with the same fields."""
         return Run(*_fields_of(self))
@@ -148,6 +163,13 @@ class Run:
 _fields_of = attrgetter(*Run.__slots__)
 
 
+class Crew(NamedTuple):
+    """Agents that are there and can do the same for a run, by the principals that they act for."""
+
+    capabilities: frozenset[Capability]
+    principals: frozenset[str]
+
+
 @dataclass(slots=True)
 class RunState:
     """A run with what the store knows besides: the leases a batch's commands name, and which agents are there."""
@@ -155,6 +177,7 @@ class RunState:
     run: Run
     leases: dict[str, Lease] = field(default_factory=dict)
     present: frozenset[Capability] = frozenset()
+    crews: tuple[Crew, ...] = ()
 
 
 def run_id_for(project: str, request_id: str) -> str:

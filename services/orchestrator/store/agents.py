@@ -25,14 +25,24 @@ NEEDS_REPOSITORY = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lease: an agent, and the principal that it acts for."""
+
+    project: str
+    principal: str
+    agent_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Present:
-    """An agent that is there now."""
+    """Agents that are there now and can do the same, by the principals that they act for."""
 
     capabilities: frozenset[Capability]
     repositories: frozenset[str]
+    principals: frozenset[str]
 
     def can(self, repository_id: str) -> frozenset[Capability]:
-        """What it can do for a run on this repository."""
+        """What they can do for a run on this repository."""
         has_it = not repository_id or repository_id in self.repositories
         return self.capabilities if has_it else self.capabilities - NEEDS_REPOSITORY
 
@@ -46,10 +56,13 @@ class Agents:
         """How long an agent counts as there after it was heard of."""
         self.table = tables.agents(metadata)
         self._write = upsert(
-            store.database, self.table, ("project", "agent_id"), ("capabilities", "last_seen_us", "repositories")
+            store.database,
+            self.table,
+            ("project", "agent_id"),
+            ("capabilities", "last_seen_us", "repositories", "principal"),
         )
         columns = self.table.c
-        self._present = select(columns.project, columns.capabilities, columns.repositories).where(
+        self._present = select(columns.project, columns.capabilities, columns.repositories, columns.principal).where(
             columns.last_seen_us > bindparam("oldest_us")
         )
         self._page = (
@@ -58,44 +71,48 @@ class Agents:
             .order_by(self.table.c.agent_id)
             .limit(bindparam("limit"))
         )
-        self._known: dict[tuple[str, str], tuple[_Able, int]] = {}
+        self._known: dict[Holder, tuple[_Able, int]] = {}
         self._cached: tuple[int, dict[str, tuple[Present, ...]]] = (0, {})
 
     async def touch(
         self,
-        project: str,
-        agent_id: str,
+        holder: Holder,
         capabilities: frozenset[Capability] | None,
         repository_ids: frozenset[str] = frozenset(),
     ) -> None:
         """An agent polled, or said that it is alive; written now and then, and at once when it can do other things."""
         now_us = to_us(self._store.database.clock.now())
-        known, seen_us = self._known.get((project, agent_id), (NOT_ABLE, 0))
+        known, seen_us = self._known.get(holder, (NOT_ABLE, 0))
         able = known if capabilities is None else (capabilities, repository_ids)
         if able == known and now_us - seen_us < REFRESH_SECONDS * 1_000_000:
             return
         row = {
-            "project": project,
-            "agent_id": agent_id,
+            "project": holder.project,
+            "agent_id": holder.agent_id,
+            "principal": holder.principal,
             "capabilities": ",".join(sorted(able[0])),
             "repositories": "\n".join(sorted(able[1])),
             "last_seen_us": now_us,
         }
         await self._store.write(lambda connection: connection.execute(self._write, row))
-        self._known[project, agent_id] = (able, now_us)
+        self._known[holder] = (able, now_us)
         self._cached = (0, {})
 
     def present(self, connection: Connection) -> dict[str, tuple[Present, ...]]:
-        """Who is there now, in each project; agents that can do the same count once."""
+        """Who is there now, in each project; agents that can do the same are one group."""
         now_us = to_us(self._store.database.clock.now())
         read_us, cached = self._cached
         if read_us and 0 <= now_us - read_us < CACHE_US:
             return cached
-        found: dict[str, set[Present]] = {}
+        groups: dict[tuple[str, str, str], set[str]] = {}
         for row in connection.execute(self._present, {"oldest_us": now_us - self.present_us}):
-            can = frozenset(Capability(name) for name in row.capabilities.split(",") if name)
-            found.setdefault(row.project, set()).add(Present(can, frozenset(row.repositories.split("\n"))))
-        self._cached = (now_us, {project: tuple(agents) for project, agents in found.items()})
+            groups.setdefault((row.project, row.capabilities, row.repositories), set()).add(row.principal)
+        found: dict[str, list[Present]] = {}
+        for (project, capabilities, repositories), principals in groups.items():
+            can = frozenset(Capability(name) for name in capabilities.split(",") if name)
+            group = Present(can, frozenset(repositories.split("\n")), frozenset(principals))
+            found.setdefault(project, []).append(group)
+        self._cached = (now_us, {project: tuple(present) for project, present in found.items()})
         return self._cached[1]
 
     def page(self, connection: Connection, project: str, after: str, limit: int) -> Sequence[AgentRow]:

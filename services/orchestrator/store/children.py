@@ -20,7 +20,7 @@ from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.commands import CompleteAssignments
 from pointsman.services.orchestrator.domain.enums import TERMINAL, AssignmentEnd, InternalEvent, State
 from pointsman.services.orchestrator.domain.model import Lease
-from pointsman.services.orchestrator.domain.run import RunState
+from pointsman.services.orchestrator.domain.run import Crew, RunState
 from pointsman.services.orchestrator.store import tables
 from pointsman.services.orchestrator.store.agents import Present
 from pointsman.services.orchestrator.store.artifacts import Artifacts
@@ -112,8 +112,10 @@ class RunChildren:
         present = self.present(connection)
         for state in states.values():
             order = state.run.order
-            able = (agent.can(order.repository_id) for agent in present.get(order.project, ()))
-            state.present = frozenset(chain.from_iterable(able))
+            state.crews = tuple(
+                Crew(group.can(order.repository_id), group.principals) for group in present.get(order.project, ())
+            )
+            state.present = frozenset(chain.from_iterable(crew.capabilities for crew in state.crews))
 
     def save(self, connection: Connection, changes: Sequence[Change[RunState]]) -> None:
         """Follow the events of the batch."""
@@ -215,7 +217,7 @@ class _Rows:
             "attempt": 0, "lease_until_us": 0, "priority": run.order.priority, "deadline_us": deadline_us,
             "created_at_us": to_us(change.at), "traceparent": transition_traceparent(*self.step), "poll_id": "", "tokens": 0,
             "cost_micros": 0, "body": to_json(item), "principal": "", "principal_epoch": 0, "apart_epoch": 0,
-            "secret_digests": "", "secret_epoch": 0,
+            "secret_digests": "", "secret_epoch": 0, "excluded_principals": "\n".join(item.excluded_principals),
         }  # fmt: skip
         self.assigned.append(row)
 

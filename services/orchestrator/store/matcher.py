@@ -14,15 +14,16 @@ from sqlalchemy import Connection
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.ids import new_secret, secret_digest
 from pointsman.services.chassis.engine.waiting import wait_for_notification
+from pointsman.services.chassis.storage.dialect import bind_list
 from pointsman.services.chassis.storage.store import FAR_SECONDS, Store
 from pointsman.services.orchestrator import metrics
 from pointsman.services.orchestrator.domain.enums import Capability, Purpose
 from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
+from pointsman.services.orchestrator.store.agents import Holder
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
-from pointsman.services.orchestrator.store.others import NO_RESEARCHERS, NOBODY, Others, Researchers
+from pointsman.services.orchestrator.store.others import NO_RESEARCHERS, NOBODY, Others, Researchers, sought
 from pointsman.services.orchestrator.store.polling import (
     NOTHING_GIVEN,
-    Holder,
     LeaseKey,
     Limits,
     PollRequest,
@@ -184,12 +185,11 @@ class AssignmentMatcher:
             self._sql.lease.run(connection, leases)
 
     def _others(self, connection: Connection, rows: Sequence[Any], waiting: Sequence[Waiter]) -> Others:
-        """Who made what is to be judged, if a principal tells a waiter apart; researchers, if a surveyor waits."""
-        judged = sorted({row.entity_id for row in rows if row.excluded_agent})
-        apart = judged and not all(waiter.wanted.holder.speaks_for_many for waiter in waiting)
+        """Who made what is to be judged, where the version before did not write it down; researchers, if a surveyor waits."""
+        judged = sorted({row.entity_id for row in rows if row.excluded_agent and not row.excluded_principals})
         surveys = any(Capability.SURVEY in waiter.wanted.capabilities for waiter in waiting)
         return Others(
-            self._sql.authors(connection, judged) if apart else NOBODY,
+            self._sql.authors(connection, judged) if judged else NOBODY,
             Researchers(self._present(connection)) if surveys else NO_RESEARCHERS,
         )
 
@@ -216,7 +216,7 @@ class AssignmentMatcher:
                     **row._asdict(), "status": LEASED, "agent_id": holder.agent_id, "epoch": row.epoch + 1,
                     "attempt": row.attempt + 1, "lease_until_us": until_us, "poll_id": taker.wanted.poll_id,
                     "principal": holder.principal, "principal_epoch": row.epoch + 1,
-                    "apart_epoch": 0 if holder.speaks_for_many else row.epoch + 1,
+                    "apart_epoch": row.epoch + 1,
                     "secret_digests": secret_digest(secret), "secret_epoch": row.epoch + 1,
                 }
             )  # fmt: skip
@@ -259,12 +259,14 @@ class AssignmentMatcher:
             return _in_turn(list(queues.values()))[:room]
         return rows if len(queues) < 2 else _in_turn(list(queues.values()))
 
-    def renew(self, connection: Connection, holder: Holder, keys: Sequence[LeaseKey]) -> tuple[int, list[str]]:
-        """Extend leases; until when, and which are lost."""
+    def renew(
+        self, connection: Connection, holder: Holder, keys: Sequence[LeaseKey], granted: frozenset[Capability]
+    ) -> tuple[int, list[str]]:
+        """Extend leases of work that is still granted to the holder; until when, and which are lost."""
         until_us = to_us(self._store.database.clock.now()) + self._lease_us
-        lost = []
+        may_do, lost = bind_list(self._store.database, sorted(sought(granted))), []
         for key in keys:
-            parameters = {**held_by(holder, key), "new_until": until_us}
+            parameters = {**held_by(holder, key), "of_capabilities": may_do, "new_until": until_us}
             if connection.execute(self._sql.renew, parameters).rowcount != 1:
                 lost.append(key.assignment_id)
         return until_us, lost

@@ -7,21 +7,11 @@ from typing import Any, NamedTuple
 
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
+from pointsman.services.orchestrator.store.agents import Holder
 from pointsman.services.orchestrator.store.others import Others, sought
 
 NOTHING_GIVEN = PollResult()
 NO_REPOSITORY = frozenset({""})
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Who holds a lease: an agent, and the principal that it acts for."""
-
-    project: str
-    principal: str
-    agent_id: str
-    speaks_for_many: bool = True
-    """Whether the principal says nothing about who it is, as on loopback, and only the agent's id tells it apart."""
 
 
 class LeaseKey(NamedTuple):
@@ -77,7 +67,8 @@ class Waiter:
             and (row.capability in wanted.capabilities or others.researchers.may_survey(wanted.capabilities, row))
             and row.excluded_agent != holder.agent_id
             and (not row.repository_id or row.repository_id in wanted.repository_ids)
-            and (holder.speaks_for_many or (row.entity_id, row.excluded_agent, holder.principal) not in others.authors)
+            and holder.principal not in row.excluded_principals.split("\n")
+            and (row.entity_id, row.excluded_agent, holder.principal) not in others.authors
         )
 
 

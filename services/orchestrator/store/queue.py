@@ -90,7 +90,8 @@ class Queue:
                 secret_epoch=columns.epoch,
             )
         )
-        self.renew = held.values(lease_until_us=bindparam("new_until"))
+        granted = any_of(database, columns.capability, "of_capabilities")
+        self.renew = held.where(granted).values(lease_until_us=bindparam("new_until"))
         self.give_back = held.values(
             status=OPEN, agent_id="", poll_id="", lease_until_us=0, attempt=columns.attempt - 1
         )

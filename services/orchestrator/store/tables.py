@@ -49,6 +49,7 @@ def assignments(metadata: MetaData) -> Table:
         Column("apart_epoch", BigInteger, nullable=False),
         Column("secret_digests", Text, nullable=False),
         Column("secret_epoch", BigInteger, nullable=False),
+        Column("excluded_principals", Text, nullable=False),
         Index("assignments_by_queue", "status", "project", "capability", "priority", "created_at_us"),
         Index("assignments_by_poll", "poll_id"),
     )
@@ -91,6 +92,7 @@ def agents(metadata: MetaData) -> Table:
         Column("capabilities", String(256), nullable=False),
         Column("last_seen_us", BigInteger, nullable=False),
         Column("repositories", Text, nullable=False),
+        Column("principal", Text, nullable=False),
     )
 
 

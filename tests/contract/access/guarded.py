@@ -1,8 +1,9 @@
 """The whole control plane behind TLS and tokens, and callers that each show one."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,15 @@ class Guarded:
     authority: Authority
     folder: Path
     channels: AsyncExitStack = field(default_factory=AsyncExitStack)
+    numbers: "count[int]" = field(default_factory=lambda: count(1))
 
-    async def as_principal(self, name: str, *roles: str, project: str = "local") -> Plane:
+    async def as_principal(
+        self, name: str, *roles: str, project: str = "local", capabilities: Sequence[str] = ("*",)
+    ) -> Plane:
         """Clients that show a token of this name."""
-        token = self.folder / f"{name}.token"
-        token.write_text(self.authority.token({"sub": name, "roles": list(roles), "projects": [project]}))
+        token = self.folder / f"{next(self.numbers)}.token"
+        granted = {"roles": list(roles), "projects": [project], "capabilities": list(capabilities)}
+        token.write_text(self.authority.token({"sub": name, **granted}))
         credentials = channel_credentials(ClientSettings(authority=self.authority.certificate, token=token))
         assert credentials is not None
         channel = grpc.aio.secure_channel(self.address, credentials)
@@ -44,7 +49,7 @@ async def guarded(
     (folder / "guarded").mkdir()
     authority = Authority(folder / "guarded")
     pair, own = authority.issue("server"), folder / "guarded" / "own.token"
-    own.write_text(authority.token({"sub": "own", "roles": ["service"], "projects": ["*"]}))
+    own.write_text(authority.token({"sub": "own", "roles": ["service"], "projects": ["*"], "capabilities": ["*"]}))
     monkeypatch.setenv("POINTSMAN_CLIENT_AUTHORITY", str(authority.certificate))
     monkeypatch.setenv("POINTSMAN_CLIENT_TOKEN", str(own))
     server = ServerSettings(

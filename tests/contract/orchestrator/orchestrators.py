@@ -17,10 +17,12 @@ from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.model import Budget, Order, Routing
 from pointsman.services.orchestrator.domain.views import LeaseView
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.polling import UNLIMITED, Holder, LeaseKey, Limits, PollRequest
+from pointsman.services.orchestrator.store.agents import Holder
+from pointsman.services.orchestrator.store.polling import UNLIMITED, LeaseKey, Limits, PollRequest
 
 _numbers = count(1)
 RESEARCH = frozenset({Capability.RESEARCH})
+EVERYTHING = frozenset(Capability)
 
 
 def caller(request_id: str = "", project: str = "local") -> Caller:
@@ -55,7 +57,7 @@ def order(project: str = "local", **terms: Any) -> Order:
 async def researching(store: OrchestratorStore, run_id: str, slots: int = 1, **terms: Any) -> None:
     """A run that waits for as many research reports as there are slots."""
     project = terms.pop("project", "local")
-    await store.agents.touch(project, "somebody", RESEARCH)
+    await store.agents.touch(Holder(project, LOCAL, "somebody"), RESEARCH)
     budget = Budget(assignments=100_000, fan_out=4096)
     await store.ledger.submit(caller(project=project), commands.Submit(run_id, "look", order(project, **terms), budget))
     await store.ledger.submit(

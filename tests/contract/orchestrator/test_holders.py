@@ -15,6 +15,7 @@ from pointsman.audit.stores import audit_stores
 from pointsman.services.chassis.core.config import StoreSettings
 from pointsman.services.mock_agents.results import result_for
 from pointsman.services.orchestrator.domain.mocking import MockOutcome
+from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.store.matcher import AssignmentMatcher
 from pointsman.services.orchestrator.store.others import Others
 from tests.contract.access.guarded import guarded
@@ -121,6 +122,7 @@ async def test_a_principal_never_judges_its_own_work_whatever_it_calls_its_agent
 async def test_the_auditor_finds_a_principal_that_was_let_judge_its_own_work(
     tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Run, "excluded_from", lambda *_: ())
     monkeypatch.setattr(AssignmentMatcher, "_others", lambda *_: Others())
     async with guarded(tmp_path, monkeypatch, database_url) as there:
         alice, operator = await there.as_principal("alice", "agent"), await there.as_principal("olga", "operator")
@@ -129,10 +131,13 @@ async def test_the_auditor_finds_a_principal_that_was_let_judge_its_own_work(
         (lease,) = await poll(alice, "alice-coder", CODE, "code")
         assert (await hand_in(alice, "alice-coder", lease)).accepted
         (review,) = await poll(alice, "alice-reviewer", REVIEW, "own")
+        assert (await hand_in(alice, "alice-reviewer", review)).accepted
     stores = StoreSettings(data=tmp_path, database_url="" if database_url.startswith("sqlite") else database_url)
     found = (await audit_stores(stores))["orchestrator"].violations
-    said = f"{review.assignment.id} is judged by the principal of its author alice-coder"
-    assert [(one.invariant, one.entity_id, one.detail) for one in found] == [("lease", run.id, said)]
+    assert {(one.invariant, one.entity_id, one.detail) for one in found} == {
+        ("lease", run.id, f"{review.assignment.id} is judged by the principal of its author alice-coder"),
+        ("judge", run.id, f"{review.assignment.id} is judged by alice, an author of what it judges"),
+    }
 
 
 async def test_mock_agents_of_the_service_itself_share_its_name_and_bring_a_run_to_its_end(

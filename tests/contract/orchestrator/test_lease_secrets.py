@@ -15,8 +15,9 @@ from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.ids import secret_digest
 from pointsman.services.orchestrator.domain.views import LeaseView
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.polling import Holder
+from pointsman.services.orchestrator.store.agents import Holder
 from tests.contract.orchestrator import orchestrators as stored
+from tests.contract.orchestrator.orchestrators import EVERYTHING
 from tests.contract.orchestrator.test_handing_in import handing_in, researching, take, wanted
 from tests.contract.orchestrator.test_service import good_report
 from tests.scenarios.planes import NOBODY, Plane, plane
@@ -107,7 +108,7 @@ async def test_no_more_than_the_last_four_answers_to_a_poll_stay_good(database_u
 
 async def is_good(store: OrchestratorStore, held: LeaseView) -> bool:
     holder, key = Holder("local", LOCAL, held.agent_id), stored.key_of(held)
-    _, lost = await store.store.write(lambda connection: store.matcher.renew(connection, holder, [key]))
+    _, lost = await store.store.write(lambda connection: store.matcher.renew(connection, holder, [key], EVERYTHING))
     return lost == []
 
 
@@ -181,6 +182,9 @@ def as_the_version_before(connection: object) -> None:
     for change in (
         "ALTER TABLE assignments DROP COLUMN secret_digests",
         "ALTER TABLE assignments DROP COLUMN secret_epoch",
+        "ALTER TABLE assignments DROP COLUMN excluded_principals",
+        "ALTER TABLE agents DROP COLUMN principal",
+        "DROP TABLE outputs",
         "UPDATE context_version SET version_num = '0004'",
     ):
         connection.execute(text(change))  # type: ignore[attr-defined]

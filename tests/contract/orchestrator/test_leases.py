@@ -11,9 +11,18 @@ from pointsman.services.chassis.core.caller import LOCAL
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.store import children
-from pointsman.services.orchestrator.store.polling import Holder, LeaseKey, Limits
+from pointsman.services.orchestrator.store.agents import Holder
+from pointsman.services.orchestrator.store.polling import LeaseKey, Limits
 from pointsman.services.orchestrator.wire import encode
-from tests.contract.orchestrator.orchestrators import caller, key_of, orchestrator, report, researching, take
+from tests.contract.orchestrator.orchestrators import (
+    EVERYTHING,
+    caller,
+    key_of,
+    orchestrator,
+    report,
+    researching,
+    take,
+)
 from tests.helpers.clock import FakeClock
 from tests.helpers.counters import held
 from tests.helpers.limits import within
@@ -86,12 +95,12 @@ async def test_a_heartbeat_keeps_a_lease_and_tells_of_a_lost_one(database_url: s
         key = key_of(held)
         for _ in range(3):
             clock.advance(seconds=9)
-            _, lost = await store.store.write(lambda c: store.matcher.renew(c, AGENT, [key]))
+            _, lost = await store.store.write(lambda c: store.matcher.renew(c, AGENT, [key], EVERYTHING))
             assert lost == []
         assert await take(store, "other") == []
         clock.advance(seconds=11)
         assert len(await take(store, "other")) == 1
-        _, lost = await store.store.write(lambda c: store.matcher.renew(c, AGENT, [key]))
+        _, lost = await store.store.write(lambda c: store.matcher.renew(c, AGENT, [key], EVERYTHING))
         assert lost == [held.assignment_id]
 
 
@@ -107,7 +116,9 @@ async def test_a_lease_is_renewed_and_answered_only_by_the_principal_and_in_the_
             (Holder("theirs", "alice", "agent"), True),
             (Holder("local", "alice", "agent"), False),
         ):
-            _, lost = await store.store.write(partial(store.matcher.renew, holder=holder, keys=[key]))
+            _, lost = await store.store.write(
+                partial(store.matcher.renew, holder=holder, keys=[key], granted=EVERYTHING)
+            )
             assert (lost == [held.assignment_id]) is is_lost
         with pytest.raises(Refusal) as caught:
             await store.ledger.submit(caller(), report(held, principal="mallory"))
@@ -128,7 +139,7 @@ async def test_a_lease_that_the_version_before_gave_out_is_nobodys_in_particular
         (first,) = await take(store, "agent", principal="alice")
         await store.store.write(lambda connection: connection.execute(text(LEASED_BY_THE_VERSION_BEFORE)))
         key, anybody = LeaseKey(first.assignment_id, first.epoch + 1, ""), Holder("local", "bob", "old")
-        _, lost = await store.store.write(lambda c: store.matcher.renew(c, anybody, [key]))
+        _, lost = await store.store.write(lambda c: store.matcher.renew(c, anybody, [key], EVERYTHING))
         assert lost == []
         late = replace(first, agent_id="old", epoch=first.epoch + 1, secret="")
         assert (await store.ledger.submit(caller(), report(late, principal="bob"))).accepted

@@ -7,6 +7,7 @@ from pointsman.services.orchestrator.domain import commands, events
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.model import Budget, Criterion, Plan, SlotOutline, TaskOutline
 from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.store.agents import Holder
 from tests.contract.orchestrator.orchestrators import RESEARCH, caller, key_of, orchestrator, order, take
 from tests.helpers.clock import FakeClock
 
@@ -17,7 +18,7 @@ GONE_SECONDS = 121.0
 
 async def asking(store: OrchestratorStore, *slots: str) -> None:
     """A run whose planner has asked these questions about a repository."""
-    await store.agents.touch("local", "planner", PLAN, HERE)
+    await store.agents.touch(Holder("local", LOCAL, "planner"), PLAN, HERE)
     submit = commands.Submit("run_a", "look", order(repository_id="repo"), Budget(assignments=100, fan_out=64))
     await store.ledger.submit(caller(), submit)
     await store.ledger.submit(caller(), commands.CallAnswered("run_a", events.EpicStored("c1", "epic_a")))
@@ -49,7 +50,7 @@ async def test_a_surveyor_takes_the_survey_and_leaves_questions_to_a_researcher_
     database_url: str,
 ) -> None:
     async with orchestrator(database_url) as store:
-        await store.agents.touch("local", "reader", RESEARCH, HERE)
+        await store.agents.touch(Holder("local", LOCAL, "reader"), RESEARCH, HERE)
         await asking(store, "survey", "survey-2", "lexer", "survey-of-lexers")
         waiting = asyncio.create_task(taken(store, "box", SURVEY))
         assert await waiting == ["survey", "survey-2"]
@@ -59,8 +60,8 @@ async def test_a_surveyor_takes_the_survey_and_leaves_questions_to_a_researcher_
 
 async def test_a_surveyor_takes_questions_when_no_researcher_is_there_for_the_repository(database_url: str) -> None:
     async with orchestrator(database_url) as store:
-        await store.agents.touch("local", "elsewhere", RESEARCH, frozenset({"another"}))
-        await store.agents.touch("other-project", "reader", RESEARCH, HERE)
+        await store.agents.touch(Holder("local", LOCAL, "elsewhere"), RESEARCH, frozenset({"another"}))
+        await store.agents.touch(Holder("other-project", LOCAL, "reader"), RESEARCH, HERE)
         await asking(store, "lexer")
         assert await taken(store, "box", SURVEY) == ["lexer"]
 
@@ -68,7 +69,7 @@ async def test_a_surveyor_takes_questions_when_no_researcher_is_there_for_the_re
 async def test_a_question_goes_to_the_surveyor_when_the_researcher_is_gone(database_url: str) -> None:
     clock = FakeClock()
     async with orchestrator(database_url, clock=clock) as store:
-        await store.agents.touch("local", "reader", RESEARCH, HERE)
+        await store.agents.touch(Holder("local", LOCAL, "reader"), RESEARCH, HERE)
         await asking(store, "lexer")
         assert await taken(store, "box", SURVEY) == []
         clock.advance(seconds=GONE_SECONDS)

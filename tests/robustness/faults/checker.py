@@ -1,4 +1,4 @@
-"""Reads the stores when all is quiet: the auditor's ten promises, and everything that a client was told."""
+"""Reads the stores when all is quiet: the auditor's eleven promises, and everything that a client was told."""
 
 import asyncio
 import json

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -12,7 +12,7 @@ import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
-from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.caller import EVERY_CAPABILITY, Caller
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.status import DETAILS_KEY, GRPC_CODES, status_of
 from pointsman.services.chassis.rpc.validation import deserializer, read_metadata, validate
@@ -93,12 +93,12 @@ def _admitted(method: Method, data: bytes, metadata: Any) -> tuple[Any, Caller]:
     """The valid request and its caller, as the chassis' server makes them."""
     request = validate(method.shape.read(data), method.name)
     project, traceparent = read_metadata(metadata)
-    caller = Caller("local", project, traceparent=traceparent)
+    caller = Caller("local", project, traceparent=traceparent, capabilities=frozenset({EVERY_CAPABILITY}))
     if not method.shape.has_request_id:
         return request, caller
     body = method.name.encode() + request.SerializeToString(deterministic=True)
     fingerprint = hashlib.blake2b(body, digest_size=16).hexdigest()
-    return request, Caller("local", project, caller.roles, traceparent, request.request_id, fingerprint)
+    return request, replace(caller, request_id=request.request_id, fingerprint=fingerprint)
 
 
 class Wire:

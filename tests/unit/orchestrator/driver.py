@@ -51,7 +51,7 @@ from pointsman.services.orchestrator.domain.model import (
     TaskOutline,
     Work,
 )
-from pointsman.services.orchestrator.domain.run import Run, RunState
+from pointsman.services.orchestrator.domain.run import Crew, Run, RunState
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ALL = frozenset(Capability)
@@ -87,6 +87,7 @@ class Driver:
         self.order = Order(routing, **order)
         self.budget = Budget()
         self.present = present
+        self.crews: tuple[Crew, ...] = ()
         self.now = START
         self.state: RunState | None = None
         self.journal: list[Event] = []
@@ -120,7 +121,7 @@ class Driver:
     def send(self, command: Any) -> Any:
         """Decide a command, fold its events, and keep its effects for later."""
         if self.state is not None:
-            self.state = RunState(copy(self.state.run), dict(self.leases), self.present)
+            self.state = RunState(copy(self.state.run), dict(self.leases), self.present, self.crews)
         before = to_json(self.state.run) if self.state else ""
         decision: Decision = MACHINE.decide(self.state, command, self.now)
         assert before == (to_json(self.state.run) if self.state else ""), "decide must not change the state"
@@ -257,10 +258,11 @@ class Driver:
         """The assignments that wait for an agent."""
         return [item for item in self.run.assignments.values() if purpose in (None, item.purpose)]
 
-    def hand_in(self, assignment: Assignment, result: Any, agent_id: str = "agent") -> Any:
+    def hand_in(self, assignment: Assignment, result: Any, agent_id: str = "agent", **who: Any) -> Any:
         """Lease an assignment, complete it, and let the other services answer."""
         epoch = self.lease(assignment.assignment_id, agent_id)
-        answer = self.send(commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, agent_id, result))
+        done = commands.CompleteAssignment("run_1", assignment.assignment_id, epoch, agent_id, result, **who)
+        answer = self.send(done)
         self.settle()
         return answer
 

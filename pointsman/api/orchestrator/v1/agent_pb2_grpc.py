@@ -77,21 +77,21 @@ class AgentServiceServicer:
     """
 
     def Poll(self, request, context):
-        """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), OVERLOADED (too many pollers).
+        """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), PERMISSION_DENIED (a capability that the principal was not granted), OVERLOADED (too many pollers).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Heartbeat(self, request, context):
-        """Heartbeat extends leases. Errors: INVALID_FIELD (leases). A lost lease is told in the answer.
+        """Heartbeat extends leases. Errors: INVALID_FIELD (leases). A lost lease is told in the answer; so is one of work that is not granted to the principal any more.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Complete(self, request, context):
-        """Complete hands in results, and can lease the next assignments in the same call. Errors: INVALID_FIELD (completions). Each completion has its own outcome in the answer.
+        """Complete hands in results, and can lease the next assignments in the same call. Errors: INVALID_FIELD (completions), PERMISSION_DENIED (a capability of `next` that the principal was not granted; nothing is taken then). Each completion has its own outcome in the answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

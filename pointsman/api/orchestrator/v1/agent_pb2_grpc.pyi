@@ -17,11 +17,11 @@ class AgentServiceStub:
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Poll: _aio.UnaryUnaryMultiCallable[_agent_pb2.PollRequest, _agent_pb2.PollResponse]
-    """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), OVERLOADED (too many pollers)."""
+    """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), PERMISSION_DENIED (a capability that the principal was not granted), OVERLOADED (too many pollers)."""
     Heartbeat: _aio.UnaryUnaryMultiCallable[_agent_pb2.HeartbeatRequest, _agent_pb2.HeartbeatResponse]
-    """Heartbeat extends leases. Errors: INVALID_FIELD (leases). A lost lease is told in the answer."""
+    """Heartbeat extends leases. Errors: INVALID_FIELD (leases). A lost lease is told in the answer; so is one of work that is not granted to the principal any more."""
     Complete: _aio.UnaryUnaryMultiCallable[_agent_pb2.CompleteRequest, _agent_pb2.CompleteResponse]
-    """Complete hands in results, and can lease the next assignments in the same call. Errors: INVALID_FIELD (completions). Each completion has its own outcome in the answer."""
+    """Complete hands in results, and can lease the next assignments in the same call. Errors: INVALID_FIELD (completions), PERMISSION_DENIED (a capability of `next` that the principal was not granted; nothing is taken then). Each completion has its own outcome in the answer."""
     Fail: _aio.UnaryUnaryMultiCallable[_agent_pb2.FailRequest, _agent_pb2.FailResponse]
     """Fail gives assignments up; each counts as an attempt, unless it is returned. Errors: INVALID_FIELD (failures). Each has its own outcome in the answer."""
     ListAgents: _aio.UnaryUnaryMultiCallable[_agent_pb2.ListAgentsRequest, _agent_pb2.ListAgentsResponse]
@@ -43,7 +43,7 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agent_pb2.PollRequest,
         context: _aio.ServicerContext[_agent_pb2.PollRequest, _abc.Awaitable[_agent_pb2.PollResponse]],
     ) -> _abc.Awaitable[_agent_pb2.PollResponse]:
-        """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), OVERLOADED (too many pollers)."""
+        """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), PERMISSION_DENIED (a capability that the principal was not granted), OVERLOADED (too many pollers)."""
 
     @_abc_1.abstractmethod
     def Heartbeat(
@@ -51,7 +51,7 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agent_pb2.HeartbeatRequest,
         context: _aio.ServicerContext[_agent_pb2.HeartbeatRequest, _abc.Awaitable[_agent_pb2.HeartbeatResponse]],
     ) -> _abc.Awaitable[_agent_pb2.HeartbeatResponse]:
-        """Heartbeat extends leases. Errors: INVALID_FIELD (leases). A lost lease is told in the answer."""
+        """Heartbeat extends leases. Errors: INVALID_FIELD (leases). A lost lease is told in the answer; so is one of work that is not granted to the principal any more."""
 
     @_abc_1.abstractmethod
     def Complete(
@@ -59,7 +59,7 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agent_pb2.CompleteRequest,
         context: _aio.ServicerContext[_agent_pb2.CompleteRequest, _abc.Awaitable[_agent_pb2.CompleteResponse]],
     ) -> _abc.Awaitable[_agent_pb2.CompleteResponse]:
-        """Complete hands in results, and can lease the next assignments in the same call. Errors: INVALID_FIELD (completions). Each completion has its own outcome in the answer."""
+        """Complete hands in results, and can lease the next assignments in the same call. Errors: INVALID_FIELD (completions), PERMISSION_DENIED (a capability of `next` that the principal was not granted; nothing is taken then). Each completion has its own outcome in the answer."""
 
     @_abc_1.abstractmethod
     def Fail(

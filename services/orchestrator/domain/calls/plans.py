@@ -22,9 +22,9 @@ class StorePlan:
     audited: bool
 
 
-def take_plan(builder: DecisionBuilder, plan: Plan) -> None:
+def take_plan(builder: DecisionBuilder, plan: Plan, principal: str = "") -> None:
     """Store the plan."""
-    builder.emit(Planned(plan, builder.run.attempts_so_far))
+    builder.emit(Planned(plan, builder.run.attempts_so_far, principal))
     epic_id, audited = builder.run.epic_id, builder.run.order.require_audit and not plan.built_in
     builder.call(Call.STORE_PLAN, lambda call: StorePlan(call, epic_id, plan.document, audited))
 

@@ -1,0 +1,8 @@
+"""The orchestrator's services: decode, one call of the store, encode."""
+
+from pointsman.services.orchestrator.servicer.agents import AgentServicer
+from pointsman.services.orchestrator.servicer.artifacts import ArtifactServicer
+from pointsman.services.orchestrator.servicer.mocks import MockServicer
+from pointsman.services.orchestrator.servicer.runs import OrchestratorServicer
+
+__all__ = ["AgentServicer", "ArtifactServicer", "MockServicer", "OrchestratorServicer"]

@@ -1,0 +1,226 @@
+"""AgentService: leases, heartbeats, results, and what agents print."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.services.chassis.core.caller import Caller, Role
+from pointsman.services.chassis.core.clock import from_us, to_us
+from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.core.ids import secret_digest
+from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of
+from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.completion import not_granted
+from pointsman.services.orchestrator.domain.enums import Capability
+from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.store.agents import Holder
+from pointsman.services.orchestrator.store.polling import LeaseKey, PollRequest, Waiter, run_of
+from pointsman.services.orchestrator.wire import decode, encode, enums
+
+
+class AgentServicer:
+    """AgentService."""
+
+    def __init__(self, store: OrchestratorStore) -> None:
+        self._store = store
+
+    async def Poll(self, request: agent.PollRequest, caller: Caller) -> agent.PollResponse:
+        """Lease work, waiting for it if there is none."""
+        wait_seconds = seconds_of(request.wait)
+        waiter = await self._enter(request.agent_id, request.wanted, caller, wait_seconds)
+        return agent.PollResponse(leases=encode.leases.all_of(await waiter.future))
+
+    async def Heartbeat(self, request: agent.HeartbeatRequest, caller: Caller) -> agent.HeartbeatResponse:
+        """Extend leases."""
+        keys, holder = [_key(key) for key in request.leases], _holder(request.agent_id, caller)
+        await self._store.agents.touch(holder, None)
+        outputs = decode.outputs.outputs(request)
+
+        def job(connection: Connection) -> tuple[int, list[str]]:
+            until_us, lost = self._store.matcher.renew(connection, holder, keys, _granted(caller))
+            for output in outputs:
+                if output.assignment_id not in lost:
+                    self._store.outputs.append(connection, run_of(output.assignment_id), output)
+            return until_us, lost
+
+        until_us, lost = await self._store.store.write(job)
+        if outputs:
+            self._store.outputs.notify({run_of(output.assignment_id) for output in outputs})
+        message = agent.HeartbeatResponse(lost_assignment_ids=lost)
+        message.expires_at.FromDatetime(from_us(until_us))
+        return message
+
+    async def Complete(self, request: agent.CompleteRequest, caller: Caller) -> agent.CompleteResponse:
+        """Record results, and lease the next work; a refused result is answered without waiting for work."""
+        if not request.HasField("next"):
+            return agent.CompleteResponse(outcomes=await self._complete(request, caller))
+        _wanted_capabilities(request.next, caller)
+        completing = asyncio.create_task(self._complete(request, caller))
+        wait_seconds = seconds_of(request.wait)
+        waiter = await self._enter(request.agent_id, request.next, caller, wait_seconds)
+        try:
+            outcomes = await completing
+            if not all(outcome.accepted for outcome in outcomes):
+                self._store.matcher.hurry(waiter)
+            given = await waiter.future
+        finally:
+            waiter.future.cancel()
+        return agent.CompleteResponse(outcomes=outcomes, leases=encode.leases.all_of(given))
+
+    async def Fail(self, request: agent.FailRequest, caller: Caller) -> agent.FailResponse:
+        """Take failures."""
+        outcomes = await asyncio.gather(*(self._fail(request.agent_id, item, caller) for item in request.failures))
+        return agent.FailResponse(outcomes=outcomes)
+
+    async def ListAgents(self, request: agent.ListAgentsRequest, caller: Caller) -> agent.ListAgentsResponse:
+        """Agents and how they are."""
+        size, key = page_size(request.page), page_key(request.page.page_token, str) or ("",)
+        after = str(key[0])
+        now_us = to_us(self._store.now)
+        rows, working, usage = await self._store.store.database.read(
+            lambda connection: (
+                self._store.agents.page(connection, caller.project, after, size),
+                self._store.working_agents(connection, caller.project),
+                self._store.usage_by_agent(connection, caller.project),
+            )
+        )
+        lost_us = now_us - self._store.agents.present_us
+        shown = [encode.agents.agent_row(row, working, usage, lost_us) for row in rows]
+        return agent.ListAgentsResponse(
+            agents=shown, next_page_token=page_token(rows[-1].agent_id) if len(rows) == size else ""
+        )
+
+    async def ListAssignments(
+        self, request: agent.ListAssignmentsRequest, caller: Caller
+    ) -> agent.ListAssignmentsResponse:
+        """Assignments by id."""
+        size, key = page_size(request.page), page_key(request.page.page_token, str) or ("",)
+        after = str(key[0])
+
+        def query(connection: Connection) -> tuple[Sequence[Any], Mapping[str, Sequence[Any]]]:
+            rows = self._store.assignments(connection, caller.project, request.run_id, after, size)
+            return rows, self._store.outputs.transcripts(connection, [row.assignment_id for row in rows])
+
+        rows, printed = await self._store.store.database.read(query)
+        wanted = {assignments.AssignmentState.Name(s).removeprefix("ASSIGNMENT_STATE_") for s in request.states}
+        shown = [
+            encode.agents.assignment_row(row, printed.get(row.assignment_id, ()))
+            for row in rows
+            if not wanted or row.status in wanted
+        ]
+        return agent.ListAssignmentsResponse(
+            assignments=shown, next_page_token=page_token(rows[-1].assignment_id) if len(rows) == size else ""
+        )
+
+    async def WatchOutput(
+        self, request: agent.WatchOutputRequest, caller: Caller
+    ) -> AsyncIterator[agent.WatchOutputResponse]:
+        """What a run's agents print."""
+
+        async def is_over() -> bool:
+            view = await self._store.view(caller.project, request.run_id)
+            return not request.follow or view.run.ended
+
+        reader = encode.outputs.OutputReader(request.task_id)
+        async for rows in self._store.outputs.tail(request.run_id, is_over):
+            for chunk in reader.unseen(rows):
+                yield agent.WatchOutputResponse(chunk=chunk)
+
+    async def _enter(self, agent_id: str, wanted: agent.Wanted, caller: Caller, wait_seconds: float) -> Waiter:
+        capabilities, holder = _wanted_capabilities(wanted, caller), _holder(agent_id, caller)
+        repository_ids = frozenset(wanted.repository_ids)
+        await self._store.agents.touch(holder, capabilities, repository_ids)
+        key = "\0".join((caller.project, caller.principal, agent_id, caller.request_id))
+        poll_id = hashlib.sha256(key.encode()).hexdigest()
+        asked = PollRequest(holder, poll_id, capabilities, repository_ids, max(1, wanted.max_leases))
+        return self._store.matcher.enter(asked, wait_seconds)
+
+    async def _complete(self, request: agent.CompleteRequest, caller: Caller) -> list[agent.CompletionOutcome]:
+        """The outcome of each result; the results for one run are one command."""
+        by_run: dict[str, dict[str, commands.CompleteAssignment]] = {}
+        for item in request.completions:
+            command = _completion(request.agent_id, item, caller)
+            by_run.setdefault(command.entity_id, {}).setdefault(command.assignment_id, command)
+        groups = [self._complete_run(tuple(group.values()), caller) for group in by_run.values()]
+        found = [await groups[0]] if len(groups) == 1 else await asyncio.gather(*groups)
+        outcomes = {outcome.assignment_id: outcome for group in found for outcome in group}
+        return [outcomes[item.lease.assignment_id] for item in request.completions]
+
+    async def _complete_run(
+        self, group: tuple[commands.CompleteAssignment, ...], caller: Caller
+    ) -> list[agent.CompletionOutcome]:
+        """The outcomes of the results for one run."""
+        if len(group) == 1:
+            return [await self._decide_completion(group[0], caller)]
+        run_id = group[0].entity_id
+        try:
+            answer = await self._store.ledger.submit(_own(caller, run_id), commands.CompleteAssignments(run_id, group))
+        except Refusal as refusal:
+            return [encode.agents.refused(item.assignment_id, refusal) for item in group]
+        pairs = zip(group, answer.outcomes, strict=True)
+        return [encode.agents.outcome(item.assignment_id, outcome) for item, outcome in pairs]
+
+    async def _fail(self, agent_id: str, item: agent.Failure, caller: Caller) -> agent.CompletionOutcome:
+        assignment_id = item.lease.assignment_id
+        if item.returned:
+            key, holder = _key(item.lease), _holder(agent_id, caller)
+            held = await self._store.store.write(lambda c: self._store.matcher.give_back(c, holder, key))
+            return encode.agents.returned(assignment_id, held=held)
+        command = commands.FailAssignment(
+            run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,
+            decode.results.usage(item.usage), _holder(agent_id, caller).principal, secret_digest(item.lease.secret),
+        )  # fmt: skip
+        return await self._decide_completion(command, caller)
+
+    async def _decide_completion(
+        self, command: commands.CompleteAssignment | commands.FailAssignment, caller: Caller
+    ) -> agent.CompletionOutcome:
+        try:
+            answer = await self._store.ledger.submit(_own(caller, command.assignment_id), command)
+        except Refusal as refusal:
+            return encode.agents.refused(command.assignment_id, refusal)
+        return encode.agents.outcome(command.assignment_id, answer)
+
+
+def _holder(agent_id: str, caller: Caller) -> Holder:
+    """Who asks. The control plane itself, which everybody on an insecure loopback is, names each agent it speaks for."""
+    principal = f"{caller.principal}/{agent_id}" if Role.SERVICE in caller.roles else caller.principal
+    return Holder(caller.project, principal, agent_id)
+
+
+def _granted(caller: Caller) -> frozenset[Capability]:
+    """What the principal may do."""
+    return frozenset(capability for capability in Capability if caller.may(capability.lower()))
+
+
+def _wanted_capabilities(wanted: agent.Wanted, caller: Caller) -> frozenset[Capability]:
+    """What an agent wants to do, all of which its principal has to be granted."""
+    capabilities = frozenset(enums.CAPABILITY.all_to_domain(wanted.capabilities))
+    for capability in sorted(capabilities - _granted(caller)):
+        raise not_granted(capability, caller.principal)
+    return capabilities
+
+
+def _key(key: agent.LeaseKey) -> LeaseKey:
+    """A lease as the caller names it; the secret itself goes no further."""
+    return LeaseKey(key.assignment_id, key.epoch, secret_digest(key.secret))
+
+
+def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> commands.CompleteAssignment:
+    assignment_id = item.lease.assignment_id
+    return commands.CompleteAssignment(
+        run_of(assignment_id), assignment_id, item.lease.epoch, agent_id,
+        decode.results.result(agent_id, item), decode.results.usage(item.usage), _holder(agent_id, caller).principal,
+        secret_digest(item.lease.secret), _granted(caller),
+    )  # fmt: skip
+
+
+def _own(caller: Caller, part: str) -> Caller:
+    """The caller, for one part of what it asks: each part has an answer of its own."""
+    return replace(caller, request_id=f"{caller.request_id}/{part}")
