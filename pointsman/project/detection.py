@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -53,7 +53,7 @@ async def propose(base: SourceFiles, is_installed: Callable[[str], bool]) -> Pro
         await _propose_make(draft, base)
     if not draft.verify:
         draft.notes.append("no tests were found: name the command that proves work in [proof] verify")
-    draft.notes += [line async for line in _notes(base)]
+    draft.notes += await checkout_notes(base)
     return Proposal(tuple(draft.setup), tuple(draft.verify), tuple(draft.notes))
 
 
@@ -181,11 +181,16 @@ async def _propose_make(draft: _Draft, base: SourceFiles) -> None:
             return
 
 
-async def _notes(base: SourceFiles) -> AsyncIterator[str]:
+async def checkout_notes(base: SourceFiles) -> list[str]:
+    """What of a repository is not checked out."""
+    notes = []
     if ".gitmodules" in base.names:
-        yield "submodules are not checked out: fetch what the work needs of them in [workspace] setup"
+        notes.append("submodules are not checked out: fetch what the work needs of them in [workspace] setup")
     if ".gitattributes" in base.names and b"filter=lfs" in await base.read(".gitattributes"):
-        yield "files of Git LFS are checked out as pointers: fetch what the work needs of them in [workspace] setup"
+        notes.append(
+            "files of Git LFS are checked out as pointers: fetch what the work needs of them in [workspace] setup"
+        )
+    return notes
 
 
 async def _json_object(base: SourceFiles, name: str) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,6 @@ from time import monotonic
 
 from pointsman.proof.adapters.instrument import (
     InstrumentedCommand,
-    ReportPlace,
     SelectedTests,
     instrument,
     prepare_place,
@@ -28,6 +27,10 @@ TREE_FIRST = "POINTSMAN_TREE_FIRST"
 CACHE_BYTES = 512 * 1024 * 1024
 TOOL_FOLDERS = {"RUSTUP_HOME": ".rustup", "GOMODCACHE": "go/pkg/mod"}
 """Read-only folders of toolchains that would otherwise be looked for below the private home."""
+
+
+def _nothing() -> None:
+    """Nothing has to be prepared."""
 
 
 class Purpose(StrEnum):
@@ -50,6 +53,12 @@ class Furnishing:
     network: bool = False
     limits: Limits = field(default_factory=lambda: Limits(seconds=600.0, output_bytes=16 * 1024 * 1024))
     level: Level | None = None
+    tree: Path | None = None
+    """Where the tree has to be, because what set-up installed names it by its path."""
+    prepare: Callable[[], None] = _nothing
+    """Puts what set-up made into the tree."""
+    python_path: tuple[Path, ...] = ()
+    """Folders of the tree that Python looks in before whatever is installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +79,27 @@ class ProofRun:
         return self.result.ok
 
 
+Furnish = Callable[[Snapshot], AbstractAsyncContextManager[Furnishing]]
+"""Furnishes the sandbox for one run on a tree."""
+
+
+def always(furnishing: Furnishing) -> Furnish:
+    """The same for every tree."""
+
+    @asynccontextmanager
+    async def furnish(_snapshot: Snapshot) -> AsyncIterator[Furnishing]:
+        yield furnishing
+
+    return furnish
+
+
 class CommandRunner:
     """Runs commands, each in a fresh checkout with a fresh home; caches that the base's run left are copied, not shared."""
 
-    def __init__(self, repository: Repository, folder: Path, furnishing: Furnishing | None = None) -> None:
+    def __init__(self, repository: Repository, folder: Path, furnishing: Furnishing | Furnish | None = None) -> None:
         self._repository = repository
         self._folder = folder
-        self._furnishing = furnishing or Furnishing()
+        self._furnish = furnishing if callable(furnishing) else always(furnishing or Furnishing())
         self._seed: Path | None = None
         self._count = 0
 
@@ -86,22 +109,24 @@ class CommandRunner:
         """Runs one command on a fresh checkout of a tree."""
         self._count += 1
         place = self._folder / f"{self._count}-{purpose}"
-        tree, index = place / "tree", place / "index"
         _make_folders(place)
-        await self._repository.check_out(snapshot, tree, index)
-        reports = prepare_place(place, secrets.token_hex(4))
-        prepared = instrument(command, reports, read_scripts_of(tree), selected)
-        scratch = self._scratch(place)
-        begun = monotonic()
-        result = await run(self._spec(prepared, tree, scratch, reports))
-        seconds = monotonic() - begun
-        report = with_exit_code(read_report(prepared, tree, result.output), command, result)
-        altered = await self._repository.altered(tree, index)
+        async with self._furnish(snapshot) as furnishing:
+            tree, index = furnishing.tree or place / "tree", place / "index"
+            await self._repository.check_out(snapshot, tree, index)
+            furnishing.prepare()
+            reports = prepare_place(place, secrets.token_hex(4))
+            prepared = instrument(command, reports, read_scripts_of(tree), selected)
+            scratch = self._scratch(place)
+            begun = monotonic()
+            result = await run(_spec(furnishing, prepared, tree, scratch))
+            seconds = monotonic() - begun
+            report = with_exit_code(read_report(prepared, tree, result.output), command, result)
+            altered = await self._repository.altered(tree, index)
+            _remove(tree)
         if purpose is Purpose.BASE and self._seed is None:
             self._seed = scratch
         else:
             _remove(scratch)
-        _remove(tree)
         return ProofRun(purpose, snapshot.tree, tuple(command), result, report, seconds, altered)
 
     def _scratch(self, place: Path) -> Path:
@@ -110,26 +135,30 @@ class CommandRunner:
             shutil.copytree(self._seed, scratch, symlinks=True, ignore_dangling_symlinks=True)
         return scratch
 
-    def _spec(self, prepared: InstrumentedCommand, tree: Path, scratch: Path, reports: ReportPlace) -> SandboxSpec:
-        furnishing = self._furnishing
-        tools = _tool_folders()
-        extra = {name: str(path) for name, path in tools.items()} | dict(furnishing.environment)
-        environment = proof_environment(scratch, {**extra, **_joined(furnishing.environment, prepared.environment)})
-        if prepared.name in {"pytest", "unittest"}:
-            environment[TREE_FIRST] = "1" if "-m" in prepared.command else ""
-        else:
-            environment.pop(SAFE_PATH, None)
-        return SandboxSpec(
-            command=prepared.command,
-            directory=tree,
-            environment=environment,
-            writable=(tree, scratch, reports.reports),
-            readable=(reports.reporters, *tools.values(), *furnishing.readable),
-            hidden=furnishing.hidden,
-            network=furnishing.network,
-            limits=furnishing.limits,
-            level=furnishing.level,
-        )
+
+def _spec(furnishing: Furnishing, prepared: InstrumentedCommand, tree: Path, scratch: Path) -> SandboxSpec:
+    """The command in its sandbox; folders of the tree come first for Python, after its runner is loaded where we can."""
+    tools = _tool_folders()
+    extra = {name: str(path) for name, path in tools.items()} | dict(furnishing.environment)
+    environment = proof_environment(scratch, {**extra, **_joined(furnishing.environment, prepared.environment)})
+    if prepared.name in {"pytest", "unittest"}:
+        first = (*furnishing.python_path, *((tree,) if "-m" in prepared.command else ()))
+        environment[TREE_FIRST] = os.pathsep.join(map(str, first))
+    else:
+        environment.pop(SAFE_PATH, None)
+        first = (*map(str, furnishing.python_path), environment.get("PYTHONPATH", ""))
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, first))
+    return SandboxSpec(
+        command=prepared.command,
+        directory=tree,
+        environment=environment,
+        writable=(tree, scratch, prepared.place.reports),
+        readable=(prepared.place.reporters, *tools.values(), *furnishing.readable),
+        hidden=furnishing.hidden,
+        network=furnishing.network,
+        limits=furnishing.limits,
+        level=furnishing.level,
+    )
 
 
 def with_exit_code(report: TestReport, command: Sequence[str], result: CommandResult) -> TestReport:

@@ -44,6 +44,18 @@ def _demo() -> "Typer":
     return app
 
 
+def _init() -> "Typer":
+    from pointsman.cli.commands.init import app
+
+    return app
+
+
+def _config() -> "Typer":
+    from pointsman.cli.commands.config import app
+
+    return app
+
+
 def _run() -> "Typer":
     from pointsman.cli.commands.run import app
 
@@ -201,6 +213,12 @@ def _doctor() -> "Typer":
 
 
 COMMANDS: Mapping[str, Command] = {
+    "init": Command(
+        _init,
+        Group.START,
+        "propose pointsman.toml for a repository and try it in a clean tree",
+        ("init", "init --yes"),
+    ),
     "run": Command(
         _run,
         Group.START,
@@ -251,6 +269,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "serve": Command(_serve, Group.OPERATE, "start one service", ("serve orchestrator",)),
     "migrate": Command(_migrate, Group.OPERATE, "bring the stores' tables up to date", ("migrate",)),
+    "config": Command(
+        _config, Group.OPERATE, "print every setting of a run here, and where it comes from", ("config",)
+    ),
     "doctor": Command(_doctor, Group.OPERATE, "check the set-up and say what to fix", ("doctor",)),
     "audit": Command(_audit, Group.OPERATE, "check a run's journal, or every store", ("audit last", "audit --all")),
     "clean": Command(_clean, Group.OPERATE, "remove what killed workers left behind", ("clean --dry-run", "clean")),

@@ -21,12 +21,19 @@ from pointsman.cli.options.run_options import (
     parse_budget,
     parse_template,
 )
-from pointsman.cli.options.sandbox_options import EnvironmentOption, IsolationOption, ReadOption, RepositoryOption
+from pointsman.cli.options.sandbox_options import (
+    BaselineOption,
+    EnvironmentOption,
+    IsolationOption,
+    ReadOption,
+    RepositoryOption,
+)
 from pointsman.cli.options.usage import fail_usage, project_name, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
+from pointsman.cli.session.project_check import require_baseline
 from pointsman.cli.session.questions import RunLeft
-from pointsman.cli.session.repository import find_repository, require_repository, with_repository
+from pointsman.cli.session.repository import find_repository, require_repository, starts_run, with_repository
 from pointsman.cli.session.work_on_run import leave_run, patient_terms, work_and_follow
 from pointsman.cli.session.worker_specs import Coder, LocalWorkers, options_to_restart
 from pointsman.cli.session.workers import isolation_note
@@ -65,6 +72,7 @@ class RunOptions:
     include_changes: bool
     as_json: bool
     follows: bool
+    tries_base: bool
 
 
 @app.command()
@@ -102,6 +110,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     session: Annotated[str, typer.Option(help="Runs of one session conflict with each other; default: its own.")] = "",
     resume: Annotated[Resume | None, typer.Option(help="Unfinished work; default: ask on a terminal, else no.")] = None,
     action: Annotated[bool, typer.Option("--action", help="Start a run even if the router would only answer.")] = False,
+    no_baseline: BaselineOption = False,
     detach: Annotated[bool, typer.Option("--detach", help="Submit, print the run's id, and leave.")] = False,
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
     project: Annotated[str, typer.Option(help="The project to work in.", callback=project_name)] = "local",
@@ -125,7 +134,7 @@ def run(  # noqa: PLR0913 - one parameter per option
         lenient=lenient,
     )
     coder = Coder(agent, command, tuple(env or ()), tuple(read or ()))
-    options = RunOptions(order, repo, coder, include_changes, as_json, not detach)
+    options = RunOptions(order, repo, coder, include_changes, as_json, not detach, not no_baseline)
     sys.exit(asyncio.run(_run(options, server, project)))
 
 
@@ -134,6 +143,10 @@ async def _run(options: RunOptions, server: str, project: str) -> int:
     workers = LocalWorkers(folder, spec, options_to_restart(folder, options.coder, server, project), options.as_json)
     notes: list[str] = []
     order = await with_repository(options.order, folder, notes.append, include_changes=options.include_changes)
+    if folder is not None and order.verify_commands and options.tries_base and starts_run(order):
+        while notes:
+            workers.say(notes.pop(0))
+        await require_baseline(order, folder, workers.say)
     needed = spec.profile is not None
     try:
         async with control_plane(server, absent=Absent.HOST) as plane:

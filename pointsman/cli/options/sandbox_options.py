@@ -39,3 +39,6 @@ IsolationOption = Annotated[
         help=f"Refuse to start where commands are isolated less than this: {', '.join(map(str, Level))}.",
     ),
 ]
+BaselineOption = Annotated[
+    bool, typer.Option("--no-baseline", help="Do not try set-up and proof on the base before anything is submitted.")
+]

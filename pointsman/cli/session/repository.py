@@ -72,11 +72,16 @@ async def read_project(folder: Path, commit: str) -> ProjectFile:
         fail_usage(f"the project file of commit {commit[:12]} has problems:\n{error}")
 
 
-def require_repository(order: Order) -> None:
-    """Ends the command if its message would start a run: a run with local workers needs a repository."""
+def starts_run(order: Order) -> bool:
+    """Whether the message of an order would start a run, by the rules that come with Pointsman."""
     from pointsman.services.router.domain.classification.classify import classify
     from pointsman.services.router.rules import standard_rule_book
 
     found = classify(standard_rule_book(), order.message)
-    if order.as_action or (str(found.mode) == "ACTION" and not found.fast_path):
+    return order.as_action or (str(found.mode) == "ACTION" and not found.fast_path)
+
+
+def require_repository(order: Order) -> None:
+    """Ends the command if its message would start a run: a run with local workers needs a repository."""
+    if starts_run(order):
         fail_usage("the work needs a git repository, and here is none; go into one, or name one with --repo")

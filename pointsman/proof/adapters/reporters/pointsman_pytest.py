@@ -9,9 +9,10 @@ from typing import Any
 _FOLDER = os.environ.pop("POINTSMAN_REPORTS", "")
 _SELECTION = os.environ.pop("POINTSMAN_SELECTION", "")
 _TEXT_LENGTH = 1000
-if os.environ.pop("POINTSMAN_TREE_FIRST", ""):
-    # `python -m pytest` looks in the tree first; done only now, no file of the tree could stand for pytest itself.
-    sys.path.insert(0, str(Path.cwd()))
+_TREE_FIRST = [path for path in os.environ.pop("POINTSMAN_TREE_FIRST", "").split(os.pathsep) if path]
+# The tree comes before what is installed; done only now, no file of the tree could stand for pytest itself.
+sys.path[:0] = _TREE_FIRST
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (*_TREE_FIRST, os.environ.get("PYTHONPATH", ""))))
 os.environ.pop("PYTHONSAFEPATH", None)
 
 

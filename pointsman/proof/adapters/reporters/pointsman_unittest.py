@@ -12,8 +12,9 @@ from typing import Any
 _FOLDER = os.environ.pop("POINTSMAN_REPORTS", "")
 _SELECTION = os.environ.pop("POINTSMAN_SELECTION", "")
 _TEXT_LENGTH = 1000
-for _name in ("POINTSMAN_TREE_FIRST", "PYTHONSAFEPATH"):
-    os.environ.pop(_name, None)
+_TREE_FIRST = [path for path in os.environ.pop("POINTSMAN_TREE_FIRST", "").split(os.pathsep) if path]
+os.environ.pop("PYTHONSAFEPATH", None)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (*_TREE_FIRST, os.environ.get("PYTHONPATH", ""))))
 
 
 class _Lines:
@@ -107,5 +108,5 @@ def _flat(suite: Any) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path.cwd()))
+    sys.path[:0] = [*_TREE_FIRST, str(Path.cwd())]
     unittest.main(module=None, argv=["python -m unittest", *sys.argv[1:]], testRunner=_Runner)
