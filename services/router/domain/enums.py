@@ -71,3 +71,13 @@ class PlanningTrigger(StrEnum):
     BULK = "bulk"
     AMBIGUOUS_SCOPE = "ambiguous_scope"
     OWN_RULE = "own_rule"
+
+
+class Doubt(StrEnum):
+    """What happens to a message that no firm rule decides."""
+
+    BALANCED = "balanced"
+    ACTION = "action"
+    ANSWER = "answer"
+    RULES = "rules"
+    """The rules alone decide; no word is weighed."""

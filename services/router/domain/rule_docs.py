@@ -42,11 +42,13 @@ MODE_ROWS = (
     ("13", "thanks and other acknowledgements", Mode.ANSWER, "talk.acknowledgement", "great, thanks"),
     (
         "14",
-        "any other statement: past tense, plans, negations, prose",
+        "a fault or a wish that only explains a question",
         Mode.ANSWER,
-        "talk.statement",
-        "no need to fix it",
+        "talk.background_and_question",
+        "I'm new to Helm and the charts confuse me. When does one need a hook?",
     ),
+    ("15", "what asks for nothing: past tense, plans, negations", Mode.ANSWER, "talk.remark", "no need to fix it"),
+    ("16", "any other statement", Mode.ANSWER, "talk.statement", "I like JavaScript more than Java"),
 )
 """The order in which the mode is decided, each row with an example message; the own rule of row 4 is OWN_EXAMPLE."""
 

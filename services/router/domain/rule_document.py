@@ -65,6 +65,8 @@ class EnglishRules:
     nouns: dict[str, str]
     words: dict[str, str]
     faults: str
+    look_alikes: str
+    """Words of their own that are one edit away from a verb or an approval."""
     brands: str
     phrases: dict[str, str]
     commands: dict[str, str]

@@ -11,11 +11,15 @@ from pointsman.services.router.domain.classification.rule_book import (
     RuleBook,
     build_rule_book,
     check_rule_book,
+    with_doubt,
     with_own_rules,
 )
+from pointsman.services.router.domain.classification.second_layer import SecondLayer
+from pointsman.services.router.domain.enums import Doubt
 from pointsman.services.router.domain.rule_document import OwnRule, RuleDocument, RuleProblem
 
 RULE_FILE = Path(__file__).with_name("routing.json")
+WEIGHT_FILE = Path(__file__).with_name("weights.json")
 
 
 class RuleFileRefused(Exception):
@@ -49,7 +53,14 @@ def _load(file: Path, *, whole: bool) -> RuleBook:
             check_rule_book(book)
     except RuleProblem as problem:
         raise RuleFileRefused(str(file), problem.rule, problem.problem) from None
-    return book
+    return dataclasses.replace(book, layer=second_layer())
+
+
+@functools.cache
+def second_layer() -> SecondLayer:
+    """The second layer that comes with the router."""
+    layer: SecondLayer = _decode(WEIGHT_FILE, SecondLayer)
+    return layer
 
 
 def load_own_rules(file: Path) -> tuple[OwnRule, ...]:
@@ -95,6 +106,6 @@ def _refuse_unknown(file: str, place: str, raw: Any, known: Any) -> None:
 
 
 @functools.lru_cache(maxsize=128)
-def rule_book_with(own: tuple[OwnRule, ...]) -> RuleBook:
-    """The standard rule set with a project's own rules, cached by these rules."""
-    return with_own_rules(standard_rule_book(), own)
+def rule_book_with(own: tuple[OwnRule, ...], doubt: Doubt = Doubt.BALANCED) -> RuleBook:
+    """The standard rule set with a project's own rules and its setting for doubt, cached by both."""
+    return with_own_rules(with_doubt(standard_rule_book(), doubt), own)

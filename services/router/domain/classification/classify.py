@@ -20,9 +20,10 @@ from pointsman.services.router.domain.enums import (
     TriggerKind,
 )
 from pointsman.services.router.domain.language.english import is_command_line, message_act, read_english
-from pointsman.services.router.domain.language.languages import Reading, detect_language, read_language
+from pointsman.services.router.domain.language.languages import detect_language
 from pointsman.services.router.domain.language.lexicon import FOREIGN, WEIGHTY
 from pointsman.services.router.domain.language.quotes import LOG, QUOTES, blank_logs, blank_quotes
+from pointsman.services.router.domain.language.readings import Reading, read_language
 from pointsman.services.router.domain.language.scan import Message, Shapes, mask_references
 from pointsman.services.router.domain.language.sentence import (
     English,
@@ -38,6 +39,8 @@ STRONG_AT = 3
 _SYSTEM = "system.marker"
 _REDIRECTION = "shape.redirection"
 _FENCE = "reference.fence"
+LAYER_ACTION = "second_layer.action"
+LAYER_TALK = "second_layer.talk"
 _NO_WORDS: set[str] = set()
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -127,6 +130,7 @@ def _classify_english(book: RuleBook, message: Message, sentences: list[Sentence
         name = message.references[0].rule
     else:
         name, active = message_act(english, message, sentences)
+        name, active = _weighed(book, message, name, name, active)
         if message.own:
             name, active = _mode_rule(message, name, active)
         if not active and not message.as_action:
@@ -175,7 +179,10 @@ def _add_patterns(book: RuleBook, message: Message, found: dict[PlanningTrigger,
 
 
 def _classify_foreign(book: RuleBook, message: Message, reading: Reading) -> Classification:
-    name, active = _mode_rule(message, reading.rule, reading.active)
+    name, active = reading.rule, reading.active
+    if not message.references:
+        name, active = _weighed(book, message, reading.row, name, active)
+    name, active = _mode_rule(message, name, active)
     if not active and not message.as_action:
         return _answer(book, name)
     triggers = foreign_triggers(message, reading)
@@ -186,6 +193,17 @@ def _classify_foreign(book: RuleBook, message: Message, reading: Reading) -> Cla
     if not reads and not message.shapes.isdisjoint(book.debated):
         _add_patterns(book, message, reasons)
     return _action(book, name, triggers, _decide_debate(book, message, len(triggers), reads, reasons))
+
+
+def _weighed(book: RuleBook, message: Message, kind: str, rule: str, active: bool) -> tuple[str, bool]:
+    """The rule and whether it is ACTION, after the second layer has weighed the words of an open decision."""
+    layer = book.layer
+    if layer is None or kind not in layer.leans or message.as_action:
+        return rule, active
+    wanted = layer.score(kind, message.masked) > book.threshold
+    if wanted is active:
+        return rule, active
+    return (LAYER_ACTION if wanted else LAYER_TALK), wanted
 
 
 def _mode_rule(message: Message, spoken: str, active: bool) -> tuple[str, bool]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from pointsman.services.router.domain.enums import PlanningTrigger, Stakes
 from pointsman.services.router.domain.language.english import speech_act_of
-from pointsman.services.router.domain.language.languages import Reading
 from pointsman.services.router.domain.language.lexicon import (
     ASK,
     BULK,
@@ -29,8 +28,10 @@ from pointsman.services.router.domain.language.lexicon import (
     WEIGHTY,
     words_of,
 )
+from pointsman.services.router.domain.language.readings import Reading
 from pointsman.services.router.domain.language.sentence import (
     ACTIVE,
+    TELLING,
     English,
     Imperative,
     Sentence,
@@ -272,9 +273,9 @@ def _looks(rules: DebateRules, english: English, sentence: Sentence, harmful: bo
         return True
     if act is SpeechAct.COMMAND:
         return True if command_reads(rules, sentence) else None
-    if act is SpeechAct.STATEMENT and not harmful and _only_selects(sentence.message.lower):
+    if act in TELLING and not harmful and _only_selects(sentence.message.lower):
         return True
-    if act in ACTIVE or (harmful and act is SpeechAct.STATEMENT and any(word[0] == MASK for word in words)):
+    if act in ACTIVE or (harmful and act in TELLING and any(word[0] == MASK for word in words)):
         return None
     return act is SpeechAct.QUESTION or act is SpeechAct.REQUEST
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pointsman.services.router.domain.classification.debate_triggers import DebateRules, command_reads, is_reading
 from pointsman.services.router.domain.enums import TriggerKind
 from pointsman.services.router.domain.language.english import speech_act_of
-from pointsman.services.router.domain.language.languages import Reading
 from pointsman.services.router.domain.language.lexicon import MASK
+from pointsman.services.router.domain.language.readings import Reading
 from pointsman.services.router.domain.language.scan import Message
 from pointsman.services.router.domain.language.sentence import English, Sentence, SpeechAct
 from pointsman.services.router.domain.model import Trigger

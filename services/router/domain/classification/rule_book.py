@@ -6,17 +6,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pointsman.services.router.domain.classification import debate_triggers
-from pointsman.services.router.domain.enums import PlanningTrigger
+from pointsman.services.router.domain.classification.second_layer import SecondLayer
+from pointsman.services.router.domain.enums import Doubt, PlanningTrigger
 from pointsman.services.router.domain.language.languages import (
     Languages,
     build_languages,
     check_languages,
     latin_stopwords,
 )
-from pointsman.services.router.domain.language.lexicon import build_lexicon
+from pointsman.services.router.domain.language.lexicon import build_lexicon, spelt_verbs
 from pointsman.services.router.domain.language.references import References, build_references
 from pointsman.services.router.domain.language.scan import ShapeSet, shape_set
 from pointsman.services.router.domain.language.sentence import English
+from pointsman.services.router.domain.language.spelling import build_spelling
 from pointsman.services.router.domain.model import Classification
 from pointsman.services.router.domain.patterns import PatternSet, compile_pattern, pattern_set
 from pointsman.services.router.domain.rule_document import OwnRule, RuleDocument, RuleProblem
@@ -41,6 +43,14 @@ class RuleBook:
     answers: dict[str, Classification]
     """Cache of the ANSWER classification of each rule."""
     own: tuple[tuple[OwnRule, Any], ...] = ()
+    layer: SecondLayer | None = None
+    """What weighs the words of a message that no firm rule decides; None for the rules alone."""
+    threshold: int = 0
+    """The score above which an open decision is ACTION."""
+
+
+THRESHOLDS = {Doubt.BALANCED: 0, Doubt.ACTION: -500, Doubt.ANSWER: 500}
+"""The threshold of each setting with a second layer."""
 
 
 def build_rule_book(document: RuleDocument) -> RuleBook:
@@ -68,6 +78,8 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
             everyday=frozenset(english.commands["everyday"].split()),
             command_topics=frozenset(english.commands["topic"].split()),
             brands=frozenset(english.brands.split()),
+            spelling=build_spelling(spelt_verbs(lexicon)),
+            look_alikes=frozenset(english.look_alikes.split()),
         ),
         languages=build_languages(document.languages, frozenset(english.stopwords.split()), lexicon),
         fast_path=pattern_set(document.fast_path),
@@ -81,10 +93,20 @@ def check_rule_book(book: RuleBook) -> None:
     check_languages(book.languages)
 
 
+def with_doubt(book: RuleBook, doubt: Doubt) -> RuleBook:
+    """Sets how open decisions fall; another setting than the standard one becomes part of the version."""
+    if doubt is Doubt.BALANCED:
+        return book
+    layer = None if doubt is Doubt.RULES else book.layer
+    version = f"{book.version}/{doubt}"
+    return replace(book, layer=layer, threshold=THRESHOLDS.get(doubt, 0), version=version, answers={})
+
+
 def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
     """Adds a project's own rules; their digest becomes part of the version."""
+    standard = book.version.partition("+")[0]
     if not own:
-        return replace(book, own=(), version=book.document.version, answers={})
+        return replace(book, own=(), version=standard, answers={})
     seen: set[str] = set()
     compiled = []
     for rule in own:
@@ -94,4 +116,4 @@ def with_own_rules(book: RuleBook, own: Sequence[OwnRule]) -> RuleBook:
         compiled.append((rule, compile_pattern(rule.id, f"(?i){rule.pattern}")))
     canonical = "\n".join(f"{rule.id}\t{rule.effect}\t{rule.pattern}" for rule in own)
     digest = hashlib.sha256(canonical.encode("utf-8", "replace")).hexdigest()[:12]
-    return replace(book, own=tuple(compiled), answers={}, version=f"{book.document.version}+{digest}")
+    return replace(book, own=tuple(compiled), answers={}, version=f"{standard}+{digest}")

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from pointsman.services.router.domain.enums import TriggerKind
 from pointsman.services.router.domain.language.english import speech_act_of
-from pointsman.services.router.domain.language.languages import Reading
 from pointsman.services.router.domain.language.lexicon import KEYWORD, MASK
+from pointsman.services.router.domain.language.readings import Reading
 from pointsman.services.router.domain.language.scan import Message
-from pointsman.services.router.domain.language.sentence import English, Sentence, SpeechAct
+from pointsman.services.router.domain.language.sentence import TELLING, English, Sentence, SpeechAct
 from pointsman.services.router.domain.model import Trigger
 from pointsman.services.router.domain.patterns import Span
 from pointsman.services.router.domain.rule_document import RuleEffect
@@ -34,35 +34,38 @@ def _english_keywords(english: English, message: Message, sentences: list[Senten
     """Collects each distinct keyword by its stem, with its first position."""
     found: dict[str, Trigger] = {}
     text = message.masked + " "
-    places = _places(text, sentences) if len(text) > _LONG_TEXT else _NO_PLACES
-    keywords = english.lexicon.keywords
+    places = _places(message, text, sentences) if len(text) > _LONG_TEXT else _NO_PLACES
+    keywords, spelt = english.lexicon.keywords, message.misspelt
     for sentence in sentences:
         words = sentence.words
-        if sentence.seen & KEYWORD and (
-            len(sentences) == 1 or speech_act_of(english, sentence) is not SpeechAct.STATEMENT
-        ):
+        if sentence.seen & KEYWORD and (len(sentences) == 1 or speech_act_of(english, sentence) not in TELLING):
             for at, flag in enumerate(sentence.flags):
                 if flag & KEYWORD and (counted := keywords[words[at]])[0] not in found:
                     stem, kind, rule = counted
-                    found[stem] = _keyword(text, places, words[at], kind, rule)
+                    found[stem] = _keyword(text, places, spelt.get(words[at], words[at]), kind, rule)
         for verb, _, at, work in sentence.imperatives:
             if work and verb not in found and verb not in keywords:
-                found[verb] = _keyword(text, places, words[at], TriggerKind.KEYWORD, SpeechAct.ORDER)
+                found[verb] = _keyword(
+                    text, places, spelt.get(words[at], words[at]), TriggerKind.KEYWORD, SpeechAct.ORDER
+                )
         if sentence.act is SpeechAct.COMMAND and words[0] not in found:
-            found[words[0]] = _keyword(text, places, words[0], TriggerKind.KEYWORD, SpeechAct.COMMAND)
+            found[words[0]] = _keyword(
+                text, places, spelt.get(words[0], words[0]), TriggerKind.KEYWORD, SpeechAct.COMMAND
+            )
     return found
 
 
-def _places(text: str, sentences: list[Sentence]) -> dict[str, int]:
+def _places(message: Message, text: str, sentences: list[Sentence]) -> dict[str, int]:
     """The first position of each word, found in one pass; searching from the start for each word takes quadratic time."""
     places: dict[str, int] = {}
     position = 0
     for sentence in sentences:
         for word in sentence.words:
-            start = text.find(word, position)
+            spelt = message.misspelt.get(word, word)
+            start = text.find(spelt, position)
             if start >= 0:
-                places.setdefault(word, start)
-                position = start + len(word)
+                places.setdefault(spelt, start)
+                position = start + len(spelt)
     return places
 
 

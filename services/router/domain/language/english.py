@@ -38,20 +38,26 @@ from pointsman.services.router.domain.language.sentence import (
     SpeechAct,
     phrases_in,
 )
+from pointsman.services.router.domain.language.spelling import corrected
 from pointsman.services.router.domain.language.statements import act_of_statement
 
-_AUXILIARIES = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would"})
+_AUXILIARIES = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would", "should"})
 _NO_SUBJECT = VERB | NEGATION | FAULT
 _LONG_COMMAND = 8
 _PREDICATE = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
 _NO_MANY = DETERMINER | SUBJECT | FUNCTION
 _EVER = frozenset({"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"})
+_CIRCUMSTANCES = frozenset({"for", "with", "in", "if", "on", "at", "once", "given", "without", "when", "where"})
+_INVERTED = frozenset({"do", "does", "did", "is", "are", "will", "would", "should"})
+_ASKED_ABOUT = frozenset({"i", "we", "it", "one", "they", "there", "this", "that"})
+_BEFORE_A_VERB = SUBJECT | QUESTION | COPULA | NEGATION
 _PERSONS = frozenset({"i", "you", "we", "they"})
 _DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
 _COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
 _SPOKEN = frozenset({"is", "are", "was", "were", "isn't", "aren't", "has", "have", "had", "vs", "versus", "or"})
 _NO_PACKAGE = ASK | TELL | CHANGE | COPULA | QUESTION
 """Words after `npm i` that show a pronoun and not the install subcommand: npm i think …."""
+_INFLECTED = ("ed", "s", "er", "ing", "ly")
 _PROMPTS = frozenset({"$", ">", "%", "#"})
 _GREETINGS = frozenset({"thanks", "thank", "thx", "ty", "cheers", "hi", "hello", "hey", "sorry"})
 _STARTING_MARKS = frozenset("_$~./@" + MASK)
@@ -59,6 +65,7 @@ _AT_HAND = (["the"], ["this"], ["our"])
 _PASSED_OVER = LEAD | CLAUSE
 _DOING = TOOL | CHANGE | MAKE
 _NOT_DOING = TELL | LEAD
+_WANTED = frozenset({"want", "need", "like", "love", "have"})
 _SOFT = frozenset({SpeechAct.WISH, SpeechAct.FAULT, SpeechAct.CODE})
 """Acts that count as ACTION only without a question beside them; beside one they are its background."""
 _ASKING = frozenset({SpeechAct.QUESTION, SpeechAct.REQUEST})
@@ -70,19 +77,14 @@ _PRESENT = frozenset({"is", "are", "isn't", "aren't", "still", "now", "has", "ha
 def read_english(english: English, sentence: Sentence) -> None:
     """Sets the speech act of a sentence; a statement's act stays None until speech_act_of needs it."""
     words, flags = sentence.words, sentence.flags
-    first = flags[0]
-    start = 0
-    if not first or first & _PASSED_OVER or (len(words) > 2 and words[1] == ")"):
-        if len(words) > 1 and words[0] in _PROMPTS and words[1] in english.commands:
-            del words[0], flags[0]
-        start = _skip_leads(words, flags)
-        if start == len(words):
-            sentence.act = SpeechAct.APPROVAL if _approves(sentence) else SpeechAct.ACKNOWLEDGEMENT
-            return
+    start = _beginning_of(english, sentence)
+    if start == len(words):
+        sentence.act = SpeechAct.APPROVAL if _approves(sentence) else SpeechAct.ACKNOWLEDGEMENT
+        return
     if words[0] in english.commands and is_command_line(english, words):
         sentence.act = SpeechAct.COMMAND
     elif (words[-1] == "?" and not _is_marked_imperative(sentence, start)) or (
-        flags[start] & QUESTION and _is_question(sentence, start)
+        (flags[start] & QUESTION or words[start] in _CIRCUMSTANCES) and _is_question(sentence, start)
     ):
         _read_question(english, sentence, start)
     else:
@@ -93,6 +95,37 @@ def read_english(english: English, sentence: Sentence) -> None:
             sentence.imperatives = imperatives
             sentence.act = SpeechAct.ORDER if imperatives[0].is_work else _act_of(imperatives)
         sentence.start = start
+
+
+def _beginning_of(english: English, sentence: Sentence) -> int:
+    """The index of the first word after acknowledgements and marks, which is corrected if it is misspelt."""
+    words, flags = sentence.words, sentence.flags
+    if words[0] == "lets" and len(words) > 1:
+        words[0], flags[0] = "let's", 0
+    if words[:3] == ["in", "the", "meantime"] and len(words) > 3:
+        del words[:3], flags[:3]
+    first = flags[0]
+    start = 0
+    if not first or first & _PASSED_OVER or (len(words) > 2 and words[1] == ")"):
+        if len(words) > 1 and words[0] in _PROMPTS and words[1] in english.commands:
+            del words[0], flags[0]
+        start = _skip_leads(words, flags)
+    if start < len(words) and not flags[start]:
+        _correct(english, sentence, start)
+    return start
+
+
+def _correct(english: English, sentence: Sentence, at: int) -> None:
+    """Replaces a misspelt verb or approval at the beginning by the word that is meant."""
+    word = sentence.words[at]
+    if word in english.look_alikes or word in english.commands or word.endswith(_INFLECTED):
+        return
+    if word.isalpha() and (meant := corrected(english.spelling, word)):
+        flag = english.lexicon.flags[meant]
+        sentence.words[at], sentence.flags[at] = meant, flag
+        sentence.seen |= flag
+        sentence.message.seen |= flag
+        sentence.message.misspelt[meant] = word
 
 
 def speech_act_of(english: English, sentence: Sentence) -> SpeechAct:
@@ -201,6 +234,8 @@ def _read_question(english: English, sentence: Sentence, start: int) -> None:
         sentence.act = _act_of(sentence.imperatives)
     elif _wishes(sentence, start):
         sentence.act = SpeechAct.WISH
+    elif not sentence.flags[start] & QUESTION and "complaint" in phrases_in(english, sentence):
+        sentence.act = SpeechAct.FAULT
     else:
         sentence.act = SpeechAct.FAULT if _reports(english, sentence, start) else SpeechAct.QUESTION
 
@@ -232,12 +267,18 @@ def _act_of(imperatives: Sequence[Imperative]) -> SpeechAct:
 def _is_question(sentence: Sentence, start: int) -> bool:
     """Whether a sentence without a question mark is a question, by its first words."""
     words, flag = sentence.words, sentence.flags[start]
-    if flag & WH:
+    if flag & WH or (words[start] in _CIRCUMSTANCES and _is_inverted(sentence, start)):
         return True
+    return bool(flag & QUESTION) and _opens_question(sentence, start)
+
+
+def _opens_question(sentence: Sentence, start: int) -> bool:
+    """Whether the auxiliary at the beginning has a subject after it, as in a question."""
+    words, flag = sentence.words, sentence.flags[start]
     following = sentence.flags[start + 1] if start + 1 < len(words) else 0
     first = words[start]
     if first in ("when", "where"):
-        return bool(following & QUESTION)
+        return bool(following & QUESTION) or words[start + 1 : start + 2] == ["to"]
     if first in ("do", "have", "don't"):
         return start + 1 < len(words) and (words[start + 1] in _PERSONS or _asks_of_many(sentence, start))
     if following & (SUBJECT | DETERMINER):
@@ -245,6 +286,17 @@ def _is_question(sentence: Sentence, start: int) -> bool:
     if first not in _AUXILIARIES or len(words) < start + 3 or (start and sentence.flags[start - 1] & SUBJECT):
         return False
     return words[start + 1] != "be" and not following & _NO_SUBJECT  # "would be nice if …" has no subject and is a wish
+
+
+def _is_inverted(sentence: Sentence, start: int) -> bool:
+    """Whether a question follows a circumstance: with this setup do I need a key, for a demo does it have to be public."""
+    words, flags = sentence.words, sentence.flags
+    for at in range(start + 2, len(words) - 2):
+        if flags[at] & WH:
+            return False
+        if words[at] in _INVERTED and words[at + 1] in _ASKED_ABOUT and not flags[at - 1] & _BEFORE_A_VERB:
+            return True
+    return False
 
 
 def _asks_of_many(sentence: Sentence, start: int) -> bool:
@@ -286,7 +338,9 @@ def message_act(english: English, message: Message, sentences: list[Sentence]) -
     asked = SpeechAct.QUESTION in acts
     if not (asked or requested) and _ERROR_NAME in message.shapes:
         return SpeechAct.FAULT, True
-    return (SpeechAct.QUESTION if asked or talk in ACTIVE else talk), False
+    if asked or talk in ACTIVE:
+        return (SpeechAct.BACKGROUND if context else SpeechAct.QUESTION), False
+    return (SpeechAct.STATEMENT if SpeechAct.STATEMENT in acts and not requested else talk), False
 
 
 def _context_of(english: English, sentences: list[Sentence], acts: list[SpeechAct]) -> _Context:
@@ -301,12 +355,23 @@ def _context_of(english: English, sentences: list[Sentence], acts: list[SpeechAc
 def _is_background(english: English, sentence: Sentence, place: int, context: _Context) -> bool:
     """Whether a wish or fault only explains a question or thanks (the docs confuse me, when does one need it?)."""
     if sentence.act is SpeechAct.WISH:
-        return place < context.last_question and context.asks_elsewhere
+        return place < context.last_question and context.asks_elsewhere and not _wants_done(sentence)
     if context.thanks and sentence.act is SpeechAct.FAULT:
         words = sentence.words
         if not _BYGONE.isdisjoint(words) and _PRESENT.isdisjoint(words):
             return True
     return context.asks_elsewhere and "complaint" not in phrases_in(english, sentence)
+
+
+def _wants_done(sentence: Sentence) -> bool:
+    """Whether a change of the work is wanted: I want to change the …, we need to add a …."""
+    words, flags = sentence.words, sentence.flags
+    if not sentence.seen & WORK:
+        return False
+    return any(
+        word in _WANTED and words[at + 1] == "to" and flags[at + 2] & _DOING and not flags[at + 2] & _NOT_DOING
+        for at, word in enumerate(words[:-2])
+    )
 
 
 def _belongs_to_talk(sentence: Sentence) -> bool:

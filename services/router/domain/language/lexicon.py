@@ -39,6 +39,7 @@ WEIGHTY = 1 << 27
 FOREIGN = 1 << 28
 KNOWN = 1 << 29
 VERB = TOOL | CHANGE | MAKE | READ | ASK | TELL
+_SPELT = TOOL | CHANGE | MAKE | READ | APPROVAL
 # Senses: what else a word can mean; only some sentences need them.
 DATA = 1 << 0
 SURFACE = 1 << 1
@@ -121,6 +122,11 @@ def build_lexicon(english: EnglishRules, risky: Iterable[str], foreign: Iterable
     _mark(flags, masks, WORK | STRONG_WORK)
     _mark(senses, masks, DATA)
     return Lexicon(_shared(flags), _shared(senses), base, keywords)
+
+
+def spelt_verbs(lexicon: Lexicon) -> list[str]:
+    """The verbs of doing and the approvals, which are understood when they are misspelt."""
+    return [word for word, flag in lexicon.flags.items() if flag & _SPELT and word.isascii()]
 
 
 def _shared(marked: dict[str, int]) -> dict[str, int]:

@@ -40,7 +40,7 @@ _ASKED = (
     "can i ask you to", "may i ask you to", "could i trouble you to", "can i trouble you to",
 )  # fmt: skip
 _ABLE = (
-    "are you able to", "think you could", "think you can", "you think you could", "you think you can",
+    "is it possible to", "would it be possible to", "are you able to", "think you could", "think you can", "you think you could", "you think you can",
     "do you think you could", "do you think you can", "reckon you could", "reckon you can",
 )  # fmt: skip
 """Openings that can also ask about an ability; they request only a change of something that is named."""
@@ -87,6 +87,8 @@ def _imperative_after_opening(english: English, sentence: Sentence, start: int) 
         if end < len(words) and tuple(words[start:end]) == opening:
             imperative = _requested_imperative(english, sentence, skip_request_fillers(sentence, end))
             if imperative is None or not (sentence.seen & WORK or sentence.flags[imperative.at]):
+                return None
+            if "possible" in opening and imperative.flags & MAKE:  # whether something can be made is a question
                 return None
             return imperative if opening not in _ABILITIES or _is_to_be_done(sentence, imperative) else None
     return None

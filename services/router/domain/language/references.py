@@ -98,7 +98,8 @@ def _is_path(references: References, name: str) -> bool:
         return True
     if not rest:
         return any(mark in first for mark in "._-") or any(letter.isdigit() for letter in first)
-    if _is_file_name(references, name.rsplit("/", 1)[1].partition(":")[0]):
+    last = name.rsplit("/", 1)[1].partition(":")[0]
+    if _is_file_name(references, last) or (last[:2] == "*." and last[2:] in references.extensions):
         return True
     return "/" in rest.rstrip("/") and any(mark in name for mark in "._-") and not name.replace("/", "").isdigit()
 

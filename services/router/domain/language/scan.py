@@ -92,6 +92,7 @@ class Message:
         "identified",
         "lower",
         "masked",
+        "misspelt",
         "own",
         "references",
         "seen",
@@ -115,6 +116,8 @@ class Message:
         """The project's own rules that match, each with its match."""
         self.identified: bool | None = None
         """Whether it has an identifier outside its references; None until looked up."""
+        self.misspelt: dict[str, str] = {}
+        """How the message spells a word that was corrected."""
         self.compound: bool | None = None
         """Whether it has a camel-case name; None until looked up."""
 

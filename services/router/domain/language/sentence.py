@@ -1,7 +1,7 @@
 """An English sentence while it is read: its words, their lexicon flags, and its speech act."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -30,12 +30,15 @@ class SpeechAct(StrEnum):
     QUESTION = "talk.question"
     REQUEST = "talk.request"
     ACKNOWLEDGEMENT = "talk.acknowledgement"
+    BACKGROUND = "talk.background_and_question"
+    REMARK = "talk.remark"
     STATEMENT = "talk.statement"
 
 
 ACTIVE = frozenset(
     {SpeechAct.ORDER, SpeechAct.APPROVAL, SpeechAct.COMMAND, SpeechAct.WISH, SpeechAct.FAULT, SpeechAct.CODE}
 )
+TELLING = frozenset({SpeechAct.STATEMENT, SpeechAct.REMARK})
 
 
 class Imperative(NamedTuple):
@@ -122,6 +125,10 @@ class English:
     """Words after a program's name that make a title and not a command: docker basics."""
     brands: frozenset[str]
     """Product names in camel case, which are not names of code."""
+    spelling: Mapping[str, tuple[str, ...]]
+    """Verbs and approvals by their spellings with a letter left out."""
+    look_alikes: frozenset[str]
+    """Words of their own that only look like a misspelt verb."""
 
 
 def sentences_of(text: str, marks: int) -> list[list[str]]:

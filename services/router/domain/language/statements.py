@@ -46,6 +46,8 @@ _FINITE = _FEELINGS | words_of(
     "is are was were be been am has have had will would i we he she they you i'm it's that's"
 )
 _POINTERS = frozenset({"the", "this", "our", "that", "these", "those"})
+_NOT = frozenset({"not", "nt"})
+_PROHIBITIONS = frozenset({"don't", "dont", "never"})
 _DENIALS = frozenset({"no", "nope", "nah"})
 _OPTIONS = frozenset("123456789abcde")
 _LIMITS = frozenset({"only", "without", "except", "rather"})
@@ -62,13 +64,15 @@ def act_of_statement(english: English, sentence: Sentence, start: int) -> Speech
     hits, seen = phrases_in(english, sentence), sentence.seen
     if (
         sentence.words[start] == "let's"
+        or sentence.words[start] in _PROHIBITIONS
+        or "informs" in hits
         or "plan" in hits
         or "declined" in hits
         or "person" in hits
         or ("past" in hits and "turn" not in hits)
         or ("musing" in hits and "complaint" not in hits and _TURNS.isdisjoint(sentence.words))
     ):
-        return SpeechAct.STATEMENT
+        return SpeechAct.REMARK
     if ("approval" in hits and not seen & FAULT) or _chooses(sentence, start):
         return SpeechAct.APPROVAL
     if "personal_wish" in hits or "retold" in hits:
@@ -97,7 +101,7 @@ def _about_work(english: English, sentence: Sentence, hits: frozenset[str]) -> S
     if "demand" in hits and _demands_work(sentence):
         return SpeechAct.WISH
     if "praise" in hits and _TURNS.isdisjoint(sentence.words):
-        return SpeechAct.STATEMENT
+        return SpeechAct.REMARK
     if _complains(english, sentence, hits):
         return SpeechAct.FAULT
     return SpeechAct.CODE if _names_code(english, sentence, hits) else SpeechAct.STATEMENT
@@ -231,7 +235,7 @@ def _is_fault(english: English, sentence: Sentence, hits: frozenset[str]) -> boo
     seen = sentence.seen
     if "complaint" in hits:
         return True
-    if "no_fault" in hits or not (seen & FAULT or "fault" in hits or "not" in sentence.words[1:]):
+    if "no_fault" in hits or not (seen & FAULT or "fault" in hits or not _NOT.isdisjoint(sentence.words[1:])):
         return False
     personal = sentence.words[0] in _PERSONAL and not seen & WORK
     return not personal or means(english, sentence, HARD_FAULT)
