@@ -143,10 +143,8 @@ async def _run(options: RunOptions, server: str, project: str) -> int:
     workers = LocalWorkers(folder, spec, options_to_restart(folder, options.coder, server, project), options.as_json)
     notes: list[str] = []
     order = await with_repository(options.order, folder, notes.append, include_changes=options.include_changes)
-    if folder is not None and order.verify_commands and options.tries_base and starts_run(order):
-        while notes:
-            workers.say(notes.pop(0))
-        await require_baseline(order, folder, workers.say)
+    if options.tries_base and starts_run(order):
+        await _try_base(order, workers, notes)
     needed = spec.profile is not None
     try:
         async with control_plane(server, absent=Absent.HOST) as plane:
@@ -169,6 +167,14 @@ async def _run(options: RunOptions, server: str, project: str) -> int:
         return await leave_run(RunLeft(answer.run.id, detached=True), workers, needed=needed)
     except RunLeft as left:
         return await leave_run(left, workers, needed=needed)
+
+
+async def _try_base(order: Order, workers: LocalWorkers, notes: list[str]) -> None:
+    """Says what is known so far, then tries set-up and proof on the base, which can take a while."""
+    while notes:
+        workers.say(notes.pop(0))
+    if workers.folder is not None and order.verify_commands:
+        await require_baseline(order, workers.folder, workers.say)
 
 
 async def _note_single_step(client: Client, order: Order, workers: LocalWorkers) -> None:
