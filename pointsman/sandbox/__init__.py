@@ -8,7 +8,7 @@ Levels: `none` (macOS, old kernels), `landlock`, `namespaces` (bubblewrap), `con
 It never judges what a command did, knows no assignment, repository or control plane, and reaches no service.
 """
 
-from pointsman.sandbox.environment import clean_environment, proof_environment
+from pointsman.sandbox.environment import clean_environment, proof_environment, toolchain_folders
 from pointsman.sandbox.level import Level, TooWeak, UnknownLevel, level_named, max_level
 from pointsman.sandbox.probe import ProbeReport, available_level, probe, require, run, supports_grades
 from pointsman.sandbox.spec import CommandResult, EndedBy, Limits, SandboxSpec
@@ -31,4 +31,5 @@ __all__ = [
     "require",
     "run",
     "supports_grades",
+    "toolchain_folders",
 ]

@@ -7,6 +7,19 @@ from pathlib import Path
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TZ")
 PROOF_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ")
 PROOF_SETTINGS = {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+TOOLCHAINS = {
+    "RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm", "ASDF_DATA_DIR": ".asdf", "SDKMAN_DIR": ".sdkman",
+    "MISE_DATA_DIR": ".local/share/mise", "JAVA_HOME": "", "GOROOT": "",
+}  # fmt: skip
+"""Variables that say where a toolchain is, and where below the home it is without them."""
+
+
+def toolchain_folders() -> dict[str, Path]:
+    """The user's toolchains by their variable: a command with a private home would not find them there."""
+    found = {
+        name: Path(os.environ.get(name) or (Path.home() / place if place else "")) for name, place in TOOLCHAINS.items()
+    }
+    return {name: path for name, path in found.items() if path.is_absolute() and os.access(path, os.R_OK | os.X_OK)}
 
 
 def clean_environment(extra: Mapping[str, str], passed_on: Sequence[str] = ()) -> dict[str, str]:

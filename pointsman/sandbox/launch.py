@@ -40,11 +40,12 @@ class _Order:
 
 async def run_at(spec: SandboxSpec, level: Level) -> CommandResult:
     """Runs a command at a level to its end; a cancelled call kills the command first."""
-    if Level.NONE < level < Level.CONTAINER and (problem := _start_problem(spec, view_of(spec))):
+    view = view_of(spec) if Level.NONE < level < Level.CONTAINER else None
+    if view is not None and (problem := _start_problem(spec, view)):
         said = f"cannot start {spec.command[0]!r}: {problem}\n".encode()
         return CommandResult(CANNOT_START, EndedBy.ITSELF, said, hashlib.sha256(said).hexdigest(), level=level)
     loader = {LOADER_SETTING: os.environ[LOADER_SETTING]} if LOADER_SETTING in os.environ else {}
-    with _prepared(spec, level) as prepared:
+    with _prepared(spec, level, view) as prepared:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-I", "-S", supervisor.__file__, pass_fds=prepared.descriptors, env=loader, cwd="/",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -64,7 +65,7 @@ async def run_at(spec: SandboxSpec, level: Level) -> CommandResult:
 
 
 @contextlib.contextmanager
-def _prepared(spec: SandboxSpec, level: Level) -> Iterator[_Order]:
+def _prepared(spec: SandboxSpec, level: Level, view: View | None) -> Iterator[_Order]:
     """The order for the supervisor; the descriptors stay open for as long as the block lasts."""
     order: dict[str, Any] = {
         "command": list(spec.command),
@@ -83,21 +84,21 @@ def _prepared(spec: SandboxSpec, level: Level) -> Iterator[_Order]:
         "engine": False,
     }
     with contextlib.ExitStack() as opened:
-        if level is Level.LANDLOCK:
-            yield _confined(spec, order, opened)
-        elif level is Level.NAMESPACES:
-            yield _wrapped(spec, order, opened)
+        if level is Level.LANDLOCK and view is not None:
+            yield _confined(order, opened, view, network=spec.network)
+        elif level is Level.NAMESPACES and view is not None:
+            yield _wrapped(spec, order, opened, view)
         elif level is Level.CONTAINER:
             yield _contained(spec, order)
         else:
             yield _Order(order)
 
 
-def _confined(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitStack) -> _Order:
+def _confined(order: dict[str, Any], opened: contextlib.ExitStack, view: View, *, network: bool) -> _Order:
     """The order with a Landlock ruleset and a system call filter."""
-    ruleset = landlock.ruleset(view_of(spec), network=spec.network)
+    ruleset = landlock.ruleset(view, network=network)
     opened.callback(os.close, ruleset)
-    filtered = seccomp.socket_filter(network=spec.network).hex() if seccomp.is_supported() else ""
+    filtered = seccomp.socket_filter(network=network).hex() if seccomp.is_supported() else ""
     order |= {"ruleset": ruleset, "filter": filtered, "drop_capabilities": is_root()}
     return _Order(order, (ruleset,))
 
@@ -107,14 +108,14 @@ def is_root() -> bool:
     return os.geteuid() == 0
 
 
-def _wrapped(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitStack) -> _Order:
+def _wrapped(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitStack, view: View) -> _Order:
     """The order with the command inside bubblewrap, whose options come by file descriptor."""
     program = bubblewrap.program()
     if program is None:
         raise OSError(f"{bubblewrap.PROGRAM} is not installed")
     options = os.memfd_create("options")
     opened.callback(os.close, options)
-    os.write(options, b"".join(f"{option}\0".encode() for option in bubblewrap.options(spec, view_of(spec))))
+    os.write(options, b"".join(f"{option}\0".encode() for option in bubblewrap.options(spec, view)))
     os.lseek(options, 0, os.SEEK_SET)
     ruleset = landlock.scope()
     if ruleset is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pointsman.sandbox.spec import SandboxSpec
 
 SYSTEM = (
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/snap/bin",
+    "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/snap/bin",
     "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage",
 )  # fmt: skip
 TOOL_FOLDERS = frozenset({"bin", "sbin", "shims", ".bin"})
@@ -70,11 +70,11 @@ def named_view(spec: SandboxSpec) -> View:
 def view_of(spec: SandboxSpec) -> View:
     """What a spec's command can see."""
     hidden = _existing([*spec.hidden, *_private_places()])
-    writable = _existing(spec.writable)
-    tools = toolchains(_search_path(spec), hidden)
-    named = [*map(Path, SYSTEM), *_public_settings(), *tools, *spec.readable]
-    visible = set(_existing(spec.readable)) | set(tools) | set(writable)
-    return View(_existing(named), writable, tuple(path for path in hidden if path not in visible))
+    writable, readable = _existing(spec.writable), _existing(spec.readable)
+    tools = _existing(toolchains(_search_path(spec), hidden))
+    named = {*readable, *tools, *writable}
+    kept = tuple(path for path in hidden if path not in named)
+    return View((*_system(), *tools, *readable), writable, (*kept, *_secret_settings()))
 
 
 def _search_path(spec: SandboxSpec) -> str:
@@ -143,28 +143,26 @@ def _private_places() -> Iterator[Path]:
 
 
 @cache
-def _public_settings() -> tuple[Path, ...]:
-    """What anybody may read below /etc; a worker that runs as root could read more."""
-    resolver = Path("/etc/resolv.conf")
-    return (*_public_below(Path("/etc")), *([resolver.resolve()] if resolver.exists() else []))
+def _system() -> tuple[Path, ...]:
+    """The folders of the system that are here, and where the resolver's settings really are."""
+    return _existing([*map(Path, SYSTEM), Path("/etc/resolv.conf")])
 
 
-def _public_below(folder: Path) -> list[Path]:
-    """The largest parts of a folder in which everything is readable for anybody."""
-    parts, whole = [], True
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+@cache
+def _secret_settings() -> tuple[Path, ...]:
+    """What not everybody may read below /etc; a worker that runs as root could."""
+    return tuple(_secrets_below(Path("/etc")))
+
+
+def _secrets_below(folder: Path) -> Iterator[Path]:
+    for entry in os.scandir(folder):
         path = Path(entry.path)
         if entry.is_symlink():
-            parts += [] if path.resolve().is_relative_to("/proc") else [path]
-        elif entry.is_dir(follow_symlinks=False):
-            below = _public_below(path) if _is_public(path, WORLD_ENTERABLE) else []
-            whole = whole and below == [path]
-            parts += below
-        elif _is_public(path, WORLD_READABLE):
-            parts.append(path)
-        else:
-            whole = False
-    return [folder] if whole else parts
+            continue
+        if not _is_public(path, WORLD_ENTERABLE if entry.is_dir() else WORLD_READABLE):
+            yield path
+        elif entry.is_dir():
+            yield from _secrets_below(path)
 
 
 def _is_public(path: Path, bits: int) -> bool:

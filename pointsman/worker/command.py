@@ -27,6 +27,7 @@ from pointsman.sandbox import (
     available_level,
     clean_environment,
     run,
+    toolchain_folders,
 )
 from pointsman.worker import handoff as files
 from pointsman.worker import output_reader
@@ -119,7 +120,12 @@ class CommandAgent:
             folders.tree,
             clean_environment(variables, self._profile.environment),
             writable=(folders.tree, folders.handoff, folders.scratch),
-            readable=(*_own_program(), *self._named_places(command), *map(Path, self._profile.readable)),
+            readable=(
+                *_own_program(),
+                *toolchain_folders().values(),
+                *self._named_places(command),
+                *map(Path, self._profile.readable),
+            ),
             hidden=self._workspace.private_places,
             network=True,
             stdin=prompt_file if self._profile.prompt is PromptBy.STDIN else Path(os.devnull),
@@ -166,6 +172,7 @@ def _writes(job: Job) -> bool:
 def _variables(job: Job, folders: AssignmentFolders) -> dict[str, str]:
     assignment = job.assignment
     return {
+        **{name: str(folder) for name, folder in toolchain_folders().items()},
         "PATH": os.pathsep.join((str(_pointsman_command(folders)), os.environ.get("PATH", os.defpath))),
         "HOME": str(folders.scratch / HOME),
         "TMPDIR": str(folders.scratch),

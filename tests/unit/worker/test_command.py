@@ -79,6 +79,16 @@ async def test_a_failed_command_says_at_which_isolation_and_that_something_was_r
         await design(leaving(told), tmp_path)
 
 
+async def test_toolchains_of_the_users_home_are_found_in_the_private_one(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RUSTUP_HOME", raising=False)
+    (home / ".rustup").mkdir()
+    (home / ".rustup" / "settings.toml").write_text("stable")
+    told = 'pathlib.Path(os.environ["RUSTUP_HOME"], "settings.toml").read_text()'
+    assert await design(leaving(told), tmp_path) == "stable"
+
+
 async def test_words_are_filled_in_inside_an_argument_too_and_only_once(home: Path, tmp_path: Path) -> None:
     text = await design(leaving("' '.join(sys.argv[1:])", "--file={handoff}/x", "{prompt}", "{other}"), tmp_path)
     assert text.startswith("--file=/")
