@@ -17,6 +17,7 @@ from pointsman._shared.git_failures import explain_failure, explain_timeout
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.worker.bounds import Extent, TreeLimits, extent_of
 from pointsman.worker.folders import work_folder
+from pointsman.worker.history import Histories
 
 __all__ = [
     "Captured", "Clone", "GitFailed", "Merged", "commit_of_changes", "environment", "git", "repository_id", "text",
@@ -24,7 +25,6 @@ __all__ = [
 ]  # fmt: skip
 RESULTS = "refs/pointsman/results"
 SUBMODULE_MODE = "160000"
-SHA256_LENGTH = 64
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _CHANGES = {
     "A": handoff.FILE_CHANGE_ADDED,
@@ -103,6 +103,7 @@ class Clone:
         self.path = path
         self._source = source
         self._scratch = scratch or path.parent
+        self._histories = Histories(path, self._scratch)
         self._limits = limits or TreeLimits()
         self._extents: dict[str, Extent] = {}
         """Of commits that are within bounds."""
@@ -201,11 +202,7 @@ class Clone:
 
     async def check_out(self, commit: str, folder: Path) -> None:
         """Checks a commit out into a working tree with a repository of its own, which holds the commit's history only."""
-        hashes = "sha256" if len(commit) == SHA256_LENGTH else "sha1"
-        await git(self.path, "init", "-q", "--template=", f"--object-format={hashes}", str(folder))
-        await git(
-            folder, "fetch", "-q", "--no-tags", "--update-shallow", "--no-write-fetch-head", str(self.path), commit
-        )
+        await self._histories.lay_out(commit, folder)
         await git(folder, "checkout", "-q", "--detach", commit)
 
     async def capture(self, folder: Path, base: str, author: str, left_out: Collection[str] = ()) -> Captured:

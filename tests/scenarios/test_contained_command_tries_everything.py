@@ -1,6 +1,8 @@
 """One contained command tries everything, at every level that is here; each defence that is switched off lets some through."""
 
+import asyncio
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -8,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.sandbox import Level, bubblewrap, landlock, launch, seccomp
+from pointsman.sandbox import Level, bubblewrap, landlock, launch, run, seccomp
 from pointsman.sandbox.spec import SandboxSpec
 from pointsman.sandbox.visibility import View
+from tests.helpers.eventually import eventually
 from tests.helpers.levels import levels_here
 from tests.scenarios.attacks.world import World, attacked_world
 
@@ -27,6 +30,12 @@ POWERS = {
 """What only root can do anywhere."""
 NEVER = {"inherit a descriptor", "inherit a variable"}
 """What no level lets through, because it is not the level that refuses it."""
+WAIT_AT = """
+import pathlib, socket, sys, threading
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+pathlib.Path("waits").touch()
+threading.Event().wait()
+"""
 pytestmark = pytest.mark.skipif(not CONFINING, reason="nothing is isolated here")
 
 
@@ -46,6 +55,24 @@ async def test_a_proof_reaches_nothing(level: Level, world: World) -> None:
 async def test_an_agent_reaches_loopback_and_nothing_else(level: Level, world: World) -> None:
     allowed = BEYOND_LANDLOCK if level is Level.LANDLOCK else set()
     assert await world.attacked(level, network=True) == allowed | BY_LOOPBACK
+
+
+@pytest.mark.parametrize("level", [Level.NONE, *CONFINING])
+async def test_a_proof_cannot_wait_where_a_crashed_control_plane_listened(level: Level, world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as crashed:
+        port = crashed.getsockname()[1]
+    spec = world.spec(level, network=False)
+    waiting = asyncio.create_task(run(replace(spec, command=(spec.command[0], "-I", "-S", "-c", WAIT_AT, str(port)))))
+
+    async def tried() -> bool:
+        return (world.folder / "waits").exists() or waiting.done()
+
+    await eventually(tried)
+    with socket.socket() as client:
+        caught = client.connect_ex(("127.0.0.1", port)) == 0
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert caught == (level is Level.NONE)
 
 
 async def test_without_isolation_every_attack_works(world: World) -> None:
