@@ -3,15 +3,16 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.api.journal.v1.run_events_pb2 import RunEvent
 
 BAR_LENGTH = 40
 ENDED_BY = {
     "STAGE_DELEGATED": ("STAGE_COMPLETED", "STAGE_FAILED", "STAGE_RETRY", "STAGE_SKIPPED", "STAGE_ESCALATED"),
     "BARRIER_WAITING": ("BARRIER_RESOLVED", "BARRIER_TIMED_OUT"),
 }
+ENDED_IDS = frozenset({"question_id", "assignment_id", "call_id"})
 RETRIES = frozenset({"reject_or_retry", "assignment_retried", "STAGE_RETRY"})
 """Events that repeat work: a rejected wave, a failed attempt, a stage retry."""
 
@@ -61,31 +62,36 @@ def _waits(rows: Sequence[Transition], end_ns: int) -> Iterator[Interval]:
     """Questions, assignments and peer calls: each from its first event to the next event with its id."""
     open_ones: dict[str, Interval] = {}
     for row in rows:
-        data, at_ns = json.loads(row.payload_json or "{}"), row.at.ToNanoseconds()
-        begun = _begins(row.event, data)
+        at_ns, begun, retried = row.at.ToNanoseconds(), _begins(row.run), row.run.assignment_retried.assignment_id
         if begun is not None:
             key, label, wait = begun
             open_ones[key] = Interval(label, at_ns, at_ns, wait=wait)
-        elif row.event == "assignment_retried" and data["assignment_id"] in open_ones:
-            open_ones[data["assignment_id"]].retries += 1
+        elif retried in open_ones:
+            open_ones[retried].retries += 1
         else:
-            for key in {data.get(name) for name in ("question_id", "assignment_id", "call_id")} & open_ones.keys():
-                yield _closed(open_ones.pop(str(key)), at_ns, row.event)
+            for key in _named(row.run) & open_ones.keys():
+                yield _closed(open_ones.pop(key), at_ns, row.event)
     for left in open_ones.values():
         yield _closed(left, end_ns, "")
 
 
-def _begins(event: str, data: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    if event == "asked":
-        question = data["question"]
-        return str(question["question_id"]), f"question {question.get('kind', '')}".strip(), "person"
-    if event == "assigned":
-        work = data["assignment"]
-        where = " ".join(str(work[name]) for name in ("purpose", "task_id", "stage", "slot") if work.get(name))
-        return str(work["assignment_id"]), f"assignment {where}", "agent"
-    if event == "peer_called":
-        return str(data["call_id"]), f"call {data['call']}", "peer"
+def _begins(event: RunEvent) -> tuple[str, str, str] | None:
+    """The id, the label and the cause of a wait that begins."""
+    if event.HasField("asked"):
+        question = event.asked.question
+        return question.question_id, f"question {question.kind}".strip(), "person"
+    if event.HasField("assigned"):
+        work = event.assigned.assignment
+        where = " ".join(part for part in (work.purpose, work.task_id, work.stage, work.slot) if part)
+        return work.assignment_id, f"assignment {where}", "agent"
+    if event.HasField("peer_called"):
+        return event.peer_called.call_id, f"call {event.peer_called.call}", "peer"
     return None
+
+
+def _named(event: RunEvent) -> set[str]:
+    """The ids of questions, assignments and calls that an event names."""
+    return {value for _, said in event.ListFields() for field, value in said.ListFields() if field.name in ENDED_IDS}
 
 
 def _other(rows: Sequence[Transition]) -> Interval:

@@ -1,11 +1,12 @@
 """Transitions of a run as lines of text."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.api.handoff.v1.work_pb2 import ClaimStatus
+from pointsman.api.journal.v1 import run_events_pb2 as journal
 
 LINE_LENGTH = 160
 
@@ -20,11 +21,11 @@ class Line:
 
 def event_lines(transition: Transition) -> Iterator[Line]:
     """The lines for a transition; most transitions have none."""
-    payload: dict[str, Any] = json.loads(transition.payload_json or "{}")
-    if transition.event in _LINES_OF_EVENT:
-        yield from _LINES_OF_EVENT[transition.event](payload)
+    name = transition.run.WhichOneof("event") or ""
+    if name in _LINES_OF_EVENT:
+        yield from _LINES_OF_EVENT[name](getattr(transition.run, name))
     if transition.from_state != transition.to_state:
-        reason = str(payload.get("reason") or "").strip().partition("\n")[0][:LINE_LENGTH]
+        reason = transition.run.transitioned.reason.strip().partition("\n")[0][:LINE_LENGTH]
         style = {"COMPLETE": "bold green", "FAILED": "bold red", "CANCELLED": "bold yellow"}.get(
             transition.to_state, ""
         )
@@ -36,81 +37,78 @@ _EVENT_LABELS = {"resource_busy": "waits", "claims_evidence_arrived": "attempts 
 """Labels for events whose names would mislead beside their reason."""
 
 
-def _planned(payload: dict[str, Any]) -> Iterator[Line]:
-    for task in payload["plan"]["tasks"]:
-        yield Line(f"  plan  {task['task_id']}: {task['name']}", "dim")
+def _planned(event: journal.Planned) -> Iterator[Line]:
+    for task in event.plan.tasks:
+        yield Line(f"  plan  {task.task_id}: {task.name}", "dim")
 
 
-def _researched(payload: dict[str, Any]) -> Iterator[Line]:
-    usable = "usable" if payload["usable"] else "not usable"
-    yield Line(f"  research  {payload['slot']} by {payload['agent_id'] or 'nobody'}, {usable}", "dim")
+def _researched(event: journal.Researched) -> Iterator[Line]:
+    usable = "usable" if event.usable else "not usable"
+    yield Line(f"  research  {event.slot} by {event.agent_id or 'nobody'}, {usable}", "dim")
 
 
-def _assigned(payload: dict[str, Any]) -> Iterator[Line]:
-    given = payload["assignment"]
-    what = " ".join(part for part in (given["purpose"], given["task_id"], given["stage"], given["slot"]) if part)
-    yield Line(f"  waits for an agent that can {str(given['capability']).lower()}: {what}", "dim")
+def _assigned(event: journal.Assigned) -> Iterator[Line]:
+    given = event.assignment
+    what = " ".join(part for part in (given.purpose, given.task_id, given.stage, given.slot) if part)
+    yield Line(f"  waits for an agent that can {given.capability.lower()}: {what}", "dim")
 
 
-def _retried(payload: dict[str, Any]) -> Iterator[Line]:
-    yield Line(f"  {payload['agent_id']} failed (attempt {payload['attempt']}): {shortened(payload['error'])}", "red")
+def _retried(event: journal.AssignmentRetried) -> Iterator[Line]:
+    yield Line(f"  {event.agent_id} failed (attempt {event.attempt}): {shortened(event.error)}", "red")
 
 
-def _lost_lease(payload: dict[str, Any]) -> Iterator[Line]:
-    text = f"  {payload['agent_id']} lost its lease (attempt {payload['attempt']}): no heartbeat came; offered again"
+def _lost_lease(event: journal.LeaseLost) -> Iterator[Line]:
+    text = f"  {event.agent_id} lost its lease (attempt {event.attempt}): no heartbeat came; offered again"
     yield Line(text, "yellow")
 
 
-def _ended(payload: dict[str, Any]) -> Iterator[Line]:
-    if payload["end"] == "DONE":
-        yield Line(f"  {payload['agent_id']} handed in", "dim")
-    elif payload["error"]:
-        yield Line(f"  {payload['agent_id']} failed for the last time: {shortened(payload['error'])}", "red")
+def _ended(event: journal.AssignmentEnded) -> Iterator[Line]:
+    if event.end == "DONE":
+        yield Line(f"  {event.agent_id} handed in", "dim")
+    elif event.error:
+        yield Line(f"  {event.agent_id} failed for the last time: {shortened(event.error)}", "red")
 
 
-def _stage_failed(payload: dict[str, Any]) -> Iterator[Line]:
-    who = f" by {payload['agent_id']}" if payload["agent_id"] else ""
-    yield Line(f"  {payload['task_id']} {payload['stage']} failed{who}: {shortened(payload['reason'])}", "red")
+def _stage_failed(event: journal.StageFailed) -> Iterator[Line]:
+    who = f" by {event.agent_id}" if event.agent_id else ""
+    yield Line(f"  {event.task_id} {event.stage} failed{who}: {shortened(event.reason)}", "red")
 
 
-def _worked(payload: dict[str, Any]) -> Iterator[Line]:
-    made = payload["work"]
-    files = ", ".join(made["changed_files"]) or "no file"
-    claims = ", ".join(claim["claim_id"] for claim in made["claims"]) or "nothing"
-    yield Line(f"  work  {payload['task_id']} changed {files}; claims {claims}", "cyan")
+def _worked(event: journal.WorkHandedIn) -> Iterator[Line]:
+    files = ", ".join(event.work.changed_files) or "no file"
+    claims = ", ".join(claim.claim_id for claim in event.work.claims) or "nothing"
+    yield Line(f"  work  {event.task_id} changed {files}; claims {claims}", "cyan")
 
 
-def _verified(payload: dict[str, Any]) -> Iterator[Line]:
-    report = json.loads(payload["document"])
-    for task in report.get("tasks", ()):
-        for claim in task.get("claims", ()):
-            status = claim["status"].removeprefix("CLAIM_STATUS_").lower()
-            detail = f": {shortened(claim['detail'])}" if claim.get("detail") else ""
-            yield Line(f"  verdict  {claim['claimId']} {status}{detail}", "green" if status == "supported" else "red")
-        for criterion in task.get("criteria", ()):
-            passed = criterion.get("passed", False)
-            text = f"  verdict  {criterion['criterionId']} {'passed' if passed else 'failed'}"
-            yield Line(text, "green" if passed else "red")
-        if task.get("conflicts"):
-            yield Line(f"  conflict in {', '.join(task['conflicts'])}", "red")
+def _verified(event: journal.WaveVerified) -> Iterator[Line]:
+    for task in event.tasks:
+        for claim in task.claims:
+            status = ClaimStatus.Name(claim.status).removeprefix("CLAIM_STATUS_").lower()
+            detail = f": {shortened(claim.detail)}" if claim.detail else ""
+            yield Line(f"  verdict  {claim.claim_id} {status}{detail}", "green" if status == "supported" else "red")
+        for criterion in task.criteria:
+            text = f"  verdict  {criterion.criterion_id} {'passed' if criterion.passed else 'failed'}"
+            yield Line(text, "green" if criterion.passed else "red")
+        if task.conflicts:
+            yield Line(f"  conflict in {', '.join(task.conflicts)}", "red")
 
 
-def _judged(payload: dict[str, Any]) -> Iterator[Line]:
-    if payload["accepted"] is None:
+def _judged(event: journal.TaskJudged) -> Iterator[Line]:
+    if not event.HasField("accepted"):
         return
-    word = "accepted" if payload["accepted"] else "rejected"
-    reason = f": {shortened(payload['reason'])}" if payload["reason"] else ""
-    style = "bold green" if payload["accepted"] else "bold red"
-    yield Line(f"  {payload['task_id']} {word} by the {payload['judge']}{reason}", style)
+    word = "accepted" if event.accepted else "rejected"
+    reason = f": {shortened(event.reason)}" if event.reason else ""
+    style = "bold green" if event.accepted else "bold red"
+    yield Line(f"  {event.task_id} {word} by the {event.judge}{reason}", style)
 
 
-def _risks(payload: dict[str, Any]) -> Iterator[Line]:
-    for risk in payload["risks"]:
-        yield Line(f"  risk  {risk['statement']}", "yellow")
+def _risks(event: journal.RisksNoted) -> Iterator[Line]:
+    for risk in event.risks:
+        yield Line(f"  risk  {risk.statement}", "yellow")
 
 
-def _asked(payload: dict[str, Any]) -> Iterator[Line]:
-    yield Line(f"  question  {payload['question']['text']}", "bold yellow")
+def _asked(event: journal.Asked) -> Iterator[Line]:
+    yield Line(f"  question  {event.question.text}", "bold yellow")
 
 
 def shortened(text: str) -> str:
@@ -120,7 +118,7 @@ def shortened(text: str) -> str:
     return " ".join(line[:LINE_LENGTH] for line in shown)
 
 
-_LINES_OF_EVENT: Mapping[str, Callable[[dict[str, Any]], Iterator[Line]]] = {
+_LINES_OF_EVENT: Mapping[str, Callable[[Any], Iterator[Line]]] = {
     "planned": _planned,
     "researched": _researched,
     "assigned": _assigned,

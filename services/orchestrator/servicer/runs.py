@@ -8,7 +8,7 @@ from pointsman.api.orchestrator.v1 import machine_pb2 as machine_pb
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.clock import to_us
-from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, transition
+from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import TERMINAL
@@ -72,7 +72,7 @@ class OrchestratorServicer:
         """A run's transitions, to its end."""
         entity = ("run", request.run_id)
         async for row in self._store.journal.tail(caller.project, entity, request.after_seq):
-            yield pb.WatchRunResponse(transition=transition(row))
+            yield pb.WatchRunResponse(transition=encode.transitions.transition(row, request.view))
             if row.target in TERMINAL and row.source != row.target:
                 return
 
@@ -81,14 +81,15 @@ class OrchestratorServicer:
     ) -> AsyncIterator[pb.WatchChangesResponse]:
         """Every transition of the project."""
         async for row in self._store.journal.changes(caller.project, request.after_position):
-            yield pb.WatchChangesResponse(transition=transition(row))
+            yield pb.WatchChangesResponse(transition=encode.transitions.transition(row, request.view))
 
     async def ListTransitions(self, request: pb.ListTransitionsRequest, caller: Caller) -> pb.ListTransitionsResponse:
         """A page of a run's journal."""
         size, key = page_size(request.page), page_key(request.page.page_token, int) or (0,)
         rows = await self._store.journal.page(caller.project, ("run", request.run_id), int(key[0]), size)
         next_token = page_token(rows[-1].seq) if len(rows) == size else ""
-        return pb.ListTransitionsResponse(transitions=[transition(row) for row in rows], next_page_token=next_token)
+        shown = [encode.transitions.transition(row, request.view) for row in rows]
+        return pb.ListTransitionsResponse(transitions=shown, next_page_token=next_token)
 
     async def GetDelivery(self, request: pb.GetDeliveryRequest, caller: Caller) -> pb.GetDeliveryResponse:
         """What was accepted."""

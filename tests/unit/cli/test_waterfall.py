@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.services.orchestrator.domain.events import EVENTS
+from pointsman.services.orchestrator.wire.encode.transitions import run_event
 from pointsman.tracing.waterfall import critical_path, draw, format_duration, summary, tree_of, waits
 
 DAY = 86_400
@@ -12,6 +14,8 @@ DAY = 86_400
 def row(seconds: float, event: str, source: str, target: str, **payload: Any) -> Transition:
     made = Transition(entity_id="run_1", kind="run", event=event, from_state=source, to_state=target)
     made.payload_json = json.dumps(payload)
+    if event in EVENTS:
+        made.run.CopyFrom(run_event(event, made.payload_json, whole=False))
     made.at.FromMicroseconds(int(seconds * 1_000_000))
     return made
 

@@ -36,6 +36,8 @@ from pointsman.cli.session.follow import exit_code, program, question_lines
 from pointsman.cli.session.repository import find_repository
 from pointsman.cli.session.workers import profile_for
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
+from pointsman.services.orchestrator.domain.events import EVENTS
+from pointsman.services.orchestrator.wire.encode.transitions import run_event
 from tests.unit.worker.repositories import repository
 
 MACHINE = GetMachineResponse(
@@ -48,6 +50,8 @@ MACHINE = GetMachineResponse(
 def row(seq: int, event: str, source: str, target: str, **payload: Any) -> Transition:
     made = Transition(entity_id="r", kind="run", seq=seq, event=event, from_state=source, to_state=target)
     made.payload_json = json.dumps(payload)
+    if event in EVENTS:
+        made.run.CopyFrom(run_event(event, made.payload_json, whole=False))
     made.at.FromMicroseconds(seq * 1_000_000)
     return made
 

@@ -21,6 +21,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf.internal import extension_dict as _extension_dict
+from pointsman.api.journal.v1 import run_events_pb2 as _run_events_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -195,6 +196,26 @@ ERROR_REASON_LEASE_LOST: ErrorReason.ValueType  # 200
 """FAILED_PRECONDITION. The lease is not the caller's any more: it ran out, was given to another, or the run went on without it. Metadata: `id` (the assignment), `state`."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
+class _TransitionView:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TransitionViewEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TransitionView.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TRANSITION_VIEW_UNSPECIFIED: _TransitionView.ValueType  # 0
+    """payload_json, and details without the documents that agents handed in."""
+    TRANSITION_VIEW_DETAILS: _TransitionView.ValueType  # 1
+    """Details with the documents, without payload_json."""
+
+class TransitionView(_TransitionView, metaclass=_TransitionViewEnumTypeWrapper):
+    """What of a transition is sent."""
+
+TRANSITION_VIEW_UNSPECIFIED: TransitionView.ValueType  # 0
+"""payload_json, and details without the documents that agents handed in."""
+TRANSITION_VIEW_DETAILS: TransitionView.ValueType  # 1
+"""Details with the documents, without payload_json."""
+Global___TransitionView: _TypeAlias = TransitionView  # noqa: Y015
+
 @_typing.final
 class Transition(_message.Message):
     """One committed transition of an entity, as its journal keeps it. Rows are never changed."""
@@ -214,6 +235,7 @@ class Transition(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
     DIGEST_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
     entity_id: _builtins.str
     """The entity that changed."""
     kind: _builtins.str
@@ -229,7 +251,9 @@ class Transition(_message.Message):
     to_state: _builtins.str
     """State after."""
     payload_json: _builtins.str
-    """The event's payload as a JSON object."""
+    """The event's payload as a JSON object, which the digest covers. Deprecated for reading where there are details;
+    empty in TRANSITION_VIEW_DETAILS.
+    """
     actor: _builtins.str
     """The principal that caused it; `engine` for the service's own timers and effects."""
     run_id: _builtins.str
@@ -241,6 +265,10 @@ class Transition(_message.Message):
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """When it was committed, by the database's clock."""
+
+    @_builtins.property
+    def run(self) -> _run_events_pb2.RunEvent:
+        """Of a run."""
 
     def __init__(
         self,
@@ -258,12 +286,15 @@ class Transition(_message.Message):
         run_id: _builtins.str = ...,
         traceparent: _builtins.str = ...,
         digest: _builtins.str = ...,
+        run: _run_events_pb2.RunEvent | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "details", b"details", "run", b"run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "at", b"at", "digest", b"digest", "entity_id", b"entity_id", "event", b"event", "from_state", b"from_state", "kind", b"kind", "payload_json", b"payload_json", "position", b"position", "run_id", b"run_id", "seq", b"seq", "to_state", b"to_state", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "at", b"at", "details", b"details", "digest", b"digest", "entity_id", b"entity_id", "event", b"event", "from_state", b"from_state", "kind", b"kind", "payload_json", b"payload_json", "position", b"position", "run", b"run", "run_id", b"run_id", "seq", b"seq", "to_state", b"to_state", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_details: _TypeAlias = _typing.Literal["run"]  # noqa: Y015
+    _WhichOneofArgType_details: _TypeAlias = _typing.Literal["details", b"details"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_details) -> _WhichOneofReturnType_details | None: ...
 
 Global___Transition: _TypeAlias = Transition  # noqa: Y015
 

@@ -639,19 +639,23 @@ class WatchRunRequest(_message.Message):
 
     RUN_ID_FIELD_NUMBER: _builtins.int
     AFTER_SEQ_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
     after_seq: _builtins.int
     """Only transitions after this seq; 0 means from the first."""
+    view: _common_pb2.TransitionView.ValueType
+    """What of each transition is sent."""
     def __init__(
         self,
         *,
         run_id: _builtins.str = ...,
         after_seq: _builtins.int = ...,
+        view: _common_pb2.TransitionView.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "run_id", b"run_id", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -688,16 +692,20 @@ class WatchChangesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     AFTER_POSITION_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
     after_position: _builtins.int
     """Only transitions after this position; 0 means from the first."""
+    view: _common_pb2.TransitionView.ValueType
+    """What of each transition is sent."""
     def __init__(
         self,
         *,
         after_position: _builtins.int = ...,
+        view: _common_pb2.TransitionView.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_position", b"after_position"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_position", b"after_position", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -735,8 +743,11 @@ class ListTransitionsRequest(_message.Message):
 
     RUN_ID_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
+    view: _common_pb2.TransitionView.ValueType
+    """What of each transition is sent."""
     @_builtins.property
     def page(self) -> _common_pb2.Page:
         """Which page."""
@@ -746,10 +757,11 @@ class ListTransitionsRequest(_message.Message):
         *,
         run_id: _builtins.str = ...,
         page: _common_pb2.Page | None = ...,
+        view: _common_pb2.TransitionView.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page", "run_id", b"run_id", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

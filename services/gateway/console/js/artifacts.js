@@ -3,7 +3,7 @@
 import { ARTIFACTS, headers } from "./api.js";
 import { h, nothing, toast } from "./dom.js";
 import { events } from "./watch.js";
-import { clock, parsed, shortId, snake } from "./words.js";
+import { clock, details, shortId } from "./words.js";
 
 const TITLES = {
   planned: "Plan",
@@ -19,15 +19,15 @@ export function artifactsView(transitions) {
   const rows = [];
   for (const one of transitions) {
     if (!TITLES[one.event]) continue;
-    const data = parsed(one.payload_json);
-    const text = data.document ?? data.plan?.document ?? data.work?.document ?? "";
-    if (text)
+    const data = details(one);
+    const body = data.document ?? data.plan?.document ?? data.work?.document ?? (data.tasks && { tasks: data.tasks });
+    if (body)
       rows.push({
         seq: one.seq,
         at: one.at,
         title: TITLES[one.event],
         about: data.slot ?? data.task_id ?? "",
-        body: snake(parsed(text)),
+        body,
       });
   }
   if (rows.length === 0) return [nothing("Nothing has been handed over yet.")];
@@ -68,13 +68,13 @@ function row({ seq, at, title, about, body }) {
 // Documents are `{text}` or `{artifact}`; the texts are what people want to read.
 function texts(body, name = "") {
   if (body === null || typeof body !== "object") return [];
-  if (typeof body.text === "string") return [[name, body.text.slice(0, SHOWN_BYTES)]];
+  if (typeof body.text === "string" && body.text) return [[name, body.text.slice(0, SHOWN_BYTES)]];
   return Object.entries(body).flatMap(([key, item]) => texts(item, key));
 }
 
 function references(body) {
   if (body === null || typeof body !== "object") return [];
-  if (typeof body.sha256 === "string") return [body];
+  if (typeof body.sha256 === "string" && body.sha256) return [body];
   return Object.values(body).flatMap(references);
 }
 

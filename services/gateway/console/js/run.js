@@ -68,7 +68,7 @@ class RunPage {
   }
 
   start() {
-    const request = { run_id: this.run.id, after_seq: 0 };
+    const request = { run_id: this.run.id, after_seq: 0, view: "TRANSITION_VIEW_DETAILS" };
     watch(ORCHESTRATOR, "WatchRun", request, { onItem: (item) => this.take(item.transition), signal: this.signal });
     this.reloadRest().catch(() => this.refresh());
     const timer = setInterval(() => document.hidden || this.ended || this.reload(), LOOK_AGAIN);

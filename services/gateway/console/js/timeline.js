@@ -3,7 +3,7 @@
 import { h, nothing, replace } from "./dom.js";
 import { isMove } from "./machine.js";
 import { VirtualTable } from "./virtual.js";
-import { clock, duration, ENDED, facts, parsed, timeOfDay } from "./words.js";
+import { clock, details, duration, ENDED, facts, timeOfDay } from "./words.js";
 
 const COLUMNS = [
   { title: "#", class: "t-seq" },
@@ -42,13 +42,12 @@ export class TimelineView {
       open,
       state,
       one.actor,
-      facts(parsed(one.payload_json)).join(" · ").slice(0, 200),
+      facts(details(one)).join(" · ").slice(0, 200),
     ];
   }
 
   show(one) {
-    const text = JSON.stringify({ ...one, payload_json: undefined, payload: parsed(one.payload_json) }, null, 1);
-    this.payload.textContent = text.slice(0, 200000);
+    this.payload.textContent = JSON.stringify(one, null, 1).slice(0, 200000);
     this.payload.hidden = false;
   }
 
@@ -78,13 +77,13 @@ export function spans(transitions, now) {
 
 function assignment(one, at, now, open, found) {
   if (one.event === "assigned") {
-    const { assignment: made } = parsed(one.payload_json);
+    const { assignment: made } = details(one);
     const name = [made.purpose, made.task_id, made.stage || made.slot].filter(Boolean).join(" ").toLowerCase();
     const span = { name, kind: "work", start: at, end: now };
     open.set(made.assignment_id, span);
     found.push(span);
   } else if (one.event === "assignment_ended" || one.event === "researched") {
-    const { assignment_id: id, end = "DONE", agent_id: by } = parsed(one.payload_json);
+    const { assignment_id: id, end = "DONE", agent_id: by } = details(one);
     const span = open.get(id);
     if (span) Object.assign(span, { end: at, kind: end === "DONE" ? "work" : "lost", by });
   }

@@ -155,7 +155,7 @@ export function limits(run) {
     }));
 }
 
-// The facts of a payload in one line, without what is empty.
+// The facts of an event in one line, without what is empty.
 export function facts(value, depth = 0) {
   if (value === null || value === "" || value === false) return [];
   if (typeof value !== "object") return [shortId(String(value).slice(0, 200))];
@@ -170,20 +170,7 @@ export function shortId(id) {
   return id.length > 20 && !id.includes(" ") ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
 }
 
-export function snake(value) {
-  if (Array.isArray(value)) return value.map(snake);
-  if (value === null || typeof value !== "object") return value;
-  const entries = Object.entries(value).map(([key, item]) => [
-    key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    snake(item),
-  ]);
-  return Object.fromEntries(entries);
-}
-
-export function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {};
-  }
+// What a transition of a run says: the one field of its RunEvent that is set.
+export function details(transition) {
+  return Object.values(transition.run ?? {})[0] ?? {};
 }

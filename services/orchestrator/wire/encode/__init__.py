@@ -11,6 +11,19 @@ from pointsman.services.orchestrator.wire.encode import (
     outputs,
     peers,
     runs,
+    transitions,
 )
 
-__all__ = ["agents", "delivery", "documents", "evidence", "leases", "machine", "mocking", "outputs", "peers", "runs"]
+__all__ = [
+    "agents",
+    "delivery",
+    "documents",
+    "evidence",
+    "leases",
+    "machine",
+    "mocking",
+    "outputs",
+    "peers",
+    "runs",
+    "transitions",
+]
