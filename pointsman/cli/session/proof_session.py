@@ -10,7 +10,7 @@ from pathlib import Path
 from pointsman._shared.git import GitFailed, git, text
 from pointsman.cli.options.usage import fail_usage, split_command
 from pointsman.cli.session.repository import find_repository, read_project
-from pointsman.project import ProofSection
+from pointsman.project import ProjectFile, ProofSection
 from pointsman.proof.snapshot import Repository
 from pointsman.worker.git import commit_of_changes, uncommitted
 from pointsman.worker.survey import test_command_of
@@ -26,7 +26,12 @@ class ProofSession:
     base: str
     delivered: str
     commands: tuple[tuple[str, ...], ...]
-    section: ProofSection
+    project: ProjectFile
+
+    @property
+    def section(self) -> ProofSection:
+        """What the project file says about proofs."""
+        return self.project.proof
 
 
 async def open_session(repo: Path | None, base: str, tree: str, verify: Sequence[str]) -> ProofSession:
@@ -47,7 +52,7 @@ async def open_session(repo: Path | None, base: str, tree: str, verify: Sequence
     commands = commands or ((tuple(found),) if found else ())
     if not commands:
         fail_usage("nothing says how this project is tested; name the command with --verify or in pointsman.toml")
-    return ProofSession(folder, base_commit, delivered, commands, project.proof)
+    return ProofSession(folder, base_commit, delivered, commands, project)
 
 
 async def _delivered(folder: Path, tree: str) -> str:

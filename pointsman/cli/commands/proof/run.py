@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,13 +13,15 @@ from pointsman.cli.commands.proof.options import AsJson, BaseRef, RepoAt, TreeRe
 from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.proof_lines import proof_lines
+from pointsman.cli.session.project_check import NOT_TRIED
 from pointsman.cli.session.proof_session import ProofSession, open_session, private_repository
-from pointsman.proof.execution import CommandRunner, Furnishing
+from pointsman.cli.session.workers import worker_root
+from pointsman.proof.execution import CommandRunner
 from pointsman.proof.held_out import NoChecks, read_held_out
 from pointsman.proof.prover import Proof, ProofRequest, Prover
 from pointsman.proof.summary import to_junit, to_values
 from pointsman.proof.verdict import Decision, Grade, Wishes
-from pointsman.sandbox import Limits
+from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments
 
 EXIT_CODES = {Decision.ACCEPTED: 0, Decision.REFUSED: EXIT_FAILED, Decision.ASKED: EXIT_WAITS_FOR_PERSON}
 
@@ -75,13 +78,17 @@ async def _prove(
         held_out=held_out,
         repeat=repeat or session.section.repeat,
     )
-    furnishing = Furnishing(
-        hidden=(session.folder,),
-        network=session.section.network,
-        limits=Limits(seconds=float(session.section.timeout), output_bytes=16 * 1024 * 1024),
-    )
     async with private_repository(session.folder) as (repository, work):
-        return await Prover(repository, CommandRunner(repository, work, furnishing)).prove(request)
+        root = worker_root()
+        proven = ProofBase(repository, session.base, session.project, session.folder)
+        furnish = ProofEnvironments(root, (session.folder, root)).furnisher(proven, partial(print, file=sys.stderr))
+        try:
+            return await Prover(repository, CommandRunner(repository, work, furnish)).prove(request)
+        except DeliveryNotInstallable as error:
+            print(f"pointsman: {error}", file=sys.stderr)
+            sys.exit(EXIT_FAILED)
+        except NOT_TRIED as error:
+            fail_usage(str(error))
 
 
 async def _held_out(session: ProofSession, verify_from: str) -> dict[str, bytes]:
