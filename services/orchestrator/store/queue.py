@@ -4,7 +4,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, Text, bindparam, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, Table, Text, Update, bindparam, func, literal_column, or_, select
 
 from pointsman.services.chassis.storage.bulk import upsert_rows
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
@@ -75,21 +75,7 @@ class Queue:
             or_(secrets_of(table) == literal_column("''"), secrets_of(table).contains(bindparam("of_digest"))),
             columns.status == LEASED,
         )
-        self.add_secret = (
-            table.update()
-            .where(
-                mine,
-                columns.epoch == bindparam("of_epoch"),
-                columns.poll_id == bindparam("of_poll"),
-                columns.status == LEASED,
-            )
-            .values(
-                secret_digests=func.substr(
-                    bindparam("new_digest", type_=Text) + literal_column("' '") + secrets_of(table), 1, DIGESTS_LENGTH
-                ),
-                secret_epoch=columns.epoch,
-            )
-        )
+        self.add_secret = _add_secret(table, mine)
         granted = any_of(database, columns.capability, "of_capabilities")
         self.renew = held.where(granted).values(lease_until_us=bindparam("new_until"))
         self.give_back = held.values(
@@ -134,6 +120,25 @@ class Queue:
     def given(self, connection: Connection, polls: list[str]) -> list[Any]:
         """Live leases that these polls were given."""
         return list(map(self._row, self._given.fetch(connection, {"polls": bind_list(self._database, polls)})))
+
+
+def _add_secret(table: Table, mine: ColumnElement[bool]) -> Update:
+    """Puts a new secret before those that a lease has; the oldest of too many falls out."""
+    return (
+        table.update()
+        .where(
+            mine,
+            table.c.epoch == bindparam("of_epoch"),
+            table.c.poll_id == bindparam("of_poll"),
+            table.c.status == LEASED,
+        )
+        .values(
+            secret_digests=func.substr(
+                bindparam("new_digest", type_=Text) + literal_column("' '") + secrets_of(table), 1, DIGESTS_LENGTH
+            ),
+            secret_epoch=table.c.epoch,
+        )
+    )
 
 
 def _row_maker(table: Table) -> Callable[[Any], Any]:
