@@ -21,6 +21,7 @@ from pointsman.services.orchestrator.servicer import (
     OrchestratorServicer,
 )
 from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.store.artifacts import Quota
 from pointsman.services.orchestrator.store.polling import Limits
 
 NAME = "orchestrator"
@@ -38,7 +39,8 @@ def build_on(
     database: Database, settings: OrchestratorSettings, peers: PeerSettings, mocks: MockSettings | None = None
 ) -> Service:
     """The orchestrator on a given database; with mock agents where they are switched on."""
-    limits = Limits(settings.max_project_leases, settings.max_leases)
+    quota = Quota(settings.max_project_artifact_bytes, settings.max_principal_artifact_bytes)
+    limits = Limits(settings.max_project_leases, settings.max_leases, settings.max_principal_leases)
     store = OrchestratorStore(database, settings.lease_seconds, settings.present_seconds, limits)
     channels = Channels(open_channel(peers.router), open_channel(peers.workflow), open_channel(peers.pipeline))
     own_channel = open_channel(peers.orchestrator)
@@ -58,7 +60,7 @@ def build_on(
         (_service(agent_pb2, "AgentService"), AgentServicer(store)),
         (
             _service(artifact_pb2, "ArtifactService"),
-            ArtifactServicer(store, settings.max_artifact_bytes, settings.max_project_artifact_bytes),
+            ArtifactServicer(store, settings.max_artifact_bytes, quota),
         ),
         (_service(mock_pb2, "MockService"), MockServicer(policy) if mock_settings.offers_policy else object()),
     ]

@@ -21,6 +21,11 @@ class OrchestratorSettings(BaseSettings):
     max_project_leases: int = Field(
         default=0, ge=0, description="Leases of a project at the same time; 0 means no limit."
     )
+    max_principal_leases: int = Field(
+        default=1000,
+        ge=0,
+        description="Leases of a principal in a project at the same time, before Poll is turned away; 0 means no limit.",
+    )
     sweep_seconds: float = Field(default=1.0, gt=0, description="How often exhausted leases are looked for.")
     retention_days: float = Field(default=30.0, gt=0, description="How long ended runs are kept.")
     max_live_runs: int = Field(default=10_000, ge=1, description="Live runs of a project before Submit is turned away.")
@@ -37,6 +42,11 @@ class OrchestratorSettings(BaseSettings):
         default=16 * 1024 * 1024 * 1024,
         ge=0,
         description="Stored artifacts of a project, in bytes, before new ones are turned away; 0 means no limit.",
+    )
+    max_principal_artifact_bytes: int = Field(
+        default=8 * 1024 * 1024 * 1024,
+        ge=0,
+        description="The same for what one principal has put into a project; 0 means no limit.",
     )
 
 

@@ -33,7 +33,7 @@ class AgentServicer:
     async def Poll(self, request: agent.PollRequest, caller: Caller) -> agent.PollResponse:
         """Lease work, waiting for it if there is none."""
         wait_seconds = seconds_of(request.wait)
-        waiter = await self._enter(request.agent_id, request.wanted, caller, wait_seconds)
+        waiter = await self._enter(_poll_request(request.agent_id, request.wanted, caller), wait_seconds)
         return agent.PollResponse(leases=encode.leases.all_of(await waiter.future))
 
     async def Heartbeat(self, request: agent.HeartbeatRequest, caller: Caller) -> agent.HeartbeatResponse:
@@ -60,10 +60,10 @@ class AgentServicer:
         """Record results, and lease the next work; a refused result is answered without waiting for work."""
         if not request.HasField("next"):
             return agent.CompleteResponse(outcomes=await self._complete(request, caller))
-        _wanted_capabilities(request.next, caller)
+        asked = replace(_poll_request(request.agent_id, request.next, caller), waits_for_room=True)
         completing = asyncio.create_task(self._complete(request, caller))
         wait_seconds = seconds_of(request.wait)
-        waiter = await self._enter(request.agent_id, request.next, caller, wait_seconds)
+        waiter = await self._enter(asked, wait_seconds)
         try:
             outcomes = await completing
             if not all(outcome.accepted for outcome in outcomes):
@@ -132,13 +132,8 @@ class AgentServicer:
             for chunk in reader.unseen(rows):
                 yield agent.WatchOutputResponse(chunk=chunk)
 
-    async def _enter(self, agent_id: str, wanted: agent.Wanted, caller: Caller, wait_seconds: float) -> Waiter:
-        capabilities, holder = _wanted_capabilities(wanted, caller), _holder(agent_id, caller)
-        repository_ids = frozenset(wanted.repository_ids)
-        await self._store.agents.touch(holder, capabilities, repository_ids)
-        key = "\0".join((caller.project, caller.principal, agent_id, caller.request_id))
-        poll_id = hashlib.sha256(key.encode()).hexdigest()
-        asked = PollRequest(holder, poll_id, capabilities, repository_ids, max(1, wanted.max_leases))
+    async def _enter(self, asked: PollRequest, wait_seconds: float) -> Waiter:
+        await self._store.agents.touch(asked.holder, asked.capabilities, asked.repository_ids)
         return self._store.matcher.enter(asked, wait_seconds)
 
     async def _complete(self, request: agent.CompleteRequest, caller: Caller) -> list[agent.CompletionOutcome]:
@@ -199,12 +194,14 @@ def _granted(caller: Caller) -> frozenset[Capability]:
     return frozenset(capability for capability in Capability if caller.may(capability.lower()))
 
 
-def _wanted_capabilities(wanted: agent.Wanted, caller: Caller) -> frozenset[Capability]:
-    """What an agent wants to do, all of which its principal has to be granted."""
+def _poll_request(agent_id: str, wanted: agent.Wanted, caller: Caller) -> PollRequest:
+    """What an agent wants to be given, all of which its principal has to be granted."""
     capabilities = frozenset(enums.CAPABILITY.all_to_domain(wanted.capabilities))
     for capability in sorted(capabilities - _granted(caller)):
         raise not_granted(capability, caller.principal)
-    return capabilities
+    key = "\0".join((caller.project, caller.principal, agent_id, caller.request_id))
+    poll_id, limit = hashlib.sha256(key.encode()).hexdigest(), max(1, wanted.max_leases)
+    return PollRequest(_holder(agent_id, caller), poll_id, capabilities, frozenset(wanted.repository_ids), limit)
 
 
 def _key(key: agent.LeaseKey) -> LeaseKey:

@@ -4,18 +4,18 @@ import hashlib
 from collections.abc import AsyncIterator
 
 from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
-from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.caller import Caller, Role
 from pointsman.services.chassis.core.errors import invalid_field, not_found
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.artifacts import Artifact
+from pointsman.services.orchestrator.store.artifacts import NO_QUOTA, Artifact, Quota
 
 
 class ArtifactServicer:
     """ArtifactService."""
 
-    def __init__(self, store: OrchestratorStore, max_bytes: int, quota_bytes: int = 0) -> None:
+    def __init__(self, store: OrchestratorStore, max_bytes: int, quota: Quota = NO_QUOTA) -> None:
         self._store = store
-        self._max_bytes, self._quota_bytes = max_bytes, quota_bytes
+        self._max_bytes, self._quota = max_bytes, quota
 
     async def Put(self, requests: AsyncIterator[artifact.PutRequest], caller: Caller) -> artifact.PutResponse:
         """Store a body, checked against its digest."""
@@ -30,8 +30,11 @@ class ArtifactServicer:
                 body.write(request.chunk)
             if (body.sha256, body.size_bytes) != (wanted.sha256, wanted.size_bytes):
                 raise invalid_field("start.artifact", "digest or size do not match the body")
-            stored = Artifact(caller.project, body.sha256, body.size_bytes, wanted.media_type, first.start.run_id)
-            await self._store.artifacts.put(stored, body.file, self._quota_bytes)
+            principal = "" if Role.SERVICE in caller.roles else caller.principal
+            stored = Artifact(
+                caller.project, body.sha256, body.size_bytes, wanted.media_type, first.start.run_id, principal
+            )
+            await self._store.artifacts.put(stored, body.file, self._quota)
         return artifact.PutResponse(artifact=wanted)
 
     async def Get(self, request: artifact.GetRequest, caller: Caller) -> AsyncIterator[artifact.GetResponse]:

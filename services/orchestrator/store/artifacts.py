@@ -10,7 +10,7 @@ from itertools import count
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
-from sqlalchemy import Connection, MetaData, bindparam, delete, exists, func, select, text, update
+from sqlalchemy import Connection, MetaData, bindparam, case, delete, exists, func, select, text, update
 
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.errors import Reason, Refusal
@@ -37,6 +37,19 @@ class Artifact:
     size_bytes: int
     media_type: str
     run_id: str
+    principal: str = ""
+    """Who put it; empty for the control plane itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How many bytes a project, and one principal in it, may have stored; 0 means no limit."""
+
+    project_bytes: int = 0
+    principal_bytes: int = 0
+
+
+NO_QUOTA = Quota()
 
 
 class Arriving:
@@ -80,7 +93,11 @@ class Artifacts:
         )
         named = (self.table.c.project == bindparam("project"), self.table.c.sha256 == bindparam("sha256"))
         self._known = select(self.table.c.sha256).where(*named)
-        self._stored_bytes = select(func.coalesce(func.sum(self.table.c.size_bytes), 0)).where(named[0])
+        size_bytes = self.table.c.size_bytes
+        own_bytes = case((self.table.c.principal == bindparam("principal"), size_bytes), else_=0)
+        self._stored_bytes = select(
+            func.coalesce(func.sum(size_bytes), 0), func.coalesce(func.sum(own_bytes), 0)
+        ).where(named[0])
         self._arriving: Counter[str] = Counter()
         """Bytes of bodies on their way, by project."""
         self._sql = _Forgetting(store, self)
@@ -109,28 +126,29 @@ class Artifacts:
             )
         arriving[project] += size_bytes
 
-    async def put(self, artifact: Artifact, body: IO[bytes], quota_bytes: int = 0) -> None:
+    async def put(self, artifact: Artifact, body: IO[bytes], quota: Quota = NO_QUOTA) -> None:
         """Store a body whose digest was checked; the upsert holds its row, so that nobody forgets it meanwhile.
 
         One that is there already is left as it is: its chunks may be of another size.
         """
-        refusal = await self._store.write(self._putting(artifact, body, quota_bytes))
+        refusal = await self._store.write(self._putting(artifact, body, quota))
         if refusal is not None:
             raise refusal
 
-    def _putting(self, artifact: Artifact, body: IO[bytes], quota_bytes: int) -> Callable[[Connection], Refusal | None]:
+    def _putting(self, artifact: Artifact, body: IO[bytes], quota: Quota) -> Callable[[Connection], Refusal | None]:
         key = {"project": artifact.project, "sha256": artifact.sha256}
         created_at_us = to_us(self._store.database.clock.now())
-        facts = {"size_bytes": artifact.size_bytes, "media_type": artifact.media_type, "run_id": artifact.run_id}
+        facts = {
+            "size_bytes": artifact.size_bytes, "media_type": artifact.media_type, "run_id": artifact.run_id,
+            "principal": artifact.principal,
+        }  # fmt: skip
 
         def job(connection: Connection) -> Refusal | None:
-            if quota_bytes and self._store.database.is_postgresql:
+            if quota != NO_QUOTA and self._store.database.is_postgresql:
                 connection.execute(QUOTA_LOCK, {"project": artifact.project})
             is_known = connection.execute(self._known, key).first() is not None
-            if quota_bytes and not is_known:
-                stored_bytes = connection.execute(self._stored_bytes, key).scalar_one()
-                if stored_bytes + artifact.size_bytes > quota_bytes:
-                    return _over_quota(artifact, stored_bytes, quota_bytes)
+            if not is_known and (refusal := self._beyond(connection, artifact, quota)) is not None:
+                return refusal
             connection.execute(self._insert, {**key, **facts, "created_at_us": created_at_us})
             body.seek(0)
             for number in count() if not is_known else ():
@@ -143,6 +161,19 @@ class Artifacts:
             return None
 
         return job
+
+    def _beyond(self, connection: Connection, artifact: Artifact, quota: Quota) -> Refusal | None:
+        """The refusal of a body that would pass the project's quota, or its principal's."""
+        if quota == NO_QUOTA:
+            return None
+        whose = {"project": artifact.project, "principal": artifact.principal}
+        project_bytes, own_bytes = connection.execute(self._stored_bytes, whose).one()
+        if 0 < quota.project_bytes < project_bytes + artifact.size_bytes:
+            return _over_quota(artifact, f"project {artifact.project}", project_bytes, ("PROJECT", quota.project_bytes))
+        if artifact.principal and 0 < quota.principal_bytes < own_bytes + artifact.size_bytes:
+            who = f"{artifact.principal} in project {artifact.project}"
+            return _over_quota(artifact, who, own_bytes, ("PRINCIPAL", quota.principal_bytes))
+        return None
 
     async def chunk(self, project: str, sha256: str, number: int) -> bytes | None:
         """One chunk; None after the last, and when there is no such artifact."""
@@ -175,11 +206,12 @@ class Artifacts:
             connection.execute(statement, {"project": project, "values": bind_list(self._store.database, gone)})
 
 
-def _over_quota(artifact: Artifact, stored_bytes: int, quota_bytes: int) -> Refusal:
+def _over_quota(artifact: Artifact, whose: str, stored_bytes: int, limit: tuple[str, int]) -> Refusal:
+    kind, quota_bytes = limit
     return Refusal(
         Reason.OVERLOADED,
-        f"project {artifact.project} has {stored_bytes} bytes of artifacts; with {artifact.size_bytes} more it would pass its "
-        f"quota of {quota_bytes} (POINTSMAN_ORCHESTRATOR_MAX_PROJECT_ARTIFACT_BYTES): raise it, or wait until ended runs are "
+        f"{whose} has {stored_bytes} bytes of artifacts; with {artifact.size_bytes} more it would pass its "
+        f"quota of {quota_bytes} (POINTSMAN_ORCHESTRATOR_MAX_{kind}_ARTIFACT_BYTES): raise it, or wait until ended runs are "
         "forgotten (POINTSMAN_ORCHESTRATOR_RETENTION_DAYS)",
         metadata={"limit": str(quota_bytes)},
         retry_after_seconds=QUOTA_RETRY_SECONDS,

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from sqlalchemy import Connection
@@ -21,6 +21,7 @@ from pointsman.services.orchestrator.domain.enums import Capability, Purpose
 from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
 from pointsman.services.orchestrator.store.agents import Holder
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
+from pointsman.services.orchestrator.store.lease_quota import LeaseQuota, Room, has_room, take_room
 from pointsman.services.orchestrator.store.others import NO_RESEARCHERS, NOBODY, Others, Researchers, sought
 from pointsman.services.orchestrator.store.polling import (
     NOTHING_GIVEN,
@@ -60,6 +61,7 @@ class AssignmentMatcher:
         """Leases that ran out and were given to another agent."""
         self._bodies, self._present = children.bodies, children.present
         self._sql = Queue(store, children)
+        self._quota = LeaseQuota(store, children, limits.per_principal)
 
     async def take(self, wanted: PollRequest, wait_seconds: float) -> PollResult:
         """Leases for an agent: at once if there is work, else as soon as some comes, at most after the wait."""
@@ -118,8 +120,7 @@ class AssignmentMatcher:
         else:
             now = asyncio.get_running_loop().time()
             for waiter in match.waiting:
-                if (waiter.given or waiter.deadline <= now) and not waiter.future.done():
-                    waiter.future.set_result(waiter.bundle)
+                waiter.answer(now)
         with self._changing:
             self._waiting[:0] = [waiter for waiter in match.waiting if not waiter.future.done()]
 
@@ -135,7 +136,7 @@ class AssignmentMatcher:
         now_us = to_us(self._store.database.clock.now())
         for waiter in waiting:
             waiter.given.clear()
-            waiter.bundle = NOTHING_GIVEN
+            waiter.bundle, waiter.refusal = NOTHING_GIVEN, None
         self._repeat(connection, waiting)
         hungry = [waiter for waiter in waiting if not waiter.given]
         if hungry:
@@ -174,15 +175,25 @@ class AssignmentMatcher:
         over = self._over(now_us) if abs(now_us - self._looked_back_us) >= LOOK_BACK_US else None
         if over is not None:
             self._looked_back_us = now_us
+        room = self._quota.room(connection, waiting, now_us)
+        able = self._refuse_full(waiting, room)
         leases: list[dict[str, Any]] = []
-        for scan in SCANS:
-            rows, is_all = self._available(connection, waiting, scan, over)
-            others = self._others(connection, rows, waiting)
-            leases = self._hand_out(self._admitted(connection, rows), waiting, now_us, others)
-            if is_all or all(waiter.is_served for waiter in waiting):
+        for scan in SCANS if able else ():
+            rows, is_all = self._available(connection, able, scan, over)
+            others = self._others(connection, rows, able)
+            leases = self._hand_out(self._admitted(connection, rows), able, now_us, Offer(others, dict(room)))
+            if is_all or all(waiter.is_served for waiter in able):
                 break
         if leases:
             self._sql.lease.run(connection, leases)
+            self._quota.given(leases)
+
+    def _refuse_full(self, waiting: Sequence[Waiter], room: Room) -> list[Waiter]:
+        """Those who may be given something; the others learn why not."""
+        for waiter in waiting:
+            if not (has_room(room, waiter.wanted.holder) or waiter.wanted.waits_for_room):
+                waiter.refusal = self._quota.refusal(waiter.wanted.holder)
+        return [waiter for waiter in waiting if has_room(room, waiter.wanted.holder)]
 
     def _others(self, connection: Connection, rows: Sequence[Any], waiting: Sequence[Waiter]) -> Others:
         """Who made what is to be judged, where the version before did not write it down; researchers, if a surveyor waits."""
@@ -194,7 +205,7 @@ class AssignmentMatcher:
         )
 
     def _hand_out(
-        self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, others: Others
+        self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, offer: "Offer"
     ) -> list[dict[str, Any]]:
         """Each assignment to the first that it fits; how its row changes."""
         for waiter in waiting:
@@ -202,7 +213,7 @@ class AssignmentMatcher:
         leases: list[dict[str, Any]] = []
         hungry, until_us = list(waiting), now_us + self._lease_us
         for row in rows:
-            taker = next((waiter for waiter in hungry if waiter.fits(row, others)), None)
+            taker = next((waiter for waiter in hungry if offer.suits(waiter, row)), None)
             if taker is None:
                 continue
             if row.status == LEASED:
@@ -211,6 +222,7 @@ class AssignmentMatcher:
             holder, secret = taker.wanted.holder, new_secret(LEASE_SECRET)
             given = _held(row, holder.agent_id, row.epoch + 1, row.attempt + 1, until_us)
             taker.given.append(replace(given, secret=secret))
+            take_room(offer.room, holder)
             leases.append(
                 {
                     **row._asdict(), "status": LEASED, "agent_id": holder.agent_id, "epoch": row.epoch + 1,
@@ -291,6 +303,17 @@ class AssignmentMatcher:
     def _over(self, now_us: int) -> dict[str, int]:
         """When leases are over: those of the past, and those of a clock that was ahead and has been set right since."""
         return {"now_us": now_us, "far_us": now_us + max(10 * self._lease_us, FAR_SECONDS * 1_000_000)}
+
+
+class Offer(NamedTuple):
+    """What has to be known besides an assignment to give it to an agent."""
+
+    others: Others
+    room: Room
+
+    def suits(self, waiter: Waiter, row: Any) -> bool:
+        """Whether the assignment is for this agent, and its principal may hold another."""
+        return has_room(self.room, waiter.wanted.holder) and waiter.fits(row, self.others)
 
 
 class _Match:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
 from pointsman.services.orchestrator.store.agents import Holder
@@ -31,6 +32,8 @@ class PollRequest:
     capabilities: frozenset[Capability]
     repository_ids: frozenset[str]
     limit: int = 1
+    waits_for_room: bool = False
+    """Whether it waits, rather than be refused, while its principal holds all it may: it is just handing in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Limits:
 
     per_project: int = 0
     overall: int = 0
+    per_principal: int = 0
 
 
 UNLIMITED = Limits()
@@ -53,11 +57,22 @@ class Waiter:
     deadline: float
     given: list[LeaseView] = field(default_factory=list)
     bundle: PollResult = NOTHING_GIVEN
+    refusal: Refusal | None = None
+    """Why it is given nothing, however long it waits."""
 
     @property
     def is_served(self) -> bool:
         """Whether it has as much as it wanted."""
         return len(self.given) >= self.wanted.limit
+
+    def answer(self, now: float) -> None:
+        """Answer with what it was given or why it gets nothing, or with nothing when its wait is over."""
+        if self.future.done():
+            return
+        if self.refusal is not None:
+            self.future.set_exception(self.refusal)
+        elif self.given or self.deadline <= now:
+            self.future.set_result(self.bundle)
 
     def fits(self, row: Any, others: Others) -> bool:
         """Whether the assignment is for this agent: it never judges what it, or its principal, has made."""

@@ -107,6 +107,7 @@ def artifacts(metadata: MetaData) -> Table:
         Column("media_type", String(128), nullable=False),
         Column("run_id", String(128), nullable=False),
         Column("created_at_us", BigInteger, nullable=False),
+        Column("principal", Text, nullable=False),
         Index("artifacts_by_run", "run_id"),
     )
 

@@ -1,4 +1,4 @@
-"""Room for artifacts: what is on its way counts as it arrives, what is stored has a quota for each project."""
+"""Room for artifacts: what is on its way counts as it arrives, what is stored has a quota for each project and principal."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
+from pointsman.services.chassis.core.caller import Caller, Role
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.servicer import ArtifactServicer
 from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.store.artifacts import Quota
 from tests.contract.orchestrator.orchestrators import caller, orchestrator
 from tests.contract.orchestrator.test_service import reference, send
 
@@ -74,7 +76,7 @@ async def test_what_one_project_sends_leaves_room_for_another(tmp_path: Path) ->
 
 async def test_a_project_stores_no_more_than_its_quota(database_url: str) -> None:
     async with orchestrator(database_url) as store:
-        servicer = ArtifactServicer(store, LARGEST, QUOTA)
+        servicer = ArtifactServicer(store, LARGEST, Quota(QUOTA))
         await put(servicer, b"a" * LARGEST)
         with pytest.raises(Refusal) as caught:
             await put(servicer, b"b" * 501)
@@ -86,9 +88,32 @@ async def test_a_project_stores_no_more_than_its_quota(database_url: str) -> Non
         await put(servicer, b"c" * 500)
 
 
+async def test_a_principal_stores_no_more_than_its_quota_and_harms_no_other(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        servicer = ArtifactServicer(store, LARGEST, Quota(10 * QUOTA, QUOTA))
+
+        async def put_as(principal: str, body: bytes, project: str = "local") -> None:
+            who = Caller(principal, project, frozenset({Role.AGENT}))
+            await servicer.Put(send(body, reference(body)), who)
+
+        await put_as("alice", b"a" * LARGEST)
+        with pytest.raises(Refusal) as caught:
+            await put_as("alice", b"b" * 501)
+        assert (caught.value.reason, caught.value.metadata["limit"]) == (Reason.OVERLOADED, str(QUOTA))
+        assert caught.value.retry_after_seconds
+        for named in ("alice in project local", "POINTSMAN_ORCHESTRATOR_MAX_PRINCIPAL_ARTIFACT_BYTES"):
+            assert named in caught.value.message
+        await put_as("alice", b"a" * LARGEST)
+        await put_as("alice", b"b" * 501, "other")
+        await put_as("bob", b"b" * 501)
+        await put_as("alice", b"c" * 500)
+        with pytest.raises(Refusal):
+            await put_as("alice", b"d")
+
+
 async def test_what_retention_deletes_gives_room_back(database_url: str) -> None:
     async with orchestrator(database_url) as store:
-        servicer = ArtifactServicer(store, LARGEST, QUOTA)
+        servicer = ArtifactServicer(store, LARGEST, Quota(QUOTA))
         await put(servicer, b"a" * LARGEST)
         with pytest.raises(Refusal):
             await put(servicer, b"b" * LARGEST)
@@ -101,7 +126,7 @@ async def test_uploads_at_once_pass_the_quota_together_never(database_url: str) 
     replicas = 1 if database_url.startswith("sqlite") else 3
     async with AsyncExitStack() as stack:
         stores = [await stack.enter_async_context(orchestrator(database_url)) for _ in range(replicas)]
-        servicers = [ArtifactServicer(stores[number % replicas], 9 * 600, QUOTA) for number in range(9)]
+        servicers = [ArtifactServicer(stores[number % replicas], 9 * 600, Quota(QUOTA)) for number in range(9)]
         bodies = [bytes([number]) * 600 for number in range(9)]
         puts = [put(servicer, body) for servicer, body in zip(servicers, bodies, strict=True)]
         outcomes = await asyncio.gather(*puts, return_exceptions=True)

@@ -83,6 +83,21 @@ async def test_a_refused_result_among_several_does_not_harm_the_others(tmp_path:
         assert answer.outcomes[1].reason == common.ERROR_REASON_LEASE_LOST
 
 
+async def test_who_hands_in_at_its_limit_of_leases_gets_the_next_in_the_same_call(
+    tmp_path: Path, database_url: str
+) -> None:
+    async with plane(tmp_path, NOBODY, database_url, max_principal_leases=2) as here:
+        await researching(here, 4)
+        leases = await take(here, 2)
+        request = handing_in(here, good_report(leases[0]))
+        request.next.CopyFrom(wanted(2))
+        request.wait.CopyFrom(Duration(seconds=30))
+        async with within(20):
+            answer = await here.agents.Complete(request)
+        assert answer.outcomes[0].accepted
+        assert len(answer.leases) == 1
+
+
 async def test_a_refused_result_is_told_at_once_however_long_the_next_may_be_waited_for(
     tmp_path: Path, database_url: str
 ) -> None:

@@ -184,6 +184,7 @@ def as_the_version_before(connection: object) -> None:
         "ALTER TABLE assignments DROP COLUMN secret_epoch",
         "ALTER TABLE assignments DROP COLUMN excluded_principals",
         "ALTER TABLE agents DROP COLUMN principal",
+        "ALTER TABLE artifacts DROP COLUMN principal",
         "DROP TABLE outputs",
         "UPDATE context_version SET version_num = '0004'",
     ):

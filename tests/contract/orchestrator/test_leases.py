@@ -280,6 +280,42 @@ async def test_no_more_leases_are_live_than_a_project_may_have(database_url: str
         assert len(await take(store, "other", 9)) == 1
 
 
+async def test_a_principal_holds_no_more_leases_than_it_may_and_harms_no_other(database_url: str) -> None:
+    async with orchestrator(database_url, limits=Limits(per_principal=3)) as store:
+        await researching(store, "run_a", 9, research_expected=9)
+        first = await take(store, "one", 2, principal="alice")
+        assert len(first) == 2
+        (third,) = await take(store, "two", 9, principal="alice")
+        for _ in range(2):
+            with pytest.raises(Refusal) as caught:
+                await take(store, "three", 1, 20.0, principal="alice")
+            assert caught.value.reason is Reason.OVERLOADED
+            assert caught.value.retry_after_seconds
+            assert "alice holds 3 leases in project local" in caught.value.message
+            assert "POINTSMAN_ORCHESTRATOR_MAX_PRINCIPAL_LEASES" in caught.value.message
+        assert len(await take(store, "one", 3, principal="bob")) == 3
+        await store.ledger.submit(caller(), report(third, principal="alice"))
+        assert len(await take(store, "three", 9, principal="alice")) == 1
+
+
+async def test_agents_of_a_principal_that_ask_at_the_same_time_share_its_limit(database_url: str) -> None:
+    async with orchestrator(database_url, limits=Limits(per_principal=3)) as store:
+        await researching(store, "run_a", 9, research_expected=9)
+        async with held(store.store):
+            polls = [asyncio.create_task(take(store, f"agent-{n}", 2, principal="alice")) for n in range(3)]
+            await asyncio.sleep(0.05)
+        taken = await asyncio.gather(*polls, return_exceptions=True)
+        assert sum(len(each) for each in taken if not isinstance(each, BaseException)) == 3
+
+
+async def test_a_repeated_poll_is_answered_though_its_principal_holds_all_it_may(database_url: str) -> None:
+    async with orchestrator(database_url, limits=Limits(per_principal=1)) as store:
+        await researching(store, "run_a", 2, research_expected=2)
+        (first,) = await take(store, "one", principal="alice", poll_id="same")
+        (again,) = await take(store, "one", principal="alice", poll_id="same")
+        assert first.assignment_id == again.assignment_id
+
+
 async def test_projects_are_served_in_turn_within_the_overall_limit(database_url: str) -> None:
     async with orchestrator(database_url, limits=Limits(overall=4)) as store:
         for project in ("a", "b"):

@@ -77,7 +77,7 @@ class AgentServiceServicer:
     """
 
     def Poll(self, request, context):
-        """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), PERMISSION_DENIED (a capability that the principal was not granted), OVERLOADED (too many pollers).
+        """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), PERMISSION_DENIED (a capability that the principal was not granted), OVERLOADED (too many pollers, or the principal holds as many leases as it may).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -17,7 +17,7 @@ class AgentServiceStub:
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Poll: _aio.UnaryUnaryMultiCallable[_agent_pb2.PollRequest, _agent_pb2.PollResponse]
-    """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), PERMISSION_DENIED (a capability that the principal was not granted), OVERLOADED (too many pollers)."""
+    """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), PERMISSION_DENIED (a capability that the principal was not granted), OVERLOADED (too many pollers, or the principal holds as many leases as it may)."""
     Heartbeat: _aio.UnaryUnaryMultiCallable[_agent_pb2.HeartbeatRequest, _agent_pb2.HeartbeatResponse]
     """Heartbeat extends leases. Errors: INVALID_FIELD (leases). A lost lease is told in the answer; so is one of work that is not granted to the principal any more."""
     Complete: _aio.UnaryUnaryMultiCallable[_agent_pb2.CompleteRequest, _agent_pb2.CompleteResponse]
@@ -43,7 +43,7 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agent_pb2.PollRequest,
         context: _aio.ServicerContext[_agent_pb2.PollRequest, _abc.Awaitable[_agent_pb2.PollResponse]],
     ) -> _abc.Awaitable[_agent_pb2.PollResponse]:
-        """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), PERMISSION_DENIED (a capability that the principal was not granted), OVERLOADED (too many pollers)."""
+        """Poll leases open assignments that fit the agent, waiting for one if there is none. Errors: INVALID_FIELD (capabilities), PERMISSION_DENIED (a capability that the principal was not granted), OVERLOADED (too many pollers, or the principal holds as many leases as it may)."""
 
     @_abc_1.abstractmethod
     def Heartbeat(
