@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.sandbox.level import Level
 
 
@@ -107,5 +108,5 @@ class CommandResult:
         return "; ".join(said)
 
     def excerpt(self, length: int = 2000) -> str:
-        """The end of the output, as text without NUL."""
-        return self.output[-length * 4 :].decode(errors="replace").replace("\0", "")[-length:].strip()
+        """What of the output explains how it ended, as text without NUL."""
+        return excerpt(self.output.decode(errors="replace").replace("\0", "").strip(), length)

@@ -31,6 +31,7 @@ from pointsman.sandbox import (
 )
 from pointsman.worker import handoff as files
 from pointsman.worker import output_reader
+from pointsman.worker.commit_message import work_message
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.json_files import InvalidFile
 from pointsman.worker.login import private_home
@@ -261,7 +262,10 @@ async def _coder_result(job: Job, folders: AssignmentFolders, clone: Clone | Non
     if clone is None:
         raise GiveUp("a coder needs a repository; submit the run with one", permanent=True)
     base = job.assignment.repository.base_commit
-    captured = await clone.capture(folders.tree, base, job.agent_id, output_reader.by_products(folders.handoff))
+    claims = output_reader.read_list(folders.handoff, files.CLAIMS, handoff.Claim)
+    message = work_message(job.assignment.run_id, job.work.handoff.master_task, claims)
+    left_out = output_reader.by_products(folders.handoff)
+    captured = await clone.capture(folders.tree, base, job.agent_id, left_out, message)
     await clone.require_bounds(captured.commit, base)
     criteria = {item.id for item in job.work.handoff.acceptance_criteria}
     result = output_reader.coder_result(folders.handoff, folders.tree, captured, criteria)

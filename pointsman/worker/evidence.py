@@ -10,6 +10,7 @@ from pathlib import Path
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from pointsman._shared.excerpt import excerpt
 from pointsman._shared.files import atomic_write
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.worker.git import GitFailed, tree_hash, untracked
@@ -17,7 +18,6 @@ from pointsman.worker.handoff import BY_PRODUCTS, EVIDENCE
 from pointsman.worker.json_files import strict_json, to_json_object
 
 EXCERPT_LENGTH = 2000
-EXCERPT_BYTES = 64 * 1024
 FOLDER_VARIABLE = "POINTSMAN_HANDOFF"
 
 
@@ -33,7 +33,7 @@ def command_evidence(
         command=command,
         exit_code=exit_code,
         digest=hashlib.sha256(output).hexdigest(),
-        excerpt=output[-EXCERPT_BYTES:].decode(errors="replace").replace("\0", "")[-EXCERPT_LENGTH:],
+        excerpt=excerpt(output.decode(errors="replace").replace("\0", ""), EXCERPT_LENGTH),
         tree_hash=tree,
         captured_at=captured_at,
     )

@@ -205,7 +205,9 @@ class Clone:
         await self._histories.lay_out(commit, folder)
         await git(folder, "checkout", "-q", "--detach", commit)
 
-    async def capture(self, folder: Path, base: str, author: str, left_out: Collection[str] = ()) -> Captured:
+    async def capture(
+        self, folder: Path, base: str, author: str, left_out: Collection[str] = (), message: str = ""
+    ) -> Captured:
         """Commits the files of a working tree on its base; nothing of the tree's own repository is used."""
         with tempfile.TemporaryDirectory() as scratch:
             extra = {
@@ -219,7 +221,9 @@ class Clone:
             tree = await text(folder, "write-tree", extra=extra)
             if tree == await self.tree_of(base):
                 return Captured(base, base, tree, ())
-            commit = await text(folder, "commit-tree", tree, "-p", base, "-m", f"work of {author}", extra=extra)
+            commit = await text(
+                folder, "commit-tree", tree, "-p", base, "-m", message or f"Work of {author}", extra=extra
+            )
         await self._refuse_nested(base, commit)
         return Captured(base, commit, tree, await self.changed_files(base, commit))
 

@@ -11,6 +11,7 @@ from typing import Any
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from pointsman._shared.excerpt import excerpt
 from pointsman._shared.otlp.span_record import now_ns
 from pointsman._shared.redaction import redact
 from pointsman.api.common.v1 import common_pb2 as common
@@ -310,7 +311,9 @@ async def _hand_in(job: Job, result: Message) -> str:
 
 async def _give_up(job: Job, reason: str, *, permanent: bool) -> str:
     log.warning("%s: gives up %s: %s", job.agent_id, describe(job.assignment), redact(reason))
-    failure = pb.Failure(lease=job.key, error=reason[:MAX_ERROR] or "no reason", permanent=permanent, usage=job.usage)
+    failure = pb.Failure(
+        lease=job.key, error=excerpt(reason, MAX_ERROR) or "no reason", permanent=permanent, usage=job.usage
+    )
     try:
         _log_outcome(job, await _patient_client(job).agents.fail(job.agent_id, failure), "given up")
     except CallFailed as error:

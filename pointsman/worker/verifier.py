@@ -8,6 +8,7 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.sandbox import CommandResult, Limits, SandboxSpec, clean_environment, run
 from pointsman.worker import evidence_check
+from pointsman.worker.commit_message import merge_message
 from pointsman.worker.evidence import command_evidence
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.sdk import Job
@@ -82,7 +83,7 @@ class Verifier:
         accepted, made = place.accepted, task.coder_result
         try:
             await fetch_result(job, clone, made)
-            merged = await clone.merge(accepted, made.result_commit, f"accept {task.task_id}")
+            merged = await clone.merge(accepted, made.result_commit, merge_message(job.assignment.run_id, task.task_id))
         except GitFailed as error:
             return _refused(task, str(error)), accepted
         if merged.conflicts:

@@ -11,10 +11,11 @@ from pointsman.api.orchestrator.v1.run_pb2 import Repository
 from pointsman.cli.commands.logs import _show
 from pointsman.cli.render.run_progress import PlainView, state_name
 from pointsman.cli.session.control_plane import control_plane
+from pointsman.cli.session.delivery_branch import put_on_branch
 from pointsman.cli.session.follow import follow
 from pointsman.cli.session.workers import WorkerSpec, profile_for, worker_for, worker_running, workspace_for
 from pointsman.client import Client, Order
-from pointsman.worker.git import repository_id
+from pointsman.worker.git import repository_id, text
 from tests.scenarios.test_real_run_waves import FILES
 from tests.unit.worker.repositories import repository
 
@@ -46,7 +47,11 @@ async def test_the_logs_of_a_run_are_what_its_agents_printed_without_secrets(
         shown = capsys.readouterr().out
         await _show(client, run_id, "T7", follow=True, as_json=False)
         nothing = capsys.readouterr().out
+        await put_on_branch(client, run_id, folder, "result")
     assert state_name(run) == "COMPLETE"
+    message = await text(folder, "log", "-1", "--format=%B", "result")
+    assert message.endswith(f"Pointsman-Run: {run_id}\nPointsman-Task: {run.tasks[0].task_id}")
+    assert "- CL1: appended" in message
     label = f"{run.tasks[0].task_id} DEV box-coder | "
     lines = [line.removeprefix(label) for line in shown.splitlines() if line.startswith(label)]
     assert lines[0] == "reads the task"

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pointsman._shared.excerpt import names_failure
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.handoff.v1.work_pb2 import ClaimStatus
 from pointsman.api.journal.v1 import run_events_pb2 as journal
 
-LINE_LENGTH = 160
+LINE_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ def event_lines(transition: Transition) -> Iterator[Line]:
     if name in _LINES_OF_EVENT:
         yield from _LINES_OF_EVENT[name](getattr(transition.run, name))
     if transition.from_state != transition.to_state:
-        reason = transition.run.transitioned.reason.strip().partition("\n")[0][:LINE_LENGTH]
+        reason = shortened(transition.run.transitioned.reason)
         style = {"COMPLETE": "bold green", "FAILED": "bold red", "CANCELLED": "bold yellow"}.get(
             transition.to_state, ""
         )
@@ -112,10 +113,12 @@ def _asked(event: journal.Asked) -> Iterator[Line]:
 
 
 def shortened(text: str) -> str:
-    """The first and the last line of a text, each cut to a maximum length."""
+    """The first line of a text, the first that names a failure, and the last, each cut to a maximum length."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip(" -=")]
-    shown = lines if len(lines) <= 2 else [lines[0], f"… {lines[-1]}"]
-    return " ".join(line[:LINE_LENGTH] for line in shown)
+    if len(lines) > 3:
+        cause = next((f"… {line}" for line in lines[1:-1] if names_failure(line)), "…")
+        lines = [lines[0], cause, lines[-1]]
+    return " ".join(line[:LINE_LENGTH] for line in lines)
 
 
 _LINES_OF_EVENT: Mapping[str, Callable[[Any], Iterator[Line]]] = {

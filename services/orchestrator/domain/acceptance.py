@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.services.orchestrator.domain import events, evidence
 from pointsman.services.orchestrator.domain.calls.pipelines import author_of
 from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOutcome
@@ -220,7 +221,7 @@ def finish(builder: DecisionBuilder) -> None:
 
 def _report_failure(builder: DecisionBuilder, rejected: dict[str, Task]) -> None:
     decision_id = builder.run.order.routing.decision_id
-    error = "; ".join(f"{key}: {task.judgement.reason}" for key, task in rejected.items())[:4000]
+    error = excerpt("; ".join(f"{key}: {task.judgement.reason}" for key, task in rejected.items()), 4000)
     difference = "the next attempt gets the reasons and the reflections of this one"
     builder.call(
         Call.REPORT_OUTCOME,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import acceptance, events, execution, planning, research
 from pointsman.services.orchestrator.domain.calls import plans
@@ -31,6 +32,7 @@ from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Capabili
 from pointsman.services.orchestrator.domain.model import Assignment, Lease, Usage
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
 
+CAUSE_LENGTH = 2000
 ACCEPTED = CompletionOutcome(accepted=True)
 EXPECTED: Mapping[Purpose, tuple[type, str]] = {
     Purpose.PLAN: (PlanResult, "plan"),
@@ -240,18 +242,14 @@ def _verify_problem(builder: DecisionBuilder, result: VerifyResult) -> Malformed
     return None
 
 
-def _fail_attempt(builder: DecisionBuilder, assignment: Assignment, lease: Lease, error: str, usage: Usage) -> None:
-    assignment_id = assignment.assignment_id
+def _fail_attempt(builder: DecisionBuilder, assignment: Assignment, lease: Lease, said: str, usage: Usage) -> None:
+    assignment_id, error = assignment.assignment_id, excerpt(said, CAUSE_LENGTH)
     if lease.attempt < MAX_ATTEMPTS:
         restarts = builder.restarts(assignment_id)
-        builder.emit(
-            events.AssignmentRetried(assignment_id, lease.agent_id, lease.attempt, error[:2000], usage, restarts)
-        )
+        builder.emit(events.AssignmentRetried(assignment_id, lease.agent_id, lease.attempt, error, usage, restarts))
         return
-    builder.end_assignment(
-        assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error[:2000], usage=usage
-    )
-    _ON_LOSS[assignment.purpose](builder, replace(assignment, setbacks=(*assignment.setbacks, error[:2000])))
+    builder.end_assignment(assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error, usage=usage)
+    _ON_LOSS[assignment.purpose](builder, replace(assignment, setbacks=(*assignment.setbacks, error)))
 
 
 _ON_RESULT: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, Any, CompleteAssignment], None]] = {

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from itertools import chain, count
 from typing import Any
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.services.chassis.core.errors import state_forbids
 from pointsman.services.chassis.core.machine import CancelTimer, Decision, Effect, Event, SetTimer
 from pointsman.services.orchestrator.domain import events
@@ -25,6 +26,7 @@ from pointsman.services.orchestrator.domain.run import Run, RunState
 
 WALL_CLOCK = "wall_clock"
 REASON_LENGTH = 600
+CAUSE_LENGTH = 2000
 Action = Callable[["DecisionBuilder"], None]
 
 
@@ -76,7 +78,7 @@ class Table:
 def because(why: str) -> str:
     """A reason as the end of a sentence; nothing where none was given."""
     said = why.strip()
-    return f" ({said[:REASON_LENGTH]})" if said else ""
+    return f" ({excerpt(said, REASON_LENGTH)})" if said else ""
 
 
 def last_setback(assignment: Assignment) -> str:
@@ -137,7 +139,7 @@ class DecisionBuilder:
         row = next((row for row in self._table.rows_for(run.status, trigger) if row.guard.holds(run)), None)
         if row is None:
             raise self.refusal(f"the event '{trigger}' is not for a run in {run.status}")
-        data = events.Transitioned(reason[:2000], is_replan)
+        data = events.Transitioned(excerpt(reason, CAUSE_LENGTH), is_replan)
         self._record(Event(str(trigger), str(row.source), str(row.target), data))
         self._actions.extend(row.actions)
 

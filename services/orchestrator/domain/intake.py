@@ -1,5 +1,6 @@
 """BOOT to EPIC_SYNC: unfinished work, the message, the session's other run, the epic."""
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.calls.epics import Epic, StoreEpic
@@ -14,6 +15,7 @@ from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR
 
 MERGED = "merged"
 GIVEN_UP = 0.0
+CAUSE_LENGTH = 2000
 
 
 def probe_unfinished_work(builder: DecisionBuilder) -> None:
@@ -65,7 +67,7 @@ def judge_intake(builder: DecisionBuilder) -> None:
 def ask_for_clarity(builder: DecisionBuilder) -> None:
     """Ask what is meant; where it was the work that failed, ask what should be different."""
     confidence = builder.run.effective_confidence
-    reasons = "; ".join(reason.partition("\n")[0][:200] for reason in builder.run.reasons)
+    reasons = excerpt("; ".join(builder.run.reasons), CAUSE_LENGTH)
     if reasons and confidence == GIVEN_UP:
         text = f"The work failed too often to be tried again by itself: {reasons}. What should be different?"
     else:

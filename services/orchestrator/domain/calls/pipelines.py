@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.calls.peer_call import PeerCall
 from pointsman.services.orchestrator.domain.calls.workflow_status import answer_refused
@@ -172,7 +173,7 @@ def _look_when_due(builder: DecisionBuilder, task_id: str, due_at: datetime) -> 
 
 def note_failure(builder: DecisionBuilder, task_id: str, failure: StageFailure) -> None:
     """Record why a stage failed."""
-    builder.emit(events.StageFailed(task_id, failure.stage, failure.agent_id, failure.reason[:2000]))
+    builder.emit(events.StageFailed(task_id, failure.stage, failure.agent_id, excerpt(failure.reason, 2000)))
 
 
 def _ask_about_stage(builder: DecisionBuilder, task_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.calls.peer_call import PeerCall, fail_run
 from pointsman.services.orchestrator.domain.commands import CallRefused
@@ -38,7 +39,7 @@ def settle(builder: DecisionBuilder, verdict: str) -> None:
     run = builder.run
     completed = tuple(key for key, task in run.wave_tasks.items() if task.judgement.accepted)
     rejected = tuple(
-        Rejection(key, (task.judgement.reason or "rejected")[:2000])
+        Rejection(key, excerpt(task.judgement.reason or "rejected", 2000))
         for key, task in run.wave_tasks.items()
         if verdict == RETRY and not task.judgement.accepted
     )

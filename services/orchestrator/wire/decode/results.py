@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
@@ -202,7 +203,7 @@ def _finding(task: work.TaskFinding) -> commands.TaskFinding:
         task.accepted,
         tuple(c.claim_id for c in task.claims if c.status == work.CLAIM_STATUS_SUPPORTED),
         tuple(c.criterion_id for c in task.criteria if c.passed),
-        "; ".join(problems)[:2000],
+        excerpt("; ".join(problems), 2000),
     )
 
 

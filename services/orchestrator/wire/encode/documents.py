@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.json_format import Parse
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
@@ -82,8 +83,8 @@ class RunDocuments:
                 actions=planned.actions,
                 files=planned.files,
                 requirement=planned.requirement,
-                rejections=[reason[:4000] for reason in task.rejections],
-                reflections=[said[:4000] for said in (*task.reflections, *task.setbacks)][-16:],
+                rejections=[excerpt(reason, 4000) for reason in task.rejections],
+                reflections=[excerpt(said, 4000) for said in (*task.reflections, *task.setbacks)][-16:],
             ),
             detail_design=seen(self.documents.get("design", ""), handoff.DetailDesign),
             acceptance_criteria=planned.acceptance_criteria,
