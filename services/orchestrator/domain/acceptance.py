@@ -24,6 +24,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Severity,
     Verdict,
 )
+from pointsman.services.orchestrator.domain.failures import is_same_failure
 from pointsman.services.orchestrator.domain.model import Assignment, Task
 from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS
 
@@ -44,14 +45,25 @@ def judge_wave(builder: DecisionBuilder) -> None:
             builder.risk(
                 f"tests-{task_id}", f"{task_id} changed {path}, which its criteria name as a test", task_id=task_id
             )
-    if builder.is_present(Capability.REVIEW):
-        for task_id in _to_be_proven(builder):
-            _have_reviewed(builder, task_id)
+    for task_id in _to_be_proven(builder):
+        _have_reviewed(builder, task_id)
     go_on(builder)
 
 
+def _was_reviewed(builder: DecisionBuilder, task_id: str) -> bool:
+    """Whether a REVIEW stage passed this very patch, which the verifier will merge and prove: one review is enough."""
+    task = builder.run.tasks[task_id]
+    patch = task.work.result_commit if task.work else ""
+    return builder.run.needs_verifier and bool(patch) and task.reviewed_patch == patch
+
+
 def _have_reviewed(builder: DecisionBuilder, task_id: str) -> None:
-    """Offer the review of a task, if somebody is there who has not written it."""
+    """Offer the review of a task that no stage has reviewed, if somebody is there who has not written it."""
+    if _was_reviewed(builder, task_id):
+        builder.emit(events.TaskJudged(task_id, "reviewer", accepted=None))
+        return
+    if not builder.is_present(Capability.REVIEW):
+        return
     author, needed = author_of(builder.run.tasks[task_id]), bool(builder.run.order.repository_id)
     if builder.is_present(Capability.REVIEW, builder.run.excluded_from(Capability.REVIEW, task_id)):
         builder.assign(
@@ -210,13 +222,20 @@ def finish(builder: DecisionBuilder) -> None:
     rejected = {key: task for key, task in builder.run.wave_tasks.items() if not task.judgement.accepted}
     if any(task.judgement.replan for task in rejected.values()):
         settle(builder, REPLAN)
-    elif any(len(task.rejections) >= MAX_REJECTIONS for task in rejected.values()):
+    elif any(_goes_in_circles(task) for task in rejected.values()):
         settle(builder, ESCALATE)
     elif rejected:
         _report_failure(builder, rejected)
     else:
         _report_success(builder)
         settle(builder, PASSED)
+
+
+def _goes_in_circles(task: Task) -> bool:
+    """Whether another try is in vain: it failed too often, or twice in the same way."""
+    return len(task.rejections) >= MAX_REJECTIONS or any(
+        is_same_failure(task.judgement.reason, earlier) for earlier in task.rejections[-1:]
+    )
 
 
 def _report_failure(builder: DecisionBuilder, rejected: dict[str, Task]) -> None:

@@ -194,6 +194,10 @@ def _stage_failed(run: Run, data: events.StageFailed) -> Run:
     return run.change_task(data.task_id, setbacks=said[-KEPT_SETBACKS:])
 
 
+def _stage_reviewed(run: Run, data: events.StageReviewed) -> Run:
+    return run.change_task(data.task_id, reviewed_patch=data.patch)
+
+
 def _work_handed_in(run: Run, data: events.WorkHandedIn) -> Run:
     authors = _with(run.authors.get(data.task_id, ()), data.principal)
     return run.change_task(data.task_id, work=data.work).change(authors={**run.authors, data.task_id: authors})
@@ -309,6 +313,7 @@ _APPLY: Mapping[type, Callable[[Run, Any], Run]] = {
     events.WaveClaimed: _wave_claimed,
     events.PipelineAdvanced: _pipeline_advanced,
     events.StageFailed: _stage_failed,
+    events.StageReviewed: _stage_reviewed,
     events.WorkHandedIn: _work_handed_in,
     events.TaskJudged: _task_judged,
     events.WaveVerified: _wave_verified,

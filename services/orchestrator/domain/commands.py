@@ -139,6 +139,7 @@ class StageResult:
     transcript: str = ""
     report: str = ""
     work: Work | None = None
+    risks: tuple[Risk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

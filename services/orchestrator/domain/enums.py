@@ -105,6 +105,7 @@ class InternalEvent(StrEnum):
     WAVE_CLAIMED = "wave_claimed"
     PIPELINE_ADVANCED = "pipeline_advanced"
     STAGE_FAILED = "stage_failed"
+    STAGE_REVIEWED = "stage_reviewed"
     WORK_HANDED_IN = "work_handed_in"
     TASK_JUDGED = "task_judged"
     WAVE_VERIFIED = "wave_verified"

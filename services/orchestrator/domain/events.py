@@ -195,6 +195,15 @@ class StageFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class StageReviewed:
+    """The reviewer of a REVIEW stage passed a patch; at acceptance that counts for the same patch."""
+
+    task_id: str
+    agent_id: str
+    patch: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkHandedIn:
     """A coder handed in its work."""
 
@@ -346,6 +355,7 @@ EVENTS: Mapping[str, type] = {
     str(InternalEvent.WAVE_CLAIMED): WaveClaimed,
     str(InternalEvent.PIPELINE_ADVANCED): PipelineAdvanced,
     str(InternalEvent.STAGE_FAILED): StageFailed,
+    str(InternalEvent.STAGE_REVIEWED): StageReviewed,
     str(InternalEvent.WORK_HANDED_IN): WorkHandedIn,
     str(InternalEvent.TASK_JUDGED): TaskJudged,
     str(InternalEvent.WAVE_VERIFIED): WaveVerified,

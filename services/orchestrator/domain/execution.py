@@ -33,6 +33,7 @@ from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, Run
 PIPELINES_TIMER = "pipelines"
 PIPELINES_CHECK_SECONDS = 240.0
 AGENT_LOST = "agent_lost"
+REVIEW_STAGE = "REVIEW"
 
 
 def build_bundles(builder: DecisionBuilder) -> None:
@@ -117,10 +118,19 @@ def escalated_task(run: Run) -> str:
 
 
 def stage_done(builder: DecisionBuilder, assignment: Assignment, result: StageResult, done: CompleteAssignment) -> None:
-    """Keep the work and whose it is, and hand the stage's word to the pipeline."""
+    """Keep the work and whose it is, or the review, and hand the stage's word to the pipeline."""
     if result.work is not None and assignment.capability is Capability.CODE:
         builder.emit(events.WorkHandedIn(assignment.task_id, result.work, done.principal))
+    elif assignment.capability is Capability.REVIEW:
+        _keep_review(builder, assignment, done.agent_id, result)
     _complete_stage(builder, assignment, done.agent_id, result, lost=False)
+
+
+def _keep_review(builder: DecisionBuilder, assignment: Assignment, agent_id: str, result: StageResult) -> None:
+    """The risks that a judge named; and which patch a REVIEW stage passed, since nobody has to review it again."""
+    if assignment.patch and result.verdict == "PASS" and assignment.stage == REVIEW_STAGE:
+        builder.emit(events.StageReviewed(assignment.task_id, agent_id, assignment.patch))
+    builder.named_risks(result.risks, assignment.task_id)
 
 
 def stage_lost(builder: DecisionBuilder, assignment: Assignment) -> None:

@@ -225,6 +225,8 @@ class Assignment:
     node_context: str = ""
     directive: str = ""
     nonce: str = ""
+    patch: str = ""
+    """The commit that a judge is to judge, as it was when the work was offered."""
     excluded_agent: str = ""
     excluded_principals: tuple[str, ...] = ()
     """The authors of what it judges: none of them may take it."""
@@ -275,6 +277,8 @@ class Task:
     spent: Usage = NOTHING_SPENT
     setbacks: tuple[str, ...] = ()
     """What went wrong in this attempt, in the agents' words."""
+    reviewed_patch: str = ""
+    """The commit that the reviewer of a REVIEW stage passed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,13 +126,23 @@ def test_a_review_of_unknown_claims_is_malformed() -> None:
 
 def test_three_rejections_are_retried_and_the_fourth_brings_a_person_in() -> None:
     driver = coding("T1")
-    for _ in range(3):
-        review(handing_in(driver, work("T1")), Verdict.RETRY)
+    for reason in ("no test", "no docs", "too slow"):
+        review(handing_in(driver, work("T1")), Verdict.RETRY, (reason,))
         assert driver.is_in(State.CODER_EXEC)
-    review(handing_in(driver, work("T1")), Verdict.RETRY)
+    review(handing_in(driver, work("T1")), Verdict.RETRY, ("wrong colour",))
     assert driver.is_in(State.ASK_SWITCH)
     assert driver.run.confidence == 0.0
     assert driver.moves.count("reject_or_retry") == 3
+
+
+def test_the_same_failure_twice_brings_a_person_in_before_a_third_try() -> None:
+    driver = coding("T1")
+    review(handing_in(driver, work("T1")), Verdict.RETRY, ("mean([]) fails: line 4",))
+    assert driver.is_in(State.CODER_EXEC)
+    review(handing_in(driver, work("T1")), Verdict.RETRY, ("mean([]) fails: line 17",))
+    assert driver.is_in(State.ASK_SWITCH)
+    assert driver.run.question is not None
+    assert "mean([]) fails: line 17" in driver.run.question.text
 
 
 @pytest.mark.parametrize(

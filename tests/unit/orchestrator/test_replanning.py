@@ -1,5 +1,7 @@
 """Re-plans whose planner keeps a task's id: attempts go on counting, the allowance of retries starts anew."""
 
+from itertools import product
+
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.orchestrator.domain import commands, events
 from pointsman.services.orchestrator.domain.enums import Call, Purpose, Reply, State, TaskStatus, Verdict
@@ -27,10 +29,14 @@ def change(driver: Driver) -> Driver:
     return driver.settle()
 
 
+REASONS = map("".join, product("abcdefghij", repeat=3))
+"""Another reason each time: the same one twice would bring a person in."""
+
+
 def reject(driver: Driver) -> None:
     """The reviewer of the only task wants it done again."""
     driver.work_until(Purpose.REVIEW)
-    driver.hand_in(driver.open(Purpose.REVIEW)[0], commands.ReviewResult(Verdict.RETRY, feedback=("no",)))
+    driver.hand_in(driver.open(Purpose.REVIEW)[0], commands.ReviewResult(Verdict.RETRY, feedback=(next(REASONS),)))
 
 
 def test_a_task_that_keeps_its_id_over_a_re_plan_goes_on_counting_its_attempts() -> None:
@@ -85,7 +91,7 @@ def test_a_journal_of_before_attempts_went_on_counting_folds_as_it_did() -> None
 def test_a_retry_that_the_workflow_does_not_allow_any_more_brings_a_person_in() -> None:
     driver = coding("T1", "T2").work_until(Purpose.REVIEW)
     bad, good = driver.open(Purpose.REVIEW)
-    driver.hand_in(bad, commands.ReviewResult(Verdict.RETRY, feedback=("no",)))
+    driver.hand_in(bad, commands.ReviewResult(Verdict.RETRY, feedback=(next(REASONS),)))
     epoch = driver.lease(good.assignment_id)
     passed = commands.ReviewResult(Verdict.PASS)
     driver.send(commands.CompleteAssignment("run_1", good.assignment_id, epoch, "agent", passed))

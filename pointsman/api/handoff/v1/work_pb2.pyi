@@ -496,6 +496,7 @@ class StageResult(_message.Message):
     TRANSCRIPT_FIELD_NUMBER: _builtins.int
     CODER_RESULT_FIELD_NUMBER: _builtins.int
     REPORT_MD_FIELD_NUMBER: _builtins.int
+    RESIDUAL_RISKS_FIELD_NUMBER: _builtins.int
     transcript: _builtins.str
     """The transcript, whose last route marker with the stage's nonce counts. Refused from a judge."""
     @_builtins.property
@@ -510,6 +511,10 @@ class StageResult(_message.Message):
     def report_md(self) -> _handoff_pb2.Document:
         """Quality stages: the full report, in Markdown."""
 
+    @_builtins.property
+    def residual_risks(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.ResidualRisk]:
+        """Quality stages: what is known not to be right, and is passed on openly."""
+
     def __init__(
         self,
         *,
@@ -517,10 +522,11 @@ class StageResult(_message.Message):
         transcript: _builtins.str = ...,
         coder_result: _handoff_pb2.CoderResult | None = ...,
         report_md: _handoff_pb2.Document | None = ...,
+        residual_risks: _abc.Iterable[_handoff_pb2.ResidualRisk] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "ending", b"ending", "report_md", b"report_md", "route", b"route", "transcript", b"transcript"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "ending", b"ending", "report_md", b"report_md", "route", b"route", "transcript", b"transcript"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "ending", b"ending", "report_md", b"report_md", "residual_risks", b"residual_risks", "route", b"route", "transcript", b"transcript"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_ending: _TypeAlias = _typing.Literal["route", "transcript"]  # noqa: Y015
     _WhichOneofArgType_ending: _TypeAlias = _typing.Literal["ending", b"ending"]  # noqa: Y015

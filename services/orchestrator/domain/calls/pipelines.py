@@ -196,6 +196,7 @@ def _offer_stage(builder: DecisionBuilder, task_id: str, delegation: Delegation)
     if (task_id, delegation.delegation_id) in offered:
         return
     capability = capability_of(delegation.stage)
+    work = run.tasks[task_id].work
     builder.assign(
         Assignment(
             "",
@@ -207,6 +208,7 @@ def _offer_stage(builder: DecisionBuilder, task_id: str, delegation: Delegation)
             node_context=delegation.node_context,
             directive=delegation.directive,
             nonce=delegation.nonce,
+            patch=work.result_commit if work and capability is Capability.REVIEW else "",
             excluded_agent=author_of(run.tasks[task_id]) if capability is Capability.REVIEW else "",
             needs_repository=bool(run.order.repository_id),
         )

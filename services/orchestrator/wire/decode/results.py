@@ -146,7 +146,7 @@ def _stage_result(agent_id: str, message: work.StageResult) -> Result:
         return MalformedResult("stage.route.verdict", "must be PASS or FAIL")
     return commands.StageResult(
         route.verdict, route.route, severity(route.severity) if route.severity else None, route.hint,
-        message.transcript, message.report_md.text, made,
+        message.transcript, message.report_md.text, made, tuple(map(_risk, message.residual_risks)),
     )  # fmt: skip
 
 
