@@ -244,6 +244,12 @@ def _verify_problem(builder: DecisionBuilder, result: VerifyResult) -> Malformed
 
 def _fail_attempt(builder: DecisionBuilder, assignment: Assignment, lease: Lease, said: str, usage: Usage) -> None:
     assignment_id, error = assignment.assignment_id, excerpt(said, CAUSE_LENGTH)
+    if lease.attempt < MAX_ATTEMPTS and not builder.may_start_again(assignment_id):
+        builder.end_assignment(
+            assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error, usage=usage
+        )
+        builder.assign(replace(assignment, assignment_id="", setbacks=(*assignment.setbacks, error), restarts=0))
+        return
     if lease.attempt < MAX_ATTEMPTS:
         restarts = builder.restarts(assignment_id)
         builder.emit(events.AssignmentRetried(assignment_id, lease.agent_id, lease.attempt, error, usage, restarts))

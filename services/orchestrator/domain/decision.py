@@ -215,6 +215,10 @@ class DecisionBuilder:
         lease, assignment = self.leases.get(assignment_id), self.run.assignments.get(assignment_id)
         return max(0, lease.attempt - 1 - assignment.restarts) if lease and assignment else 0
 
+    def may_start_again(self, assignment_id: str) -> bool:
+        """Whether the budget has room for another start of an agent on it: each start counts, not each assignment."""
+        return self.run.spent.assignments + self.restarts(assignment_id) < self.run.budget.assignments
+
     def ask(self, kind: Question, text: str, subjects: tuple[str, ...] = ()) -> None:
         """Ask a person."""
         question_id = f"q{self.run.question_count + 1}"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pointsman.services.orchestrator.domain import commands, events
-from pointsman.services.orchestrator.domain.enums import Purpose, Reply, State, WorkflowStatus
+from pointsman.services.orchestrator.domain.enums import Purpose, Question, Reply, State, WorkflowStatus
 from pointsman.services.orchestrator.domain.model import Budget
 from pointsman.services.orchestrator.domain.views import RunView
 from pointsman.services.orchestrator.wire import encode
@@ -102,3 +102,19 @@ def test_a_task_of_a_run_that_was_cancelled_is_not_shown_as_running() -> None:
     assert [task.status for task in encode.runs.run(RunView(driver.run, 1, 1, 1)).tasks] == ["running", "running"]
     driver.send(commands.Cancel("run_1", "enough"))
     assert [task.status for task in encode.runs.run(RunView(driver.run, 1, 1, 1)).tasks] == ["abandoned", "abandoned"]
+
+
+def test_another_start_on_the_same_work_needs_room_in_the_budget_too() -> None:
+    driver = Driver().with_budget(assignments=2).submit().settle()
+    first = driver.open()[0].assignment_id
+    for number in (1, 2):
+        epoch = driver.lease(first)
+        driver.send(commands.FailAssignment("run_1", first, epoch, "agent", f"no model answers ({number})"))
+    assert driver.run.question is not None
+    assert driver.run.question.kind is Question.BUDGET
+    assert driver.open() == []
+    assert driver.run.spent.assignments == 2
+    driver.reply(Reply.RAISE, budget=Budget(100, 0, 0, 0, 0, 0.0))
+    (again,) = driver.open()
+    assert again.assignment_id != first
+    assert again.setbacks == ("no model answers (1)", "no model answers (2)")
