@@ -14,9 +14,13 @@ _TEST = re.compile(
 _NUMBER = re.compile(r"\d+")
 
 
+CONFLICT = "conflict in "
+"""How a reason begins that tells of a merge conflict: it comes from others' work, and the next try has another base."""
+
+
 def is_same_failure(one: str, other: str) -> bool:
-    """Whether two reasons tell of the same failure."""
-    return bool(one.strip()) and fingerprint(one) == fingerprint(other)
+    """Whether two reasons tell of the same failure of the task itself."""
+    return bool(one.strip()) and not one.startswith(CONFLICT) and fingerprint(one) == fingerprint(other)
 
 
 def fingerprint(reason: str) -> frozenset[str] | str:

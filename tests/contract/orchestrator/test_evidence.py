@@ -65,7 +65,7 @@ async def test_failed_attempts_say_why_in_their_agents_words(tmp_path: Path, dat
         assert "the mock was told to fail" in run.question.text
         assert "the mock was told to fail" in run.tasks[0].rejection
         found = await attempts_of(here, run.id, page_size=1)
-        assert [attempt.attempt for attempt in found] == [1, 2, 3]
+        assert [attempt.attempt for attempt in found] == [1, 2], "the same failure twice is enough"
         assert {attempt.status for attempt in found} == {"rejected"}
         for attempt in found:
             assert attempt.setbacks[0].reason == "the mock was told to fail"

@@ -19,6 +19,7 @@ PYTEST = "V1: `pytest`: it ended with exit code 1\nFAILED tests/a.py::test_{} - 
         ("no claim speaks to: K1", "no claim speaks to: K2", True),
         ("the disk is full", "the disk is slow", False),
         ("error in /tmp/a1/x.py line 3", "error in /tmp/b7/x.py line 9", True),
+        ("conflict in log", "conflict in log", False),
         ("", "", False),
     ],
 )
