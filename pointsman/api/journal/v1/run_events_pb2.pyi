@@ -59,6 +59,7 @@ class RunEvent(_message.Message):
     INTENT_CHANGED_FIELD_NUMBER: _builtins.int
     CONFIDENCE_SET_FIELD_NUMBER: _builtins.int
     RISKS_NOTED_FIELD_NUMBER: _builtins.int
+    STAGE_REVIEWED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transitioned(self) -> Global___Transitioned:
         """The run went along a row of its table; `event` of the transition names it."""
@@ -183,6 +184,10 @@ class RunEvent(_message.Message):
     def risks_noted(self) -> Global___RisksNoted:
         """Risks that stay with the run."""
 
+    @_builtins.property
+    def stage_reviewed(self) -> Global___StageReviewed:
+        """The reviewer of a REVIEW stage passed a patch."""
+
     def __init__(
         self,
         *,
@@ -217,12 +222,13 @@ class RunEvent(_message.Message):
         intent_changed: Global___IntentChanged | None = ...,
         confidence_set: Global___ConfidenceSet | None = ...,
         risks_noted: Global___RisksNoted | None = ...,
+        stage_reviewed: Global___StageReviewed | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_failed", b"stage_failed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_failed", b"stage_failed", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_failed", b"stage_failed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_failed", b"stage_failed", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -791,6 +797,36 @@ class StageFailed(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StageFailed: _TypeAlias = StageFailed  # noqa: Y015
+
+@_typing.final
+class StageReviewed(_message.Message):
+    """The reviewer of a REVIEW stage passed a patch; at acceptance that counts for the same patch."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    PATCH_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task."""
+    agent_id: _builtins.str
+    """The reviewer."""
+    patch: _builtins.str
+    """The commit that was reviewed."""
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
+        patch: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "patch", b"patch", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StageReviewed: _TypeAlias = StageReviewed  # noqa: Y015
 
 @_typing.final
 class WorkHandedIn(_message.Message):
