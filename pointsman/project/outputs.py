@@ -32,11 +32,15 @@ def entries_of(tree: Path) -> frozenset[str]:
     return frozenset(path for path, _ in _walk(tree, None))
 
 
+def new_entries(tree: Path, before: frozenset[str]) -> tuple[str, ...]:
+    """Files and folders that were not in a tree before; of a new folder the folder alone."""
+    return tuple(path for path, is_known in _walk(tree, before) if not is_known)
+
+
 def take_outputs(tree: Path, before: frozenset[str], kept: Path) -> tuple[Output, ...]:
     """Moves everything that was not in the tree before into another folder."""
-    found = [path for path, is_known in _walk(tree, before) if not is_known]
     outputs = []
-    for path in found:
+    for path in new_entries(tree, before):
         source, target = tree / path, kept / path
         if source.name in discarded_names():
             continue

@@ -71,7 +71,8 @@ def view_of(spec: SandboxSpec) -> View:
     """What a spec's command can see."""
     hidden = _existing([*spec.hidden, *_private_places()])
     writable, readable = _existing(spec.writable), _existing(spec.readable)
-    tools = _existing(toolchains(_search_path(spec), hidden))
+    found = _existing(toolchains(_search_path(spec), hidden))
+    tools = tuple(path for path in found if not any(path.is_relative_to(folder) for folder in writable))
     named = {*readable, *tools, *writable}
     kept = tuple(path for path in hidden if path not in named)
     return View((*_system(), *tools, *readable), writable, (*kept, *_secret_settings()))

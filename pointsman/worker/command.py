@@ -18,6 +18,9 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.profiles import Profile, PromptBy
+from pointsman.project import InvalidProjectFile
+from pointsman.project.includes import IncludeTooLarge
+from pointsman.project.setup_run import SetupFailed
 from pointsman.sandbox import (
     CommandResult,
     EndedBy,
@@ -31,8 +34,9 @@ from pointsman.sandbox import (
 )
 from pointsman.worker import handoff as files
 from pointsman.worker import output_reader
+from pointsman.worker.agent_environment import AgentBase, AgentEnvironment, set_up_tree
 from pointsman.worker.commit_message import work_message
-from pointsman.worker.git import Clone, GitFailed
+from pointsman.worker.git import Clone, GitFailed, text
 from pointsman.worker.json_files import InvalidFile
 from pointsman.worker.login import private_home
 from pointsman.worker.prompt import is_judge, prompt_for
@@ -63,20 +67,33 @@ class CommandAgent:
         async with self._workspace.folders(job) as folders:
             try:
                 clone = await self._check_out(job, folders)
+                environment = await self._set_up(job, folders, clone)
                 visible = self._with_handoff_inside(folders)
                 contents = files.handoff_files(job.lease, await _artifact_texts(job))
                 prompt = prompt_for(job.lease, visible.handoff, [files.THE_PROMPT, *contents])
                 files.write_handoff(visible.handoff, prompt, contents)
+                files.write_by_products(visible.handoff, environment.made)
                 async with private_home(self._profile, folders.scratch / HOME, self._workspace.locks):
-                    ended = await run(self._sandbox_spec(job, visible, prompt))
+                    ended = await run(self._sandbox_spec(job, visible, prompt, environment))
                 log.info("%s: the command of %s ended: %s", job.agent_id, job.assignment.id, ended.notes)
                 _move_handoff_out(visible, folders)
                 _read_usage(job, folders)
                 self._require_success(ended)
                 _remove_leftovers(folders.tree, self._profile.leftovers)
                 return await self._read_output(job, folders, clone, ended)
+            except (SetupFailed, IncludeTooLarge, InvalidProjectFile) as error:
+                raise GiveUp(str(error), permanent=True) from None
             except (InvalidFile, GitFailed) as error:
                 raise GiveUp(str(error)) from None
+
+    async def _set_up(self, job: Job, folders: AssignmentFolders, clone: Clone | None) -> AgentEnvironment:
+        """Sets the tree up as the project file of the run says."""
+        if clone is None:
+            return AgentEnvironment()
+        workspace = self._workspace
+        head = await text(folders.tree, "rev-parse", "HEAD")
+        base = AgentBase(clone.path, head, await workspace.project_of(job, clone), workspace.user_folder(job))
+        return await set_up_tree(base, folders.tree, folders.scratch, workspace.root, workspace.private_places)
 
     async def _check_out(self, job: Job, folders: AssignmentFolders) -> Clone | None:
         """Checks out the tree to work on: the coder's result for reviewers, else the base commit."""
@@ -104,7 +121,9 @@ class CommandAgent:
         inside.mkdir()
         return replace(folders, handoff=inside)
 
-    def _sandbox_spec(self, job: Job, folders: AssignmentFolders, prompt: str) -> SandboxSpec:
+    def _sandbox_spec(
+        self, job: Job, folders: AssignmentFolders, prompt: str, environment: AgentEnvironment
+    ) -> SandboxSpec:
         prompt_file = folders.handoff / files.PROMPT
         values = {
             "{prompt}": prompt if len(prompt) <= MAX_PROMPT_ARGUMENT else f"Do what {prompt_file} asks for.",
@@ -114,7 +133,7 @@ class CommandAgent:
             "{sandbox}": self._profile.sandbox[available_level() > Level.NONE],
         }
         command = [_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in self._profile.command]
-        variables = _variables(job, folders)
+        variables = _variables(job, folders, environment)
         job.transcript.hide(os.environ.get(name, "") for name in self._profile.environment if _SECRET_NAME.search(name))
         return SandboxSpec(
             command,
@@ -126,6 +145,7 @@ class CommandAgent:
                 *toolchain_folders().values(),
                 *self._named_places(command),
                 *map(Path, self._profile.readable),
+                *environment.readable,
             ),
             hidden=self._workspace.private_places,
             network=True,
@@ -170,11 +190,13 @@ def _writes(job: Job) -> bool:
     return job.assignment.capability == assignments.CAPABILITY_CODE
 
 
-def _variables(job: Job, folders: AssignmentFolders) -> dict[str, str]:
+def _variables(job: Job, folders: AssignmentFolders, environment: AgentEnvironment) -> dict[str, str]:
     assignment = job.assignment
+    path = environment.variables.get("PATH") or os.environ.get("PATH", os.defpath)
     return {
+        **environment.variables,
         **{name: str(folder) for name, folder in toolchain_folders().items()},
-        "PATH": os.pathsep.join((str(_pointsman_command(folders)), os.environ.get("PATH", os.defpath))),
+        "PATH": os.pathsep.join((str(_pointsman_command(folders)), path)),
         "HOME": str(folders.scratch / HOME),
         "TMPDIR": str(folders.scratch),
         "PYTHONDONTWRITEBYTECODE": "1",

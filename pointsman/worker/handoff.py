@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,12 @@ def _coder_result(result: handoff.CoderResult) -> Iterator[HandoffFile]:
 def body_of(document: handoff.Document, bodies: Mapping[str, str]) -> str:
     """The text of a document, inline or in an artifact."""
     return bodies.get(document.artifact.sha256, "") if document.HasField("artifact") else document.text
+
+
+def write_by_products(folder: Path, paths: Collection[str]) -> None:
+    """Names files of the tree that are no part of the work, for evidence and for what is handed in."""
+    if paths:
+        atomic_write(folder / BY_PRODUCTS, json.dumps(sorted(paths), indent=2) + "\n")
 
 
 def safe_name(name: str) -> str:

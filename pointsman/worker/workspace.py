@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pointsman.api.handoff.v1.handoff_pb2 import ArtifactRef, CoderResult
 from pointsman.client import Client
+from pointsman.project import ProjectFile
+from pointsman.worker.base_project import project_at
 from pointsman.worker.bounds import TreeLimits
 from pointsman.worker.folders import work_folder
 from pointsman.worker.git import Clone, GitFailed
@@ -33,7 +35,7 @@ class Workspace:
 
     def __init__(self, root: Path, repositories: Mapping[str, Path], limits: TreeLimits | None = None) -> None:
         self._root = root
-        self._sources = tuple(repositories.values())
+        self._folders = dict(repositories)
         self._work = assignments_folder(root)
         self._clones = {
             name: Clone(root / "repositories" / f"{safe_name(name)}.git", source, self._work, limits)
@@ -48,7 +50,7 @@ class Workspace:
     @property
     def private_places(self) -> tuple[Path, ...]:
         """What no agent may see: the data directory around the clones and assignments, and the users' repositories."""
-        return (self._root.parent, *self._sources)
+        return (self._root.parent, *self._folders.values())
 
     @property
     def repository_ids(self) -> tuple[str, ...]:
@@ -77,6 +79,22 @@ class Workspace:
     def has_repository(self, job: Job) -> bool:
         """Whether this worker has the assignment's repository."""
         return job.assignment.repository.id in self._clones
+
+    @property
+    def root(self) -> Path:
+        """The worker's folder in the data directory."""
+        return self._root
+
+    def user_folder(self, job: Job) -> Path | None:
+        """The user's working tree of the assignment's repository, if this worker has it."""
+        return self._folders.get(job.assignment.repository.id)
+
+    async def project_of(self, job: Job, clone: Clone) -> ProjectFile:
+        """The project file of the commit that the user submitted, whatever was accepted since."""
+        commit = job.assignment.repository.base_commit
+        if job.assignment.base_bundle.sha256:
+            commit = await self._prepare_for_bundle(clone, job)
+        return await project_at(clone.path, commit)
 
     async def _require(self, clone: Clone, job: Job, commit: str) -> None:
         """Fetches a commit that the clone lacks: from the run's accepted bundle, else from the user's repository."""

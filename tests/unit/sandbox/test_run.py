@@ -141,6 +141,15 @@ async def test_a_readable_folder_is_read_and_not_written_and_a_hidden_one_below_
 
 
 @pytest.mark.parametrize("level", HERE)
+async def test_a_toolchain_inside_a_writable_folder_stays_writable(level: Level, folder: Path) -> None:
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    environment = clean_environment({"PATH": f"{folder / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"})
+    command = ("touch", ".venv/installed", ".venv/bin/program")
+    ended = await run(SandboxSpec(command, folder, environment, (folder,), level=level))
+    assert ended.ok, ended.excerpt()
+
+
+@pytest.mark.parametrize("level", HERE)
 async def test_a_cancelled_command_leaves_nothing_behind(level: Level, folder: Path) -> None:
     marker = f"sleep\x0087654{level:d}"
     script = marker.replace("\0", " ")
