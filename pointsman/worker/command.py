@@ -248,8 +248,11 @@ def _pointsman_command(folders: AssignmentFolders) -> Path:
     folder = folders.scratch / "bin"
     folder.mkdir()
     script = folder / "pointsman"
-    root = str(Path(pointsman.__file__).parent.parent)
-    code = f"import sys; sys.path.insert(0, {root!r}); from pointsman.cli.__main__ import main; main()"
+    packages = folders.scratch / "lib"
+    packages.mkdir()
+    for package in _own_packages():
+        (packages / package.name).symlink_to(package)
+    code = f"import sys; sys.path.insert(0, {str(packages)!r}); from pointsman.cli.__main__ import main; main()"
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n')
     script.chmod(0o755)
     return folder
@@ -257,8 +260,14 @@ def _pointsman_command(folders: AssignmentFolders) -> Path:
 
 def _own_program() -> tuple[Path, ...]:
     """What the `pointsman` command of an agent needs: the interpreter, its packages, and this one."""
-    package = Path(pointsman.__file__).parent
-    return (Path(sys.prefix), Path(sys.base_prefix), package, package / "services", package.parent / "buf")
+    own, generated = _own_packages()
+    return (Path(sys.prefix), Path(sys.base_prefix), own, own / "services", generated)
+
+
+def _own_packages() -> tuple[Path, Path]:
+    """This package and the one that its generated code imports; the folder around them may be the user's clone."""
+    own = Path(pointsman.__file__).parent
+    return own, own.parent / "buf"
 
 
 async def _artifact_texts(job: Job) -> dict[str, str]:

@@ -77,6 +77,8 @@ async def first_failure(stage: Stage, how: str, limits: Limits) -> str:
     ],
 )
 async def test_a_hostile_agent_is_contained_and_named_when_it(how: str, named: str, stage: Stage) -> None:
+    if how == "writes_outside" and available_level() is Level.NONE:
+        pytest.skip("nothing is isolated here")
     limits = Limits(seconds=scaled(3 if how == "ignores_time" else 60), output_bytes=100_000)
     async with within(100):
         payload = await first_failure(stage, how, limits)

@@ -13,8 +13,10 @@ from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.cli.session.workers import profile_for
 from pointsman.profiles import Profile
 from pointsman.sandbox import Level, available_level
+from pointsman.sandbox.level import MAX_LEVEL_SETTING
 from pointsman.worker import CommandAgent, Workspace, command
 from pointsman.worker.sdk import GiveUp, Job
+from tests.helpers.levels import levels_here
 from tests.unit.worker.agents import lease
 
 LEAVE = 'import os, pathlib, sys; pathlib.Path(os.environ["POINTSMAN_HANDOFF"], "detail_design.md").write_text({})'
@@ -87,6 +89,15 @@ async def test_toolchains_of_the_users_home_are_found_in_the_private_one(
     (home / ".rustup" / "settings.toml").write_text("stable")
     told = 'pathlib.Path(os.environ["RUSTUP_HOME"], "settings.toml").read_text()'
     assert await design(leaving(told), tmp_path) == "stable"
+
+
+@pytest.mark.parametrize("level", [level for level in levels_here() if level < Level.CONTAINER])
+async def test_the_command_pointsman_works_inside_at_every_level(
+    level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MAX_LEVEL_SETTING, str(level))
+    told = "__import__('subprocess').run(['pointsman', 'evidence', '--help'], capture_output=True, text=True).stdout"
+    assert "pointsman evidence" in await design(leaving(told), tmp_path)
 
 
 async def test_words_are_filled_in_inside_an_argument_too_and_only_once(home: Path, tmp_path: Path) -> None:
