@@ -12,7 +12,7 @@ BROWSER_STAMP := $(VENV)/.browser-stamp
 WORKERS ?= 3
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -80,6 +80,9 @@ router-campaign: $(DEV_STAMP) ## decide a million random, hostile and rule-made 
 
 faults: $(DEV_STAMP) ## break real processes under load and prove that nothing is lost (FAULT_SECONDS=150 FAULT_RUNS=64 FAULT_DATABASES=sqlite,postgresql)
 	@$(BIN)/python -m tests.robustness.faults
+
+cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in four ecosystems, and print what was paid (EACH=1, 0 for all; DEFENCES=1 switches each off)
+	@$(BIN)/python -m tests.robustness.cheats --each $(or $(EACH),1) $(if $(DEFENCES),--defences)
 
 clients: $(DEV_STAMP) ## build the example clients (Go, Java, TypeScript) where their toolchains are, and play the scenario with each
 	@POINTSMAN_BUILD_CLIENTS=1 $(BIN)/pytest -q -rs tests/scenarios/test_clients.py

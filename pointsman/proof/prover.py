@@ -14,7 +14,7 @@ from pointsman.proof.results import RED, Outcome, TestReport, TestResult
 from pointsman.proof.signals import Signal, scan
 from pointsman.proof.snapshot import FILE, SYMLINK, Repository, Snapshot
 from pointsman.proof.tree_plan import TreePlan, plan_trees, restored_tree, tried_tree
-from pointsman.proof.verdict import CommandFacts, Defence, Facts, Verdict, Wishes, judge
+from pointsman.proof.verdict import CommandFacts, Defence, Facts, Verdict, Wishes, failures_of, judge
 from pointsman.sandbox import Level, supports_grades
 
 MAX_SIGNAL_FILES = 500
@@ -43,6 +43,8 @@ class Proof:
     commands: tuple[CommandFacts, ...]
     signals: tuple[Signal, ...] = ()
     level: Level = Level.NONE
+    failures: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    """Why each command does not hold; empty for one that does."""
 
 
 class Baselines:
@@ -59,6 +61,12 @@ class Baselines:
         """Keeps a run on the base, or on a tree that was accepted and is the next base."""
         self._runs[run.tree, run.command] = replace(run, purpose=Purpose.BASE)
 
+    def keep_accepted(self, proof: "Proof") -> None:
+        """Keeps what ran on a delivered tree that was accepted, because it is the next base."""
+        for facts in proof.commands:
+            if facts.delivered.tree == proof.plan.delivered.tree:
+                self.keep(facts.delivered)
+
 
 class Prover:
     """Proves deliveries of one repository."""
@@ -72,7 +80,7 @@ class Prover:
         """The proof of a delivery; nothing is run when the tree itself is refused."""
         base = await self._repository.snapshot(request.base)
         delivered = await self._repository.snapshot(request.delivered)
-        table = await protection_of(self._repository, base, request.commands, request.protect)
+        table = await protection_of(self._repository, (base, delivered), request.commands, request.protect)
         off = request.wishes.off
         refused = () if Defence.TREE_CHECKS in off else await self._refused(base, delivered)
         if refused:
@@ -91,7 +99,8 @@ class Prover:
         signals = () if Defence.SIGNALS in off else await self._signals(plan, commands)
         level = min((command.restored.result.level for command in commands), default=Level.NONE)
         facts = Facts(plan, tuple(commands), (), signals, supports_grades(level))
-        return Proof(judge(facts, request.wishes), plan, tuple(commands), signals, level)
+        failures = {one.base.command: failures_of(one, facts, request.wishes) for one in commands}
+        return Proof(judge(facts, request.wishes), plan, tuple(commands), signals, level, failures)
 
     async def _refused(self, base: Snapshot, delivered: Snapshot) -> tuple[Refused, ...]:
         links = [path for path, entry in delivered.entries.items() if entry.mode == SYMLINK]
@@ -191,12 +200,14 @@ class Prover:
 
 
 async def protection_of(
-    repository: Repository, base: Snapshot, commands: Sequence[Sequence[str]], protect: Sequence[str]
+    repository: Repository, trees: tuple[Snapshot, Snapshot], commands: Sequence[Sequence[str]], protect: Sequence[str]
 ) -> ProtectionTable:
-    """The table of protected files for a base: the distribution's, the project's own, and what its commands start."""
+    """The table of protected files: the distribution's, the project's own, and what the commands of the base start."""
+    base, delivered = trees
+    paths = {*base.entries, *delivered.entries}
     scripts = read_scripts(await repository.read(base.entries.get("package.json")))
     makefile = (await repository.read(base.entries.get("Makefile")) or b"").decode(errors="replace")
-    files = [name for command in commands for name in named_files(command, base.entries, scripts, makefile)]
+    files = [name for command in commands for name in named_files(command, paths, scripts, makefile)]
     return default_table().extended(protect, sorted(set(files)))
 
 

@@ -10,7 +10,7 @@ from pointsman.proof.execution import ProofRun
 from pointsman.proof.protection.rules import Kind
 from pointsman.proof.results import RED, Outcome
 from pointsman.proof.signals import Signal
-from pointsman.proof.tree_plan import TreePlan
+from pointsman.proof.tree_plan import Change, TreePlan
 
 NAMED = 5
 """How many names a sentence lists."""
@@ -105,9 +105,7 @@ def judge(facts: Facts, wishes: Wishes) -> Verdict:
     """The verdict on a proof."""
     found = _Findings(failures=[str(one) for one in facts.refused])
     for command in facts.commands:
-        _judge_restored(command, facts, wishes, found)
-        _judge_delivered(command, facts, wishes, found)
-        _judge_held_out(command, wishes, found)
+        _judge_command(command, facts, wishes, found)
     _judge_fixes(facts, wishes, found)
     if found.failures or not facts.commands:
         reasons = tuple(found.failures) or ("there is no command that proves anything",)
@@ -118,6 +116,19 @@ def judge(facts: Facts, wishes: Wishes) -> Verdict:
     return Verdict(
         Decision.ASKED if questions else Decision.ACCEPTED, grade, tuple(found.reasons), questions, tuple(found.risks)
     )
+
+
+def failures_of(command: CommandFacts, facts: Facts, wishes: Wishes) -> tuple[str, ...]:
+    """Why one command of a proof does not hold; empty when it does."""
+    found = _Findings(failures=[str(one) for one in facts.refused])
+    _judge_command(command, facts, wishes, found)
+    return tuple(found.failures)
+
+
+def _judge_command(command: CommandFacts, facts: Facts, wishes: Wishes, found: _Findings) -> None:
+    _judge_restored(command, facts, wishes, found)
+    _judge_delivered(command, facts, wishes, found)
+    _judge_held_out(command, wishes, found)
 
 
 def names(items: Sequence[str]) -> str:
@@ -158,6 +169,9 @@ def _judge_restored(command: CommandFacts, facts: Facts, wishes: Wishes, found: 
     if not problems and (problem := _exit_problem(run, command.base, compared, where)):
         problems = [problem]
     if not problems and run.report.exit_code_only and not run.ended_well:
+        if _own_files(run.command, facts.plan) and command.delivered.ended_well:
+            found.risks.append(f"only a file of the author shows it: {names(_own_files(run.command, facts.plan))}")
+            return
         problems = [f"{_shown(run)} fails as it did on the base, and nothing says which of its tests"]
     if not problems:
         return
@@ -193,13 +207,25 @@ def _judge_delivered(command: CommandFacts, facts: Facts, wishes: Wishes, found:
         (found.questions if wishes.tests_may_change and facts.plan.tests_only else found.failures).append(told)
     elif problem := _exit_problem(run, command.base, compared, "on the delivery"):
         found.failures.append(problem)
-    _judge_changed_tests(command, wishes, found)
+    _judge_changed_tests(command, facts, wishes, found)
 
 
-def _judge_changed_tests(command: CommandFacts, wishes: Wishes, found: _Findings) -> None:
+def _own_files(command: Sequence[str], plan: TreePlan) -> list[str]:
+    """Files that a command names and that the author added."""
+    added = {change.path for change in plan.protected if change.change is Change.ADDED}
+    return sorted(added & {word.removeprefix("./") for word in command})
+
+
+def _names_file(test_id: str, path: str) -> bool:
+    """Whether an id stands for a whole file, by its path or as a module."""
+    return test_id == path or path.rpartition(".")[0].replace("/", ".") == test_id
+
+
+def _judge_changed_tests(command: CommandFacts, facts: Facts, wishes: Wishes, found: _Findings) -> None:
     """What the author did to tests: nothing may be hidden by it, and what is gone is named."""
     compared = command.in_delivered
-    if masked := _masked(command):
+    added = [change.path for change in facts.plan.protected if change.change is Change.ADDED]
+    if masked := [test for test in _masked(command) if not any(_names_file(test, path) for path in added)]:
         told = f"tests fail with the base's files and only the author's changes of tests hide it: {names(masked)}"
         (found.questions if wishes.tests_may_change else found.failures).append(told)
     if compared.removed:

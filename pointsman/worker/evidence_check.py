@@ -35,6 +35,11 @@ class VerificationTarget:
     commands: frozenset[tuple[str, ...]]
     """Commands of criteria and constraints, which the verifier runs in any case."""
     run: Callable[[Sequence[str]], Awaitable[CommandResult]]
+    """Runs a command, or returns its earlier result."""
+    run_anew: Callable[[Sequence[str]], Awaitable[CommandResult]]
+    """Runs a command in the tree, whatever ran before."""
+    excused: frozenset[tuple[str, ...]] = frozenset()
+    """Commands whose failing tests failed on the base as well, so that their exit code says nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +70,13 @@ async def check_evidence(item: handoff.Evidence, target: VerificationTarget) -> 
 
 
 def _check_unrepeatable(item: handoff.Evidence, target: VerificationTarget) -> Finding:
-    """Evidence that cannot be repeated counts only on the tree that it was captured on, and a note never."""
-    if item.kind == handoff.EVIDENCE_KIND_NOTE:
-        return Finding(STALE, f"{item.id} is a note, which proves nothing")
-    if item.tree_hash != target.tree_hash:
-        return Finding(STALE, f"{item.id} was taken on another tree")
-    if item.kind == handoff.EVIDENCE_KIND_DIFF and item.digest != target.diff_digest:
-        return Finding(UNSUPPORTED, f"{item.id} is not the diff of this work")
-    return Finding(SUPPORTED)
+    """Notes, pages and diffs support nothing alone; a diff of other work contradicts."""
+    if item.kind == handoff.EVIDENCE_KIND_DIFF:
+        if item.tree_hash == target.tree_hash and item.digest != target.diff_digest:
+            return Finding(UNSUPPORTED, f"{item.id} is not the diff of this work")
+        return Finding(STALE, f"{item.id} is a diff, which shows what changed and not that it works")
+    kind = "a page" if item.kind == handoff.EVIDENCE_KIND_URL else "a note"
+    return Finding(STALE, f"{item.id} is {kind}, which proves nothing alone")
 
 
 async def _check_command(item: handoff.Evidence, target: VerificationTarget) -> Finding:
@@ -82,6 +86,8 @@ async def _check_command(item: handoff.Evidence, target: VerificationTarget) -> 
     ended = await target.run(item.command)
     if ended.ok and item.exit_code == 0:
         return Finding(SUPPORTED)
+    if item.exit_code != 0 and tuple(item.command) in target.excused and ended.exit_code == item.exit_code:
+        return Finding(SUPPORTED, f"{item.id}: `{shown}` fails only where it failed before")
     if item.exit_code == 0:
         return Finding(UNSUPPORTED, f"{item.id} says that `{shown}` ended with 0, but here {ended.reason}")
     return Finding(UNSUPPORTED, f"{item.id}: `{shown}` failed, as its own exit code {item.exit_code} says")
@@ -97,13 +103,17 @@ def _check_file(item: handoff.Evidence, target: VerificationTarget) -> Finding:
 
 
 async def _check_report(item: handoff.Evidence, target: VerificationTarget) -> Finding:
-    if item.command:
-        if not is_allowed(item.command, target):
-            return Finding(UNSUPPORTED, f"{item.id}: `{' '.join(item.command)}` is no command that the verifier runs")
-        await target.run(item.command)
-    elif item.tree_hash != target.tree_hash:
-        return Finding(STALE, f"{item.id} is a report from another tree and names no command to make it again")
+    """A report counts when its command, run here and now, writes it and ends with 0."""
+    if not item.command:
+        return Finding(STALE, f"{item.id} names no command that makes the report again")
+    if not is_allowed(item.command, target):
+        return Finding(UNSUPPORTED, f"{item.id}: `{' '.join(item.command)}` is no command that the verifier runs")
+    if file_digest(target.tree, item.path) is not None:
+        (target.tree / item.path).unlink()
+    ended = await target.run_anew(item.command)
     problem = junit_problem(target.tree, item.path)
+    if not problem and not ended.ok:
+        problem = f"`{' '.join(item.command)}`: {ended.reason}"
     return Finding(UNSUPPORTED, f"{item.id}: {problem}") if problem else Finding(SUPPORTED)
 
 

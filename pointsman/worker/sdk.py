@@ -61,6 +61,8 @@ class Job:
     """The trace context for spans of the agent itself."""
     transcript: Transcript = field(default_factory=Transcript)
     """What the agent prints; people can watch it, and it is kept with the assignment."""
+    attributes: dict[str, str] = field(default_factory=dict)
+    """What the handler adds to the span of the work; only declared names are kept."""
 
     @property
     def assignment(self) -> assignments.Assignment:
@@ -186,7 +188,8 @@ class Worker:
         try:
             outcome = await _do(job, handler)
         finally:
-            self._spans.record(job.lease, (job.agent_id, job.role), begin_ns, outcome, job.usage.tokens)
+            told: dict[str, str | int] = {"pointsman.assignment.tokens": job.usage.tokens, **job.attributes}
+            self._spans.record(job.lease, (job.agent_id, job.role), begin_ns, outcome, told)
 
     async def _poll(self, client: Client, agent_id: str, wanted: pb.Wanted) -> Sequence[pb.Lease]:
         """Waits for leases or for the stop; an unreachable control plane is polled again later."""

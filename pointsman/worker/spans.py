@@ -1,7 +1,7 @@
 """The span of an agent's work on an assignment, below the span of its transition; only where spans are exported."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,9 @@ class WorkSpans:
             return outer
         return f"{outer[:36]}{_span_id(lease).hex()}{outer[52:]}"
 
-    def record(self, lease: pb.Lease, agent: tuple[str, str], begin_ns: int, outcome: str, tokens: int) -> None:
+    def record(
+        self, lease: pb.Lease, agent: tuple[str, str], begin_ns: int, outcome: str, told: Mapping[str, Value]
+    ) -> None:
         """Records the span of one assignment that has ended."""
         assignment = lease.assignment
         if self._recorder is None or not assignment.traceparent:
@@ -60,7 +62,7 @@ class WorkSpans:
             "pointsman.assignment.purpose": Purpose.Name(assignment.purpose).removeprefix("PURPOSE_"),
             "pointsman.assignment.attempt": assignment.attempt,
             "pointsman.assignment.outcome": outcome,
-            "pointsman.assignment.tokens": tokens,
+            **told,
         }
         failed = outcome != DONE
         if failed:

@@ -4,14 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
+from pointsman.api.handoff.v1.proof_pb2 import Grade
+from pointsman.project import ProjectFile
+from pointsman.project.setup_run import SetupFailed
+from pointsman.proof.execution import CommandRunner
+from pointsman.proof.prover import Baselines, Proof, ProofRequest, Prover
+from pointsman.proof.snapshot import Repository
+from pointsman.proof.verdict import Decision, Wishes
 from pointsman.sandbox import CommandResult, Limits, SandboxSpec, clean_environment, run
 from pointsman.worker import evidence_check
+from pointsman.worker.base_project import project_at
 from pointsman.worker.commit_message import merge_message
 from pointsman.worker.evidence import command_evidence
 from pointsman.worker.git import Clone, GitFailed
-from pointsman.worker.sdk import Job
+from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments
+from pointsman.worker.proof_messages import proof_message
+from pointsman.worker.sdk import GiveUp, Job, log
 from pointsman.worker.workspace import AssignmentFolders, CommitRef, Workspace, fetch_commit, fetch_result
 
 BUNDLE_TYPE = "application/x-git-bundle"
@@ -21,7 +32,7 @@ LIMITS = Limits(seconds=600.0, output_bytes=2 * 1024 * 1024)
 
 @dataclass(slots=True)
 class _Runner:
-    """Runs commands in one tree, each once."""
+    """Runs commands in one tree, each once; what a proof ran already is not run again."""
 
     tree: Path
     scratch: Path
@@ -32,12 +43,16 @@ class _Runner:
         """Runs a command, or returns its earlier result."""
         key = tuple(command)
         if key not in self.ended:
-            environment = clean_environment(
-                {"HOME": str(self.scratch), "TMPDIR": str(self.scratch), "PYTHONDONTWRITEBYTECODE": "1"}
-            )
-            spec = SandboxSpec(key, self.tree, environment, (self.tree, self.scratch), limits=self.limits)
-            self.ended[key] = await run(spec)
+            self.ended[key] = await self.run_anew(command)
         return self.ended[key]
+
+    async def run_anew(self, command: Sequence[str]) -> CommandResult:
+        """Runs a command in the tree, whatever ran before."""
+        environment = clean_environment(
+            {"HOME": str(self.scratch), "TMPDIR": str(self.scratch), "PYTHONDONTWRITEBYTECODE": "1"}
+        )
+        spec = SandboxSpec(tuple(command), self.tree, environment, (self.tree, self.scratch), limits=self.limits)
+        return await run(spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +60,11 @@ class _MergeTarget:
     """Where a task is merged and verified: the accepted commit, folders, and the criteria that hold already."""
 
     accepted: str
-    tree: Path
+    folder: Path
     scratch: Path
     standing: Sequence[AcceptanceCriterion]
+    project: ProjectFile
+    """As the run's base has it: no task of the run changes how it is proven."""
 
 
 class Verifier:
@@ -56,6 +73,7 @@ class Verifier:
     def __init__(self, workspace: Workspace, limits: Limits = LIMITS) -> None:
         self._workspace = workspace
         self._limits = limits
+        self._baselines = Baselines()
 
     async def verify(self, job: Job) -> work.VerificationReport:
         """Verifies a wave: the new accepted commit, and a finding for each task."""
@@ -67,13 +85,16 @@ class Verifier:
             if not await clone.has(accepted):
                 base = job.assignment.repository.base_commit
                 await fetch_commit(job.client, clone, CommitRef(accepted, job.work.accepted_bundle), base)
+            project = await project_at(clone.path, await _run_base(job) or accepted)
             findings: list[work.TaskFinding] = []
             for number, task in enumerate(job.work.tasks):
                 place = _MergeTarget(
-                    accepted, folders.tree / str(number), folders.scratch, standing(job.work, findings)
+                    accepted, folders.tree / str(number), folders.scratch, standing(job.work, findings), project
                 )
                 finding, accepted = await self._merge_and_verify(job, clone, task, place)
                 findings.append(finding)
+            if grades := [finding.proof.grade for finding in findings if finding.accepted]:
+                job.attributes["pointsman.proof.grade"] = Grade.Name(min(grades)).removeprefix("GRADE_")
             return await _report(job, clone, findings, accepted)
 
     async def _merge_and_verify(
@@ -88,17 +109,54 @@ class Verifier:
             return _refused(task, str(error)), accepted
         if merged.conflicts:
             return _refused(task, "it conflicts with work accepted before", merged.conflicts), accepted
-        await clone.check_out(merged.commit, place.tree)
+        try:
+            proof = await self._prove(clone, task, place, merged.commit)
+        except DeliveryNotInstallable as error:
+            return _refused(task, str(error)), accepted
+        except SetupFailed as error:
+            raise GiveUp(f"the tree cannot be set up for its proof: {error}") from None
+        tree = place.folder / "evidence"
+        await clone.check_out(merged.commit, tree)
+        runner = _Runner(tree, place.scratch, self._limits, _delivered_results(proof))
         base = made.base_commit or accepted
         where = evidence_check.VerificationTarget(
-            place.tree,
+            tree,
             await clone.tree_of(merged.commit),
             evidence_check.diff_digest(await clone.diff(base, made.result_commit)),
             frozenset(tuple(item.verify_command) for item in task.acceptance_criteria if item.verify_command),
-            _Runner(place.tree, place.scratch, self._limits).run,
+            runner.run,
+            runner.run_anew,
+            _excused(proof),
         )
-        finding = await _verify_task(task, where, place.standing)
+        finding = await _verify_task(task, where, place.standing, proof)
+        if proof is not None:
+            changed = await clone.changed_files(accepted, merged.commit)
+            finding.proof.CopyFrom(proof_message(proof, accepted, changed))
+        if finding.accepted and proof is not None:
+            self._baselines.keep_accepted(proof)
         return finding, merged.commit if finding.accepted else accepted
+
+    async def _prove(self, clone: Clone, task: work.VerifyTask, place: _MergeTarget, merged: str) -> Proof | None:
+        """The proof of the merged commit over the accepted one, by the commands of all criteria."""
+        criteria = [*task.acceptance_criteria, *place.standing]
+        commands = tuple(dict.fromkeys(tuple(item.verify_command) for item in criteria if item.verify_command))
+        if not commands:
+            return None
+        project = place.project
+        request = ProofRequest(
+            base=place.accepted,
+            delivered=merged,
+            commands=commands,
+            protect=project.proof.protect,
+            wishes=Wishes(tests_may_change=task.tests_may_change),
+            repeat=project.proof.repeat,
+        )
+        repository = Repository(clone.path)
+        root = self._workspace.root
+        base = ProofBase(repository, place.accepted, project)
+        furnish = ProofEnvironments(root, (root,)).furnisher(base, log.info)
+        runner = CommandRunner(repository, place.folder / "proof", furnish)
+        return await Prover(repository, runner, self._baselines).prove(request)
 
     async def _without_repository(self, job: Job, folders: AssignmentFolders) -> work.VerificationReport:
         """Verifies work without a repository by the commands of its criteria alone, in an empty folder."""
@@ -107,9 +165,8 @@ class Verifier:
         for task in job.work.tasks:
             commands = frozenset(tuple(item.verify_command) for item in task.acceptance_criteria if item.verify_command)
             runner = _Runner(folders.tree, folders.scratch, self._limits)
-            findings.append(
-                await _verify_task(task, evidence_check.VerificationTarget(folders.tree, "", "", commands, runner.run))
-            )
+            target = evidence_check.VerificationTarget(folders.tree, "", "", commands, runner.run, runner.run_anew)
+            findings.append(await _verify_task(task, target))
         return work.VerificationReport(tasks=findings)
 
 
@@ -120,36 +177,57 @@ def standing(request: work.VerifyRequest, findings: Sequence[work.TaskFinding]) 
     return [item for item in request.standing_criteria if item.id not in ahead]
 
 
+def _delivered_results(proof: Proof | None) -> dict[tuple[str, ...], CommandResult]:
+    """What the proof's commands did on the delivered tree."""
+    return {facts.base.command: facts.delivered.result for facts in proof.commands} if proof else {}
+
+
+def _excused(proof: Proof | None) -> frozenset[tuple[str, ...]]:
+    """Commands that hold although they ended with another exit code than 0: all their red tests were red before."""
+    if proof is None:
+        return frozenset()
+    return frozenset(command for command, failures in proof.failures.items() if not failures)
+
+
 async def _verify_task(
     task: work.VerifyTask,
     target: evidence_check.VerificationTarget,
     standing_criteria: Sequence[AcceptanceCriterion] = (),
+    proof: Proof | None = None,
 ) -> work.TaskFinding:
     """Verifies one task; files and diffs are checked before any command runs, because commands can change files."""
     made = task.coder_result
     unrepeatable = [item for item in made.evidence if item.kind not in evidence_check.REPEATABLE_KINDS]
     repeatable = [item for item in made.evidence if item.kind in evidence_check.REPEATABLE_KINDS]
     found = {item.id: await evidence_check.check_evidence(item, target) for item in unrepeatable}
-    criteria = [await _criterion(item, target) for item in task.acceptance_criteria if item.verify_command]
-    standing_findings = [await _criterion(item, target) for item in standing_criteria]
-    found |= {item.id: await evidence_check.check_evidence(item, target) for item in repeatable}
+    criteria = [await _criterion(item, target, proof) for item in task.acceptance_criteria if item.verify_command]
+    standing_findings = [await _criterion(item, target, proof) for item in standing_criteria]
+    if proof is None or proof.commands or not proof.verdict.reasons:
+        found |= {item.id: await evidence_check.check_evidence(item, target) for item in repeatable}
     failed = {item.criterion_id for item in criteria if not item.passed}
     claims = [evidence_check.check_claim(claim, found, failed) for claim in made.claims]
     finding = work.TaskFinding(task_id=task.task_id, claims=claims, criteria=[*criteria, *standing_findings])
-    finding.accepted = _holds(task, finding) and all(item.passed for item in standing_findings)
+    refused = proof is not None and proof.verdict.decision is Decision.REFUSED
+    finding.accepted = not refused and _holds(task, finding) and all(item.passed for item in standing_findings)
     return finding
 
 
 async def _criterion(
-    criterion: AcceptanceCriterion, target: evidence_check.VerificationTarget
+    criterion: AcceptanceCriterion, target: evidence_check.VerificationTarget, proof: Proof | None
 ) -> work.CriterionFinding:
-    ended = await target.run(criterion.verify_command)
-    detail = ended.excerpt(evidence_check.DETAIL_LENGTH)
-    if not ended.ok:
-        detail = f"`{' '.join(criterion.verify_command)}`: {ended.reason}\n{detail}"[:DETAIL_BYTES]
-    taken = command_evidence(criterion.id, criterion.verify_command, ended.exit_code, ended.output, target.tree_hash)
+    """A criterion by the proof of its command; without a repository by its exit code."""
+    command = tuple(criterion.verify_command)
+    if proof is not None and command not in proof.failures:
+        why = "; ".join(proof.verdict.reasons)[:DETAIL_BYTES]
+        return work.CriterionFinding(criterion_id=criterion.id, passed=False, detail=why)
+    ended = await target.run(command)
+    failures = proof.failures[command] if proof is not None else (() if ended.ok else (ended.reason,))
+    detail = excerpt(ended.output.decode(errors="replace").replace("\0", ""), evidence_check.DETAIL_LENGTH).strip()
+    if failures:
+        detail = f"`{' '.join(command)}`: {'; '.join(failures)}\n{detail}"[:DETAIL_BYTES]
+    taken = command_evidence(criterion.id, command, ended.exit_code, ended.output, target.tree_hash)
     taken.digest = ended.digest
-    return work.CriterionFinding(criterion_id=criterion.id, passed=ended.ok, detail=detail, evidence=taken)
+    return work.CriterionFinding(criterion_id=criterion.id, passed=not failures, detail=detail, evidence=taken)
 
 
 def _holds(task: work.VerifyTask, finding: work.TaskFinding) -> bool:
@@ -171,12 +249,17 @@ def _refused(task: work.VerifyTask, why: str, conflicts: Sequence[str] = ()) -> 
     return work.TaskFinding(task_id=task.task_id, conflicts=conflicts[:256], claims=claims)
 
 
+async def _run_base(job: Job) -> str:
+    """The commit that the run started from."""
+    return (await job.client.runs.get(job.assignment.run_id)).repository.base_commit
+
+
 async def _report(
     job: Job, clone: Clone, findings: Sequence[work.TaskFinding], accepted: str
 ) -> work.VerificationReport:
     """The findings with a bundle from the run's base to the new accepted commit."""
     run_id = job.assignment.run_id
-    base = (await job.client.runs.get(run_id)).repository.base_commit or job.work.accepted_commit
+    base = await _run_base(job) or job.work.accepted_commit
     body = await clone.make_bundle(base, accepted)
     bundle = await job.client.artifacts.put(body, BUNDLE_TYPE, run_id) if body else None
     return work.VerificationReport(

@@ -215,7 +215,7 @@ async def test_the_last_work_of_a_worker_that_stops_is_sent_while_its_loop_goes_
     async with collector() as kept:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
         async with spans.open():
-            spans.record(lease, ("box-coder", "coder"), now_ns(), DONE, 1)
+            spans.record(lease, ("box-coder", "coder"), now_ns(), DONE, {"pointsman.assignment.tokens": 1})
         assert [span.name for span in kept.spans] == ["invoke_agent coder"]
 
 
@@ -230,8 +230,8 @@ async def test_an_agents_work_is_a_span_below_what_asked_for_it(monkeypatch: pyt
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
         async with spans.open():
             inner = spans.context_of(first)
-            spans.record(first, ("box-coder", "coder"), now_ns(), GIVEN_UP, 7)
-            spans.record(second, ("box-coder", "coder"), now_ns(), DONE, 8)
+            spans.record(first, ("box-coder", "coder"), now_ns(), GIVEN_UP, {"pointsman.assignment.tokens": 7})
+            spans.record(second, ("box-coder", "coder"), now_ns(), DONE, {"pointsman.assignment.tokens": 8})
             await eventually(lambda: _count(kept, 2), 30)
     failed, done = kept.spans
     assert failed.span_id.hex() == inner[36:52] != done.span_id.hex()

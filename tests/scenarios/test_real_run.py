@@ -122,6 +122,7 @@ def test_make_run_ends_complete_and_says_why_the_first_try_was_refused(tmp_path:
         "CL1 supported",
         "T1 accepted by the verifier",
         "COMPLETE  run_",
+        ", PROVEN",
         "your working tree is as it was",
         '+    return f"Hello, {name}!"',
         "trace ",

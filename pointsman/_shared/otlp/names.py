@@ -17,6 +17,7 @@ ATTRIBUTES: Mapping[str, str] = {
     "pointsman.assignment.attempt": "Which attempt it is, from 1.",
     "pointsman.assignment.outcome": "How the attempt ended: done, given_up, not_taken, lost, stopped.",
     "pointsman.assignment.tokens": "Tokens that the agent reported.",
+    "pointsman.proof.grade": "What the accepted work of a wave is worth, the least: PROVEN, UNBROKEN, ON_WORD, FORCED.",
     "pointsman.commit.transitions": "How many transitions a commit wrote.",
     "rpc.system.name": "Always grpc.",
     "rpc.method": "The whole name of the RPC.",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from pointsman.api.handoff.v1.work_pb2 import ClaimStatus
 from pointsman.api.orchestrator.v1.evidence_pb2 import Attempt
+from pointsman.cli.render.run_progress import grade_text
 from pointsman.cli.render.transition_lines import shortened
 
 
@@ -19,9 +20,20 @@ def attempt_lines(attempt: Attempt) -> Iterator[str]:
         detail = "" if criterion.passed else f": {shortened(criterion.detail)}"
         command = f" `{' '.join(criterion.evidence.command)}`" if criterion.evidence.command else ""
         yield f"  criterion {criterion.criterion_id}{command} {'passed' if criterion.passed else 'failed'}{detail}"
+    yield from _proof(attempt)
     for judgement in attempt.judgements:
         reason = f": {shortened(judgement.reason)}" if judgement.reason else ""
         yield f"  {judgement.verdict} by the {judgement.judge}{reason}"
+
+
+def _proof(attempt: Attempt) -> Iterator[str]:
+    """What the verifier's proof is worth, and what it rests on."""
+    proof = attempt.finding.proof
+    if attempt.finding.HasField("proof"):
+        yield f"  proof{grade_text(proof.grade) or ', refused'}, isolation {proof.isolation}, base {proof.base_commit[:12]}"
+        for word, sentences in (("because", proof.reasons), ("asks", proof.questions), ("open risk", proof.risks)):
+            yield from (f"    {word}: {shortened(sentence)}" for sentence in sentences)
+        yield from (f"    protected file changed: {change.path} ({change.why})" for change in proof.protected_changes)
 
 
 def _claims(attempt: Attempt) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Protocol, Self
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.api.handoff.v1.proof_pb2 import Grade
 from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_LEASED, Assignment, Purpose
 from pointsman.api.orchestrator.v1.run_pb2 import Run, RunState, Usage, WaitKind
 from pointsman.cli.render.json_output import as_dict
@@ -110,9 +111,10 @@ def status(run: Run) -> str:
     limits += (
         [f"cost {spent.cost_micros / 1e6:.2f}/{budget.cost_micros / 1e6 or 'no limit'}"] if spent.cost_micros else []
     )
-    lines = [f"{state_name(run)}  {int(elapsed.total_seconds())} s  {', '.join(limits)}"]
+    lines = [f"{state_name(run)}  {int(elapsed.total_seconds())} s  {', '.join(limits)}{grade_text(run.grade)}"]
     lines += [
-        f"  {task.task_id} {task.status} (attempt {task.attempt}) {task.name[:80]}{usage_text(task.usage)}"
+        f"  {task.task_id} {task.status}{grade_text(task.grade)} (attempt {task.attempt}) {task.name[:80]}"
+        f"{usage_text(task.usage)}"
         for task in run.tasks
     ]
     if run.HasField("waiting_for"):
@@ -138,6 +140,11 @@ def working_lines(live: Sequence[Assignment]) -> Iterator[str]:
         held = item.state == ASSIGNMENT_STATE_LEASED
         who = f"{item.agent_id} works on it (attempt {item.attempt})" if held else "waits for an agent"
         yield f"  {what}: {who}{barrier}"
+
+
+def grade_text(grade: Grade.ValueType) -> str:
+    """What work is worth, after a comma; empty when it is not graded."""
+    return f", {Grade.Name(grade).removeprefix('GRADE_').replace('_', ' ')}" if grade else ""
 
 
 def state_name(run: Run) -> str:

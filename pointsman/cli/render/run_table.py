@@ -11,9 +11,9 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     WAIT_KIND_PERSON,
     Run,
 )
-from pointsman.cli.render.run_progress import state_name
+from pointsman.cli.render.run_progress import grade_text, state_name
 
-HEADER = f"{'RUN':<30}  {'SUBMITTED':<16}  {'STATE':<16}  {'ACTS NEXT':<16}  WHAT"
+HEADER = f"{'RUN':<30}  {'SUBMITTED':<16}  {'STATE':<16}  {'GRADE':<8}  {'ACTS NEXT':<16}  WHAT"
 _ENDED = (RUN_STATE_COMPLETE, RUN_STATE_FAILED, RUN_STATE_CANCELLED)
 
 
@@ -26,7 +26,7 @@ def run_table(runs: Sequence[Run]) -> Iterator[str]:
     for run in runs:
         intent = " ".join(run.intent.split())[:60]
         submitted = f"{run.created_at.ToDatetime():%Y-%m-%d %H:%M}"
-        yield f"{run.id:<30}  {submitted:<16}  {state_name(run):<16}  {acts_next(run):<16}  {intent}"
+        yield f"{run.id:<30}  {submitted:<16}  {state_name(run):<16}  {grade_text(run.grade).lstrip(', ') or '-':<8}  {acts_next(run):<16}  {intent}"
 
 
 def acts_next(run: Run) -> str:

@@ -31,7 +31,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
 )
 from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.run_options import BUDGET_FIELDS
-from pointsman.cli.render.run_progress import View, state_name
+from pointsman.cli.render.run_progress import View, grade_text, state_name
 from pointsman.cli.session.missing_agents import MissingAgents
 from pointsman.client import Client
 
@@ -122,9 +122,9 @@ def raised_budget(run: Run) -> str:
 
 def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
     """The delivery, the open risks, and the commands to look further."""
-    yield f"{state_name(run)}  {run.id}{f'  ({run.end_reason})' if run.end_reason else ''}"
+    yield f"{state_name(run)}  {run.id}{grade_text(delivery.grade)}{f'  ({run.end_reason})' if run.end_reason else ''}"
     for item in delivery.deliverables:
-        yield f"  delivered  {item.task_id}: {item.statement}"
+        yield f"  delivered  {item.task_id}: {item.statement}{grade_text(item.grade)}"
         yield from (f"    claim  {claim.statement}" for claim in item.claims)
         yield from (f"    file   {file.path}" for file in item.changed_files)
     yield from (f"  open risk  {risk.statement}" for risk in delivery.open_risks)

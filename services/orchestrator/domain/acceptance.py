@@ -17,6 +17,7 @@ from pointsman.services.orchestrator.domain.decision import DecisionBuilder, bec
 from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
+    Grade,
     PipelineStatus,
     Purpose,
     Question,
@@ -25,7 +26,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Verdict,
 )
 from pointsman.services.orchestrator.domain.failures import is_same_failure
-from pointsman.services.orchestrator.domain.model import Assignment, Task
+from pointsman.services.orchestrator.domain.model import Assignment, Risk, Task
 from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS
 
 _WITHOUT_WORDS = {
@@ -33,6 +34,7 @@ _WITHOUT_WORDS = {
     Verdict.REPLAN: "the reviewer wants it planned anew and does not say why",
 }
 NAMED_LENGTH = 1500
+QUESTIONS_LENGTH = 2000
 
 
 def judge_wave(builder: DecisionBuilder) -> None:
@@ -170,8 +172,18 @@ def _judge_finding(builder: DecisionBuilder, task_id: str, finding: TaskFinding 
     if left_open:
         reason = f"not supported on the accepted tree: {', '.join(left_open)}"
         builder.emit(events.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
-    elif task.judgement.reviewed or all(c.has_command for c in task.outline.criteria if c.required):
-        builder.emit(events.TaskJudged(task_id, "verifier", accepted=True))
+        return
+    builder.named_risks(finding.risks, task_id)
+    if task.judgement.reviewed:  # its reviewer said yes before the proof asked, which is worth knowing
+        asked = [
+            Risk(f"asked-{task_id}", f"{task_id}: {question}"[:QUESTIONS_LENGTH]) for question in finding.questions
+        ]
+        builder.named_risks(asked, task_id)
+    proven = all(c.has_command for c in task.outline.criteria if c.required) and not finding.questions
+    accepted = True if task.judgement.reviewed or proven else None
+    reason = "" if accepted else "; ".join(finding.questions)[:QUESTIONS_LENGTH]
+    grade = finding.grade or (Grade.ON_WORD if task.judgement.reviewed else None)
+    builder.emit(events.TaskJudged(task_id, "verifier", accepted=accepted, reason=reason, grade=grade))
 
 
 def verifier_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
@@ -185,7 +197,7 @@ def conclude(builder: DecisionBuilder) -> None:
     """What reviewers passed is accepted where nothing needs a verifier; a person decides the rest."""
     for task_id in _to_be_proven(builder):
         if builder.run.tasks[task_id].judgement.reviewed and not builder.run.needs_verifier:
-            builder.emit(events.TaskJudged(task_id, "reviewer", accepted=True))
+            builder.emit(events.TaskJudged(task_id, "reviewer", accepted=True, grade=Grade.ON_WORD))
     left = _undecided(builder)
     if left:
         why = "; ".join(f"{task_id}: {_why_a_person(builder.run.tasks[task_id])}" for task_id in left)
@@ -195,6 +207,8 @@ def conclude(builder: DecisionBuilder) -> None:
 
 
 def _why_a_person(task: Task) -> str:
+    if task.judgement.reason:
+        return task.judgement.reason
     by_word = [c.criterion_id for c in task.outline.criteria if c.required and not c.has_command]
     return evidence.needs_person(task) or f"no command proves {', '.join(by_word)} and no reviewer said yes"
 
@@ -209,7 +223,10 @@ def answer_acceptance(builder: DecisionBuilder, command: Answer) -> None:
     accepted = command.reply is Reply.ACCEPT
     for task_id in [command.task_id] if command.task_id else _undecided(builder):
         reason = "" if accepted else command.text or "a person rejected it"
-        builder.emit(events.TaskJudged(task_id, "person", accepted=accepted, reason=reason))
+        grade = builder.run.tasks[task_id].judgement.grade or Grade.ON_WORD
+        builder.emit(
+            events.TaskJudged(task_id, "person", accepted=accepted, reason=reason, grade=grade if accepted else None)
+        )
     left = _undecided(builder)
     if left:
         ask_person(builder, left, "Is this work accepted too?")

@@ -7,7 +7,15 @@ from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.orchestrator.domain import events
-from pointsman.services.orchestrator.domain.enums import Call, InternalEvent, State, TaskStatus, Trigger, WorkflowStatus
+from pointsman.services.orchestrator.domain.enums import (
+    Call,
+    Grade,
+    InternalEvent,
+    State,
+    TaskStatus,
+    Trigger,
+    WorkflowStatus,
+)
 from pointsman.services.orchestrator.domain.model import Judgement, OpenRemark, Remark, Slot, Task, Usage
 from pointsman.services.orchestrator.domain.run import Run, RunState
 
@@ -206,8 +214,9 @@ def _work_handed_in(run: Run, data: events.WorkHandedIn) -> Run:
 def _task_judged(run: Run, data: events.TaskJudged) -> Run:
     said = run.tasks[data.task_id].judgement
     judgement = Judgement(
-        said.reviewed or data.judge == "reviewer", data.accepted, data.reason or said.reason, data.replan or said.replan
-    )
+        said.reviewed or data.judge == "reviewer", data.accepted, data.reason or said.reason, data.replan or said.replan,
+        data.grade or said.grade,
+    )  # fmt: skip
     return run.change_task(data.task_id, judgement=judgement, status=TaskStatus.REVIEWING)
 
 
@@ -221,7 +230,9 @@ def _wave_concluded(run: Run, data: events.WaveConcluded) -> Run:
         accepted = bool(task.judgement.accepted)
         rejections = task.rejections if accepted else (*task.rejections, task.judgement.reason)
         status = TaskStatus.ACCEPTED if accepted else TaskStatus.REJECTED
-        tasks[task_id] = replace(task, status=status, rejections=rejections)
+        forced = any(risk.forced and risk.task_id == task_id for risk in run.risks)
+        grade = (Grade.FORCED if forced else task.judgement.grade) if accepted else None
+        tasks[task_id] = replace(task, status=status, rejections=rejections, grade=grade)
     return run.change(tasks=tasks, wave_verdict=data.verdict)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pointsman.services.orchestrator.domain.enums import (
     Capability,
+    Grade,
     Reply,
     Severity,
     Verdict,
@@ -161,6 +162,10 @@ class TaskFinding:
     supported_claims: tuple[str, ...]
     passed_criteria: tuple[str, ...]
     reason: str = ""
+    grade: Grade | None = None
+    questions: tuple[str, ...] = ()
+    """What somebody who is not the author has to say yes to."""
+    risks: tuple[Risk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

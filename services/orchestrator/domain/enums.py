@@ -295,6 +295,15 @@ class Verdict(StrEnum):
     REPLAN = "REPLAN"
 
 
+class Grade(StrEnum):
+    """What accepted work is worth, the least first."""
+
+    FORCED = "FORCED"
+    ON_WORD = "ON_WORD"
+    UNBROKEN = "UNBROKEN"
+    PROVEN = "PROVEN"
+
+
 class DebateVerdict(StrEnum):
     """How the router ends a debate."""
 

@@ -7,6 +7,7 @@ from pointsman.services.orchestrator.domain.enums import (
     AssignmentEnd,
     Call,
     Capability,
+    Grade,
     InternalEvent,
     PipelineStatus,
     Reply,
@@ -222,6 +223,7 @@ class TaskJudged:
     accepted: bool | None
     reason: str = ""
     replan: bool = False
+    grade: Grade | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Capability,
     EvidenceKind,
     ExecutionMode,
+    Grade,
     PipelineStatus,
     Purpose,
     Question,
@@ -146,6 +147,8 @@ class Risk:
     statement: str
     severity: Severity = Severity.MEDIUM
     task_id: str = ""
+    forced: bool = False
+    """The pipeline went on although a stage failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +259,8 @@ class Judgement:
     accepted: bool | None = None
     reason: str = ""
     replan: bool = False
+    grade: Grade | None = None
+    """What the verifier's proof is worth, or a reviewer's or person's word."""
 
 
 UNJUDGED = Judgement()
@@ -279,6 +284,8 @@ class Task:
     """What went wrong in this attempt, in the agents' words."""
     reviewed_patch: str = ""
     """The commit that the reviewer of a REVIEW stage passed."""
+    grade: Grade | None = None
+    """What the accepted work is worth."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pointsman.services.orchestrator.domain.enums import (
     TERMINAL,
     Call,
     Capability,
+    Grade,
     State,
     TaskStatus,
     WorkflowStatus,
@@ -104,6 +105,12 @@ class Run:
     def ended(self) -> bool:
         """Whether the run is in a terminal state."""
         return self.status in TERMINAL
+
+    @property
+    def grade(self) -> Grade | None:
+        """What the accepted work is worth: the least grade among the accepted tasks."""
+        grades = {task.grade for task in self.tasks.values() if task.status is TaskStatus.ACCEPTED}
+        return next((grade for grade in Grade if grade in grades), None)
 
     @property
     def wave_tasks(self) -> dict[str, Task]:

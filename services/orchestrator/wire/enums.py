@@ -1,6 +1,7 @@
 """Enums of the run on the wire and those of its peers."""
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import proof_pb2 as proof
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
@@ -20,6 +21,7 @@ ANSWER_KIND = EnumMap(runs.AnswerKind, enums.Reply)
 PURPOSE = EnumMap(assignments.Purpose, enums.Purpose)
 CAPABILITY = EnumMap(assignments.Capability, enums.Capability)
 SEVERITY = EnumMap(handoff.Severity, enums.Severity)
+GRADE = EnumMap(proof.Grade, enums.Grade)
 REVIEW_VERDICT = EnumMap(handoff.ReviewVerdict, enums.Verdict)
 EVIDENCE_KIND = EnumMap(handoff.EvidenceKind, enums.EvidenceKind)
 MOCK_ROLE = EnumMap(mock.MockRole, MockRole)

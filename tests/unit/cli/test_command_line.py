@@ -104,7 +104,7 @@ def test_the_list_of_runs_has_a_header_and_says_who_acts() -> None:
     ]
     assert [acts_next(run) for run in runs] == ["-", "you", "agent: code", "pointsman"]
     header, *lines = run_table(runs)
-    assert header.split() == ["RUN", "SUBMITTED", "STATE", "ACTS", "NEXT", "WHAT"]
+    assert header.split() == ["RUN", "SUBMITTED", "STATE", "GRADE", "ACTS", "NEXT", "WHAT"]
     assert len(lines) == 4
     assert lines[0].endswith("one two")
     assert list(run_table([])) == ["no runs; `pointsman run` starts one"]

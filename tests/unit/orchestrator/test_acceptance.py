@@ -12,6 +12,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Capability,
     DebateVerdict,
     EvidenceKind,
+    Grade,
     Purpose,
     Question,
     Reply,
@@ -19,7 +20,8 @@ from pointsman.services.orchestrator.domain.enums import (
     TaskStatus,
     Verdict,
 )
-from pointsman.services.orchestrator.domain.model import ClaimOutline, Plan, TaskOutline, Work
+from pointsman.services.orchestrator.domain.model import ClaimOutline, Plan, Risk, TaskOutline, Work
+from pointsman.services.orchestrator.domain.run import RunState
 from tests.unit.orchestrator.driver import ALL, Driver, outline, plan, work
 
 REPOSITORY: dict[str, Any] = {"repository_id": "r", "base_commit": "b" * 40}
@@ -299,6 +301,46 @@ def test_a_criterion_without_a_command_needs_a_reviewers_or_a_persons_yes() -> N
     verify(driver, TaskFinding("T1", True, ("K1",), ()))
     assert driver.run.question is not None
     assert driver.run.question.kind is Question.ACCEPTANCE
+
+
+def found(grade: Grade, *questions: str) -> TaskFinding:
+    return TaskFinding("T1", True, ("K1",), ("T1-C1",), grade=grade, questions=questions)
+
+
+def unreviewed() -> Driver:
+    driver = handing_in(coding(the_plan=plan("T1", command=True), **REPOSITORY), work("T1"))
+    driver.lose(driver.open(Purpose.REVIEW)[0])
+    return driver
+
+
+def test_the_grade_of_the_proof_is_the_tasks_and_the_runs() -> None:
+    driver = verifying()
+    verify(driver, found(Grade.PROVEN))
+    assert (driver.run.tasks["T1"].grade, driver.run.grade) == (Grade.PROVEN, Grade.PROVEN)
+
+
+def test_what_a_proof_asks_is_asked_of_a_person_where_nobody_reviewed() -> None:
+    driver = unreviewed()
+    verify(driver, found(Grade.ON_WORD, "only tests changed"))
+    assert driver.run.question is not None
+    assert "only tests changed" in driver.run.question.text
+    assert driver.reply(Reply.ACCEPT).run.grade is Grade.ON_WORD
+
+
+def test_a_reviewers_yes_answers_a_proof_and_the_question_stays_as_a_risk() -> None:
+    driver = verifying()
+    verify(driver, found(Grade.UNBROKEN, "the code looks for a test runner"))
+    assert driver.is_in(State.COMPLETE)
+    assert [risk.key for risk in driver.run.risks] == ["asked-T1"]
+
+
+def test_a_stage_that_was_forced_on_is_the_grade() -> None:
+    driver = verifying()
+    forced = Risk("stage-T1-QA", "T1: the stage QA is no proof (forced_on)", task_id="T1", forced=True)
+    assert driver.state is not None
+    driver.state = RunState(driver.run.change(risks=(forced,)))
+    verify(driver, found(Grade.PROVEN))
+    assert driver.run.grade is Grade.FORCED
 
 
 def test_changes_to_files_that_a_criterion_names_as_its_tests_are_a_residual_risk() -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,13 @@ GREEN = "<testsuite><testcase name='x'/></testsuite>"
 RED = "<testsuite><testcase name='x'><failure/></testcase></testsuite>"
 
 
-def target(tree: Path, exit_code: int = 0) -> VerificationTarget:
+def target(tree: Path, exit_code: int = 0, report: str = "") -> VerificationTarget:
     async def run(_command: Sequence[str]) -> CommandResult:
+        if report:
+            (tree / "junit.xml").write_text(report)
         return CommandResult(exit_code, EndedBy.ITSELF, b"out", "")
 
-    return VerificationTarget(tree, HERE, "d" * 64, frozenset({("./check.sh",)}), run)
+    return VerificationTarget(tree, HERE, "d" * 64, frozenset({("./check.sh",)}), run, run)
 
 
 def command(*words: str, exit_code: int = 0) -> handoff.Evidence:
@@ -77,12 +80,20 @@ async def test_what_cannot_be_taken_again_does_not_count_from_another_tree(
     assert (await evidence_check.check_evidence(evidence, target(tmp_path))).status == STALE
 
 
-async def test_a_note_never_counts(tmp_path: Path) -> None:
-    evidence = handoff.Evidence(id="E1", kind=handoff.EVIDENCE_KIND_NOTE, tree_hash=HERE)
+@pytest.mark.parametrize("kind", [handoff.EVIDENCE_KIND_NOTE, handoff.EVIDENCE_KIND_URL])
+async def test_a_note_or_a_page_supports_nothing_alone(kind: handoff.EvidenceKind.ValueType, tmp_path: Path) -> None:
+    evidence = handoff.Evidence(id="E1", kind=kind, tree_hash=HERE)
     assert (await evidence_check.check_evidence(evidence, target(tmp_path))).status == STALE
 
 
-@pytest.mark.parametrize(("digest", "expected"), [("d" * 64, SUPPORTED), ("e" * 64, UNSUPPORTED)])
+async def test_a_failure_that_the_base_has_too_is_excused_to_who_admits_it(tmp_path: Path) -> None:
+    excusing = replace(target(tmp_path, exit_code=1), excused=frozenset({("pytest",)}))
+    admitted = await evidence_check.check_evidence(command("pytest", exit_code=1), excusing)
+    denied = await evidence_check.check_evidence(command("pytest", exit_code=0), excusing)
+    assert (admitted.status, denied.status) == (SUPPORTED, UNSUPPORTED)
+
+
+@pytest.mark.parametrize(("digest", "expected"), [("d" * 64, STALE), ("e" * 64, UNSUPPORTED)])
 async def test_a_diff_must_be_the_one_of_this_work(digest: str, expected: int, tmp_path: Path) -> None:
     evidence = handoff.Evidence(id="E1", kind=handoff.EVIDENCE_KIND_DIFF, tree_hash=HERE, digest=digest)
     assert (await evidence_check.check_evidence(evidence, target(tmp_path))).status == expected
@@ -101,11 +112,19 @@ async def test_a_diff_must_be_the_one_of_this_work(digest: str, expected: int, t
 async def test_a_test_report_proves_success_only_with_green_tests_in_it(
     report: str, expected: int, tmp_path: Path
 ) -> None:
-    (tmp_path / "junit.xml").write_text(report)
-    evidence = handoff.Evidence(
-        id="E1", kind=handoff.EVIDENCE_KIND_TEST_REPORT, path="junit.xml", tree_hash=HERE, command=["pytest"]
-    )
-    assert (await evidence_check.check_evidence(evidence, target(tmp_path))).status == expected
+    assert (await evidence_check.check_evidence(REPORT, target(tmp_path, report=report))).status == expected
+
+
+REPORT = handoff.Evidence(
+    id="E1", kind=handoff.EVIDENCE_KIND_TEST_REPORT, path="junit.xml", tree_hash=HERE, command=["pytest"]
+)
+
+
+async def test_a_report_counts_only_when_its_command_writes_it_now_and_ends_well(tmp_path: Path) -> None:
+    (tmp_path / "junit.xml").write_text(GREEN)
+    assert (await evidence_check.check_evidence(REPORT, target(tmp_path))).status == UNSUPPORTED
+    failed = await evidence_check.check_evidence(REPORT, target(tmp_path, exit_code=1, report=GREEN))
+    assert (failed.status, "exit code 1" in failed.detail) == (UNSUPPORTED, True)
 
 
 async def test_a_report_from_another_tree_that_cannot_be_made_again_is_stale(tmp_path: Path) -> None:

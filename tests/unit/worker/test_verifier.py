@@ -10,6 +10,7 @@ import pytest
 from pointsman.api.handoff.v1 import delivery_pb2 as delivery
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.handoff.v1.proof_pb2 import Grade
 from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
@@ -154,6 +155,28 @@ async def test_a_criterion_of_this_wave_stands_once_its_task_is_accepted(yard: Y
     assert [task.accepted for task in report.tasks] == [True, False]
     report = await yard.verify(second, first, standing=(KEPT,))
     assert [task.accepted for task in report.tasks] == [True, False]
+
+
+async def test_each_task_is_proven_over_the_accepted_commit_that_it_is_merged_onto(yard: Yard) -> None:
+    first, second = await yard.task("T1", {"a": "2\n"}), await yard.task("T2", {"b": "2\n"})
+    report = await yard.verify(first, second)
+    proofs = [finding.proof for finding in report.tasks]
+    assert [proof.base_commit for proof in proofs] == [yard.base, first.coder_result.result_commit]
+    assert [Grade.Name(proof.grade) for proof in proofs] == ["GRADE_UNBROKEN", "GRADE_UNBROKEN"]
+    assert [[file.path for file in proof.changed_files] for proof in proofs] == [["a"], ["b"]]
+    assert proofs[1].tree_hash == report.tree_hash
+    assert proofs[0].isolation
+    assert [tuple(command.command) for command in proofs[0].commands] == [CHECK]
+
+
+async def test_who_edits_the_check_hides_nothing(yard: Yard) -> None:
+    report = await yard.verify(await yard.task("T1", {"broken": "", "check.sh": "true\n"}))
+    finding = report.tasks[0]
+    assert not finding.accepted
+    assert finding.proof.grade == Grade.GRADE_UNSPECIFIED
+    assert [change.path for change in finding.proof.protected_changes] == ["check.sh"]
+    assert any("with the base's tests" in reason for reason in finding.proof.reasons)
+    assert report.accepted_commit == yard.base
 
 
 async def test_what_the_verifier_ran_is_evidence_of_its_own(yard: Yard) -> None:

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from pointsman.api.handoff.v1 import handoff_pb2 as _handoff_pb2
+from pointsman.api.handoff.v1 import proof_pb2 as _proof_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -67,12 +68,15 @@ class Deliverable(_message.Message):
     CLAIMS_FIELD_NUMBER: _builtins.int
     CHANGED_FILES_FIELD_NUMBER: _builtins.int
     COMMIT_FIELD_NUMBER: _builtins.int
+    GRADE_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task it comes from."""
     statement: _builtins.str
     """What it is."""
     commit: _builtins.str
     """Its commit; empty without a repository."""
+    grade: _proof_pb2.Grade.ValueType
+    """What it is worth."""
     @_builtins.property
     def claims(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.Claim]:
         """The claims that were accepted."""
@@ -89,10 +93,11 @@ class Deliverable(_message.Message):
         claims: _abc.Iterable[_handoff_pb2.Claim] | None = ...,
         changed_files: _abc.Iterable[_handoff_pb2.ChangedFile] | None = ...,
         commit: _builtins.str = ...,
+        grade: _proof_pb2.Grade.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_files", b"changed_files", "claims", b"claims", "commit", b"commit", "statement", b"statement", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_files", b"changed_files", "claims", b"claims", "commit", b"commit", "grade", b"grade", "statement", b"statement", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -112,12 +117,15 @@ class Delivery(_message.Message):
     NEXT_STEPS_FIELD_NUMBER: _builtins.int
     ACCEPTED_COMMIT_FIELD_NUMBER: _builtins.int
     BUNDLE_FIELD_NUMBER: _builtins.int
+    GRADE_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
     outcome: _builtins.str
     """How it ended: COMPLETE, CANCELLED or FAILED."""
     accepted_commit: _builtins.str
     """The commit that holds all accepted work; empty without a repository."""
+    grade: _proof_pb2.Grade.ValueType
+    """What the whole is worth: the least grade among the deliverables."""
     @_builtins.property
     def stage_results(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageResultSummary]:
         """How each stage went."""
@@ -149,10 +157,11 @@ class Delivery(_message.Message):
         next_steps: _abc.Iterable[_builtins.str] | None = ...,
         accepted_commit: _builtins.str = ...,
         bundle: _handoff_pb2.ArtifactRef | None = ...,
+        grade: _proof_pb2.Grade.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_commit", b"accepted_commit", "bundle", b"bundle", "deliverables", b"deliverables", "next_steps", b"next_steps", "open_risks", b"open_risks", "outcome", b"outcome", "run_id", b"run_id", "stage_results", b"stage_results"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_commit", b"accepted_commit", "bundle", b"bundle", "deliverables", b"deliverables", "grade", b"grade", "next_steps", b"next_steps", "open_risks", b"open_risks", "outcome", b"outcome", "run_id", b"run_id", "stage_results", b"stage_results"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from pointsman.api.handoff.v1 import handoff_pb2 as _handoff_pb2
+from pointsman.api.handoff.v1 import proof_pb2 as _proof_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -68,6 +69,7 @@ class PlanTask(_message.Message):
     PHASE_FIELD_NUMBER: _builtins.int
     QUALITY_GATE_FIELD_NUMBER: _builtins.int
     ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
+    TESTS_MAY_CHANGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in the plan."""
     name: _builtins.str
@@ -78,6 +80,10 @@ class PlanTask(_message.Message):
     """The phase it belongs to."""
     quality_gate: _builtins.bool
     """The work pauses after it for a person."""
+    tests_may_change: _builtins.bool
+    """The task is to change tests: what fails with the tests of the base is shown to somebody who is not the author
+    instead of being refused.
+    """
     @_builtins.property
     def actions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What to do, step by step."""
@@ -111,10 +117,11 @@ class PlanTask(_message.Message):
         phase: _builtins.str = ...,
         quality_gate: _builtins.bool = ...,
         acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
+        tests_may_change: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "actions", b"actions", "blocked_by", b"blocked_by", "depends", b"depends", "files", b"files", "id", b"id", "name", b"name", "phase", b"phase", "quality_gate", b"quality_gate", "requirement", b"requirement"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "actions", b"actions", "blocked_by", b"blocked_by", "depends", b"depends", "files", b"files", "id", b"id", "name", b"name", "phase", b"phase", "quality_gate", b"quality_gate", "requirement", b"requirement", "tests_may_change", b"tests_may_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -579,8 +586,11 @@ class VerifyTask(_message.Message):
     TASK_ID_FIELD_NUMBER: _builtins.int
     ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
     CODER_RESULT_FIELD_NUMBER: _builtins.int
+    TESTS_MAY_CHANGE_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
+    tests_may_change: _builtins.bool
+    """The plan says that its tests may change."""
     @_builtins.property
     def acceptance_criteria(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.AcceptanceCriterion]:
         """Its criteria."""
@@ -595,10 +605,11 @@ class VerifyTask(_message.Message):
         task_id: _builtins.str = ...,
         acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
         coder_result: _handoff_pb2.CoderResult | None = ...,
+        tests_may_change: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "coder_result", b"coder_result", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "coder_result", b"coder_result", "task_id", b"task_id", "tests_may_change", b"tests_may_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -721,6 +732,7 @@ class TaskFinding(_message.Message):
     CONFLICTS_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
     CRITERIA_FIELD_NUMBER: _builtins.int
+    PROOF_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     accepted: _builtins.bool
@@ -737,6 +749,10 @@ class TaskFinding(_message.Message):
     def criteria(self) -> _containers.RepeatedCompositeFieldContainer[Global___CriterionFinding]:
         """Each criterion with a command."""
 
+    @_builtins.property
+    def proof(self) -> _proof_pb2.Proof:
+        """What its commands proved; absent where no command was run."""
+
     def __init__(
         self,
         *,
@@ -745,10 +761,11 @@ class TaskFinding(_message.Message):
         conflicts: _abc.Iterable[_builtins.str] | None = ...,
         claims: _abc.Iterable[Global___ClaimFinding] | None = ...,
         criteria: _abc.Iterable[Global___CriterionFinding] | None = ...,
+        proof: _proof_pb2.Proof | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["proof", b"proof"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "claims", b"claims", "conflicts", b"conflicts", "criteria", b"criteria", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "claims", b"claims", "conflicts", b"conflicts", "criteria", b"criteria", "proof", b"proof", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

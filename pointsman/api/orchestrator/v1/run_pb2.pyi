@@ -11,6 +11,7 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from pointsman.api.handoff.v1 import handoff_pb2 as _handoff_pb2
+from pointsman.api.handoff.v1 import proof_pb2 as _proof_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -597,6 +598,7 @@ class TaskProgress(_message.Message):
     PIPELINE_ID_FIELD_NUMBER: _builtins.int
     REJECTION_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    GRADE_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """Its id in the plan."""
     name: _builtins.str
@@ -609,6 +611,8 @@ class TaskProgress(_message.Message):
     """Its pipeline; empty before the first dispatch."""
     rejection: _builtins.str
     """Why the last attempt was rejected."""
+    grade: _proof_pb2.Grade.ValueType
+    """What its accepted work is worth."""
     @_builtins.property
     def usage(self) -> Global___Usage:
         """What its assignments have spent: tokens and cost."""
@@ -623,10 +627,11 @@ class TaskProgress(_message.Message):
         pipeline_id: _builtins.str = ...,
         rejection: _builtins.str = ...,
         usage: Global___Usage | None = ...,
+        grade: _proof_pb2.Grade.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "name", b"name", "pipeline_id", b"pipeline_id", "rejection", b"rejection", "status", b"status", "task_id", b"task_id", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "grade", b"grade", "name", b"name", "pipeline_id", b"pipeline_id", "rejection", b"rejection", "status", b"status", "task_id", b"task_id", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -684,6 +689,7 @@ class Run(_message.Message):
     ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
     EXECUTION_MODE_FIELD_NUMBER: _builtins.int
     QUEUED_EPIC_ID_FIELD_NUMBER: _builtins.int
+    GRADE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___RunState.ValueType
@@ -714,6 +720,8 @@ class Run(_message.Message):
     """When its work pauses for a person."""
     queued_epic_id: _builtins.str
     """When it resumed other work first: the epic that keeps its own message and starts by itself afterwards."""
+    grade: _proof_pb2.Grade.ValueType
+    """What its accepted work is worth: the least grade among its accepted tasks."""
     @_builtins.property
     def question(self) -> Global___Question:
         """The open question, if there is one."""
@@ -787,10 +795,11 @@ class Run(_message.Message):
         acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
         execution_mode: Global___ExecutionMode.ValueType = ...,
         queued_epic_id: _builtins.str = ...,
+        grade: _proof_pb2.Grade.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "id", b"id", "intent", b"intent", "labels", b"labels", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "id", b"id", "intent", b"intent", "labels", b"labels", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

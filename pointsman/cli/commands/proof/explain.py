@@ -40,7 +40,7 @@ async def _explain(place: tuple[Any, str, str, tuple[str, ...]]) -> dict[str, An
     session = await open_session(repo, base, tree, verify)
     async with private_repository(session.folder) as (repository, _):
         snapshot = await repository.snapshot(session.base)
-        table = await protection_of(repository, snapshot, session.commands, session.section.protect)
+        table = await protection_of(repository, (snapshot, snapshot), session.commands, session.section.protect)
         scripts = read_scripts(await repository.read(snapshot.entries.get("package.json")))
         protected = []
         for path in sorted(snapshot.entries):

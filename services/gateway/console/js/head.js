@@ -2,7 +2,7 @@
 
 import { answerChoices, askCancel, askChange, choices } from "./actions.js";
 import { ago, chip, gauge, h } from "./dom.js";
-import { clock, ENDED, limits, plain, tone, word } from "./words.js";
+import { clock, ENDED, gradeName, limits, plain, tone, word } from "./words.js";
 
 const LONG = 160;
 
@@ -15,7 +15,7 @@ export function headView(run) {
       h("p", { class: "dim id" }, run.id),
       ENDED.has(state) ? null : h("div", { class: "actions" }, buttons(run)),
     ),
-    h("h1", {}, chip(state, tone(state)), " ", wanted(run.intent)),
+    h("h1", {}, chip(state, tone(state)), gradeChip(run.grade), " ", wanted(run.intent)),
     h(
       "p",
       { class: "dim" },
@@ -29,6 +29,11 @@ export function headView(run) {
     h("dl", { class: "facts" }, waits(run), limits(run).map(spent), fact("Confidence", run.confidence.toFixed(2))),
     names(run),
   ];
+}
+
+function gradeChip(grade) {
+  const name = gradeName(grade);
+  return name ? [" ", chip(name, tone(name))] : null;
 }
 
 function wanted(intent) {

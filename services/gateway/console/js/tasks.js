@@ -2,7 +2,7 @@
 
 import { chip, h, nothing, replace, table } from "./dom.js";
 import { pipelineView } from "./dag.js";
-import { plain, tone, word } from "./words.js";
+import { gradeName, plain, tone, word } from "./words.js";
 
 export class TasksView {
   constructor() {
@@ -51,6 +51,7 @@ export class TasksView {
         "td",
         {},
         task ? chip(task.status, tone(task.status)) : "",
+        task && gradeName(task.grade) ? [" ", chip(gradeName(task.grade), tone(gradeName(task.grade)))] : null,
         task?.rejection ? h("p", { class: "dim" }, task.rejection) : null,
       ),
       h(

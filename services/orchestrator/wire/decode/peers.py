@@ -98,4 +98,5 @@ def residual_risk(task_id: str, risk: Any) -> Risk:
     """A stage that is no proof, as a risk of the run."""
     kind = pipeline_state.RiskKind.Name(risk.kind).removeprefix("RISK_KIND_").lower()
     statement = f"{task_id}: the stage {risk.stage} is no proof ({kind})"
-    return Risk(f"stage-{task_id}-{risk.stage}", statement, Severity.HIGH, task_id)
+    forced = risk.kind == pipeline_state.RISK_KIND_FORCED_ON
+    return Risk(f"stage-{task_id}-{risk.stage}", statement, Severity.HIGH, task_id, forced)

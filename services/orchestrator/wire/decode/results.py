@@ -197,6 +197,8 @@ def _finding(task: work.TaskFinding) -> commands.TaskFinding:
         (c for c in task.claims if c.status != work.CLAIM_STATUS_SUPPORTED),
         key=lambda c: c.status != work.CLAIM_STATUS_MISSING,
     )
+    if not task.accepted:
+        problems = [*task.proof.reasons, *problems]
     problems += [f"claim {c.claim_id} {_FOUND[c.status]}{f': {c.detail}' if c.detail else ''}" for c in unsupported]
     return commands.TaskFinding(
         task.task_id,
@@ -204,7 +206,15 @@ def _finding(task: work.TaskFinding) -> commands.TaskFinding:
         tuple(c.claim_id for c in task.claims if c.status == work.CLAIM_STATUS_SUPPORTED),
         tuple(c.criterion_id for c in task.criteria if c.passed),
         excerpt("; ".join(problems), 2000),
+        enums.GRADE.to_domain(task.proof.grade) if task.accepted else None,
+        tuple(task.proof.questions),
+        tuple(_proof_risk(task.task_id, statement) for statement in task.proof.risks),
     )
+
+
+def _proof_risk(task_id: str, statement: str) -> Risk:
+    """Something that the proof of a task leaves open."""
+    return Risk(f"proof-{task_id}", f"{task_id}: {statement}"[:4096], Severity.MEDIUM, task_id)
 
 
 _RESULTS: Mapping[str, Any] = {

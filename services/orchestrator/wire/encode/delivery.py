@@ -8,6 +8,7 @@ from pointsman.services.chassis.engine.journal import Transition
 from pointsman.services.chassis.rpc.paging import timestamp
 from pointsman.services.orchestrator.domain.enums import State, TaskStatus
 from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.wire import enums
 from pointsman.services.orchestrator.wire.encode.documents import RunDocuments, revive
 from pointsman.services.orchestrator.wire.encode.runs import risk
 
@@ -23,6 +24,7 @@ def deliver(documents: RunDocuments, rows: Sequence[Transition]) -> delivery.Del
         open_risks=[risk(item) for item in it.risks],
         next_steps=_next_steps(it),
         accepted_commit=it.accepted_commit,
+        grade=enums.GRADE.to_wire(it.grade),
     )
     if it.accepted_bundle:
         message.bundle.CopyFrom(revive(it.accepted_bundle, handoff.ArtifactRef()))
@@ -47,6 +49,7 @@ def _deliverable(documents: RunDocuments, task_id: str) -> delivery.Deliverable:
         claims=made.claims,
         changed_files=made.changed_files,
         commit=made.result_commit,
+        grade=enums.GRADE.to_wire(documents.run.tasks[task_id].grade),
     )
 
 

@@ -137,6 +137,7 @@ def _verify(message: agent.Lease, _item: Assignment, documents: RunDocuments) ->
     message.verify.accepted_commit = run.accepted_commit or run.order.base_commit
     if run.accepted_bundle:
         message.verify.accepted_bundle.CopyFrom(revive(run.accepted_bundle, handoff.ArtifactRef()))
+    changing = {task.id for task in documents.plan.tasks if task.tests_may_change}
     for task_id, task in run.wave_tasks.items():
         if task.judgement.accepted is None and task.work is not None:
             message.verify.tasks.append(
@@ -144,6 +145,7 @@ def _verify(message: agent.Lease, _item: Assignment, documents: RunDocuments) ->
                     task_id=task_id,
                     acceptance_criteria=documents.criteria(task_id),
                     coder_result=documents.coder_result(task_id),
+                    tests_may_change=task_id in changing,
                 )
             )
 

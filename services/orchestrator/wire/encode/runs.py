@@ -63,6 +63,7 @@ def run(view: RunView) -> runs.Run:
         template=it.order.template,
         acceptance_criteria=[criterion(item) for item in it.order.criteria],
         execution_mode=enums.EXECUTION_MODE.to_wire(it.order.execution_mode),
+        grade=enums.GRADE.to_wire(it.grade),
         created_at=timestamp(view.created_at_us),
         updated_at=timestamp(view.updated_at_us),
     )
@@ -108,6 +109,7 @@ def _tasks(it: Run) -> list[runs.TaskProgress]:
             pipeline_id=task.pipeline_id,
             rejection=task.rejections[-1] if task.rejections else "",
             usage=runs.Usage(tokens=task.spent.tokens, cost_micros=task.spent.cost_micros),
+            grade=enums.GRADE.to_wire(task.grade),
         )
         for task_id, task in it.tasks.items()
     ]
