@@ -1,9 +1,8 @@
 """A reviewer in a few lines: it sends back every claim for which no command was run.
 
-Start a control plane (`pointsman up`), then: python examples/reviewer.py 127.0.0.1:7460
+Start a control plane (`pointsman up`), then: python examples/reviewer.py. It finds the control plane of the data directory,
+and shows a token of the role that it plays: the reviewer `example-reviewer`.
 """
-
-import sys
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.worker import Job, Worker
@@ -23,4 +22,4 @@ def review(job: Job) -> handoff.ReviewDecision:
 
 
 if __name__ == "__main__":
-    worker.main(sys.argv[1])
+    worker.main()

@@ -13,9 +13,11 @@ import pytest_timeout
 from pointsman.sandbox import available_level
 from tests.helpers.databases import empty_postgres_database
 from tests.helpers.limits import Limit
+from tests.helpers.loopback import trust_loopback
 from tests.helpers.postgres import PostgresServer, postgres_server
 
 pytest_plugins = ["pytester"]
+trust_loopback()
 
 
 @pytest.fixture(scope="session")

@@ -8,14 +8,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import grpc
-
 from pointsman.api.pipeline.v1 import pipeline_pb2_grpc
 from pointsman.api.pipeline.v1 import requests_pb2 as rq
 from pointsman.api.pipeline.v1 import state_pb2 as sp
 from pointsman.api.router.v1 import router_pb2_grpc
+from pointsman.credentials.location import LOCK, owner_of
 from pointsman.services.chassis.core.config import StoreSettings
-from pointsman.services.chassis.storage.file_lock import owner_of
+from pointsman.services.chassis.rpc.client import open_channel
 
 DEFAULT_ADDRESS = "127.0.0.1:7460"
 CALL_SECONDS = 4.0
@@ -24,10 +23,10 @@ LIVE = (sp.PIPELINE_STATE_ACTIVE, sp.PIPELINE_STATE_ESCALATED)
 
 
 class Control:
-    """One connection, for the moment of a hook."""
+    """One connection, for the moment of a hook; it shows the token of the operator, whose session it is."""
 
     def __init__(self, address: str, environment: Mapping[str, str]) -> None:
-        self._channel = grpc.aio.insecure_channel(address)
+        self._channel = open_channel(address)
         self.pipelines = pipeline_pb2_grpc.PipelineServiceStub(self._channel)
         self.router = router_pb2_grpc.RouterServiceStub(self._channel)
         self.environment = environment
@@ -59,7 +58,7 @@ def control_address(environment: Mapping[str, str]) -> str:
     """POINTSMAN_SERVER; else where the owner of the data directory serves; else the default."""
     if environment.get("POINTSMAN_SERVER"):
         return environment["POINTSMAN_SERVER"]
-    owner = owner_of(StoreSettings().directory / "pointsman.lock")
+    owner = owner_of(StoreSettings().directory / LOCK)
     return owner.address if owner and owner.address else DEFAULT_ADDRESS
 
 

@@ -30,6 +30,7 @@ def main() -> None:
 
 def _run(name: str, arguments: Sequence[str]) -> None:
     from pointsman.client.errors import CallFailed, Unavailable
+    from pointsman.credentials.folder import UnusableCredentials
     from pointsman.services.chassis.core.errors import Code, Refusal
 
     app = COMMANDS[name].load()
@@ -42,6 +43,9 @@ def _run(name: str, arguments: Sequence[str]) -> None:
     except Refusal as refusal:
         print(f"pointsman: {refusal.message}", file=sys.stderr)
         sys.exit(EXIT_USAGE if refusal.code is Code.INVALID_ARGUMENT else EXIT_FAILED)
+    except UnusableCredentials as unusable:
+        print(f"pointsman: {unusable}", file=sys.stderr)
+        sys.exit(EXIT_FAILED)
     except CallFailed as failure:
         print(f"pointsman: {failure}", file=sys.stderr)
         sys.exit(EXIT_UNREACHABLE if isinstance(failure, Unavailable) else EXIT_FAILED)

@@ -13,9 +13,9 @@ from pointsman.services.chassis.runtime.service import start
 @asynccontextmanager
 async def control_plane_in(folder: Path) -> AsyncIterator[Client]:
     """All services on SQLite files in a folder, on a free port, and a client of them; drained at the end."""
-    running = await start(build_all(StoreSettings(data=folder)), ServerSettings(port=0))
+    running = await start(build_all(StoreSettings(data=folder)), ServerSettings(port=0), folder)
     try:
-        async with connect(running.address) as client:
+        async with connect(running.local_address, data=folder) as client:
             yield client
     finally:
         await running.stop()

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.client import CallFailed, Client, Unavailable, connect
+from pointsman.credentials.folder import CredentialRole
 from pointsman.worker.results import completion
 from pointsman.worker.spans import DONE, GIVEN_UP, LOST, NOT_TAKEN, STOPPED, WorkSpans
 from pointsman.worker.transcript import Transcript
@@ -34,6 +35,18 @@ MIN_HEARTBEAT_SECONDS, MAX_HEARTBEAT_SECONDS = 0.5, 20.0
 OUTPUT_SECONDS = 1.0
 """How often what an agent prints is sent at the most."""
 TRANSCRIPT_TYPE = "text/plain"
+
+CREDENTIAL_ROLES: Mapping[assignments.Capability.ValueType, CredentialRole] = {
+    assignments.CAPABILITY_PLAN: CredentialRole.PLANNER,
+    assignments.CAPABILITY_RESEARCH: CredentialRole.PLANNER,
+    assignments.CAPABILITY_SURVEY: CredentialRole.PLANNER,
+    assignments.CAPABILITY_DESIGN: CredentialRole.PLANNER,
+    assignments.CAPABILITY_CODE: CredentialRole.CODER,
+    assignments.CAPABILITY_REVIEW: CredentialRole.REVIEWER,
+    assignments.CAPABILITY_DEBATE: CredentialRole.REVIEWER,
+    assignments.CAPABILITY_VERIFY: CredentialRole.VERIFIER,
+}
+"""The credential that an agent with this capability shows."""
 
 log = logging.getLogger("pointsman.worker")
 
@@ -154,8 +167,11 @@ class Worker:
                 for _ in range(self._capacity):
                     group.create_task(self._serve_role(client, role))
 
-    def main(self, address: str) -> None:
-        """Work for the control plane at an address until SIGINT or SIGTERM; the second one ends at once."""
+    def main(self, address: str = "") -> None:
+        """Work until SIGINT or SIGTERM; the second one ends at once.
+
+        Without an address it works for POINTSMAN_SERVER, or for the control plane of the data directory.
+        """
 
         async def work() -> None:
             loop = asyncio.get_running_loop()
@@ -177,6 +193,10 @@ class Worker:
 
     async def _serve_role(self, client: Client, role: Role) -> None:
         agent_id = f"{self.name}-{role.name}"
+        async with client.acting_as(CREDENTIAL_ROLES[role.capability], agent_id) as own:
+            await self._take_assignments(own, role, agent_id)
+
+    async def _take_assignments(self, client: Client, role: Role, agent_id: str) -> None:
         wanted = pb.Wanted(capabilities=[role.capability], repository_ids=self.repository_ids, max_leases=1)
         while not self._stopping.is_set():
             for lease in await self._poll(client, agent_id, wanted):

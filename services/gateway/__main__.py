@@ -16,10 +16,22 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from pointsman.services.chassis.core.config import DEFAULT_PORT, ClientSettings, PeerSettings, exit_with, load
+from pointsman.credentials.console_code import login_link
+from pointsman.credentials.folder import CredentialFolder, CredentialRole
+from pointsman.credentials.tokens import Identity
+from pointsman.services.chassis.core.config import (
+    DEFAULT_PORT,
+    ClientSettings,
+    PeerSettings,
+    ServerSettings,
+    StoreSettings,
+    exit_with,
+    load,
+)
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.core.supervision import Loops
 from pointsman.services.chassis.rpc.file_watcher import WatchedFiles
+from pointsman.services.chassis.rpc.loopback import loopback_credentials
 from pointsman.services.chassis.runtime.service import Service
 from pointsman.services.chassis.telemetry.metrics import serve_metrics
 from pointsman.services.gateway import pages
@@ -75,31 +87,43 @@ class _Listener(uvicorn.Server):
 class GatewayServer:
     """The gateway on its own socket, in the process of the services or in another."""
 
-    def __init__(self, settings: GatewaySettings) -> None:
-        """Bind the port, so that a port in use is reported before anything runs."""
+    def __init__(self, settings: GatewaySettings, credentials: CredentialFolder | None = None) -> None:
+        """Bind the port, so that a port in use is reported before anything runs.
+
+        With the credentials of a data directory it asks for a session or a token of theirs, unless keys are configured.
+        """
         settings.check_exposure()
         self._settings = settings
+        self._credentials = credentials
         self._socket = _bound(settings)
         host, port = self._socket.getsockname()[:2]
         scheme = "https" if settings.tls_certificate else "http"
         self.address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
+    def console_link(self) -> str:
+        """A link that opens the console once; its address where nobody has to log in, or with a token."""
+        if self._credentials is None or self._settings.token_keys is not None:
+            return self.address
+        return login_link(self._credentials.read_secret(CredentialRole.GATEWAY), self.address)
+
     def service(self, addresses: PeerSettings) -> Service:
-        """The gateway as a Service: without store and servicers, with two loops."""
-        peers = Peers(addresses, self._settings.shown_to_peers(load(ClientSettings)))
+        """The gateway as a Service: without store and servicers, with its loops."""
+        identity = Identity(self._credentials, CredentialRole.GATEWAY) if self._credentials is not None else None
+        peers = Peers(addresses, self._settings.shown_to_peers(load(ClientSettings)), identity)
 
         async def close() -> None:
             await peers.close()
             self.close()
 
-        authentication = Authentication(self._settings)
+        authentication = Authentication(self._settings, self._credentials, self.address)
 
         async def serve() -> None:
             await self._serve(Gateway(peers, self._settings, authentication, asyncio.Event()))
 
-        return Service(
-            "gateway", None, None, (), [("http", serve), ("rights", authentication.rights.end_revoked)], close
-        )
+        loops = [("http", serve), ("rights", authentication.rights.end_revoked)]
+        if authentication.sessions is not None:
+            loops.append(("sessions", authentication.sessions.end_expired))
+        return Service("gateway", None, None, (), loops, close)
 
     def close(self) -> None:
         """Close the socket."""
@@ -153,8 +177,9 @@ def reload_certificate(settings: GatewaySettings) -> Callable[[ssl.SSLObject, st
 def application(gateway: Gateway) -> ASGIApp:
     """The web application: console, API and OpenAPI document, behind the guard."""
     document = pages.read(DOCUMENT)
+    sessions = gateway.authentication.sessions
     routes = [
-        *pages.routes(asks_for_tokens=gateway.settings.token_keys is not None),
+        *pages.routes(sessions, asks_for_tokens=gateway.settings.token_keys is not None),
         Route("/openapi.json", document.serve),
         Route("/healthz", _healthy),
         *gateway.routes(),
@@ -163,9 +188,10 @@ def application(gateway: Gateway) -> ASGIApp:
     return Guard(Starlette(routes=routes), served_names(settings.names), settings.max_header_bytes)
 
 
-async def serve_gateway(settings: GatewaySettings, addresses: PeerSettings, greet: Callable[[str], None]) -> None:
+async def serve_gateway(
+    server: GatewayServer, settings: GatewaySettings, addresses: PeerSettings, greet: Callable[[str], None]
+) -> None:
     """Serve the gateway alone until SIGTERM or SIGINT."""
-    server = GatewayServer(settings)
     service = server.service(addresses)
     stopped, loops = asyncio.Event(), Loops()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -216,9 +242,10 @@ def main() -> None:
     """Serve until SIGTERM or SIGINT."""
     try:
         settings, peers = load(GatewaySettings), load(PeerSettings).all_at(f"127.0.0.1:{DEFAULT_PORT}")
+        credentials = loopback_credentials(load(ServerSettings), load(StoreSettings).directory)
     except Refusal as refusal:
         raise exit_with(refusal) from None
-    asyncio.run(serve_gateway(settings, peers, print))
+    asyncio.run(serve_gateway(GatewayServer(settings, credentials), settings, peers, print))
 
 
 if __name__ == "__main__":

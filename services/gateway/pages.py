@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -9,11 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from pointsman.services.gateway import login
 from pointsman.services.gateway.bundling import bundle
 from pointsman.services.gateway.contract import PREFIX
+from pointsman.services.gateway.sessions import Sessions
 
 FOLDER = Path(__file__).parent / "console"
-INDEX, ICON, SCRIPT, STYLE = "index.html", "icon.svg", "console.js", "console.css"
+INDEX, ICON, SCRIPT, STYLE, LOGIN = "index.html", "icon.svg", "console.js", "console.css", "login.js"
 ENTRY = "main"
 VIEWS = ("/", "/runs", "/people", "/agents", "/router")
 RUN_VIEW = "/runs/{run_id:path}"
@@ -69,19 +72,22 @@ def read(path: Path) -> File:
     return File(path.read_bytes(), MEDIA_TYPES[path.suffix])
 
 
-def routes(*, asks_for_tokens: bool) -> list[BaseRoute]:
+def routes(sessions: Sessions | None, *, asks_for_tokens: bool) -> list[BaseRoute]:
     """Script, style and icon under a path with their digest, and the page for every view."""
     icon = (FOLDER / ICON).read_bytes()
-    assets = {SCRIPT: script().encode(), STYLE: style().encode(), ICON: icon}
+    assets = {SCRIPT: script().encode(), STYLE: style().encode(), ICON: icon, LOGIN: (FOLDER / LOGIN).read_bytes()}
     version = _digest(b"".join(assets.values()))
+    gate = partial(login.only_with_session, sessions)
+    is_plain = asks_for_tokens or sessions is not None
     page = File(
         (FOLDER / INDEX).read_bytes().replace(b"/console/", f"/console/{version}/".encode()), MEDIA_TYPES[".html"]
     )
     return [
         *(Route(f"/console/{version}/{name}", _immutable(name, body).serve) for name, body in assets.items()),
         Route("/favicon.ico", File(icon, MEDIA_TYPES[".svg"]).serve),
-        *(Route(view, page.serve) for view in VIEWS),
-        Route(RUN_VIEW, page.serve if asks_for_tokens else page.serve_run),
+        *(login.routes(sessions, f"/console/{version}/{LOGIN}") if sessions is not None else ()),
+        *(Route(view, gate(page.serve)) for view in VIEWS),
+        Route(RUN_VIEW, gate(page.serve if is_plain else page.serve_run)),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
+from pointsman.credentials.tokens import Identity
 from pointsman.services.chassis.core.config import ClientSettings, PeerSettings
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.client import open_channel
@@ -21,10 +22,13 @@ RETRY_SECONDS = 1.0
 class Peers:
     """Channels to the services, by context."""
 
-    def __init__(self, addresses: PeerSettings, credentials: ClientSettings) -> None:
-        """Connect to each address once."""
+    def __init__(self, addresses: PeerSettings, credentials: ClientSettings, identity: Identity | None = None) -> None:
+        """Connect to each address once; the identity is shown for callers who have shown no token themselves."""
         unique = {name: str(getattr(addresses, name)) for name in type(addresses).model_fields}
-        by_address = {address: open_channel(address, credentials=credentials) for address in set(unique.values())}
+        by_address = {
+            address: open_channel(address, credentials=credentials, identity=identity)
+            for address in set(unique.values())
+        }
         self._channels: Mapping[str, grpc.aio.Channel] = {name: by_address[unique[name]] for name in unique}
 
     async def call(self, method: Method, request: Message, metadata: Metadata) -> Any:

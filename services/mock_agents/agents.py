@@ -40,18 +40,19 @@ MOCK_AGENTS = {
 
 
 class MockAgents:
-    """One mock agent for each role that the policy mocks, over real gRPC with real leases."""
+    """One mock agent for each role that the policy mocks, over real gRPC with real leases, each on a channel of its own."""
 
     def __init__(
         self,
-        channel: grpc.aio.Channel,
+        open_as: Callable[[str], grpc.aio.Channel],
         policy: MockPolicy,
         *,
         slow_seconds: float = 1.0,
         project: str = "local",
         repository_ids: Sequence[str] = (),
     ) -> None:
-        self._stub: Any = AgentServiceStub(channel)
+        self._channels = {role: open_as(MOCK_AGENTS[role].agent_id) for role in sorted(policy.mocked)}
+        self._stubs: dict[MockRole, Any] = {role: AgentServiceStub(one) for role, one in self._channels.items()}
         self._policy = policy
         self._slow_seconds = slow_seconds
         self._metadata = (("pointsman-project", project),)
@@ -60,7 +61,12 @@ class MockAgents:
     @property
     def loops(self) -> Sequence[tuple[str, Callable[[], Awaitable[None]]]]:
         """One loop per mocked role."""
-        return [(f"mock_{role}", self._loop(role)) for role in sorted(self._policy.mocked)]
+        return [(f"mock_{role}", self._loop(role)) for role in self._channels]
+
+    async def close(self) -> None:
+        """Close the channels."""
+        for channel in self._channels.values():
+            await channel.close()
 
     def _loop(self, role: MockRole) -> Callable[[], Awaitable[None]]:
         async def play() -> None:
@@ -85,21 +91,22 @@ class MockAgents:
             request = agent.PollRequest(
                 request_id=new_nonce(), agent_id=mock.agent_id, wanted=self._wanted(mock), wait=POLL_WAIT
             )
-            polled = await self._stub.Poll(request, timeout=CALL_SECONDS, metadata=self._metadata)
+            polled = await self._stubs[role].Poll(request, timeout=CALL_SECONDS, metadata=self._metadata)
             return list(polled.leases)
         if outcome is MockOutcome.SLOW:
             await asyncio.sleep(self._slow_seconds)
-        return await self._hand_in(mock, outcome, leases)
+        return await self._hand_in(role, outcome, leases)
 
     async def _hand_in(
-        self, mock: MockAgent, outcome: MockOutcome, leases: Sequence[agent.Lease]
+        self, role: MockRole, outcome: MockOutcome, leases: Sequence[agent.Lease]
     ) -> Sequence[agent.Lease]:
+        mock, stub = MOCK_AGENTS[role], self._stubs[role]
         answers = [result_for(lease, outcome) for lease in leases]
         failures = [item for item in answers if isinstance(item, agent.Failure)]
         completions = [item for item in answers if isinstance(item, agent.Completion)]
         if failures:
             failing = agent.FailRequest(request_id=new_nonce(), agent_id=mock.agent_id, failures=failures)
-            await self._stub.Fail(failing, timeout=CALL_SECONDS, metadata=self._metadata)
+            await stub.Fail(failing, timeout=CALL_SECONDS, metadata=self._metadata)
         if not completions:
             return ()
         request = agent.CompleteRequest(
@@ -109,5 +116,5 @@ class MockAgents:
             next=self._wanted(mock),
             wait=POLL_WAIT,
         )
-        done = await self._stub.Complete(request, timeout=CALL_SECONDS, metadata=self._metadata)
+        done = await stub.Complete(request, timeout=CALL_SECONDS, metadata=self._metadata)
         return list(done.leases)

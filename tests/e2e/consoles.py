@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 from playwright.async_api import Browser, Page, expect
 
+from pointsman.credentials.folder import CredentialFolder
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings
 from pointsman.services.chassis.core.supervision import Loops
 from pointsman.services.chassis.rpc.client import open_channel
@@ -55,10 +56,12 @@ class Console:
     mocks: MockSettings
     settings: OrchestratorSettings
     token_keys: Path | None = None
+    asks_for_a_code: bool = True
     service_port: int = field(default_factory=free_port)
     gateway_port: int = field(default_factory=free_port)
     running: Running | None = None
     channel: grpc.aio.Channel | None = None
+    server: GatewayServer | None = None
     gateway: Service | None = None
     loops: Loops = field(default_factory=Loops)
     numbers: "count[int]" = field(default_factory=lambda: next(_thousands))
@@ -89,9 +92,19 @@ class Console:
 
     async def start_gateway(self) -> None:
         """Start the gateway, at the port it had before."""
-        server = GatewayServer(GatewaySettings(port=self.gateway_port, token_keys=self.token_keys))
-        self.gateway = server.service(PeerSettings().all_at(f"127.0.0.1:{self.service_port}"))
+        credentials = CredentialFolder.of(self.data) if self.asks_for_a_code else None
+        if credentials is not None:
+            credentials.make()
+        self.server = GatewayServer(GatewaySettings(port=self.gateway_port, token_keys=self.token_keys), credentials)
+        self.gateway = self.server.service(PeerSettings().all_at(f"127.0.0.1:{self.service_port}"))
         self.loops.start(*self.gateway.loops[0])
+
+    async def log_in(self, page: Page) -> None:
+        """Open the console with a code, as a person does; where it asks for tokens there is none."""
+        assert self.server is not None
+        if self.token_keys is None and self.asks_for_a_code:
+            await page.goto(self.server.console_link())
+            await page.wait_for_url(f"{self.address}/")
 
     async def stop_gateway(self) -> None:
         """Stop it."""
@@ -103,11 +116,16 @@ class Console:
 
 @asynccontextmanager
 async def console(
-    data: Path, mocks: MockSettings = MOCKED, token_keys: Path | None = None, **settings: Any
+    data: Path,
+    mocks: MockSettings = MOCKED,
+    token_keys: Path | None = None,
+    *,
+    asks_for_a_code: bool = True,
+    **settings: Any,
 ) -> AsyncIterator[Console]:
     """Everything started, and stopped at the end."""
     held = {"lease_seconds": HELD_SECONDS, "present_seconds": HELD_SECONDS}
-    here = Console(data, mocks, OrchestratorSettings(**(held | settings)), token_keys)
+    here = Console(data, mocks, OrchestratorSettings(**(held | settings)), token_keys, asks_for_a_code)
     await here.start_services()
     await here.start_gateway()
     try:
@@ -127,7 +145,9 @@ class View:
     """Words of complaints that the test expects, also of those that are yet to come."""
 
     async def open(self, here: Console, path: str) -> Page:
-        """Go to a page of the console."""
+        """Go to a page of the console; with a code where the browser has no session yet."""
+        if not await self.page.context.cookies(here.address):
+            await here.log_in(self.page)
         await self.page.goto(here.address + path)
         return self.page
 

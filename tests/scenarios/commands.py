@@ -1,6 +1,5 @@
 """Real processes for scenarios: started, waited for by what they print, and killed the hard way."""
 
-import os
 import shlex
 import signal
 import subprocess
@@ -11,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.helpers.eventually import eventually_now
+from tests.helpers.loopback import with_credentials
 
 ROOT = Path(__file__).parents[2]
 PATIENT = Path(__file__).parent / "agents" / "patient.py"
@@ -31,7 +31,7 @@ class Running:
         self._process = subprocess.Popen(
             [*program, *arguments],
             cwd=folder,
-            env={**os.environ, **environment},
+            env=with_credentials(**environment),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

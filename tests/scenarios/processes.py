@@ -1,13 +1,15 @@
 """The control plane as four processes, each of which can be killed and started again."""
 
-import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Self
 
+import grpc
+
 from tests.helpers.limits import scaled
+from tests.helpers.loopback import open_as, with_credentials
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 
@@ -40,8 +42,7 @@ class Processes:
         known = self.addresses.get(context, "127.0.0.1:0")
         peers = {f"POINTSMAN_PEERS_{name.upper()}": address for name, address in self.addresses.items()}
         environment = {
-            **os.environ,
-            **peers,
+            **with_credentials(**peers),
             **self._environment,
             "POINTSMAN_DATA": str(self._data),
             "POINTSMAN_SERVER_PORT": known.rpartition(":")[2],
@@ -55,6 +56,10 @@ class Processes:
             stderr=subprocess.DEVNULL,
             text=True,
         )
+
+    def channel(self, context: str = "orchestrator") -> grpc.aio.Channel:
+        """A channel of the operator to a service."""
+        return open_as(self._data, self.addresses[context])
 
     def ask(self, context: str) -> str:
         """The line that a service's runner prints for the line it gets."""

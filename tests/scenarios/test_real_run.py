@@ -98,7 +98,8 @@ async def test_after_kill_9_the_same_delivery_and_nothing_twice(victims: tuple[s
     world.start_plane()
     world.start_agent("--name", "box")
     world.start_coder()
-    async with connect(world.address, Terms(patience_seconds=scaled(60))) as client:
+    data = Path(world.environment["POINTSMAN_DATA"])
+    async with connect(world.address, Terms(patience_seconds=scaled(60)), data=data) as client:
         run_id = await submitted(world, client)
         world.wait_for_the_coder()
         for victim in victims:

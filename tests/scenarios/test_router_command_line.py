@@ -25,9 +25,9 @@ def shown(*arguments: str, **environment: str) -> Any:
     return json.loads(printed)
 
 
-def decide_all(address: str) -> None:
+def decide_all(service: Processes) -> None:
     async def run() -> None:
-        async with grpc.aio.insecure_channel(address) as channel:
+        async with service.channel("router") as channel:
             stub = router_pb2_grpc.RouterServiceStub(channel)
             for number, text in enumerate(MESSAGES):
                 message = decision_pb2.Message(text=text)
@@ -54,15 +54,18 @@ def test_decisions_are_counted_and_logged_over_the_death_of_the_service(tmp_path
     try:
         service.start("router")
         began = SystemClock().now().date()
-        decide_all(service.addresses["router"])
+        decide_all(service)
         service.kill("router")
         service.start("router")
         server = service.addresses["router"]
-        counted = shown("route", "stats", "--json", "--server", server)
+        counted = shown("route", "stats", "--json", "--server", server, POINTSMAN_DATA=str(tmp_path))
         days = {began, SystemClock().now().date()}
-        logs = [finished("route", "log", "--day", f"{day}", "--server", server) for day in sorted(days)]
-        as_json = shown("route", "log", "--json", "--day", f"{began}", "--server", server)
-        unwritable = finished("route", "log", "--write", "/dev/null", "--server", server)
+        logs = [
+            finished("route", "log", "--day", f"{day}", "--server", server, POINTSMAN_DATA=str(tmp_path))
+            for day in sorted(days)
+        ]
+        as_json = shown("route", "log", "--json", "--day", f"{began}", "--server", server, POINTSMAN_DATA=str(tmp_path))
+        unwritable = finished("route", "log", "--write", "/dev/null", "--server", server, POINTSMAN_DATA=str(tmp_path))
     finally:
         service.stop()
     assert [counted[name] for name in ("decisions", "answers", "actions", "fast_paths")] == [4, 1, 3, 1], counted
@@ -74,22 +77,22 @@ def test_decisions_are_counted_and_logged_over_the_death_of_the_service(tmp_path
     assert [text for text in MESSAGES if f'ROUTE "{text}"' not in log] == [], log
 
 
-def decisions(address: str) -> list[decision_pb2.RoutingDecision]:
+def decisions(service: Processes) -> list[decision_pb2.RoutingDecision]:
     """The decisions that a router has stored."""
 
     async def run() -> list[decision_pb2.RoutingDecision]:
-        async with grpc.aio.insecure_channel(address) as channel:
+        async with service.channel("router") as channel:
             stub = router_pb2_grpc.RouterServiceStub(channel)
             return list((await stub.ListDecisions(log_pb2.ListDecisionsRequest(), metadata=PROJECT)).decisions)
 
     return asyncio.run(run())
 
 
-def overridden(address: str, request_id: str) -> tuple[str, bool]:
+def overridden(service: Processes, request_id: str) -> tuple[str, bool]:
     """What a router says to a STRONG decision that is overridden: its code, and whether the decision binds."""
 
     async def run() -> tuple[str, bool]:
-        async with grpc.aio.insecure_channel(address) as channel:
+        async with service.channel("router") as channel:
             stub = router_pb2_grpc.RouterServiceStub(channel)
             message = decision_pb2.Message(text=STRONG, mode_override=decision_pb2.MODE_ANSWER)
             request = decision_pb2.ClassifyRequest(request_id=request_id, message=message)
@@ -108,9 +111,9 @@ def test_a_server_with_hard_routing_off_only_advises_and_its_log_is_there_when_i
         service = Processes(tmp_path, {"ENABLE_HARD_ROUTING": value})
         try:
             service.start("router")
-            answers.append(overridden(service.addresses["router"], f"request-{len(answers)}"))
+            answers.append(overridden(service, f"request-{len(answers)}"))
             if len(answers) == 3:
-                listed = decisions(service.addresses["router"])
+                listed = decisions(service)
         finally:
             service.stop()
     assert answers == [("FAILED_PRECONDITION", True), ("OK", False), ("FAILED_PRECONDITION", True)]

@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
-from pointsman.services.chassis.storage.file_lock import owner_of
+from pointsman.credentials.location import owner_of
 from tests.scenarios.commands import finished, running
 from tests.scenarios.planes import WISH, plane
 

@@ -3,8 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import grpc
-
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from tests.scenarios.planes import Plane, clients
@@ -15,7 +13,7 @@ RUNS = 6
 
 async def test_a_run_completes_with_every_service_in_its_own_process(tmp_path: Path) -> None:
     with processes(tmp_path, POINTSMAN_FULL_MOCK_MODE="1") as group:
-        async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
+        async with group.channel() as channel:
             here = clients(channel)
             run = await here.ended((await here.submit()).id)
             assert run.state == runs.RUN_STATE_COMPLETE
@@ -24,7 +22,7 @@ async def test_a_run_completes_with_every_service_in_its_own_process(tmp_path: P
 
 async def test_runs_survive_the_death_of_any_service_right_after_they_were_submitted(tmp_path: Path) -> None:
     with processes(tmp_path, **mocked()) as group:
-        async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
+        async with group.channel() as channel:
             here = clients(channel)
             for context in CONTEXTS:
                 started = [(await here.submit(f"Fix the test in src/{context}{n}.py")).id for n in range(RUNS)]
@@ -40,7 +38,7 @@ async def test_a_run_survives_the_death_of_each_service_on_its_way(tmp_path: Pat
         (runs.RUN_STATE_REVIEW_ACCEPT, ("workflow", "router")),
     )
     with processes(tmp_path, **mocked(), **slow) as group:
-        async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
+        async with group.channel() as channel:
             here = clients(channel)
             run = await here.submit()
             for state, contexts in deaths:
@@ -52,7 +50,7 @@ async def test_a_run_survives_the_death_of_each_service_on_its_way(tmp_path: Pat
 
 async def test_a_service_that_is_dead_when_work_is_dispatched_is_waited_for(tmp_path: Path) -> None:
     with processes(tmp_path, **mocked(), POINTSMAN_MOCK_SEARCHER_OUTCOME="slow") as group:
-        async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
+        async with group.channel() as channel:
             here = clients(channel)
             for context, state in (("workflow", runs.RUN_STATE_SCHEDULE), ("pipeline", runs.RUN_STATE_DISPATCH)):
                 wish = f"Fix the test in src/{context}.py"

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -19,10 +20,15 @@ from tests.helpers.traces import Arrived, differences, transitions_of
 from tests.scenarios.planes import WISH, plane
 
 
+def shown_by(channel: grpc.aio.Channel) -> Plane:
+    """Everything behind one channel, as the command finds it."""
+    return Plane(dict.fromkeys(CONTEXTS, channel), "", embedded=True, open_as=lambda *_: channel)
+
+
 async def test_the_spans_from_the_stores_are_those_that_a_collector_would_have(tmp_path: Path) -> None:
     async with plane(tmp_path) as here:
         run = await here.ended((await here.submit(WISH)).id)
-        journals = await read_journals(Plane(dict.fromkeys(CONTEXTS, here.channel), "", embedded=True), run.id, "local")
+        journals = await read_journals(shown_by(here.channel), run.id, "local")
         shown = spans_as_json(journals)
         trace_id = run.traceparent[3:35]
         assert trace_of_run(journals[0]) == trace_id
@@ -42,7 +48,7 @@ async def test_the_spans_from_the_stores_are_those_that_a_collector_would_have(t
 async def test_the_json_is_a_request_that_a_collector_takes(tmp_path: Path) -> None:
     async with plane(tmp_path) as here:
         run = await here.ended((await here.submit(WISH)).id)
-        journals = await read_journals(Plane(dict.fromkeys(CONTEXTS, here.channel), "", embedded=True), run.id, "local")
+        journals = await read_journals(shown_by(here.channel), run.id, "local")
     text = json.dumps(spans_as_json(journals))
     parsed = ParseDict(json.loads(text), ExportTraceServiceRequest())
     names = {pair.value.string_value for one in parsed.resource_spans for pair in one.resource.attributes}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pointsman.cli.commands.demo import example_repository
-from pointsman.cli.session.control_plane import LOCK, Absent, control_plane
+from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.client import Client
-from pointsman.services.chassis.storage.file_lock import owner_of
+from pointsman.credentials.location import LOCK, owner_of
 from pointsman.worker.git import git
 from tests.helpers.eventually import eventually_now
 from tests.scenarios.commands import PATIENT, Running, finished, open_gate, patient, processes_with, running
@@ -31,8 +31,8 @@ def task_on(folder: Path, gate: Path) -> tuple[str, ...]:
     return (*task, "--command", coder(gate))
 
 
-def idle_agents(address: str) -> set[str]:
-    code, printed = finished("agents", "--json", "--server", address)
+def idle_agents(address: str, data: dict[str, str]) -> set[str]:
+    code, printed = finished("agents", "--json", "--server", address, **data)
     assert code == 0, printed
     return {one["id"] for one in json.loads(printed) if one["state"] == "AGENT_STATE_IDLE"}
 
@@ -50,7 +50,7 @@ async def test_an_agent_waits_for_a_control_plane_and_never_becomes_one(tmp_path
         with running("up", "--port", "0", **data) as plane:
             address = address_of(plane)
             agent.line_with("working as first-verifier")
-            eventually_now(lambda: {"first-verifier", "first-surveyor"} <= idle_agents(address), 60)
+            eventually_now(lambda: {"first-verifier", "first-surveyor"} <= idle_agents(address, data), 60)
             assert [line for line in agent.lines if "waiting for a control plane" in line] == [told]
 
 
@@ -72,7 +72,7 @@ async def test_after_kill_9_of_up_and_a_worker_everybody_meets_at_the_new_addres
             assert second != first
             newcomer.line_with("working as")
             here = {"steady-verifier", "newcomer-verifier"}
-            eventually_now(lambda: here <= idle_agents(second), 120)
+            eventually_now(lambda: here <= idle_agents(second, data), 120)
 
 
 async def test_up_takes_over_from_a_run_that_embeds_and_the_run_goes_on_there(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_up_takes_over_from_a_run_that_embeds_and_the_run_goes_on_there(tm
             open_gate(gate)
             assert command.wait(120) == 0, command.lines
             assert not plane.ended
-            code, printed = finished("runs", "--state", "complete", "--server", address)
+            code, printed = finished("runs", "--state", "complete", "--server", address, **data)
             assert (code, printed.count("COMPLETE")) == (0, 1), printed
     assert not [line for line in command.lines if "failed (attempt" in line]
 

@@ -1,7 +1,6 @@
 """Runs that are hard on a trace, for the recording collector and for a real back end: killed services, days of waiting."""
 
 import asyncio
-import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -32,6 +31,7 @@ from pointsman.services.router.config import RouterSettings
 from pointsman.services.workflow.__main__ import build_on as build_workflow
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.helpers.eventually import eventually
+from tests.helpers.loopback import open_as, with_credentials
 from tests.scenarios.planes import MOCKED, WISH, Plane, clients
 from tests.scenarios.processes import CONTEXTS, Processes, mocked, processes
 
@@ -74,12 +74,12 @@ async def killed_services(data: Path, **environment: str) -> AsyncIterator[Seque
             request = pb.SubmitRequest(
                 request_id=f"{mark}-{number}", message=f"Fix the failing test in src/a{number}.py"
             )
-            async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
+            async with group.channel() as channel:
                 here = clients(channel)
                 run_id = await eventually(partial(_submitted, here, request), PATIENCE_SECONDS)
                 started[run_id] = await eventually(partial(_moves_on_its_way, here, run_id), PATIENCE_SECONDS)
             await asyncio.to_thread(_kill_and_restart, group, context)
-        async with grpc.aio.insecure_channel(group.addresses["orchestrator"]) as channel:
+        async with group.channel() as channel:
             yield [await _at_its_end(clients(channel), run_id, before) for run_id, before in started.items()]
 
 
@@ -87,13 +87,13 @@ async def killed_services(data: Path, **environment: str) -> AsyncIterator[Seque
 async def killed_process(data: Path, **environment: str) -> AsyncIterator[Sequence[Traced]]:
     """Two runs, one just begun and one on its way, while the process with all four services is killed."""
     with _up(data, environment) as address:
-        async with grpc.aio.insecure_channel(address) as channel:
+        async with open_as(data, address) as channel:
             here = _with_new_requests(channel)
             begun = await here.submit("Fix the failing test in src/one.py")
             await eventually(partial(_is_on_its_way, here, begun.id), PATIENCE_SECONDS)
             started = [begun.id, (await here.submit("Fix the failing test in src/two.py")).id]
     with _up(data, environment) as address:
-        async with grpc.aio.insecure_channel(address) as channel:
+        async with open_as(data, address) as channel:
             here = clients(channel)
             yield [_traced(await here.ended(run_id, PATIENCE_SECONDS)) for run_id in started]
 
@@ -101,7 +101,7 @@ async def killed_process(data: Path, **environment: str) -> AsyncIterator[Sequen
 @contextmanager
 def _up(data: Path, environment: dict[str, str]) -> Iterator[str]:
     """All services in a process that is killed at the end of the block; its address."""
-    variables = {**os.environ, **mocked(), **QUICKLY, **environment, "GRPC_VERBOSITY": "ERROR"}
+    variables = {**with_credentials(), **mocked(), **QUICKLY, **environment, "GRPC_VERBOSITY": "ERROR"}
     command = [sys.executable, "-m", "pointsman.cli", "up", "--port", "0", "--data", str(data)]
     with subprocess.Popen(
         command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -212,6 +212,18 @@ def _doctor() -> "Typer":
     return app
 
 
+def _console() -> "Typer":
+    from pointsman.cli.commands.console import app
+
+    return app
+
+
+def _token() -> "Typer":
+    from pointsman.cli.commands.token import app
+
+    return app
+
+
 COMMANDS: Mapping[str, Command] = {
     "init": Command(
         _init,
@@ -259,7 +271,14 @@ COMMANDS: Mapping[str, Command] = {
     "agents": Command(
         _agents, Group.LOOK, "list agents: who works, who is lost, what each has spent", ("agents", "agents --json")
     ),
+    "console": Command(_console, Group.LOOK, "open the web console", ("console", "console --no-browser")),
     "up": Command(_up, Group.OPERATE, "start everything in one process, on SQLite", ("up", "up --port 0")),
+    "token": Command(
+        _token,
+        Group.OPERATE,
+        "print a token for clients in other languages, and for HTTP",
+        ("token --env", "token --env coder --agent box-1 --expires 7d"),
+    ),
     "down": Command(_down, Group.OPERATE, "stop what `pointsman up` started on the data directory", ("down",)),
     "agent": Command(
         _agent,

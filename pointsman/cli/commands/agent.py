@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +26,8 @@ from pointsman.cli.session.workers import (
     worker_for,
     workspace_for,
 )
-from pointsman.client import Client, Terms
+from pointsman.client import Terms
+from pointsman.credentials.folder import CredentialRole
 from pointsman.worker import Limits, Worker
 
 app = typer.Typer(add_completion=False)
@@ -101,7 +103,7 @@ def _log_to_stderr() -> None:
 async def _work(folders: list[Path], spec: WorkerSpec, server: str, greeting: Greeting) -> None:
     worker = worker_for(await workspace_for(folders), spec)
     async with control_plane(server, absent=Absent.WAIT) as plane:
-        client = Client(plane.channels["orchestrator"], Terms(project=greeting.project))
+        client = plane.client(Terms(project=greeting.project))
         serving = asyncio.create_task(worker.serve(client))
         _stop_by_signal(worker, serving)
         greeting.say(worker.agent_ids, f"working as {', '.join(worker.agent_ids)}. Ctrl-C stops.")
@@ -123,7 +125,8 @@ async def _play(outcome: str, folders: list[Path], server: str, greeting: Greeti
     policy = MockPolicy(dict.fromkeys(MockRole, MockOutcome(outcome)), frozenset(MockRole))
     async with control_plane(server, absent=Absent.WAIT) as plane:
         known = workspace.repository_ids if workspace else ()
-        mocks = MockAgents(plane.channels["orchestrator"], policy, project=greeting.project, repository_ids=known)
+        play_as = partial(plane.open_as, CredentialRole.SERVICE)
+        mocks = MockAgents(play_as, policy, project=greeting.project, repository_ids=known)
         greeting.say(list(MockRole), f"playing {', '.join(MockRole)}: {outcome}. Ctrl-C stops.")
         await asyncio.gather(*(play() for _, play in mocks.loops))
 

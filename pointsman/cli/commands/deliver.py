@@ -14,7 +14,7 @@ from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.run_client import RunId, find_run
 from pointsman.cli.session.workers import repository_at
-from pointsman.client import Client, Terms
+from pointsman.client import Terms
 from pointsman.worker.git import GitFailed, text
 
 app = typer.Typer(add_completion=False)
@@ -35,7 +35,7 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     async def work() -> str:
         folder = await repository_at(repo)
         async with control_plane(server) as plane:
-            client = Client(plane.channels["orchestrator"], Terms(project=project))
+            client = plane.client(Terms(project=project))
             found = await find_run(client, run_id)
             named = branch or f"pointsman/{found}"
             message = await put_on_branch(client, found, folder, named)

@@ -63,7 +63,7 @@ async def _demo(task: str, as_json: bool) -> int:
     say = partial(print, file=out, flush=True)
     order = await with_repository(Order(task, as_action=True), folder, say, include_changes=False)
     async with control_plane(absent=Absent.HOST) as plane:
-        client = Client(plane.channels["orchestrator"], patient_terms("local"))
+        client = plane.client(patient_terms("local"))
         answer = await client.runs.submit(order)
         plane.announce()
         print(f"run {answer.run.id}, {isolation_note()}\n", file=out, flush=True)

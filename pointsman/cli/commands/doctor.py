@@ -22,14 +22,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from pointsman._shared.redaction import redact
 from pointsman.cli.exit_codes import EXIT_FAILED
-from pointsman.cli.session.control_plane import LOCK
+from pointsman.credentials.location import LOCK, owner_of
 from pointsman.sandbox import probe, supports_grades
 from pointsman.services.all_in_one import CONTEXTS, migrations_of
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.rpc.client import open_channel
 from pointsman.services.chassis.storage.database import Database
-from pointsman.services.chassis.storage.file_lock import owner_of
 from pointsman.services.chassis.storage.migrate import MigrationState, migration_states
 from pointsman.services.gateway.config import GatewaySettings
 

@@ -12,9 +12,9 @@ import typer
 
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.attached_commands import STEP_SECONDS
-from pointsman.cli.session.control_plane import LOCK
+from pointsman.credentials.location import LOCK, Owner, owner_of
 from pointsman.services.chassis.core.config import StoreSettings, load
-from pointsman.services.chassis.storage.file_lock import Owner, is_locked, owner_of
+from pointsman.services.chassis.storage.file_lock import is_locked
 
 app = typer.Typer(add_completion=False)
 

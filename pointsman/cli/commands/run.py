@@ -151,7 +151,7 @@ async def _run(options: RunOptions, server: str, project: str) -> int:
             needed = needed or plane.embedded
             if folder is None and needed:
                 require_repository(order)
-            client = Client(plane.channels["orchestrator"], patient_terms(project))
+            client = plane.client(patient_terms(project))
             await _note_single_step(client, order, workers)
             answer = await client.runs.submit(order)
             if not answer.HasField("run"):

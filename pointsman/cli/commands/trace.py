@@ -19,7 +19,7 @@ from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.control_plane import Plane, control_plane
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, find_run
-from pointsman.client import CallFailed, Client, Terms
+from pointsman.client import CallFailed, Terms
 from pointsman.tracing.waterfall import draw, summary, tree_of
 
 app = typer.Typer(add_completion=False)
@@ -34,7 +34,7 @@ def trace(*, run_id: RunId, server: ServerAt = "", project: InProject = "local",
 
     async def work() -> int:
         async with control_plane(server) as plane:
-            client = Client(plane.channels["orchestrator"], Terms(project=project))
+            client = plane.client(Terms(project=project))
             journals = await read_journals(plane, await find_run(client, run_id), project)
         if as_json:
             print(json.dumps(spans_as_json(journals), ensure_ascii=False))
@@ -54,7 +54,7 @@ def trace(*, run_id: RunId, server: ServerAt = "", project: InProject = "local",
 
 async def read_journals(plane: Plane, run_id: str, project: str) -> list[list[Transition]]:
     """The run's journal first, then those of its decision, its epic and its pipelines, without rows of other runs."""
-    client = Client(plane.channels["orchestrator"], Terms(project=project))
+    client = plane.client(Terms(project=project))
     run = await client.runs.get(run_id)
     journals = [[row async for row in client.runs.transitions(run_id)]]
     metadata = client.terms.metadata

@@ -18,7 +18,6 @@ from pointsman.cli.session.repository import find_repository
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, find_run
 from pointsman.cli.session.work_on_run import leave_run, patient_terms, report, work_and_follow
 from pointsman.cli.session.worker_specs import Coder, LocalWorkers, options_to_restart
-from pointsman.client import Client
 
 app = typer.Typer(add_completion=False)
 
@@ -57,7 +56,7 @@ async def _follow(run_id: str, after: int, plane_of: tuple[str, str], as_json: b
     server, project = plane_of
     try:
         async with control_plane(server) as plane:
-            client = Client(plane.channels["orchestrator"], patient_terms(project))
+            client = plane.client(patient_terms(project))
             found = await find_run(client, run_id)
             if plane.embedded:
                 _require_rest(await client.runs.get(found))
@@ -80,7 +79,7 @@ async def _work(run_id: str, workers: LocalWorkers, plane_of: tuple[str, str]) -
     server, project = plane_of
     try:
         async with control_plane(server, absent=Absent.HOST) as plane:
-            client = Client(plane.channels["orchestrator"], patient_terms(project))
+            client = plane.client(patient_terms(project))
             found = (await client.runs.get(await find_run(client, run_id))).id
             plane.announce()
             workers.say(f"works on {found} as {', '.join(workers.spec.roles)}")

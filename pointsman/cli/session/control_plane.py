@@ -7,23 +7,27 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 import grpc
 
+from pointsman._shared.reloading_channel import ReloadingChannel
 from pointsman.cli.exit_codes import EXIT_UNREACHABLE
 from pointsman.cli.session.attached_commands import STEP_SECONDS, attached
 from pointsman.cli.session.embedding import ATTACHED_FILE, EmbeddedPlane, announce_embedded, supervised
+from pointsman.client import Client, Terms
+from pointsman.credentials.channel import UNIX, is_local
+from pointsman.credentials.folder import CredentialRole
+from pointsman.credentials.location import LOCK, AnnouncedAddress, owner_of
 from pointsman.services.all_in_one import CONTEXTS, build_all
-from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings, load
+from pointsman.services.chassis.core.config import ClientSettings, PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.rpc.client import open_channel
-from pointsman.services.chassis.rpc.reloading_channel import ReloadingChannel
+from pointsman.services.chassis.rpc.client import open_channel, own_identity
 from pointsman.services.chassis.runtime.service import start
-from pointsman.services.chassis.storage.file_lock import StoreLock, owner_of
+from pointsman.services.chassis.storage.file_lock import StoreLock
 
-LOCK = "pointsman.lock"
 OWNER_SECONDS = 60.0
 REACH_SECONDS = 5.0
 
@@ -46,29 +50,20 @@ class Plane:
     """Channels to the four services, by name."""
 
     channels: Mapping[str, grpc.aio.Channel]
+    """They show the operator's token."""
     address: str
     embedded: bool
+    open_as: Callable[[CredentialRole, str], grpc.aio.Channel]
+    """Opens another channel to the orchestrator, which shows the token of a role, or of one agent of it."""
+
+    def client(self, terms: Terms) -> Client:
+        """A client of the orchestrator."""
+        return Client(self.channels["orchestrator"], terms, self.open_as)
 
     def announce(self) -> None:
         """Prints a notice if the control plane is embedded."""
         if self.embedded:
             announce_embedded(load(StoreSettings).directory)
-
-
-class AnnouncedAddress:
-    """The address of the data directory's owner, read again with every call; the last one while there is no owner."""
-
-    def __init__(self, lock: Path) -> None:
-        self._lock = lock
-        self._address = ""
-
-    @property
-    def value(self) -> str:
-        """The address."""
-        owner = owner_of(self._lock)
-        if owner is not None and owner.address not in ("", self._address):
-            self._address = owner.address
-        return self._address
 
 
 @asynccontextmanager
@@ -78,15 +73,29 @@ async def control_plane(server: str = "", *, absent: Absent = Absent.PRIVATE) ->
     lock = load(StoreSettings).directory / LOCK
     async with AsyncExitStack() as stack:
         if address:
-            yield await stack.enter_async_context(_connect(address, lambda: open_channel(address)))
+            yield await stack.enter_async_context(_connect(address, partial(_open_as, address)))
             return
         embedded = await _reach_plane(lock, absent, stack)
         if isinstance(embedded, StoreLock):
             yield await stack.enter_async_context(_private_plane())
             return
         announced = AnnouncedAddress(lock)
-        plane = _connect(announced.value, lambda: ReloadingChannel(announced, open_channel), embedded=embedded)
-        yield await stack.enter_async_context(plane)
+
+        def open_as(role: CredentialRole, agent_id: str) -> grpc.aio.Channel:
+            return ReloadingChannel(announced, lambda address: _open_announced(address, role, agent_id))
+
+        yield await stack.enter_async_context(_connect(announced.value, open_as, embedded=embedded))
+
+
+def _open_announced(address: str, role: CredentialRole, agent_id: str) -> grpc.aio.Channel:
+    """A channel to the owner of the data directory; one without a socket asks for no credentials, or for configured ones."""
+    if address.startswith(UNIX):
+        return _open_as(address, role, agent_id)
+    return open_channel(address, credentials=load(ClientSettings, insecure_loopback=True))
+
+
+def _open_as(address: str, role: CredentialRole = CredentialRole.OPERATOR, agent_id: str = "") -> grpc.aio.Channel:
+    return open_channel(address, identity=own_identity(role, agent_id))
 
 
 async def _reach_plane(lock: Path, absent: Absent, stack: AsyncExitStack) -> StoreLock | bool:
@@ -172,7 +181,10 @@ async def _accepts_connections(address: str) -> bool:
     host, _, port = address.rpartition(":")
     try:
         async with asyncio.timeout(REACH_SECONDS):
-            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+            if address.startswith(UNIX):
+                _, writer = await asyncio.open_unix_connection(address.removeprefix(UNIX))
+            else:
+                _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
     except (OSError, TimeoutError, ValueError):
         return False
     writer.close()
@@ -183,9 +195,10 @@ async def _accepts_connections(address: str) -> bool:
 async def _private_plane() -> AsyncIterator[Plane]:
     """A control plane whose address is not announced."""
     running = await start(build_all(load(StoreSettings)), ServerSettings(port=0))
-    channel = open_channel(running.address)
+    channel = open_channel(running.local_address)
+    open_as = partial(_open_as, running.local_address)
     try:
-        yield Plane(dict.fromkeys(CONTEXTS, channel), running.address, embedded=True)
+        yield Plane(dict.fromkeys(CONTEXTS, channel), running.local_address, embedded=True, open_as=open_as)
     finally:
         await channel.close()
         await running.stop()
@@ -193,15 +206,17 @@ async def _private_plane() -> AsyncIterator[Plane]:
 
 @asynccontextmanager
 async def _connect(
-    address: str, open_common: Callable[[], grpc.aio.Channel], *, embedded: bool = False
+    address: str, open_as: Callable[[CredentialRole, str], grpc.aio.Channel], *, embedded: bool = False
 ) -> AsyncIterator[Plane]:
     """Opens channels to the services: at one address, or where POINTSMAN_PEERS_* name another."""
-    peers, common = load(PeerSettings), open_common()
+    peers, common = load(PeerSettings), open_as(CredentialRole.OPERATOR, "")
     own = {name: open_channel(getattr(peers, name)) for name in CONTEXTS if getattr(peers, name)}
     try:
         for name in CONTEXTS:
             await _require_ready(own.get(name, common), name, getattr(peers, name) or address)
-        yield Plane({name: own.get(name, common) for name in CONTEXTS}, address, embedded)
+        if peers.orchestrator:
+            open_as = partial(_open_as, peers.orchestrator)
+        yield Plane({name: own.get(name, common) for name in CONTEXTS}, address, embedded, open_as)
     finally:
         for channel in (common, *own.values()):
             await channel.close()
@@ -212,5 +227,6 @@ async def _require_ready(channel: grpc.aio.Channel, name: str, address: str) -> 
         async with asyncio.timeout(REACH_SECONDS):
             await channel.channel_ready()
     except TimeoutError:
-        print(f"pointsman: cannot reach the {name} service at {address}; is it running?", file=sys.stderr)
+        mine = f" on {load(StoreSettings).directory}" if is_local(address) else ""
+        print(f"pointsman: cannot reach the {name} service at {address}; is it running{mine}?", file=sys.stderr)
         sys.exit(EXIT_UNREACHABLE)

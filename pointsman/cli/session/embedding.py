@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import IO
 
 from pointsman.cli.session.attached_commands import STEP_SECONDS, wait_until_detached
+from pointsman.credentials.location import owner_of
 from pointsman.services.all_in_one import Build
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.rpc.loopback import warn_if_insecure
 from pointsman.services.chassis.runtime.service import Running, start
-from pointsman.services.chassis.storage.file_lock import StoreLock, owner_of
+from pointsman.services.chassis.storage.file_lock import StoreLock
 
 UP_FILE = "pointsman.up"
 """Locked by `pointsman up` while it waits for the data directory."""
@@ -51,11 +53,13 @@ class EmbeddedPlane:
                 raise
             return False
         try:
-            running = await start(self._build, ServerSettings(port=0))
+            settings = ServerSettings(port=0)
+            warn_if_insecure(settings)
+            running = await start(self._build, settings)
         except BaseException:
             claim.release()
             raise
-        claim.announce(running.address)
+        claim.announce(running.local_address, running.address)
         self._held = (claim, running)
         return True
 

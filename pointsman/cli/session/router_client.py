@@ -98,7 +98,8 @@ async def router_calls(server: str, project: str) -> AsyncIterator[RouterCalls]:
 async def _address_or_locks(directory: Path, locks: ExitStack) -> str:
     """The address of the data directory's owner; or empty, with directory and store locked by this process."""
     from pointsman.cli.session.attached_commands import STEP_SECONDS
-    from pointsman.cli.session.control_plane import LOCK, OWNER_SECONDS
+    from pointsman.cli.session.control_plane import OWNER_SECONDS
+    from pointsman.credentials.location import LOCK
     from pointsman.services.chassis.core.errors import Reason, Refusal
     from pointsman.services.chassis.storage.file_lock import StoreLock
 
@@ -125,26 +126,15 @@ def _address_in(lock: Path, locks: ExitStack) -> str:
     """The address of a lock's owner, if it serves; attaches this command to it."""
     from pointsman.cli.session.attached_commands import attached
     from pointsman.cli.session.embedding import ATTACHED_FILE
-    from pointsman.services.chassis.storage.file_lock import owner_of
+    from pointsman.credentials.location import is_alive, owner_of
 
     with ExitStack() as attachment:
         attachment.enter_context(attached(lock.with_name(ATTACHED_FILE)))
         owner = owner_of(lock)
-        if owner is None or not owner.address or not _is_alive(owner.pid):
+        if owner is None or not owner.address or not is_alive(owner.pid):
             return ""
         locks.push(attachment.pop_all())
         return owner.address
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether a process lives: a killed one leaves its address behind until the next owner writes its own."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 @asynccontextmanager

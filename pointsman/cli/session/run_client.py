@@ -31,7 +31,7 @@ def ask_plane(server: str, project: str, question: Callable[[Client, Plane], Awa
 
     async def work() -> int:
         async with control_plane(server) as plane:
-            return await question(Client(plane.channels["orchestrator"], Terms(project=project)), plane)
+            return await question(plane.client(Terms(project=project)), plane)
 
     try:
         sys.exit(asyncio.run(work()))

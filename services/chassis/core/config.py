@@ -54,6 +54,10 @@ class ServerSettings(BaseSettings):
     client_authority: Path | None = Field(default=None, description="PEM file of the authority of client certificates.")
     token_keys: Path | None = Field(default=None, description="PEM file of the public keys that sign bearer tokens.")
     access: Path | None = Field(default=None, description="JSON file of principals with their roles and projects.")
+    insecure_loopback: bool = Field(
+        default=False,
+        description="Whether everybody on this machine may do everything, without a credential; for tests only.",
+    )
     drain_seconds: float = Field(default=10.0, ge=0, description="How long calls in flight may finish after SIGTERM.")
 
     @property
@@ -73,7 +77,7 @@ class ServerSettings(BaseSettings):
 
     @property
     def requires_credentials(self) -> bool:
-        """Whether callers must authenticate."""
+        """Whether keys or an access file are configured; without them loopback has the data directory's credentials."""
         return self.token_keys is not None or (self.client_authority is not None and self.access is not None)
 
 
@@ -122,10 +126,16 @@ class ClientSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="POINTSMAN_CLIENT_", frozen=True, extra="forbid")
 
-    authority: Path | None = Field(default=None, description="PEM file of the servers' authority; without it, no TLS.")
+    authority: Path | None = Field(
+        default=None, description="PEM file of the servers' authority; without it, the data directory's."
+    )
     certificate: Path | None = Field(default=None, description="PEM file of the client's certificate chain.")
     key: Path | None = Field(default=None, description="PEM file of the client's private key.")
     token: Path | None = Field(default=None, description="File of a bearer token.")
+    insecure_loopback: bool = Field(
+        default=False,
+        description="Whether to call servers on this machine without TLS and credentials: an edge beside has them.",
+    )
 
 
 class PeerSettings(BaseSettings):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -11,13 +10,15 @@ import msgspec
 from google.protobuf.descriptor import MethodDescriptor
 
 from pointsman.api.common.v1 import common_pb2
-from pointsman.services.chassis.core.caller import EVERY_CAPABILITY, LOCAL, Role
+from pointsman.credentials.folder import CredentialFolder
+from pointsman.services.chassis.core.caller import Role
 from pointsman.services.chassis.core.config import ServerSettings
-from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.file_watcher import WatchedFiles, check_pair, read_authority
+from pointsman.services.chassis.rpc.grants import EVERY_PROJECT, LOCAL_GRANT, Grant, read_access
+from pointsman.services.chassis.rpc.loopback import LoopbackTokens
 from pointsman.services.chassis.rpc.tokens import claims_of, read_keys
 
-EVERY_PROJECT = "*"
 MAY_CALL: dict[str, frozenset[Role]] = {
     "ROLE_VIEWER": frozenset(Role),
     "ROLE_OPERATOR": frozenset({Role.OPERATOR, Role.SERVICE, Role.ADMIN}),
@@ -26,22 +27,6 @@ MAY_CALL: dict[str, frozenset[Role]] = {
     "ROLE_ADMIN": frozenset({Role.ADMIN}),
 }
 """The roles of a principal that satisfy the role of an RPC; an RPC without a role is for admins."""
-
-
-class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One principal: its name (a certificate's URI, or its common name if it has none), its roles, projects and capabilities."""
-
-    name: str
-    roles: frozenset[Role]
-    projects: frozenset[str]
-    capabilities: frozenset[str] = frozenset()
-    """The kinds of work that it may be handed, such as `code` or `verify`; without the field none."""
-
-
-class AccessFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file that POINTSMAN_SERVER_ACCESS names."""
-
-    principals: tuple[Grant, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +51,19 @@ def method_access(name: str, method: MethodDescriptor) -> MethodAccess:
 class Access:
     """Authenticates callers by the credentials that the settings accept, and authorizes their calls."""
 
-    def __init__(self, settings: ServerSettings) -> None:
-        self.requires_credentials = settings.requires_credentials
-        """False on loopback without keys or access file: then every caller has all roles."""
+    def __init__(self, settings: ServerSettings, credentials: CredentialFolder | None = None) -> None:
+        self.requires_credentials = settings.requires_credentials or credentials is not None
+        """False on loopback without keys, access file and credentials: then every caller has all roles."""
+        self._loopback = LoopbackTokens(credentials) if credentials is not None else None
         access_path, keys_path = settings.access, settings.token_keys
         self._file = WatchedFiles([access_path], lambda: read_access(access_path)) if access_path else None
         self._keys = WatchedFiles([keys_path], lambda: read_keys(keys_path)) if keys_path else None
 
     @property
-    def contents(self) -> tuple[Any, Any]:
-        """The current access file and keys; a changed file gives a new object."""
-        return self._file and self._file.value, self._keys and self._keys.value
+    def contents(self) -> tuple[Any, ...]:
+        """The current access file, keys and secrets; a changed file gives a new object."""
+        secrets = self._loopback.contents if self._loopback else ()
+        return self._file and self._file.value, self._keys and self._keys.value, *secrets
 
     def authenticate(self, context: Any, metadata: Iterable[tuple[str, str | bytes]]) -> Grant:
         """The grant of the caller, or UNAUTHENTICATED."""
@@ -105,9 +92,12 @@ class Access:
 
     def _by_token(self, header: str) -> Grant:
         scheme, _, token = header.partition(" ")
-        if self._keys is None or scheme.lower() != "bearer":
+        if scheme.lower() != "bearer" or not (self._keys or self._loopback):
             raise _unauthenticated("this server takes no such token")
         try:
+            if self._loopback is not None:
+                return self._loopback.grant_of(token.strip())
+            assert self._keys is not None
             claims = claims_of(token.strip(), self._keys.value)
             granted = {field: claims.get(field, ()) for field in ("roles", "projects", "capabilities")}
             return msgspec.convert({"name": claims["sub"], **granted}, Grant)
@@ -115,6 +105,8 @@ class Access:
             raise _unauthenticated("the token is expired, malformed or not signed by a known key") from None
 
     def _by_certificate(self, auth: dict[str, Iterable[bytes]]) -> Grant:
+        if self._loopback is not None:
+            raise _unauthenticated("send a bearer token; `pointsman token --env` has one for this data directory")
         names = _certificate_names(auth)
         principals: tuple[Grant, ...] = self._file.value.principals if self._file else ()
         grants = {grant.name: grant for grant in principals}
@@ -124,11 +116,13 @@ class Access:
         raise _unauthenticated("send a bearer token, or a client certificate that the access file names")
 
 
-LOCAL_GRANT = Grant(LOCAL, frozenset(Role), frozenset({EVERY_PROJECT}), frozenset({EVERY_CAPABILITY}))
-
-
-def server_credentials(settings: ServerSettings) -> grpc.ServerCredentials | None:
+def server_credentials(
+    settings: ServerSettings, credentials: CredentialFolder | None = None
+) -> grpc.ServerCredentials | None:
     """TLS credentials of the server; a changed file is used from the next handshake on."""
+    if credentials is not None and settings.tls_certificate is None:
+        pinned = {"tls_certificate": credentials.certificate, "tls_key": credentials.key}
+        settings = settings.model_copy(update=pinned)
     if settings.tls_certificate is None or settings.tls_key is None:
         return None
     files = (settings.tls_certificate, settings.tls_key, settings.client_authority)
@@ -138,14 +132,6 @@ def server_credentials(settings: ServerSettings) -> grpc.ServerCredentials | Non
         lambda: certificates.value,
         require_client_authentication=settings.client_authority is not None and settings.token_keys is None,
     )
-
-
-def read_access(path: Path) -> AccessFile:
-    """Read the access file, or refuse it with the error."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=AccessFile)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise invalid_field("POINTSMAN_SERVER_ACCESS", f"{path}: {error}") from None
 
 
 def _certificates(settings: ServerSettings) -> grpc.ServerCertificateConfiguration:

@@ -8,9 +8,12 @@ from typing import Any, Generic, TypeVar
 
 import grpc
 
-from pointsman.services.chassis.core.config import ClientSettings, load
+from pointsman._shared.reloading_channel import ReloadingChannel
+from pointsman.credentials.channel import open_local
+from pointsman.credentials.folder import CredentialFolder, CredentialRole
+from pointsman.credentials.tokens import Identity
+from pointsman.services.chassis.core.config import ClientSettings, StoreSettings, load
 from pointsman.services.chassis.rpc.file_watcher import WatchedFiles, check_pair, read_authority
-from pointsman.services.chassis.rpc.reloading_channel import ReloadingChannel
 from pointsman.services.chassis.rpc.status import refusal_from
 from pointsman.services.chassis.telemetry.recording import call_recorder
 
@@ -36,10 +39,22 @@ SERVICE_CONFIG = {
 }
 
 
+def own_identity(role: CredentialRole = CredentialRole.OPERATOR, agent_id: str = "") -> Identity:
+    """Who this process is towards control planes of its data directory."""
+    return Identity(CredentialFolder.of(load(StoreSettings).directory), role, agent_id)
+
+
 def open_channel(
-    address: str, max_message_bytes: int = 8 * 1024 * 1024, *, credentials: ClientSettings | None = None
+    address: str,
+    max_message_bytes: int = 8 * 1024 * 1024,
+    *,
+    credentials: ClientSettings | None = None,
+    identity: Identity | None = None,
 ) -> grpc.aio.Channel:
-    """A channel that balances calls over all replicas of the name and retries UNAVAILABLE."""
+    """A channel that balances calls over all replicas of the name and retries UNAVAILABLE.
+
+    It shows what the settings name; without that, on this machine, a token of the identity (by default the operator's).
+    """
     options: list[tuple[str, str | int]] = [
         ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
         ("grpc.max_receive_message_length", max_message_bytes),
@@ -49,7 +64,8 @@ def open_channel(
     ]
     settings = credentials or load(ClientSettings)
     if settings.authority is None:
-        return grpc.aio.insecure_channel(address, options=options)
+        local = None if settings.insecure_loopback else open_local(address, identity or own_identity(), options)
+        return local or grpc.aio.insecure_channel(address, options=options)
     files = (settings.authority, settings.certificate, settings.key)
     watched = WatchedFiles(files, lambda: channel_credentials(settings))
     return ReloadingChannel(watched, lambda current: grpc.aio.secure_channel(address, current, options=options))

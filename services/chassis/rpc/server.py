@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -15,6 +16,8 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from pointsman.credentials.channel import UNIX
+from pointsman.credentials.folder import CredentialFolder
 from pointsman.services.chassis.core.caller import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
@@ -59,9 +62,11 @@ class _Method:
 class Server:
     """Listens, and passes admitted calls to servicers as `method(request, caller)`."""
 
-    def __init__(self, settings: ServerSettings) -> None:
+    def __init__(self, settings: ServerSettings, credentials: CredentialFolder | None = None) -> None:
+        """Serve callers with the credentials of a data directory, with those that the settings name, or without any."""
         self._settings = settings
-        self._access = Access(settings)
+        self._credentials = credentials
+        self._access = Access(settings, credentials)
         self.rights = Rights(self._access)
         self._server = grpc.aio.server(options=_options(settings))
         self._health = Health(settings.max_health_watchers)
@@ -91,13 +96,22 @@ class Server:
     def listen(self) -> int:
         """Bind the address; returns the port, also if the system has chosen it."""
         self._settings.check_exposure()
-        credentials = server_credentials(self._settings)
+        credentials = server_credentials(self._settings, self._credentials)
         try:
             if credentials is not None:
                 return self._server.add_secure_port(self._settings.address, credentials)
             return self._server.add_insecure_port(self._settings.address)
         except RuntimeError:
             raise OSError(f"cannot listen on {self._settings.address}; is another process there?") from None
+
+    def listen_on_socket(self, path: Path) -> str:
+        """Bind a Unix socket, besides the port; returns its address."""
+        address = f"{UNIX}{path}"
+        try:
+            self._server.add_insecure_port(address)
+        except RuntimeError:
+            raise OSError(f"cannot listen on {address}") from None
+        return address
 
     async def start(self) -> None:
         """Start serving."""

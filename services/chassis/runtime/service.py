@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,10 +14,11 @@ import structlog
 from google.protobuf.descriptor import ServiceDescriptor
 
 from pointsman._shared.otlp import exports_spans
-from pointsman.services.chassis.core.config import ServerSettings, exit_with, load
+from pointsman.services.chassis.core.config import ServerSettings, StoreSettings, exit_with, load
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
 from pointsman.services.chassis.core.supervision import Loops
+from pointsman.services.chassis.rpc.loopback import loopback_credentials, warn_if_insecure
 from pointsman.services.chassis.rpc.server import Server
 from pointsman.services.chassis.runtime.housekeeping import housekeeping
 from pointsman.services.chassis.storage.file_lock import StoreLock, lock_store
@@ -54,10 +56,15 @@ class Running:
     services: Sequence[Service]
     server: Server
     address: str
+    """Where it listens on TCP."""
+    local_address: str
+    """Where processes of this machine reach it: its Unix socket; without credentials the same as on TCP."""
     loops: Loops = field(default_factory=Loops)
     locks: Sequence[StoreLock] = ()
     """The locks of the SQLite files of the stores."""
     exporter: "Exporter | None" = None
+    socket: ExitStack = field(default_factory=ExitStack)
+    """Removes the Unix socket."""
 
     async def stop(self) -> None:
         """Drain: calls in flight finish, loops stop, stores close."""
@@ -70,19 +77,28 @@ class Running:
                 service.store.close()
         for lock in self.locks:
             lock.release()
+        self.socket.close()
         if self.exporter is not None:
             call_recorder.stop()
             await self.exporter.close()
 
 
-async def start(build: Callable[[str], Sequence[Service]], settings: ServerSettings) -> Running:
-    """Bind, migrate, start loops, then serve; `build` gets the address where this process listens."""
+async def start(
+    build: Callable[[str], Sequence[Service]], settings: ServerSettings, data: Path | None = None
+) -> Running:
+    """Bind, migrate, start loops, then serve; `build` gets the address where this process listens.
+
+    The credentials are those of the data directory: POINTSMAN_DATA unless one is given.
+    """
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
-    server = Server(settings)
+    credentials = loopback_credentials(settings, data or load(StoreSettings).directory)
+    server = Server(settings, credentials)
     port = server.listen()
     address = settings.model_copy(update={"port": port}).address
-    services = build(address)
-    running = Running(services, server, address, locks=_lock_stores(services, address))
+    socket = ExitStack()
+    local = server.listen_on_socket(socket.enter_context(credentials.socket_path())) if credentials else address
+    services = build(local)
+    running = Running(services, server, address, local, locks=_lock_stores(services, local, address), socket=socket)
     for service in services:
         if service.store is not None:
             await asyncio.to_thread(migrate, service.store.database, service.migrations)
@@ -114,35 +130,40 @@ def _new_exporter() -> "Exporter | None":
     return Exporter(call_recorder.start())
 
 
-def _lock_stores(services: Sequence[Service], address: str) -> Sequence[StoreLock]:
+def _lock_stores(services: Sequence[Service], address: str, tcp: str) -> Sequence[StoreLock]:
     """Lock the SQLite files of the services and announce their address; refused while another process holds one."""
     stores = [service.store for service in services if service.store is not None]
     locks = [lock for store in stores if (lock := lock_store(store.database)) is not None]
     for lock in locks:
-        lock.announce(address)
+        lock.announce(address, tcp)
     return locks
 
 
 def serve_alone(build: Callable[[str], Sequence[Service]]) -> None:
     """Serve one service in this process (`python -m`); a refusal is its error message."""
     try:
-        asyncio.run(serve_until_stopped(build, load(ServerSettings), partial(print, flush=True)))
+        greet = partial(print, flush=True)
+        asyncio.run(serve_until_stopped(build, load(ServerSettings), lambda running: greet(running.address)))
     except Refusal as refusal:
         raise exit_with(refusal) from None
 
 
 async def serve_until_stopped(
-    build: Callable[[str], Sequence[Service]], settings: ServerSettings, greet: Callable[[str], None]
+    build: Callable[[str], Sequence[Service]],
+    settings: ServerSettings,
+    greet: Callable[[Running], None],
+    data: Path | None = None,
 ) -> None:
-    """Run until SIGTERM or SIGINT, then drain; `greet` is called with the address once the server serves."""
+    """Run until SIGTERM or SIGINT, then drain; `greet` is called once the server serves."""
     if not structlog.is_configured():
         configure_logs(as_json=not sys.stderr.isatty())
-    running = await start(build, settings)
+    warn_if_insecure(settings)
+    running = await start(build, settings, data)
     freeze_startup_objects()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    greet(running.address)
+    greet(running)
     log.info("serving", address=running.address, services=[service.name for service in running.services])
     await stopped.wait()
     log.info("draining")

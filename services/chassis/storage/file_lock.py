@@ -8,17 +8,9 @@ from typing import Self
 
 import msgspec
 
+from pointsman.credentials.location import Owner, owner_of
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.storage.database import Database, unusable
-
-
-class Owner(msgspec.Struct, frozen=True):
-    """The process that holds a lock, and its address."""
-
-    pid: int
-    address: str = ""
-    yields: bool = False
-    """Whether it releases the lock soon: by itself, or when a permanent server needs it."""
 
 
 class StoreLock:
@@ -39,11 +31,11 @@ class StoreLock:
             raise _locked_by_another(path, guarded or path.parent) from None
         self.announce("")
 
-    def announce(self, address: str) -> None:
-        """Write pid and address of the owner to the file."""
+    def announce(self, address: str, tcp: str = "", console: str = "") -> None:
+        """Write pid and addresses of the owner to the file."""
         self._file.seek(0)
         self._file.truncate()
-        self._file.write(msgspec.json.encode(Owner(os.getpid(), address, self._yields)))
+        self._file.write(msgspec.json.encode(Owner(os.getpid(), address, self._yields, tcp, console)))
         self._file.flush()
 
     def release(self) -> None:
@@ -78,18 +70,10 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def owner_of(path: Path) -> Owner | None:
-    """The owner that the lock file names; None if it is empty, incomplete or unreadable."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Owner)
-    except (OSError, msgspec.MsgspecError):
-        return None
-
-
 def _locked_by_another(path: Path, guarded: Path) -> Refusal:
     owner = owner_of(path)
     who = (
-        f"process {owner.pid}" + (f", serving at {owner.address}" if owner.address else "")
+        f"process {owner.pid}" + (f", serving at {owner.tcp or owner.address}" if owner.address else "")
         if owner
         else "another process"
     )
@@ -97,5 +81,5 @@ def _locked_by_another(path: Path, guarded: Path) -> Refusal:
         Reason.UNAVAILABLE,
         f"{guarded} is in use by {who}; stop it, connect to it (POINTSMAN_SERVER; POINTSMAN_PEERS_* for single services), "
         "or choose another directory with POINTSMAN_DATA",
-        metadata={"address": owner.address if owner else ""},
+        metadata={"address": (owner.tcp or owner.address) if owner else ""},
     )

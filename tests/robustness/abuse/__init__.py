@@ -5,3 +5,7 @@ http       the same idea as JSON, for the gateway
 target     the services, their memory and what their stores hold
 campaign   sends it all, and judges: only documented codes, nothing changed by what was refused, memory flat
 """
+
+from tests.helpers.loopback import trust_loopback
+
+trust_loopback()

@@ -17,7 +17,7 @@ from pointsman.services.chassis.core import crash
 from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.clock import SystemClock
 from pointsman.services.chassis.core.config import ServerSettings
-from pointsman.services.chassis.runtime.service import Service, serve_until_stopped
+from pointsman.services.chassis.runtime.service import Running, Service, serve_until_stopped
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.telemetry.logs import configure_logs
 from tests.helpers.counter import SERVICE, Add, CounterServicer, build, counter_pb2
@@ -53,8 +53,8 @@ def serve(url: str, ahead_seconds: float) -> None:
         assert isinstance(quiet, CounterServicer)
         return [dataclasses.replace(service, servicers=[(SERVICE, TellingServicer(quiet._counters))])]
 
-    def greet(address: str) -> None:
-        print(json.dumps({"pid": os.getpid(), "address": address}), flush=True)
+    def greet(running: Running) -> None:
+        print(json.dumps({"pid": os.getpid(), "address": running.address}), flush=True)
 
     asyncio.run(serve_until_stopped(built, ServerSettings(port=0, drain_seconds=5), greet))
 

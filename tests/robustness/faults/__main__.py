@@ -9,6 +9,7 @@ import os
 import sys
 from dataclasses import asdict
 
+from tests.helpers.loopback import trust_loopback
 from tests.robustness.faults.campaign import Figures, Terms, run
 from tests.robustness.faults.schedule import Plan
 
@@ -17,6 +18,7 @@ SHOWN = 20
 
 def main() -> int:
     """A campaign for each database, its figures as a JSON line, and what is wrong."""
+    trust_loopback()
     code = 0
     for database in os.environ.get("FAULT_DATABASES", "sqlite,postgresql").split(","):
         terms = Terms(

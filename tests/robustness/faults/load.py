@@ -117,7 +117,9 @@ class Work:
     def _team(self, project: str) -> list[Awaitable[None]]:
         policy = MockPolicy(dict.fromkeys(MockRole, MockOutcome.SUCCESS), frozenset(MockRole))
         self.policies.append(policy)
-        agents = MockAgents(self._channels["orchestrator"], policy, slow_seconds=LEASE_SECONDS * 1.5, project=project)
+        agents = MockAgents(
+            lambda _: self._channels["orchestrator"], policy, slow_seconds=LEASE_SECONDS * 1.5, project=project
+        )
         return [loop() for _, loop in agents.loops]
 
     def change_tempers(self) -> None:

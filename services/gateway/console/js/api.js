@@ -28,10 +28,12 @@ export function signIn(token) {
 // Who calls, for which project; nothing where both are the usual ones.
 export function headers() {
   const token = sessionStorage.getItem("token");
+  const proof = localStorage.getItem("console");
   const project = new URLSearchParams(location.search).get("project");
   return {
     ...(project ? { "pointsman-project": project } : {}),
     ...(token ? { authorization: `Bearer ${token}` } : {}),
+    ...(proof ? { "pointsman-console": proof } : {}),
   };
 }
 

@@ -6,6 +6,7 @@ const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 3000;
 const SILENCE = 45000;
 const OUT_OF_SIGHT = 20000;
+const CLOSED = "signed out";
 const states = new Map();
 
 function show(key, state) {
@@ -13,7 +14,8 @@ function show(key, state) {
   else states.set(key, state);
   const badge = document.getElementById("live");
   const all = [...states.values()];
-  const now = all.length === 0 ? "ready" : all.every((one) => one === "live") ? "live" : "reconnecting";
+  const worst = all.includes(CLOSED) ? CLOSED : "reconnecting";
+  const now = all.length === 0 ? "ready" : all.every((one) => one === "live") ? "live" : worst;
   if (badge.textContent !== now) badge.textContent = now;
   badge.dataset.state = now;
 }
@@ -25,6 +27,7 @@ export async function watch(service, method, request, { onItem, onGone, signal }
   let pause = FIRST_PAUSE;
   show(key, "reconnecting");
   while (!signal.aborted) {
+    let state = "reconnecting";
     await inSight(signal);
     try {
       const outcome = await follow(`/api/v1/${service}/${method}?${query(request)}`, place, signal, {
@@ -38,10 +41,11 @@ export async function watch(service, method, request, { onItem, onGone, signal }
         if (outcome === "gone") onGone?.();
         break;
       }
+      if (outcome === CLOSED) state = CLOSED;
     } catch {
       if (signal.aborted) break;
     }
-    show(key, "reconnecting");
+    show(key, state);
     await new Promise((resolve) => setTimeout(resolve, pause));
     pause = Math.min(pause * 2, LONGEST_PAUSE);
   }
@@ -106,6 +110,8 @@ async function follow(url, place, signal, { onOpen, onItem }) {
       headers: { accept: "text/event-stream", ...headers(), ...resume },
       signal: silent.signal,
     });
+    // A session ends with its gateway; whoever opens the console again, in any tab, opens this page too.
+    if (answer.status === 401) return CLOSED;
     if (!answer.ok) return answer.status < 429 ? "gone" : "broken";
     for await (const event of events(answer.body)) {
       clearTimeout(timer);
