@@ -22,10 +22,13 @@ from pointsman.api.common.v1.common_pb2 import ErrorReason
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE
 from pointsman.client import connect
 from pointsman.client.calls import Terms
+from pointsman.credentials.folder import CredentialFolder, CredentialRole
+from pointsman.credentials.tokens import Identity, mint
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import CODE_OF, Reason
 from pointsman.services.chassis.runtime.service import start
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
+from tests.helpers.loopback import INSECURE
 from tests.scenarios.planes import builder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -157,7 +160,7 @@ async def fetch(example: Example) -> None:
 async def server(data: Path) -> AsyncIterator[str]:
     """A control plane without agents of its own; its address."""
     running = await start(
-        builder(data, MockSettings(), OrchestratorSettings()), ServerSettings(port=0, drain_seconds=0.2)
+        builder(data, MockSettings(), OrchestratorSettings()), ServerSettings(port=0, drain_seconds=0.2), data
     )
     try:
         yield running.address
@@ -165,13 +168,30 @@ async def server(data: Path) -> AsyncIterator[str]:
         await running.stop()
 
 
+def tokens(data: Path) -> Path:
+    """A folder with a token of every role, each in the file that `pointsman token` would write."""
+    folder = CredentialFolder.of(data)
+    (data / "tokens").mkdir()
+    for role in CredentialRole:
+        (data / "tokens" / f"{role}.token").write_text(mint(Identity(folder, role)) + "\n")
+    return data / "tokens"
+
+
 @pytest.mark.timeout(BUILD_SECONDS)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.language)
-async def test_a_client_in_another_language_plays_the_scenario(example: Example, tmp_path: Path) -> None:
+async def test_a_client_in_another_language_plays_the_scenario(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await build(example)
+    for name in INSECURE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("POINTSMAN_DATA", str(tmp_path))
     async with server(tmp_path) as address:
+        folder = CredentialFolder.of(tmp_path)
         where = ["--server", address, "--project", "conformance", "--scenario", str(SCENARIO)]
-        shown = json.loads(await run(CLIENTS, *example.command, "conform", *where))
+        pinned = {"POINTSMAN_CLIENT_AUTHORITY": str(folder.authority)}
+        conform = (*example.command, "conform", *where, "--tokens", str(tokens(tmp_path)))
+        shown = json.loads(await run(CLIENTS, *conform, **pinned))
         async with connect(address, Terms(project="conformance")) as client:
             run_there = await client.runs.get(shown["run_id"])
     assert run_there.state == RUN_STATE_COMPLETE

@@ -6,9 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
@@ -30,20 +33,47 @@ type Client struct {
 	Runs       api.OrchestratorServiceClient
 	Agents     api.AgentServiceClient
 	project    string
+	token      string
 }
 
-// Dial connects to a server on loopback, or to the edge beside this process; options replace the plain transport.
-func Dial(address, project string, options ...grpc.DialOption) (*Client, error) {
-	base := []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultServiceConfig(roundRobin),
+// Credentials are what `pointsman token --env` prints; without an authority there is no TLS, as towards an edge beside
+// this process.
+type Credentials struct {
+	// Authority is the PEM file of the certificate to trust, and no other.
+	Authority string
+	// Token is the file of a bearer token.
+	Token string
+}
+
+// CredentialsFromEnvironment reads POINTSMAN_CLIENT_AUTHORITY and POINTSMAN_CLIENT_TOKEN.
+func CredentialsFromEnvironment() Credentials {
+	return Credentials{Authority: os.Getenv("POINTSMAN_CLIENT_AUTHORITY"), Token: os.Getenv("POINTSMAN_CLIENT_TOKEN")}
+}
+
+// Dial connects to a server and shows it the credentials; options replace the transport.
+func Dial(address, project string, shown Credentials, options ...grpc.DialOption) (*Client, error) {
+	transport := insecure.NewCredentials()
+	var err error
+	if shown.Authority != "" {
+		if transport, err = credentials.NewClientTLSFromFile(shown.Authority, ""); err != nil {
+			return nil, err
+		}
 	}
+	var token []byte
+	if shown.Token != "" {
+		if token, err = os.ReadFile(shown.Token); err != nil {
+			return nil, err
+		}
+	}
+	base := []grpc.DialOption{grpc.WithTransportCredentials(transport), grpc.WithDefaultServiceConfig(roundRobin)}
 	connection, err := grpc.NewClient(address, append(base, options...)...)
 	if err != nil {
 		return nil, err
 	}
 	runs, agents := api.NewOrchestratorServiceClient(connection), api.NewAgentServiceClient(connection)
-	return &Client{Connection: connection, Runs: runs, Agents: agents, project: project}, nil
+	client := &Client{Connection: connection, Runs: runs, Agents: agents, project: project}
+	client.token = strings.TrimSpace(string(token))
+	return client, nil
 }
 
 // NewRequestID is an idempotency key that nobody else has.
@@ -53,9 +83,13 @@ func NewRequestID() string {
 	return hex.EncodeToString(bytes)
 }
 
-// In names the project that calls with this context act in.
+// In names the project that calls with this context act in, and who calls.
 func (c *Client) In(ctx context.Context) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, "pointsman-project", c.project)
+	ctx = metadata.AppendToOutgoingContext(ctx, "pointsman-project", c.project)
+	if c.token == "" {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+c.token)
 }
 
 // Submit starts a run; the same request_id twice starts it once.

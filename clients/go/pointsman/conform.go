@@ -22,6 +22,7 @@ type Scenario struct {
 	Message string `json:"message"`
 	Agents  []struct {
 		Name         string   `json:"name"`
+		Role         string   `json:"role"`
 		Capabilities []string `json:"capabilities"`
 	} `json:"agents"`
 	BreakTheWatchAfter int       `json:"break_the_watch_after"`
@@ -50,10 +51,18 @@ type Shown struct {
 	Claims int     `json:"claims"`
 }
 
+// DialAs connects with the token of a role.
+type DialAs func(role string) (*Client, error)
+
 // Conform plays the scenario against a real server; an error says what was not as it has to be.
-func Conform(ctx context.Context, client *Client, scenario *Scenario) (*Shown, error) {
+func Conform(ctx context.Context, dial DialAs, scenario *Scenario) (*Shown, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	client, err := dial("operator")
+	if err != nil {
+		return nil, err
+	}
+	defer client.Connection.Close()
 	second := make(chan string, 1)
 	requestID := NewRequestID()
 	submitted, err := client.Submit(ctx, requestID, scenario.Message)
@@ -66,7 +75,12 @@ func Conform(ctx context.Context, client *Client, scenario *Scenario) (*Shown, e
 	}
 	shown := &Shown{RunID: submitted.GetRun().GetId()}
 	for _, part := range scenario.Agents {
-		startAgent(ctx, client, part.Name, part.Capabilities, second)
+		agent, err := dial(part.Role)
+		if err != nil {
+			return nil, err
+		}
+		defer agent.Connection.Close()
+		startAgent(ctx, agent, part.Name, part.Capabilities, second)
 	}
 	if shown.Seqs, err = watchBroken(ctx, client, shown.RunID, scenario.BreakTheWatchAfter); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func TestABrokenWatchGoesOnWithoutGapOrRepeat(t *testing.T) {
 	api.RegisterOrchestratorServiceServer(server, service)
 	go func() { _ = server.Serve(listener) }()
 	defer server.Stop()
-	client, err := Dial(listener.Addr().String(), "local")
+	client, err := Dial(listener.Addr().String(), "local", Credentials{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
 // A client of the control plane in one project.
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, type Client as Stub, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -13,6 +14,17 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 const DEADLINE_MS = 20_000;
 
+/** What `pointsman token --env` prints: the certificate to trust and the bearer token, as files. */
+export interface Credentials {
+  authority: string;
+  token: string;
+}
+
+export function credentialsFromEnvironment(): Credentials {
+  const { POINTSMAN_CLIENT_AUTHORITY: authority = "", POINTSMAN_CLIENT_TOKEN: token = "" } = process.env;
+  return { authority, token };
+}
+
 export class Client {
   readonly runs: Stub<typeof OrchestratorService>;
   readonly agents: Stub<typeof AgentService>;
@@ -22,13 +34,22 @@ export class Client {
     this.agents = createClient(AgentService, transport);
   }
 
-  /** Connects to a server on loopback, or to the edge beside this process. */
-  static connect(address: string, project: string): Client {
+  /** Connects to a server and shows it the credentials; without an authority there is no TLS, as towards an edge. */
+  static connect(address: string, project: string, shown: Credentials): Client {
+    const token = shown.token ? readFileSync(shown.token, "utf8").trim() : "";
     const inProject: Interceptor = (next) => (request) => {
       request.header.set("pointsman-project", project);
+      if (token) request.header.set("authorization", `Bearer ${token}`);
       return next(request);
     };
-    return new Client(createGrpcTransport({ baseUrl: `http://${address}`, interceptors: [inProject] }));
+    const ca = shown.authority ? readFileSync(shown.authority) : undefined;
+    return new Client(
+      createGrpcTransport({
+        baseUrl: `${ca ? "https" : "http"}://${address}`,
+        interceptors: [inProject],
+        nodeOptions: ca ? { ca } : {},
+      }),
+    );
   }
 
   /** Starts a run; the same requestId twice starts it once. */

@@ -24,7 +24,7 @@ export interface Refusal {
 
 export interface Scenario {
   message: string;
-  agents: { name: string; capabilities: string[] }[];
+  agents: { name: string; role: string; capabilities: string[] }[];
   break_the_watch_after: number;
   end: string;
   second_completion: string;
@@ -45,12 +45,13 @@ const REGISTRY = createRegistry(
 );
 
 /** Plays the scenario against a real server; throws what is not as it has to be. */
-export async function conform(client: Client, scenario: Scenario): Promise<Shown> {
+export async function conform(connectAs: (role: string) => Client, scenario: Scenario): Promise<Shown> {
+  const client = connectAs("operator");
   const requestId = newRequestId();
   const runId = (await client.submit(requestId, scenario.message)).run?.id ?? "";
   assert.equal((await client.submit(requestId, scenario.message)).run?.id, runId, "the same submission is one run");
   const stop = new AbortController();
-  const second = Promise.any(scenario.agents.map((part) => startAgent(client, part, stop.signal)));
+  const second = Promise.any(scenario.agents.map((part) => startAgent(connectAs(part.role), part, stop.signal)));
   const seqs = await watchBroken(client, runId, scenario.break_the_watch_after);
   assert.equal(await second, scenario.second_completion);
   const { run } = await client.runs.getRun({ runId });

@@ -1,10 +1,13 @@
 // Command pointsman-agent works as an agent, or plays the scenario that every client has to show.
 //
 //	pointsman-agent agent   [--server ADDRESS] [--project NAME] [--name NAME]
-//	pointsman-agent conform [--server ADDRESS] [--project NAME] --scenario ../scenario.json
+//	pointsman-agent conform [--server ADDRESS] [--project NAME] --scenario ../scenario.json [--tokens DIRECTORY]
+//
+// It shows what `pointsman token --env` prints; --tokens has a file ROLE.token for every role of the scenario.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	api "pointsman/clients/go/gen/pointsman/api/orchestrator/v1"
@@ -32,27 +36,34 @@ func run(ctx context.Context, arguments []string) error {
 		return errors.New("usage: pointsman-agent agent|conform [--server ADDRESS] [--project NAME]")
 	}
 	flags := flag.NewFlagSet(arguments[0], flag.ContinueOnError)
-	server := flags.String("server", "127.0.0.1:7460", "address of the orchestrator")
+	server := flags.String("server", cmp.Or(os.Getenv("POINTSMAN_SERVER"), "127.0.0.1:7460"), "address of the orchestrator")
 	project := flags.String("project", "local", "the project to act in")
 	name := flags.String("name", "go-coder", "id of the agent")
 	scenario := flags.String("scenario", "../scenario.json", "the scenario to play")
+	tokens := flags.String("tokens", "", "directory of a token for each role of the scenario")
 	if err := flags.Parse(arguments[1:]); err != nil {
 		return err
 	}
-	client, err := pointsman.Dial(*server, *project)
+	if arguments[0] == "conform" {
+		return conform(ctx, *scenario, func(role string) (*pointsman.Client, error) {
+			shown := pointsman.CredentialsFromEnvironment()
+			if *tokens != "" {
+				shown.Token = filepath.Join(*tokens, role+".token")
+			}
+			return pointsman.Dial(*server, *project, shown)
+		})
+	}
+	client, err := pointsman.Dial(*server, *project, pointsman.CredentialsFromEnvironment())
 	if err != nil {
 		return err
 	}
 	defer client.Connection.Close()
-	if arguments[0] == "conform" {
-		return conform(ctx, client, *scenario)
-	}
 	code := []api.Capability{api.Capability_CAPABILITY_CODE}
 	agent := &pointsman.Agent{Client: client, ID: *name, Capabilities: code, Work: pointsman.ExampleWork}
 	return agent.Run(ctx)
 }
 
-func conform(ctx context.Context, client *pointsman.Client, path string) error {
+func conform(ctx context.Context, path string, dial pointsman.DialAs) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -61,7 +72,7 @@ func conform(ctx context.Context, client *pointsman.Client, path string) error {
 	if err := json.Unmarshal(text, &scenario); err != nil {
 		return err
 	}
-	shown, err := pointsman.Conform(ctx, client, &scenario)
+	shown, err := pointsman.Conform(ctx, dial, &scenario)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package pointsman.client;
 
 import io.grpc.Channel;
+import io.grpc.ChannelCredentials;
 import io.grpc.ClientInterceptors;
 import io.grpc.Context;
 import io.grpc.Grpc;
@@ -8,8 +9,14 @@ import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.StatusRuntimeException;
+import io.grpc.TlsChannelCredentials;
 import io.grpc.stub.AbstractBlockingStub;
 import io.grpc.stub.MetadataUtils;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
@@ -29,25 +36,51 @@ public final class Client implements AutoCloseable {
     private static final Metadata.Key<String> PROJECT =
             Metadata.Key.of("pointsman-project", Metadata.ASCII_STRING_MARSHALLER);
 
+    private static final Metadata.Key<String> AUTHORIZATION =
+            Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+
     private final ManagedChannel connection;
     private final Channel channel;
     private final OrchestratorServiceBlockingStub runs;
     private final AgentServiceBlockingStub agents;
 
-    /** Acts in the project over a connection that is closed with the client. */
-    public Client(ManagedChannel connection, String project) {
+    /** What {@code pointsman token --env} prints: the certificate to trust and the bearer token, as files; or empty. */
+    public record Credentials(String authority, String token) {
+        /** Reads POINTSMAN_CLIENT_AUTHORITY and POINTSMAN_CLIENT_TOKEN. */
+        public static Credentials fromEnvironment() {
+            Map<String, String> variables = System.getenv();
+            return new Credentials(
+                    variables.getOrDefault("POINTSMAN_CLIENT_AUTHORITY", ""),
+                    variables.getOrDefault("POINTSMAN_CLIENT_TOKEN", ""));
+        }
+
+        /** The same authority with another token. */
+        public Credentials withToken(String file) {
+            return new Credentials(authority, file);
+        }
+    }
+
+    /** Acts in the project over a connection that is closed with the client; an empty token is not shown. */
+    public Client(ManagedChannel connection, String project, String token) {
         Metadata headers = new Metadata();
         headers.put(PROJECT, project);
+        if (!token.isEmpty()) {
+            headers.put(AUTHORIZATION, "Bearer " + token);
+        }
         this.connection = connection;
         channel = ClientInterceptors.intercept(connection, MetadataUtils.newAttachHeadersInterceptor(headers));
         runs = OrchestratorServiceGrpc.newBlockingStub(channel);
         agents = AgentServiceGrpc.newBlockingStub(channel);
     }
 
-    /** Connects to a server on loopback, or to the edge beside this process. */
-    public static Client connect(String address, String project) {
-        var builder = Grpc.newChannelBuilder(address, InsecureChannelCredentials.create());
-        return new Client(builder.defaultLoadBalancingPolicy("round_robin").build(), project);
+    /** Connects to a server and shows it the credentials; without an authority there is no TLS, as towards an edge. */
+    public static Client connect(String address, String project, Credentials shown) throws IOException {
+        ChannelCredentials transport = shown.authority().isEmpty()
+                ? InsecureChannelCredentials.create()
+                : TlsChannelCredentials.newBuilder().trustManager(new File(shown.authority())).build();
+        String token = shown.token().isEmpty() ? "" : Files.readString(Path.of(shown.token())).strip();
+        var builder = Grpc.newChannelBuilder(address, transport);
+        return new Client(builder.defaultLoadBalancingPolicy("round_robin").build(), project, token);
     }
 
     /** An idempotency key that nobody else has. */

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import pointsman.api.handoff.v1.DeliveryOuterClass.Deliverable;
@@ -28,13 +29,15 @@ public final class Conformance {
     /** What a client shows after the scenario. */
     public record Shown(String runId, String end, List<Long> seqs, int claims) {}
 
+    private final Function<String, Client> connectAs;
     private final Client client;
     private final Scenario scenario;
     private final CompletableFuture<String> second = new CompletableFuture<>();
 
-    /** Nothing is called yet. */
-    public Conformance(Client client, Scenario scenario) {
-        this.client = client;
+    /** Nothing is called yet; {@code connectAs} connects with the token of a role. */
+    public Conformance(Function<String, Client> connectAs, Scenario scenario) {
+        this.connectAs = connectAs;
+        this.client = connectAs.apply("operator");
         this.scenario = scenario;
     }
 
@@ -60,7 +63,7 @@ public final class Conformance {
     private void startAgent(Scenario.Part part) {
         List<Capability> capabilities = part.capabilities().stream().map(Capability::valueOf).toList();
         String id = part.name() + "-" + Client.newRequestId();
-        Agent agent = new Agent(client, id, capabilities, new ExampleWork(), this::handInAgain);
+        Agent agent = new Agent(connectAs.apply(part.role()), id, capabilities, new ExampleWork(), this::handInAgain);
         Thread thread = new Thread(agent, id);
         thread.setDaemon(true);
         thread.start();

@@ -23,7 +23,7 @@ public record Scenario(
             new GsonBuilder().setFieldNamingPolicy(FieldNamingPolicy.LOWER_CASE_WITH_UNDERSCORES).create();
 
     /** An agent that takes part. */
-    public record Part(String name, List<String> capabilities) {}
+    public record Part(String name, String role, List<String> capabilities) {}
 
     /** A call that has to fail, and how. */
     public record Refusal(

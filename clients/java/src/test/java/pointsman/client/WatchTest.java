@@ -43,7 +43,7 @@ class WatchTest {
         Fragile fragile = new Fragile();
         var server = InProcessServerBuilder.forName("fragile").addService(fragile).build().start();
         List<Long> seqs = new ArrayList<>();
-        try (Client client = new Client(InProcessChannelBuilder.forName("fragile").build(), "local")) {
+        try (Client client = new Client(InProcessChannelBuilder.forName("fragile").build(), "local", "")) {
             client.watch("run", 0, transition -> seqs.add(transition.getSeq()));
         } finally {
             server.shutdownNow();
