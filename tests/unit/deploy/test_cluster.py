@@ -39,7 +39,7 @@ def at(name: str, port: int) -> dict[str, str]:
 @asynccontextmanager
 async def agents(channel: grpc.aio.Channel, **loops: Any) -> AsyncIterator[None]:
     """The mock agents of every role that is not switched off, at the other end of a channel."""
-    mocks = MockAgents(channel, MockSettings(full_mock_mode=True, **loops).policy())
+    mocks = MockAgents(lambda _: channel, MockSettings(full_mock_mode=True, **loops).policy())
     tasks = [asyncio.ensure_future(work()) for _, work in mocks.loops]
     try:
         yield

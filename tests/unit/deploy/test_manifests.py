@@ -15,8 +15,8 @@ from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
 from pointsman.cli.commands import COMMANDS
-from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings
-from pointsman.services.chassis.rpc.authentication import read_access
+from pointsman.services.chassis.core.config import ClientSettings, PeerSettings, ServerSettings, StoreSettings
+from pointsman.services.chassis.rpc.grants import read_access
 from pointsman.services.chassis.telemetry.metrics import declared_names
 from pointsman.services.gateway.config import GatewaySettings
 from tests.helpers.declared_metrics import DECLARED
@@ -67,7 +67,9 @@ def stateful(overlay: str) -> list[Manifest]:
 
 
 def settings_names() -> set[str]:
-    contexts: list[type[BaseSettings]] = [ServerSettings, StoreSettings, PeerSettings, GatewaySettings]
+    contexts: list[type[BaseSettings]] = [
+        ServerSettings, StoreSettings, PeerSettings, ClientSettings, GatewaySettings,
+    ]  # fmt: skip
     names = {_prefix(settings) + name.upper() for settings in contexts for name in settings.model_fields}
     return names | set(ENDPOINTS)
 
@@ -237,7 +239,7 @@ def test_the_edges_are_those_of_the_architecture() -> None:
     calls |= {("gateway", service) for service in SERVICES}
     assert edges(rendered("overlays/prod")) == calls
     everything = rendered_with("overlays/prod", COMPONENTS)
-    assert edges(everything) == {*calls, ("agent", "orchestrator")}
+    assert edges(everything) == {*calls, ("agent", "orchestrator"), ("verifier", "orchestrator")}
 
 
 def test_every_service_is_headless_so_that_callers_spread_their_calls() -> None:
