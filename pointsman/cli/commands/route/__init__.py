@@ -33,6 +33,7 @@ app = typer.Typer(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     DEFAULT_COMMAND: text.text,
+    "explain": rules.explain,
     "eval": rules.evaluate,
     "prompt": rules.prompt,
     "log": log.log,

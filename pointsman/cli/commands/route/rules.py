@@ -1,6 +1,8 @@
-"""`pointsman route eval` and `pointsman route prompt`: measure the rules on labelled messages, and print them."""
+"""`pointsman route eval`, `explain` and `prompt`: measure the rules, explain a decision, and print them."""
 
+import dataclasses
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +15,9 @@ from pointsman.cli.commands.route.options import AsJson, Rules, book_with, usage
 def evaluate(
     file: Annotated[Path, typer.Argument(help="JSON lines: text and any of mode, confidence, fast_path, debate, …")],
     rules: Rules = None,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Print false positives against false negatives at each threshold.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the rules on labelled messages: accuracy, errors each way, agreement, and every wrong item."""
@@ -23,9 +28,28 @@ def evaluate(
         raise usage(f'{file}: there is no message to measure; a line is {{"text": …, "mode": …}}')
     result = evaluation.evaluate(book_with(rules), items)
     if as_json:
-        print(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
+        shown = {"curve": result.curve()} if curve else result.as_dict()
+        print(json.dumps(shown, ensure_ascii=False, indent=2))
     else:
-        print("\n".join(evaluation.summary(result)))
+        print("\n".join(evaluation.curve_lines(result) if curve else evaluation.summary(result)))
+
+
+def explain(
+    message: Annotated[str, typer.Argument(help="The message; - is standard input.")],
+    rules: Rules = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which sentence decides a message, by which words, and what would have changed the decision."""
+    from pointsman.services.router.domain import explanation
+    from pointsman.services.router.domain.evaluation import as_labels
+
+    content = sys.stdin.buffer.read().decode(errors="replace") if message == "-" else message
+    found = explanation.explain(book_with(rules), content)
+    if as_json:
+        shown = dataclasses.asdict(found) | {"decision": as_labels(found.decision), "rules": list(found.decision.rules)}
+        print(json.dumps(shown, ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(explanation.lines_of(found)))
 
 
 def _items(file: Path) -> Iterator[dict[str, Any]]:

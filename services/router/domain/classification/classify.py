@@ -61,21 +61,33 @@ def classify(
     as_action: bool = False,
 ) -> Classification:
     """Classifies one message; with as_action every sentence is weighed as if it asked for work."""
-    lower = text.lower()
-    ascii_only = lower.isascii()
-    if not ascii_only:
-        lower = lower_in_place(text, lower)
-    shapes = book.shapes.matching(lower)
-    message = Message(text, lower, shapes.names, already_debated)
+    message, shapes = _message_of(book, text, already_debated)
     if as_action:
         message.as_action = True
     elif system_generated or _SYSTEM in shapes.names:
         return _answer(book, _SYSTEM)
-    return _classify_users(book, message, shapes, ascii_only)
+    return _classify_users(book, message, shapes)
 
 
-def _classify_users(book: RuleBook, message: Message, shapes: Shapes, ascii_only: bool) -> Classification:
+def weigh(book: RuleBook, text: str) -> tuple[Classification, int | None]:
+    """Classifies one message, with the score of the second layer; None where a firm rule decides."""
+    message, shapes = _message_of(book, text)
+    if _SYSTEM in shapes.names:
+        return _answer(book, _SYSTEM), None
+    return _classify_users(book, message, shapes), message.score
+
+
+def _message_of(book: RuleBook, text: str, already_debated: bool = False) -> tuple[Message, Shapes]:
+    lower = text.lower()
+    if not lower.isascii():
+        lower = lower_in_place(text, lower)
+    shapes = book.shapes.matching(lower)
+    return Message(text, lower, shapes.names, already_debated), shapes
+
+
+def _classify_users(book: RuleBook, message: Message, shapes: Shapes) -> Classification:
     """Classifies a message that a person wrote, not a program."""
+    ascii_only = message.lower.isascii()
     if shapes.referring:
         mask_references(book.shapes.patterns, book.references, message, shapes.named)
     lower = message.lower
@@ -200,7 +212,8 @@ def _weighed(book: RuleBook, message: Message, kind: str, rule: str, active: boo
     layer = book.layer
     if layer is None or kind not in layer.leans or message.as_action:
         return rule, active
-    wanted = layer.score(kind, message.masked) > book.threshold
+    message.score = layer.score(kind, message.masked)
+    wanted = message.score > book.threshold
     if wanted is active:
         return rule, active
     return (LAYER_ACTION if wanted else LAYER_TALK), wanted

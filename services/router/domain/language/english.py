@@ -65,6 +65,7 @@ _AT_HAND = (["the"], ["this"], ["our"])
 _PASSED_OVER = LEAD | CLAUSE
 _DOING = TOOL | CHANGE | MAKE
 _NOT_DOING = TELL | LEAD
+_FIRM_FAULTS = frozenset({"complaint", "misbehaves"})
 _WANTED = frozenset({"want", "need", "like", "love", "have"})
 _SOFT = frozenset({SpeechAct.WISH, SpeechAct.FAULT, SpeechAct.CODE})
 """Acts that count as ACTION only without a question beside them; beside one they are its background."""
@@ -360,7 +361,7 @@ def _is_background(english: English, sentence: Sentence, place: int, context: _C
         words = sentence.words
         if not _BYGONE.isdisjoint(words) and _PRESENT.isdisjoint(words):
             return True
-    return context.asks_elsewhere and "complaint" not in phrases_in(english, sentence)
+    return context.asks_elsewhere and _FIRM_FAULTS.isdisjoint(phrases_in(english, sentence))
 
 
 def _wants_done(sentence: Sentence) -> bool:

@@ -95,6 +95,7 @@ class Message:
         "misspelt",
         "own",
         "references",
+        "score",
         "seen",
         "shapes",
         "source",
@@ -116,6 +117,8 @@ class Message:
         """The project's own rules that match, each with its match."""
         self.identified: bool | None = None
         """Whether it has an identifier outside its references; None until looked up."""
+        self.score: int | None = None
+        """What the second layer gave it; None where no word was weighed."""
         self.misspelt: dict[str, str] = {}
         """How the message spells a word that was corrected."""
         self.compound: bool | None = None
