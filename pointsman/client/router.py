@@ -43,11 +43,16 @@ class Router:
         hard_routing: bool,
         rules: Sequence[policy_pb2.OwnRule] = (),
         expected_revision: int | None = None,
+        doubt: policy_pb2.Doubt.ValueType = policy_pb2.DOUBT_UNSPECIFIED,
         request_id: str = "",
     ) -> policy_pb2.Policy:
         """Replaces the project's policy; refused where its revision is not the expected one."""
         request = policy_pb2.SetPolicyRequest(
-            request_id=request_id, hard_routing=hard_routing, rules=rules, expected_revision=expected_revision
+            request_id=request_id,
+            hard_routing=hard_routing,
+            rules=rules,
+            expected_revision=expected_revision,
+            doubt=doubt,
         )
         return (await self._calls.mutate(self._stub.SetPolicy, request)).policy
 

@@ -56,13 +56,15 @@ class RouterServicer:
     async def SetPolicy(self, request: policy_pb2.SetPolicyRequest, caller: Caller) -> policy_pb2.SetPolicyResponse:
         """Replaces the project's policy."""
         answer: Policy = await self.router.policies.submit(caller, decode.set_policy(request, caller.project))
-        version = rule_book_with(answer.rules).version
+        version = rule_book_with(answer.rules, answer.doubt).version
         return policy_pb2.SetPolicyResponse(policy=encode.policy(answer, version))
 
     async def GetPolicy(self, _request: policy_pb2.GetPolicyRequest, caller: Caller) -> policy_pb2.GetPolicyResponse:
         """Returns the project's policy."""
         known = await self.router.policy(caller.project) or self._default
-        return policy_pb2.GetPolicyResponse(policy=encode.policy(known, rule_book_with(known.rules).version))
+        return policy_pb2.GetPolicyResponse(
+            policy=encode.policy(known, rule_book_with(known.rules, known.doubt).version)
+        )
 
     async def ReportOutcome(
         self, request: outcome_pb2.ReportOutcomeRequest, caller: Caller
@@ -131,7 +133,7 @@ class RouterServicer:
         tasks = [task_id(message.text) for message in messages] if session_id else []
         known, debated = await self.router.decision_context(caller.project, session_id, tasks)
         policy = known or self._default
-        book = rule_book_with(policy.rules)
+        book = rule_book_with(policy.rules, policy.doubt)
         now = self.router.store.database.clock.now()
         # Decisions of the same time are listed by id: sorted ids keep the messages of a batch in their order.
         ids = sorted(new_id("dec", now) for _ in messages)

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.machine import Decision, Event, Machine
+from pointsman.services.router.domain.enums import Doubt
 from pointsman.services.router.domain.patterns import compile_pattern
 from pointsman.services.router.domain.rule_document import OwnRule, RuleProblem
 
@@ -27,6 +28,7 @@ class PolicySet:
     revision: int
     hard_routing: bool
     rules: tuple[OwnRule, ...]
+    doubt: Doubt = Doubt.BALANCED
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Policy:
     hard_routing: bool
     rules: tuple[OwnRule, ...] = ()
     updated_at: datetime | None = None
+    doubt: Doubt = Doubt.BALANCED
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class SetPolicy:
     hard_routing: bool
     rules: tuple[OwnRule, ...]
     expected_revision: int | None
+    doubt: Doubt = Doubt.BALANCED
 
 
 def policy_id(project: str) -> str:
@@ -78,8 +82,8 @@ def decide(state: Policy | None, command: SetPolicy, now: datetime) -> Decision:
         metadata = {"kind": KIND, "id": command.entity_id}
         raise Refusal(Reason.LOST_RACE, f"the policy is at revision {revision}; read it again", metadata=metadata)
     check_rules(command.rules)
-    changed = PolicySet(revision + 1, command.hard_routing, command.rules)
-    answer = Policy(changed.revision, changed.hard_routing, changed.rules, now)
+    changed = PolicySet(revision + 1, command.hard_routing, command.rules, command.doubt)
+    answer = Policy(changed.revision, changed.hard_routing, changed.rules, now, changed.doubt)
     source = "" if state is None else IN_FORCE
     return Decision([Event(PolicyEvent.POLICY_SET, source, IN_FORCE, changed)], answer)
 
@@ -87,7 +91,7 @@ def decide(state: Policy | None, command: SetPolicy, now: datetime) -> Decision:
 def apply(state: Policy | None, event: Event, at: datetime) -> Policy:  # noqa: ARG001 - a new policy replaces the old
     """Applies one event."""
     changed: PolicySet = event.data
-    return Policy(changed.revision, changed.hard_routing, changed.rules, at)
+    return Policy(changed.revision, changed.hard_routing, changed.rules, at, changed.doubt)
 
 
 EVENTS: Mapping[str, type] = {PolicyEvent.POLICY_SET: PolicySet}

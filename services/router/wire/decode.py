@@ -10,7 +10,7 @@ from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.chassis.rpc.paging import page_key
 from pointsman.services.router.domain import debate_verdict, outcomes, thinking
 from pointsman.services.router.domain.decision_record import RoutingDecision
-from pointsman.services.router.domain.enums import PlanningTrigger
+from pointsman.services.router.domain.enums import Doubt, PlanningTrigger
 from pointsman.services.router.domain.policy import SetPolicy, policy_id
 from pointsman.services.router.domain.rule_document import OwnRule
 from pointsman.services.router.domain.views import Filter
@@ -26,7 +26,8 @@ def set_policy(request: policy_pb2.SetPolicyRequest, project: str) -> SetPolicy:
     """Decodes a SetPolicy command."""
     expected = request.expected_revision if request.HasField("expected_revision") else None
     rules = tuple(own_rule(rule) for rule in request.rules)
-    return SetPolicy(policy_id(project), request.hard_routing, rules, expected)
+    doubt = enums.DOUBT.or_default(request.doubt, Doubt.BALANCED)
+    return SetPolicy(policy_id(project), request.hard_routing, rules, expected, doubt)
 
 
 def report(

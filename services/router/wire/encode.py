@@ -79,6 +79,7 @@ def policy(known: Policy, rule_set_version: str) -> policy_pb2.Policy:
         rules=[own_rule(rule) for rule in known.rules],
         rule_set_version=rule_set_version,
         updated_at=None if known.updated_at is None else moment(known.updated_at),
+        doubt=enums.DOUBT.to_wire(known.doubt),
     )
 
 

@@ -174,6 +174,15 @@ def test_the_policy_is_shown_and_changed_in_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("store")
+def test_what_becomes_of_doubt_is_set_and_stays_when_something_else_is_changed() -> None:
+    assert shown("policy", "--set", "doubt=rules")["doubt"] == "DOUBT_RULES"
+    assert "doubt rules" in route("policy").stdout
+    assert shown("policy", "--set", "hard-routing=off")["doubt"] == "DOUBT_RULES"
+    assert shown("fix it")["rule_set_version"].endswith("/rules")
+    assert route("policy", "--set", "doubt=never").exit_code != 0
+
+
+@pytest.mark.usefixtures("store")
 def test_outcomes_lead_to_a_debate_and_a_debate_to_a_verdict() -> None:
     decision = shown("drop the users table", "--session", "s1")["decision_id"]
     failed = ("outcome", decision, "failure", "--error-code", "E1", "--error-text", "boom")

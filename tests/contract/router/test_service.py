@@ -135,6 +135,20 @@ async def test_a_policy_holds_from_the_next_decision_on(database_url: str) -> No
         assert info.metadata["rule"] == "frob"
 
 
+async def test_a_policy_says_what_becomes_of_doubt_and_the_decision_names_it(database_url: str) -> None:
+    doubtful = "el reloj sigue marcando la hora vieja"
+    async with served(database_url) as client:
+        before = await client.classify(doubtful)
+        request = policy_pb2.SetPolicyRequest(request_id=new(), hard_routing=True, doubt=policy_pb2.DOUBT_RULES)
+        policy = (await client.stub.SetPolicy(request)).policy
+        assert policy.doubt == policy_pb2.DOUBT_RULES
+        after = await client.classify(doubtful)
+        assert (before.mode, after.mode) == (d.MODE_ACTION, d.MODE_ANSWER)
+        assert after.rule_set_version == policy.rule_set_version == f"{before.rule_set_version}/rules"
+    async with served(database_url) as client:
+        assert (await client.stub.GetPolicy(policy_pb2.GetPolicyRequest())).policy.doubt == policy_pb2.DOUBT_RULES
+
+
 async def test_failures_are_counted_by_canonical_task_and_survive_a_restart(database_url: str) -> None:
     async with served(database_url) as client:
         first = await client.classify("fix the parser")

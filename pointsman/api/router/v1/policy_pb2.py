@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$pointsman/api/router/v1/policy.proto\x12\x17pointsman.api.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb2\x01\n\x07OwnRule\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xbaH\x1br\x19\x32\x17^[a-z][a-z0-9_-]{0,63}$\x12?\n\x06\x65\x66\x66\x65\x63t\x18\x02 \x01(\x0e\x32#.pointsman.api.router.v1.RuleEffectB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x1b\n\x07pattern\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xf4\x03\x12\x1d\n\x0b\x64\x65scription\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xf4\x03\"\xab\x01\n\x06Policy\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x14\n\x0chard_routing\x18\x02 \x01(\x08\x12/\n\x05rules\x18\x03 \x03(\x0b\x32 .pointsman.api.router.v1.OwnRule\x12\x18\n\x10rule_set_version\x18\x04 \x01(\t\x12.\n\nupdated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xc3\x01\n\x10SetPolicyRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x14\n\x0chard_routing\x18\x02 \x01(\x08\x12:\n\x05rules\x18\x03 \x03(\x0b\x32 .pointsman.api.router.v1.OwnRuleB\t\xbaH\x06\x92\x01\x03\x10\xc8\x01\x12\'\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"D\n\x11SetPolicyResponse\x12/\n\x06policy\x18\x01 \x01(\x0b\x32\x1f.pointsman.api.router.v1.Policy\"\x12\n\x10GetPolicyRequest\"D\n\x11GetPolicyResponse\x12/\n\x06policy\x18\x01 \x01(\x0b\x32\x1f.pointsman.api.router.v1.Policy*\xb0\x01\n\nRuleEffect\x12\x1b\n\x17RULE_EFFECT_UNSPECIFIED\x10\x00\x12\x16\n\x12RULE_EFFECT_ACTION\x10\x01\x12\x19\n\x15RULE_EFFECT_REFERENCE\x10\x02\x12\x16\n\x12RULE_EFFECT_ANSWER\x10\x03\x12\x1b\n\x17RULE_EFFECT_HIGH_STAKES\x10\x04\x12\x1d\n\x19RULE_EFFECT_MEDIUM_STAKES\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$pointsman/api/router/v1/policy.proto\x12\x17pointsman.api.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb2\x01\n\x07OwnRule\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xbaH\x1br\x19\x32\x17^[a-z][a-z0-9_-]{0,63}$\x12?\n\x06\x65\x66\x66\x65\x63t\x18\x02 \x01(\x0e\x32#.pointsman.api.router.v1.RuleEffectB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x1b\n\x07pattern\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xf4\x03\x12\x1d\n\x0b\x64\x65scription\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xf4\x03\"\xda\x01\n\x06Policy\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x14\n\x0chard_routing\x18\x02 \x01(\x08\x12/\n\x05rules\x18\x03 \x03(\x0b\x32 .pointsman.api.router.v1.OwnRule\x12\x18\n\x10rule_set_version\x18\x04 \x01(\t\x12.\n\nupdated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\x05\x64oubt\x18\x06 \x01(\x0e\x32\x1e.pointsman.api.router.v1.Doubt\"\xfc\x01\n\x10SetPolicyRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x14\n\x0chard_routing\x18\x02 \x01(\x08\x12:\n\x05rules\x18\x03 \x03(\x0b\x32 .pointsman.api.router.v1.OwnRuleB\t\xbaH\x06\x92\x01\x03\x10\xc8\x01\x12\'\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00H\x00\x88\x01\x01\x12\x37\n\x05\x64oubt\x18\x05 \x01(\x0e\x32\x1e.pointsman.api.router.v1.DoubtB\x08\xbaH\x05\x82\x01\x02\x10\x01\x42\x14\n\x12_expected_revision\"D\n\x11SetPolicyResponse\x12/\n\x06policy\x18\x01 \x01(\x0b\x32\x1f.pointsman.api.router.v1.Policy\"\x12\n\x10GetPolicyRequest\"D\n\x11GetPolicyResponse\x12/\n\x06policy\x18\x01 \x01(\x0b\x32\x1f.pointsman.api.router.v1.Policy*\xb0\x01\n\nRuleEffect\x12\x1b\n\x17RULE_EFFECT_UNSPECIFIED\x10\x00\x12\x16\n\x12RULE_EFFECT_ACTION\x10\x01\x12\x19\n\x15RULE_EFFECT_REFERENCE\x10\x02\x12\x16\n\x12RULE_EFFECT_ANSWER\x10\x03\x12\x1b\n\x17RULE_EFFECT_HIGH_STAKES\x10\x04\x12\x1d\n\x19RULE_EFFECT_MEDIUM_STAKES\x10\x05*g\n\x05\x44oubt\x12\x15\n\x11\x44OUBT_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x44OUBT_BALANCED\x10\x01\x12\x10\n\x0c\x44OUBT_ACTION\x10\x02\x12\x10\n\x0c\x44OUBT_ANSWER\x10\x03\x12\x0f\n\x0b\x44OUBT_RULES\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,18 +47,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SETPOLICYREQUEST'].fields_by_name['rules']._serialized_options = b'\272H\006\222\001\003\020\310\001'
   _globals['_SETPOLICYREQUEST'].fields_by_name['expected_revision']._loaded_options = None
   _globals['_SETPOLICYREQUEST'].fields_by_name['expected_revision']._serialized_options = b'\272H\004\"\002(\000'
-  _globals['_RULEEFFECT']._serialized_start=841
-  _globals['_RULEEFFECT']._serialized_end=1017
+  _globals['_SETPOLICYREQUEST'].fields_by_name['doubt']._loaded_options = None
+  _globals['_SETPOLICYREQUEST'].fields_by_name['doubt']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_RULEEFFECT']._serialized_start=945
+  _globals['_RULEEFFECT']._serialized_end=1121
+  _globals['_DOUBT']._serialized_start=1123
+  _globals['_DOUBT']._serialized_end=1226
   _globals['_OWNRULE']._serialized_start=128
   _globals['_OWNRULE']._serialized_end=306
   _globals['_POLICY']._serialized_start=309
-  _globals['_POLICY']._serialized_end=480
-  _globals['_SETPOLICYREQUEST']._serialized_start=483
-  _globals['_SETPOLICYREQUEST']._serialized_end=678
-  _globals['_SETPOLICYRESPONSE']._serialized_start=680
-  _globals['_SETPOLICYRESPONSE']._serialized_end=748
-  _globals['_GETPOLICYREQUEST']._serialized_start=750
-  _globals['_GETPOLICYREQUEST']._serialized_end=768
-  _globals['_GETPOLICYRESPONSE']._serialized_start=770
-  _globals['_GETPOLICYRESPONSE']._serialized_end=838
+  _globals['_POLICY']._serialized_end=527
+  _globals['_SETPOLICYREQUEST']._serialized_start=530
+  _globals['_SETPOLICYREQUEST']._serialized_end=782
+  _globals['_SETPOLICYRESPONSE']._serialized_start=784
+  _globals['_SETPOLICYRESPONSE']._serialized_end=852
+  _globals['_GETPOLICYREQUEST']._serialized_start=854
+  _globals['_GETPOLICYREQUEST']._serialized_end=872
+  _globals['_GETPOLICYRESPONSE']._serialized_start=874
+  _globals['_GETPOLICYRESPONSE']._serialized_end=942
 # @@protoc_insertion_point(module_scope)

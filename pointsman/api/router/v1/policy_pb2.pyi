@@ -56,6 +56,38 @@ RULE_EFFECT_MEDIUM_STAKES: RuleEffect.ValueType  # 5
 """Starts a planning debate with medium stakes, as a bulk word does, where the message is ACTION."""
 Global___RuleEffect: _TypeAlias = RuleEffect  # noqa: Y015
 
+class _Doubt:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DoubtEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Doubt.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DOUBT_UNSPECIFIED: _Doubt.ValueType  # 0
+    """Absent: balanced."""
+    DOUBT_BALANCED: _Doubt.ValueType  # 1
+    """The words decide at the standard threshold."""
+    DOUBT_ACTION: _Doubt.ValueType  # 2
+    """In doubt ACTION: fewer orders are missed, more talk is taken for work."""
+    DOUBT_ANSWER: _Doubt.ValueType  # 3
+    """In doubt ANSWER: less talk is taken for work, more orders are missed."""
+    DOUBT_RULES: _Doubt.ValueType  # 4
+    """The rules alone decide, no word is weighed."""
+
+class Doubt(_Doubt, metaclass=_DoubtEnumTypeWrapper):
+    """What becomes of a message that no firm rule decides."""
+
+DOUBT_UNSPECIFIED: Doubt.ValueType  # 0
+"""Absent: balanced."""
+DOUBT_BALANCED: Doubt.ValueType  # 1
+"""The words decide at the standard threshold."""
+DOUBT_ACTION: Doubt.ValueType  # 2
+"""In doubt ACTION: fewer orders are missed, more talk is taken for work."""
+DOUBT_ANSWER: Doubt.ValueType  # 3
+"""In doubt ANSWER: less talk is taken for work, more orders are missed."""
+DOUBT_RULES: Doubt.ValueType  # 4
+"""The rules alone decide, no word is weighed."""
+Global___Doubt: _TypeAlias = Doubt  # noqa: Y015
+
 @_typing.final
 class OwnRule(_message.Message):
     """One rule that a project adds to the rule set."""
@@ -103,12 +135,15 @@ class Policy(_message.Message):
     RULES_FIELD_NUMBER: _builtins.int
     RULE_SET_VERSION_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    DOUBT_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """Counts the changes of this project's policy; 0: never set, the default."""
     hard_routing: _builtins.bool
     """Whether decisions bind. Off: decisions are advice, nothing is enforced, every override is taken, the log goes on."""
     rule_set_version: _builtins.str
     """The rule set that the next decision will name."""
+    doubt: Global___Doubt.ValueType
+    """What becomes of a message that no firm rule decides."""
     @_builtins.property
     def rules(self) -> _containers.RepeatedCompositeFieldContainer[Global___OwnRule]:
         """The project's own rules, in order."""
@@ -125,10 +160,11 @@ class Policy(_message.Message):
         rules: _abc.Iterable[Global___OwnRule] | None = ...,
         rule_set_version: _builtins.str = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        doubt: Global___Doubt.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hard_routing", b"hard_routing", "revision", b"revision", "rule_set_version", b"rule_set_version", "rules", b"rules", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["doubt", b"doubt", "hard_routing", b"hard_routing", "revision", b"revision", "rule_set_version", b"rule_set_version", "rules", b"rules", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -144,12 +180,15 @@ class SetPolicyRequest(_message.Message):
     HARD_ROUTING_FIELD_NUMBER: _builtins.int
     RULES_FIELD_NUMBER: _builtins.int
     EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    DOUBT_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency: the same id with the same body answers the first result."""
     hard_routing: _builtins.bool
     """Whether decisions bind."""
     expected_revision: _builtins.int
     """The revision that the change was made from; absent: whatever is there is replaced."""
+    doubt: Global___Doubt.ValueType
+    """What becomes of a message that no firm rule decides; absent: balanced."""
     @_builtins.property
     def rules(self) -> _containers.RepeatedCompositeFieldContainer[Global___OwnRule]:
         """The project's own rules, all of them."""
@@ -161,10 +200,11 @@ class SetPolicyRequest(_message.Message):
         hard_routing: _builtins.bool = ...,
         rules: _abc.Iterable[Global___OwnRule] | None = ...,
         expected_revision: _builtins.int | None = ...,
+        doubt: Global___Doubt.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision", "hard_routing", b"hard_routing", "request_id", b"request_id", "rules", b"rules"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "doubt", b"doubt", "expected_revision", b"expected_revision", "hard_routing", b"hard_routing", "request_id", b"request_id", "rules", b"rules"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__expected_revision: _TypeAlias = _typing.Literal["expected_revision"]  # noqa: Y015
     _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
