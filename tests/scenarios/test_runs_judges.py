@@ -10,6 +10,7 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.pipeline.v1 import requests_pb2 as pipelines
 from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
+from pointsman.client import Client
 from pointsman.worker import Job
 from tests.scenarios.planes import NOBODY, Plane, plane
 from tests.scenarios.scripted import PASS, coding, crew, planning, researching
@@ -38,6 +39,10 @@ async def test_a_judge_whose_words_stand_only_in_its_output_never_passes_a_run(t
         run = await here.asked((await here.submit()).id)
         assert run.question.kind == runs.QUESTION_KIND_PIPELINE_ESCALATED
         assert "its transcript is not read" in run.question.text
+        starts = [
+            item.attempt async for item in Client(here.channel).agents.assignments(run.id) if item.stage == "REVIEW"
+        ]
+        assert starts == [3]
         found = await pipeline_of(here, run)
         assert found.require_nonce
         assert found.policy == pipeline_state.POLICY_STRICT

@@ -75,6 +75,7 @@ async def complete_stage(peers: Peers, effect: PendingEffect, data: CompleteStag
         agent_id=STAND_IN,
         report=data.report[:400_000],
         auto_delegate=pipeline.AutoDelegate(agent_id=STAND_IN),
+        tried_again=data.lost,
     )
     if data.verdict in ("PASS", "FAIL"):
         request.route.CopyFrom(encode.peers.route_of(data))

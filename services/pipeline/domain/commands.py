@@ -66,6 +66,8 @@ class CompleteStage(msgspec.Struct, frozen=True):
     reported: tuple[ReportedRoute, ...] = ()
     report: NewReport | None = None
     auto: AutoDelegate | None = None
+    tried_again: bool = False
+    """Whether the caller repeated the stage itself before it gave up."""
 
 
 class PutContext(msgspec.Struct, frozen=True):

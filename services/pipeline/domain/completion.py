@@ -153,7 +153,7 @@ class StageCompletion:
         details = state.stages[self._stage]
         chosen = choose_route(command.reported, details.nonce if state.head.settings.require_nonce else None)
         if chosen is None:
-            return self._without_route()
+            return self._without_route(tried_again=command.tried_again)
         route = effective_route(chosen, state.graph, self._stage, details.retries)
         return self._by_route(route), route
 
@@ -178,7 +178,7 @@ class StageCompletion:
         state = self._builder.state
         return state.head.settings.policy is Policy.STRICT and state.graph.node(stage).kind in QUALITY
 
-    def _without_route(self) -> tuple[Disposition, EffectiveRoute]:
+    def _without_route(self, *, tried_again: bool) -> tuple[Disposition, EffectiveRoute]:
         """Handles an answer without a route: an IMPL stage advances, a QUALITY stage is repeated up to the crash limit."""
         builder, stage = self._builder, self._stage
         is_quality = builder.state.graph.node(stage).kind in QUALITY
@@ -188,7 +188,7 @@ class StageCompletion:
         if not is_quality:
             return self._finish_fallback(route)
         crashes = builder.state.stages[stage].crashes + 1
-        if crashes < CRASH_LIMIT:
+        if crashes < CRASH_LIMIT and not (tried_again and self.is_strict(stage)):
             builder.emit(EventName.STAGE_RETRY, events.StageRetry(stage, returned=None))
             self.ready = (stage,)
             return Disposition.REPEATED, route

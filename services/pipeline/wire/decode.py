@@ -88,6 +88,7 @@ def complete_command(
         reported=reported_routes(request),
         report=report,
         auto=auto_delegate(request, caller),
+        tried_again=request.tried_again,
     )
 
 

@@ -276,6 +276,12 @@ def test_strict_an_unreadable_quality_stage_waits_for_a_person() -> None:
     assert drive.do(commands.CancelPipeline("p")).status is PipelineStatus.CANCELLED
 
 
+def test_strict_an_unreadable_stage_that_was_tried_again_already_waits_for_a_person_at_once() -> None:
+    drive = start("review-only", policy=STRICT)
+    assert drive.complete("REVIEW", (), tried_again=True).disposition is Disposition.ESCALATED
+    assert start("review-only").complete("REVIEW", (), tried_again=True).disposition is Disposition.REPEATED
+
+
 def test_a_lone_rerun_of_a_member_does_not_wait_for_ever() -> None:
     drive = start("standard")
     for stage in ("PLAN", "ARCH", "DEV", "REVIEW", "TEST"):

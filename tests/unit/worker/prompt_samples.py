@@ -57,6 +57,7 @@ def lease(purpose: str, capability: str, **asked: object) -> Lease:
     made = Lease(epoch=1, **asked)  # type: ignore[arg-type]
     made.assignment.id, made.assignment.run_id, made.assignment.attempt = "run_1.a1", "run_1", 1
     made.assignment.purpose = assignments.Purpose.Value(f"PURPOSE_{purpose}")
+    made.assignment.repository.base_commit = "b" * 40
     made.assignment.capability = assignments.Capability.Value(f"CAPABILITY_{capability}")
     return made
 

@@ -84,6 +84,16 @@ def test_a_judge_is_asked_for_no_marker_and_has_no_nonce(kind: str) -> None:
     assert NONCE not in prompt
 
 
+@pytest.mark.parametrize("kind", ["stage_review", "stage_test", "review"])
+def test_a_judge_of_work_is_asked_to_prove_it_and_to_name_what_it_ran_bare(kind: str) -> None:
+    lease = leases()[kind]
+    assert f"`pointsman proof run --base {'b' * 40} --verify" in prompt_of(lease)
+    lease.assignment.ClearField("repository")
+    without = prompt_of(lease)
+    assert "proof run" not in without
+    assert "`bare-run`" in without
+
+
 def examples(kind: str) -> dict[str, str]:
     """The filled-in examples of a prompt, by the file that is named before each."""
     found = re.findall(r"^```(?:json|markdown)\n(.*?)^```$", prompt_of(leases()[kind]), re.MULTILINE | re.DOTALL)

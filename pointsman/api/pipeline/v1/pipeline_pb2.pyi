@@ -415,6 +415,7 @@ class CompleteStageRequest(_message.Message):
     TRANSCRIPT_FIELD_NUMBER: _builtins.int
     REPORT_FIELD_NUMBER: _builtins.int
     AUTO_DELEGATE_FIELD_NUMBER: _builtins.int
+    TRIED_AGAIN_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Makes a repetition harmless."""
     pipeline_id: _builtins.str
@@ -427,6 +428,8 @@ class CompleteStageRequest(_message.Message):
     """The agent's output, in which a marker is looked for."""
     report: _builtins.str
     """The stage's report, as with PutContext; may be empty."""
+    tried_again: _builtins.bool
+    """The caller has tried the stage again by itself: with the policy STRICT, a QUALITY stage that answered without a route is escalated at once, not delegated again."""
     @_builtins.property
     def route(self) -> _route_pb2.Route:
         """Typed: the primary way."""
@@ -446,10 +449,11 @@ class CompleteStageRequest(_message.Message):
         transcript: _builtins.str = ...,
         report: _builtins.str = ...,
         auto_delegate: Global___AutoDelegate | None = ...,
+        tried_again: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["auto_delegate", b"auto_delegate", "result", b"result", "route", b"route", "transcript", b"transcript"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "auto_delegate", b"auto_delegate", "delegation_id", b"delegation_id", "pipeline_id", b"pipeline_id", "report", b"report", "request_id", b"request_id", "result", b"result", "route", b"route", "transcript", b"transcript"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "auto_delegate", b"auto_delegate", "delegation_id", b"delegation_id", "pipeline_id", b"pipeline_id", "report", b"report", "request_id", b"request_id", "result", b"result", "route", b"route", "transcript", b"transcript", "tried_again", b"tried_again"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["route", "transcript"]  # noqa: Y015
     _WhichOneofArgType_result: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
