@@ -121,6 +121,18 @@ class TelemetrySettings(BaseSettings):
     )
 
 
+class RequestSettings(BaseSettings):
+    """What is remembered of requests. Environment: POINTSMAN_REQUESTS_<NAME>."""
+
+    model_config = SettingsConfigDict(env_prefix="POINTSMAN_REQUESTS_", frozen=True, extra="forbid")
+
+    max_per_principal: int = Field(
+        default=5_000_000,
+        ge=0,
+        description="Request ids of a principal that a store remembers for a project, before its commands are turned away; 0 means no limit.",
+    )
+
+
 class ClientSettings(BaseSettings):
     """Credentials of this process towards servers that use TLS. Environment: POINTSMAN_CLIENT_<NAME>."""
 

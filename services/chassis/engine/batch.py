@@ -16,6 +16,7 @@ from pointsman.services.chassis.core.errors import Reason, Refusal, not_found
 from pointsman.services.chassis.core.machine import Decision, Event, Machine
 from pointsman.services.chassis.engine.changes import Change, Children, Premise, Premises, Submission
 from pointsman.services.chassis.engine.outbox import OutboxBatch, OutboxStatements
+from pointsman.services.chassis.engine.request_quota import RequestQuota
 from pointsman.services.chassis.engine.state_cache import StateCache
 from pointsman.services.chassis.storage.dialect import bind_list, pipeline
 from pointsman.services.chassis.storage.statements import EntityRow, Statements, find_answers, find_entities
@@ -43,12 +44,14 @@ class Parts(Generic[State]):
     cache: StateCache[State] = field(default_factory=StateCache)
     statements: Statements = field(init=False)
     outbox: OutboxStatements = field(init=False)
+    requests: RequestQuota = field(init=False)
     find_answers: Any = field(init=False)
     find_entities: Any = field(init=False)
 
     def __post_init__(self) -> None:
         self.statements = Statements(self.store)
         self.outbox = OutboxStatements(self.store)
+        self.requests = RequestQuota(self.store)
         self.find_answers = find_answers(self.store)
         self.find_entities = find_entities(self.store)
 
@@ -103,6 +106,7 @@ class Batch(Generic[State]):
         for row in map(EntityRow._make, found.fetchall()):
             self._changes[row.entity_id] = self._loaded(row)
         self._outbox.load(connection, self._items)
+        parts.requests.load(connection, [item.caller for item in self._items])
         if attach is not None:
             attach({key: change.state for key, change in self._changes.items() if change.state is not None})
 
@@ -150,6 +154,7 @@ class Batch(Generic[State]):
         if self._premise is not None:
             command = self._premise.complete(command, self._changes)
         decision = machine.decide(change.state, command, self._now)
+        self._parts.requests.take(item.caller)
         self._changes[change.entity_id] = change
         self._apply(change, item.caller, decision)
         if call_recorder.is_on and decision.events:
@@ -278,5 +283,5 @@ def _answer_row(item: Submission, answer: Any, at_us: int) -> dict[str, Any]:
     return {
         "project": item.caller.project, "request_id": item.caller.request_id, "fingerprint": item.caller.fingerprint,
         "entity_id": item.command.entity_id, "command": type(item.command).__name__, "answer": to_json(answer),
-        "at_us": at_us,
+        "at_us": at_us, "principal": item.caller.principal,
     }  # fmt: skip

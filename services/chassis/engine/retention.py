@@ -68,6 +68,6 @@ def store_answer(connection: Connection, store: Store, caller: Caller, command: 
     row = {
         "request_id": caller.request_id, "project": caller.project, "fingerprint": caller.fingerprint,
         "entity_id": "", "command": command, "answer": to_json(answer),
-        "at_us": to_us(store.database.clock.now()),
+        "at_us": to_us(store.database.clock.now()), "principal": caller.principal,
     }  # fmt: skip
     connection.execute(store.tables.idempotency.insert(), row)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,8 @@ def _idempotency(metadata: MetaData) -> Table:
         Column("command", String(64), nullable=False),
         Column("answer", Text, nullable=False),
         Column("at_us", BigInteger, nullable=False),
+        Column("principal", Text, nullable=False),
+        Index("idempotency_by_principal", "project", "principal"),
     )
 
 
