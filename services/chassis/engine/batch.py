@@ -121,7 +121,7 @@ class Batch(Generic[State]):
 
     def decide(self) -> list[Any]:
         """Decide the commands one after the other; for each its answer or its refusal."""
-        return [self._outcome(item) for item in self._items]
+        return list(map(self._outcome, self._items))
 
     def _outcome(self, item: Submission) -> Any:
         answer = self._previous_answer(item)

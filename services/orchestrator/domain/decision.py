@@ -131,7 +131,9 @@ class DecisionBuilder:
     def emit(self, data: Any) -> None:
         """Record an event that leaves the state as it is."""
         status = str(self.run.status)
-        self._record(Event(str(events.EVENT_OF[type(data)]), status, status, data))
+        event = Event(str(events.EVENT_OF[type(data)]), status, status, data)
+        self._state = apply(self._state, event, self.now)
+        self.events.append(event)
 
     def transition(self, trigger: Trigger, reason: str = "", *, is_replan: bool = False) -> None:
         """Record the first row of the table whose guard holds, and queue its actions."""
@@ -140,7 +142,9 @@ class DecisionBuilder:
         if row is None:
             raise self.refusal(f"the event '{trigger}' is not for a run in {run.status}")
         data = events.Transitioned(excerpt(reason, CAUSE_LENGTH), is_replan)
-        self._record(Event(str(trigger), str(row.source), str(row.target), data))
+        event = Event(str(trigger), str(row.source), str(row.target), data)
+        self._state = apply(self._state, event, self.now)
+        self.events.append(event)
         self._actions.extend(row.actions)
 
     def run_actions(self) -> None:
@@ -247,10 +251,6 @@ class DecisionBuilder:
     def in_state(self, *states: State) -> bool:
         """Whether the run is in one of the states."""
         return self.run.status in states
-
-    def _record(self, event: Event) -> None:
-        self._state = apply(self._state, event, self.now)
-        self.events.append(event)
 
     @staticmethod
     def first_event(data: events.Submitted) -> Event:

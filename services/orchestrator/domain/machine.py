@@ -31,25 +31,18 @@ from pointsman.services.orchestrator.domain.table import TABLE, VERSION
 def decide(state: RunState | None, command: Any, now: datetime) -> Decision:
     """What a command leads to, or why it is refused."""
     if isinstance(command, commands.Submit):
-        return _submit(state, command, now)
-    if state is None:
+        builder, answer = _submitted(state, command, now), None
+    elif state is None:
         raise not_found("run", command.entity_id)
-    builder = DecisionBuilder(state, now, TABLE)
-    if isinstance(command, commands.CompleteAssignment | commands.FailAssignment):
-        return _decision(builder, complete(builder, command))
-    if isinstance(command, commands.CompleteAssignments):
-        return _decision(builder, complete_all(builder, command))
-    _HANDLERS[type(command)](builder, command)
-    return _decision(builder)
-
-
-def _decision(builder: DecisionBuilder, answer: Any = None) -> Decision:
-    """The decision once every queued action has run; without an answer of its own it tells the run's state."""
+    else:
+        builder = DecisionBuilder(state, now, TABLE)
+        answer = _HANDLERS[type(command)](builder, command)
     builder.run_actions()
     return builder.decision(answer or Ack(builder.run.run_id, str(builder.run.status)))
 
 
-def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> Decision:
+def _submitted(state: RunState | None, command: commands.Submit, now: datetime) -> DecisionBuilder:
+    """A new run on its way out of BOOT."""
     if state is not None:
         raise Refusal(
             Reason.ALREADY_EXISTS, "there is a run with this id", metadata={"kind": "run", "id": command.entity_id}
@@ -60,7 +53,7 @@ def _submit(state: RunState | None, command: commands.Submit, now: datetime) -> 
     builder.events.append(event)
     builder.set_timer(WALL_CLOCK, command.budget.wall_clock_seconds)
     builder.transition(Trigger.AUTO)
-    return _decision(builder)
+    return builder
 
 
 def _call_answered(builder: DecisionBuilder, command: commands.CallAnswered) -> None:
@@ -189,7 +182,10 @@ _REPLIES: Mapping[Question, Callable[[DecisionBuilder, commands.Answer], None]] 
     Question.BLOCKED: execution.answer_workflow,
     Question.PIPELINE_ESCALATED: execution.answer_pipeline,
 }
-_HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], None]] = {
+_HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], Any]] = {
+    commands.CompleteAssignment: complete,
+    commands.FailAssignment: complete,
+    commands.CompleteAssignments: complete_all,
     commands.Answer: _answer,
     commands.ChangeRequirement: _change_requirement,
     commands.Cancel: _cancel,
@@ -199,6 +195,7 @@ _HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], None]] = {
     commands.CallAnswered: _call_answered,
     commands.CallRefused: _call_refused,
 }
+"""What each command does; one that returns nothing is answered with the run's state."""
 
 MACHINE: Machine[RunState] = Machine(
     kind="run",
