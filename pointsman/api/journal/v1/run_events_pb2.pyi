@@ -10,6 +10,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from pointsman.api.handoff.v1 import handoff_pb2 as _handoff_pb2
+from pointsman.api.handoff.v1 import proof_pb2 as _proof_pb2
 from pointsman.api.handoff.v1 import work_pb2 as _work_pb2
 import builtins as _builtins
 import sys
@@ -871,6 +872,7 @@ class TaskJudged(_message.Message):
     ACCEPTED_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     REPLAN_FIELD_NUMBER: _builtins.int
+    GRADE_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     judge: _builtins.str
@@ -881,6 +883,8 @@ class TaskJudged(_message.Message):
     """Why."""
     replan: _builtins.bool
     """The task has to be planned anew."""
+    grade: _proof_pb2.Grade.ValueType
+    """What the work is worth; absent where it was not graded."""
     def __init__(
         self,
         *,
@@ -889,10 +893,11 @@ class TaskJudged(_message.Message):
         accepted: _builtins.bool | None = ...,
         reason: _builtins.str = ...,
         replan: _builtins.bool = ...,
+        grade: _proof_pb2.Grade.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_accepted", b"_accepted", "accepted", b"accepted"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_accepted", b"_accepted", "accepted", b"accepted", "judge", b"judge", "reason", b"reason", "replan", b"replan", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_accepted", b"_accepted", "accepted", b"accepted", "grade", b"grade", "judge", b"judge", "reason", b"reason", "replan", b"replan", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__accepted: _TypeAlias = _typing.Literal["accepted"]  # noqa: Y015
     _WhichOneofArgType__accepted: _TypeAlias = _typing.Literal["_accepted", b"_accepted"]  # noqa: Y015
@@ -1654,6 +1659,7 @@ class RiskOutline(_message.Message):
     STATEMENT_FIELD_NUMBER: _builtins.int
     SEVERITY_FIELD_NUMBER: _builtins.int
     TASK_ID_FIELD_NUMBER: _builtins.int
+    FORCED_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Its key in the run."""
     statement: _builtins.str
@@ -1662,6 +1668,8 @@ class RiskOutline(_message.Message):
     """How bad it is."""
     task_id: _builtins.str
     """The task that it is about; empty for the run."""
+    forced: _builtins.bool
+    """The pipeline went on although a stage failed."""
     def __init__(
         self,
         *,
@@ -1669,10 +1677,11 @@ class RiskOutline(_message.Message):
         statement: _builtins.str = ...,
         severity: _handoff_pb2.Severity.ValueType = ...,
         task_id: _builtins.str = ...,
+        forced: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "severity", b"severity", "statement", b"statement", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["forced", b"forced", "key", b"key", "severity", b"severity", "statement", b"statement", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1861,6 +1870,7 @@ class AssignmentOutline(_message.Message):
     NEEDS_REPOSITORY_FIELD_NUMBER: _builtins.int
     SETBACKS_FIELD_NUMBER: _builtins.int
     EXCLUDED_PRINCIPALS_FIELD_NUMBER: _builtins.int
+    PATCH_FIELD_NUMBER: _builtins.int
     assignment_id: _builtins.str
     """Its id."""
     purpose: _builtins.str
@@ -1879,6 +1889,8 @@ class AssignmentOutline(_message.Message):
     """The agent that must not do it."""
     needs_repository: _builtins.bool
     """It needs the repository."""
+    patch: _builtins.str
+    """The commit that a judge is to judge."""
     @_builtins.property
     def setbacks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Why earlier attempts failed."""
@@ -1901,10 +1913,11 @@ class AssignmentOutline(_message.Message):
         needs_repository: _builtins.bool = ...,
         setbacks: _abc.Iterable[_builtins.str] | None = ...,
         excluded_principals: _abc.Iterable[_builtins.str] | None = ...,
+        patch: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_id", b"assignment_id", "capability", b"capability", "delegation_id", b"delegation_id", "excluded_agent", b"excluded_agent", "excluded_principals", b"excluded_principals", "needs_repository", b"needs_repository", "purpose", b"purpose", "setbacks", b"setbacks", "slot", b"slot", "stage", b"stage", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_id", b"assignment_id", "capability", b"capability", "delegation_id", b"delegation_id", "excluded_agent", b"excluded_agent", "excluded_principals", b"excluded_principals", "needs_repository", b"needs_repository", "patch", b"patch", "purpose", b"purpose", "setbacks", b"setbacks", "slot", b"slot", "stage", b"stage", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
