@@ -154,7 +154,7 @@ class Verifier:
         repository = Repository(clone.path)
         root = self._workspace.root
         base = ProofBase(repository, place.accepted, project)
-        furnish = ProofEnvironments(root, (root,)).furnisher(base, log.info)
+        furnish = ProofEnvironments(root, self._workspace.private_places).furnisher(base, log.info)
         runner = CommandRunner(repository, place.folder / "proof", furnish)
         return await Prover(repository, runner, self._baselines).prove(request)
 
