@@ -3,9 +3,11 @@
 import asyncio
 import json
 import re
+import shlex
 import socket
 import ssl
 import stat
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -17,17 +19,21 @@ from typing import Any
 import grpc
 import pytest
 
+from pointsman.cli.commands.demo import example_repository
 from pointsman.client import Unavailable, connect
 from pointsman.client.calls import Terms
 from pointsman.client.errors import NotAllowed
 from pointsman.credentials.folder import CredentialFolder, CredentialRole
 from pointsman.credentials.location import LOCK, owner_of
+from pointsman.sandbox import Level, available_level
+from pointsman.worker.git import git
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually_now
 from tests.helpers.limits import scaled
 from tests.helpers.loopback import INSECURE
 from tests.scenarios.commands import Running, finished, running
 
+CURIOUS = Path(__file__).parent / "agents" / "curious.py"
 BRIEFLY = Terms(patience_seconds=1.0, deadline_seconds=5.0)
 
 
@@ -224,3 +230,21 @@ def test_a_coder_is_refused_what_only_an_operator_may_do(tmp_path: Path) -> None
 
     with up(tmp_path), pytest.raises(NotAllowed):
         asyncio.run(cancel())
+
+
+@pytest.mark.timeout(240)
+async def test_an_agent_finds_no_credential_and_no_way_in_without_one(tmp_path: Path) -> None:
+    repository, data = await example_repository(tmp_path), tmp_path / "data"
+    where = {"POINTSMAN_DATA": str(data)}
+    with up(data) as (_, served):
+        spying = (sys.executable, "-I", str(CURIOUS), str(data), served["console"], served["address"])
+        task = ("run", "add a greeting to the hello module", "--action", "--repo", str(repository))
+        code, printed = await asyncio.to_thread(finished, *task, "--command", shlex.join(spying), **where)
+        assert code == 0, printed
+    branch = next(word for word in printed.split() if word.startswith("pointsman/run_"))
+    findings = json.loads(await git(repository, "show", f"{branch}:findings.json"))
+    assert findings["variables"] == []
+    assert bool(findings["files"]) is (available_level() is Level.NONE), "only where nothing confines a command"
+    assert findings["page"] in ("401", "out of reach")
+    assert findings["call"] in ("401", "out of reach")
+    assert findings["grpc"] in ("no HTTP/2", "out of reach")
