@@ -10,7 +10,10 @@ from typing import Any
 import grpc
 import pytest
 
+from pointsman.api.orchestrator.v1 import agent_pb2
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.pipeline.v1 import pipeline_pb2, requests_pb2
+from pointsman.api.workflow.v1 import plans_pb2, reading_pb2
 from pointsman.client import Client
 from pointsman.services.chassis.core.clock import SystemClock
 from pointsman.services.chassis.core.config import ClientSettings, ServerSettings
@@ -21,6 +24,7 @@ from pointsman.services.chassis.runtime.service import start
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from tests.contract.access.guarded import Guarded, guarded
 from tests.contract.gateway.gateways import ORCHESTRATOR, gateway
+from tests.contract.wire_samples import files
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
 from tests.scenarios.planes import NOBODY, Plane, builder, clients
@@ -71,6 +75,54 @@ async def test_a_stream_ends_when_its_token_runs_out(tmp_path: Path, monkeypatch
         call = (await bare(there)).runs.WatchChanges(pb.WatchChangesRequest(), metadata=bearer(there, "viewer"))
         assert await call.read() is not grpc.aio.EOF
         assert await read_on(call) is Reason.UNAUTHENTICATED
+
+
+async def test_every_stream_that_goes_on_by_itself_ends_when_its_token_runs_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with guarded(tmp_path, monkeypatch) as there:
+        operator = await there.as_principal("olga", "operator")
+        run = await operator.submit()
+        started = pipeline_pb2.StartPipelineRequest(request_id="p", pipeline_id="p1", template="quick-dev")
+        await operator.pipeline.StartPipeline(started)
+        await operator.workflow.UpsertPlan(plans_pb2.UpsertPlanRequest(request_id="w", workflow_id="w1"))
+        here = await bare(there)
+        open_streams: dict[str, Any] = {
+            "WatchRun": lambda **token: here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id), **token),
+            "WatchOutput": lambda **token: here.agents.WatchOutput(
+                agent_pb2.WatchOutputRequest(run_id=run.id, follow=True), **token
+            ),
+            "WatchPipeline": lambda **token: here.pipeline.WatchPipeline(
+                requests_pb2.WatchPipelineRequest(pipeline_id="p1"), **token
+            ),
+            "WatchWorkflow": lambda **token: here.workflow.WatchWorkflow(
+                reading_pb2.WatchWorkflowRequest(workflow_id="w1"), **token
+            ),
+            "changes of runs": lambda **token: here.runs.WatchChanges(pb.WatchChangesRequest(), **token),
+            "changes of pipelines": lambda **token: here.pipeline.WatchChanges(
+                requests_pb2.WatchChangesRequest(), **token
+            ),
+            "changes of workflows": lambda **token: here.workflow.WatchChanges(
+                reading_pb2.WatchChangesRequest(), **token
+            ),
+        }
+        token = bearer(there, "viewer")
+        calls = {name: stream(metadata=token) for name, stream in open_streams.items()}
+        ends = await asyncio.gather(*(read_on(call) for call in calls.values()))
+        assert dict(zip(calls, ends, strict=True)) == dict.fromkeys(calls, Reason.UNAUTHENTICATED)
+
+
+def test_the_streams_that_are_tried_are_all_there_are() -> None:
+    streams = {
+        method.name
+        for file in files()
+        for service in file.services_by_name.values()
+        for method in service.methods
+        if method.server_streaming
+    }
+    ends_by_itself = {"Get", "ExportLog"}
+    tried = {"WatchRun", "WatchOutput", "WatchPipeline", "WatchWorkflow", "WatchChanges"}
+    assert streams == tried | ends_by_itself
 
 
 async def test_a_stream_ends_when_the_key_that_signed_its_token_is_taken_away(

@@ -9,7 +9,9 @@ import pytest
 from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.credentials.folder import CredentialRole
 from pointsman.services.chassis.core.errors import Reason
+from pointsman.services.chassis.rpc.loopback import POWERS
 from pointsman.services.chassis.rpc.status import refusal_from
 from tests.contract.access.guarded import Guarded, guarded
 from tests.contract.orchestrator.test_holders import beat, give_up, hand_in, poll
@@ -17,6 +19,14 @@ from tests.scenarios.planes import Plane
 
 CODE, RESEARCH = assignments.CAPABILITY_CODE, assignments.CAPABILITY_RESEARCH
 JUDGES = (assignments.CAPABILITY_REVIEW, assignments.CAPABILITY_VERIFY, assignments.CAPABILITY_DEBATE)
+
+
+def test_no_role_of_a_data_directory_both_makes_and_judges_and_only_the_verifier_verifies() -> None:
+    granted = {role: powers.capabilities for role, powers in POWERS.items() if role is not CredentialRole.SERVICE}
+    makes, judges = {"plan", "design", "code"}, {"review", "debate", "verify"}
+    assert [role for role, can in granted.items() if can & makes and can & judges] == []
+    assert [role for role, can in granted.items() if "verify" in can] == [CredentialRole.VERIFIER]
+    assert "*" not in {capability for can in granted.values() for capability in can}
 
 
 async def leased(there: Guarded, here: Plane, agent_id: str) -> agent.Lease:
