@@ -1,9 +1,18 @@
-"""Files that are written atomically."""
+"""Files that are written atomically, and folders that only their owner can enter."""
 
 import contextlib
 import os
 import tempfile
 from pathlib import Path
+
+PRIVATE = 0o700
+
+
+def make_private_folder(path: Path) -> None:
+    """Makes a folder and its missing parents, for their owner alone; those that exist stay as they are."""
+    for folder in reversed((path, *path.parents)):
+        if not folder.exists():
+            folder.mkdir(mode=PRIVATE, exist_ok=True)
 
 
 def atomic_write(path: Path, data: str | bytes) -> None:

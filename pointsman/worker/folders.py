@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from pointsman._shared.files import make_private_folder
+
 LOCK_SUFFIX = ".lock"
 WRITABLE = 0o700
 
@@ -26,7 +28,7 @@ class Abandoned:
 @contextmanager
 def work_folder(parent: Path, name: str) -> Iterator[Path]:
     """A new folder, removed at the end of the block; only kill -9 leaves it behind."""
-    parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(parent)
     place, lock = _lock_new(parent, name)
     try:
         place.mkdir()

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pointsman._shared.files import make_private_folder
 from pointsman._shared.git import SAFE, TIME_LIMIT_SECONDS, GitFailed, environment, git, text
 from pointsman._shared.git_failures import explain_failure, explain_timeout
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
@@ -114,7 +115,7 @@ class Clone:
         async with self._lock:
             if self.path.exists():
                 return
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.path.parent)
             with work_folder(self._scratch, "clone") as scratch:
                 made = scratch / "clone.git"
                 await git(scratch, "clone", "-q", "--bare", "--no-hardlinks", str(self._source), str(made))

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from pointsman._shared.files import make_private_folder
 from pointsman.profiles import Profile
 
 SYNC_SECONDS = 0.5
@@ -81,7 +82,7 @@ def _sync_all(shared: Iterable[SharedLogin]) -> None:
 def _furnish(profile: Profile, home: Path, locks: Path) -> list[SharedLogin]:
     """Copies settings and login files that the user has; the folders around them are there in any case."""
     home.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    locks.mkdir(parents=True, exist_ok=True)
+    make_private_folder(locks)
     shared = []
     for place in (*profile.settings, *profile.login):
         (home / place).parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from pointsman._shared.files import make_private_folder
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, Run
 from pointsman.cli.commands import demo_agent
 from pointsman.cli.render.run_progress import view_for
@@ -87,7 +88,7 @@ async def example_repository(parent: Path) -> Path:
 
 def _write_files(parent: Path) -> Path:
     try:
-        parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(parent)
         folder = Path(tempfile.mkdtemp(prefix="hello-", dir=parent))
     except OSError as error:
         raise unusable(parent.parent, error) from None

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -34,6 +35,7 @@ from pointsman.services.gateway.config import GatewaySettings
 
 LEAST_GIT = (2, 38)
 """The first git that can merge without a working tree."""
+OF_OTHERS = 0o077
 NOT_ISOLATED = (
     "install bubblewrap, or use a kernel with Landlock: an agent's command can read your credentials, "
     "and nothing proven here counts for more than a person's word"
@@ -75,7 +77,10 @@ def _machine() -> Iterator[Finding]:
     present = folder if folder.exists() else next(parent for parent in folder.parents if parent.exists())
     writable = present.is_dir() and os.access(present, os.W_OK)
     advice = "" if writable else "make it a directory that you can write, or set POINTSMAN_DATA to another"
-    yield Finding("data directory", writable, str(folder), advice)
+    private = not folder.is_dir() or folder.stat().st_mode & OF_OTHERS == 0
+    if writable and not private:
+        advice = f"other users can look into it: chmod 700 {shlex.quote(str(folder))}"
+    yield Finding("data directory", writable and private, str(folder), advice)
     yield from _isolation(folder)
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pointsman
+from pointsman._shared.files import make_private_folder
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.follow import program
 from pointsman.cli.session.worker_specs import LocalWorkers
@@ -35,7 +36,7 @@ async def continue_in_background(run_id: str, workers: LocalWorkers) -> int:
 
 
 def _start(arguments: tuple[str, ...], data: Path, log: Path) -> "subprocess.Popen[bytes]":
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(log.parent)
     root = str(Path(pointsman.__file__).parent.parent)
     code = f"import sys; sys.path.insert(0, {root!r}); from pointsman.cli.__main__ import main; main()"
     with log.open("wb") as output:

@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 
+from pointsman._shared.files import make_private_folder
 from pointsman._shared.redaction import redact
 from pointsman.services.chassis.core.clock import Clock, DatabaseClock, SystemClock, ticks_us
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
@@ -99,7 +100,7 @@ class Database:
     def _sqlite(self, pragmas: tuple[str, ...], *, writes: bool) -> Engine:
         if writes and self.file is not None:
             try:
-                self.file.parent.mkdir(parents=True, exist_ok=True)
+                make_private_folder(self.file.parent)
             except OSError as error:
                 raise unusable(self.file.parent, error) from None
         pool: dict[str, Any] = {"poolclass": NullPool} if writes else {"poolclass": QueuePool, "pool_size": READERS}

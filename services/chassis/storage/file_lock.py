@@ -8,6 +8,7 @@ from typing import Self
 
 import msgspec
 
+from pointsman._shared.files import make_private_folder
 from pointsman.credentials.location import Owner, owner_of
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.storage.database import Database, unusable
@@ -20,7 +21,7 @@ class StoreLock:
         """Acquire the lock; it guards its directory unless `guarded` names something else."""
         self._yields = yields
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             self._file = path.open("a+b")
         except OSError as error:
             raise unusable(path.parent, error) from None
