@@ -10,6 +10,7 @@ from pointsman.project import ProjectFile
 from pointsman.project.ecosystems import manifest_names
 from pointsman.project.environments import Environment, EnvironmentStore
 from pointsman.project.includes import copy_includes, digest_includes
+from pointsman.project.outputs import TreeRefused
 from pointsman.project.setup_plan import SetupPlan, plan_setup
 from pointsman.project.setup_run import SetupFailed
 from pointsman.proof.execution import Furnish, Furnishing
@@ -30,7 +31,7 @@ Say = Callable[[str], None]
 
 
 class DeliveryNotInstallable(SetupFailed):
-    """A set-up that works on the base, and fails with the dependencies that a delivery names."""
+    """A set-up that works on the base, and fails with the dependencies or the files of a delivery."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,10 @@ async def _fill(base: ProofBase, folder: Path) -> None:
 
 
 def _prepare(base: ProofBase, environment: Environment) -> None:
-    environment.attach()
+    try:
+        environment.attach()
+    except TreeRefused as error:
+        raise DeliveryNotInstallable(f"the tree cannot be set up: {error}") from None
     _include(base, environment.tree)
 
 

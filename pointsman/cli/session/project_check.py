@@ -16,7 +16,6 @@ from pointsman.client import Order
 from pointsman.project import ProjectFile
 from pointsman.project.detection import checkout_notes
 from pointsman.project.includes import IncludeTooLarge
-from pointsman.project.outputs import TreeRefused
 from pointsman.project.setup_plan import SetupPlan
 from pointsman.project.setup_run import SetupFailed
 from pointsman.proof.baseline import Baseline, CommandBaseline, State, from_json, to_json, try_base
@@ -31,7 +30,7 @@ from pointsman.worker.proof_environment import ProofBase, ProofEnvironments
 from pointsman.worker.workspace import assignments_folder
 
 BASELINES = "baselines"
-NOT_TRIED = (SetupFailed, TreeRefused, IncludeTooLarge, GitFailed)
+NOT_TRIED = (SetupFailed, IncludeTooLarge, GitFailed)
 """What keeps a project file from being tried; each says what to do."""
 Say = Callable[[str], None]
 

@@ -98,6 +98,15 @@ async def test_dependencies_that_cannot_be_installed_are_the_deliverys_fault(tmp
             pass
 
 
+async def test_a_delivery_that_brings_its_own_dependencies_is_refused_and_nothing_of_it_runs(tmp_path: Path) -> None:
+    base, user = await base_of(tmp_path, {"package.json": json.dumps(PACKAGE)})
+    made = await delivered(base, user, {"node_modules/.bin/node": "#!/bin/sh\nexit 0\n"})
+    furnish = ProofEnvironments(tmp_path / "root").furnisher(base, print)
+    runner = CommandRunner(base.repository, tmp_path / "work", furnish)
+    with pytest.raises(DeliveryNotInstallable, match=r"node_modules: the tree has a file or folder of that name"):
+        await runner.run(Purpose.DELIVERED, await base.repository.snapshot(made), ("false",))
+
+
 async def test_a_set_up_that_fails_on_the_base_too_is_nobodys_fault(tmp_path: Path) -> None:
     base, user = await base_of(tmp_path, {"package.json": "{}"}, '[workspace]\nsetup = ["false"]\n')
     made = await delivered(base, user, {"package.json": json.dumps(PACKAGE)})
