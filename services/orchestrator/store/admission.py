@@ -30,7 +30,7 @@ class Admission:
 
     @asynccontextmanager
     async def slot(self, project: str, limit: int) -> AsyncIterator[None]:
-        """A slot for one more run while it is submitted; refused where none is free, for a moment without counting."""
+        """Holds a slot for one more run while it is submitted; refuses if none is free, and for a moment afterwards without counting again."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._full_until.get(project, 0.0):
             raise _full(limit)

@@ -1,4 +1,4 @@
-"""Which agents there are: written when one is heard of after a while, read by every batch that may need one."""
+"""The agents that polled: written now and then, read by every batch that depends on who is present."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ class Agents:
         capabilities: frozenset[Capability] | None,
         repository_ids: frozenset[str] = frozenset(),
     ) -> None:
-        """An agent polled, or said that it is alive; written now and then, and at once when it can do other things."""
+        """Records that an agent is alive; written periodically, and at once when its capabilities change."""
         now_us = to_us(self._store.database.clock.now())
         known, seen_us = self._known.get(holder, (NOT_ABLE, 0))
         able = known if capabilities is None else (capabilities, repository_ids)

@@ -53,7 +53,7 @@ NO_QUOTA = Quota()
 
 
 class Arriving:
-    """A body on its way: in memory if it is short, else in a file; counted as it arrives."""
+    """A body that is being received: in memory if it is short, else in a file; counted as it arrives."""
 
     def __init__(self, file: IO[bytes], reserve: Callable[[int], None]) -> None:
         self.file = file
@@ -183,7 +183,7 @@ class Artifacts:
         )
 
     def forget(self, connection: Connection, run_id: str) -> None:
-        """A run needs its bodies no longer: those that no other run needs are gone."""
+        """Removes a run's uses of bodies, and the bodies that no other run uses."""
         used = connection.execute(self._sql.used, {"run_id": run_id}).all()
         for statement in self._sql.forget_run:
             connection.execute(statement, {"of_run": run_id})

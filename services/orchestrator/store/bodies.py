@@ -1,4 +1,4 @@
-"""Runs as they stand in their rows; one that was written or read just now need not be read again."""
+"""Decodes and encodes runs, with a cache of those that were written or read last."""
 
 import threading
 
@@ -13,7 +13,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class Bodies:
-    """Runs by their text: the same text is the same run, whoever wrote it. Nobody changes a run that was loaded."""
+    """A cache of decoded runs by their JSON; cached runs are shared, so nobody changes one."""
 
     def __init__(self) -> None:
         self._runs: dict[bytes, Run] = {}
@@ -35,7 +35,7 @@ class Bodies:
         return known
 
     def _remember(self, text: bytes, run: Run) -> None:
-        """Keep the newest ones; long ones are not worth their room."""
+        """Caches the newest runs; long ones are left out."""
         if len(text) > REMEMBERED_BYTES:
             return
         with self._changing:

@@ -1,4 +1,4 @@
-"""The rows of a run beyond its body: written as its events say, loaded as its commands need."""
+"""The child rows of a run: written from its events, loaded for its commands."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -118,7 +118,7 @@ class RunChildren:
             state.present = frozenset(chain.from_iterable(crew.capabilities for crew in state.crews))
 
     def save(self, connection: Connection, changes: Sequence[Change[RunState]]) -> None:
-        """Follow the events of the batch."""
+        """Writes the rows of the batch's events."""
         written = _Rows()
         for change in changes:
             for seq, event in enumerate(change.events, change.loaded_version + 1):
@@ -144,7 +144,7 @@ class RunChildren:
             self._store.notify({ASSIGNMENTS})
 
     def _close(self, connection: Connection, closed: Mapping[tuple[str, str], str]) -> None:
-        """One statement for all that end alike: most do."""
+        """Closes assignments, with one statement for all that end alike: most do."""
         for status in sorted(set(closed.values())):
             keys = [key for key, ended in closed.items() if ended == status]
             self._end_assignments.start(
@@ -175,7 +175,7 @@ def _named(command: Any) -> Sequence[str]:
 
 
 class _Rows:
-    """The rows that a batch's events ask for."""
+    """Collects the child rows that a batch's events write."""
 
     def __init__(self) -> None:
         self.index: list[dict[str, Any]] = []
@@ -192,7 +192,7 @@ class _Rows:
         """Where in the run's trace the event is that is being followed."""
 
     def take(self, change: Change[RunState], event: Event) -> None:
-        """Add what one event asks for."""
+        """Adds the rows of one event."""
         handler = _FOLLOW.get(event.name)
         if handler is not None:
             handler(self, change, event.data)

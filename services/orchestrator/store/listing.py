@@ -1,4 +1,4 @@
-"""Lists of runs: rows by an index, and what is shown of a run kept until the run changes."""
+"""Lists of runs by an index; the encoded form of a run is cached until the run changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Page(Generic[Shown]):
 
 @dataclass(frozen=True, slots=True)
 class _Kept(Generic[Shown]):
-    """What is shown of a run in one version."""
+    """The encoded form of one version of a run."""
 
     version: int
     shown: Shown

@@ -1,4 +1,4 @@
-"""Where agents and assignments meet: one matching for all who wait, leases with a fencing epoch."""
+"""Matches open assignments with waiting agents, in one pass for all of them; leases carry a fencing epoch."""
 
 import asyncio
 import threading
@@ -45,7 +45,7 @@ log = structlog.get_logger()
 
 
 class AssignmentMatcher:
-    """Hands each open assignment to exactly one of the agents that wait for such."""
+    """Leases each open assignment to exactly one of the agents that poll for its kind."""
 
     def __init__(self, store: Store, children: RunChildren, lease_seconds: float, limits: Limits) -> None:
         self._store = store
@@ -68,7 +68,7 @@ class AssignmentMatcher:
         return await self.enter(wanted, wait_seconds).future
 
     def enter(self, wanted: PollRequest, wait_seconds: float) -> Waiter:
-        """Begin to wait; whoever goes away before the end cancels the future."""
+        """Adds a waiting agent; a caller that leaves early cancels the future."""
         loop = asyncio.get_running_loop()
         waiter = Waiter(wanted, loop.create_future(), loop.time() + wait_seconds)
         with self._changing:
@@ -77,13 +77,13 @@ class AssignmentMatcher:
         return waiter
 
     def hurry(self, waiter: Waiter) -> None:
-        """Let it wait no longer: it is answered with what there is."""
+        """Ends a wait early: the next pass answers it with what there is."""
         if not waiter.future.done():
             waiter.deadline = asyncio.get_running_loop().time()
             self._match_soon()
 
     async def run(self) -> None:
-        """The loop: match whenever there is news and every now and then, and send away whose wait is over."""
+        """Runs the loop: matches after each notification and periodically, and answers agents whose wait is over."""
         with self._store.hub.subscribed(ASSIGNMENTS) as news:
             while True:
                 await wait_for_notification(news, self._patience())
@@ -103,7 +103,7 @@ class AssignmentMatcher:
             task.add_done_callback(self._passes.discard)
 
     def _patience(self) -> float:
-        """How long until somebody's wait is over, or it is time to look anyway; no hurry while a pass is asked for."""
+        """Seconds until the next wait is over or the next periodic pass; no limit while a pass is requested."""
         now = asyncio.get_running_loop().time()
         least = LEAST_SECONDS if self._matching is None else ASKED_SECONDS
         with self._changing:
@@ -111,7 +111,7 @@ class AssignmentMatcher:
         return max(least, min(soonest, SAFETY_SECONDS))
 
     async def _match(self, match: "_Match") -> None:
-        """One pass for everybody who waits; each takes part in at least one."""
+        """Runs one pass for all waiting agents; each takes part in at least one."""
         try:
             await self._store.write(match)
         except Exception as error:  # noqa: BLE001 - whoever waits is kept, and the next pass tries again
@@ -125,14 +125,14 @@ class AssignmentMatcher:
             self._waiting[:0] = [waiter for waiter in match.waiting if not waiter.future.done()]
 
     def gather(self, match: "_Match") -> list[Waiter]:
-        """Everybody who waits now; whoever comes later asks for another pass. In the writing thread."""
+        """Returns the agents that wait now; a later one requests another pass. Runs in the writing thread."""
         with self._changing:
             self._matching = None if self._matching is match else self._matching
             waiting, self._waiting = self._waiting, []
         return [waiter for waiter in waiting if not waiter.future.done()]
 
     def lease(self, connection: Connection, waiting: Sequence[Waiter]) -> None:
-        """Give those who wait what there is. In the writing thread."""
+        """Leases available assignments to waiting agents. Runs in the writing thread."""
         now_us = to_us(self._store.database.clock.now())
         for waiter in waiting:
             waiter.given.clear()
@@ -144,7 +144,7 @@ class AssignmentMatcher:
         self._bundle(connection, [waiter for waiter in waiting if waiter.given])
 
     def _bundle(self, connection: Connection, served: Sequence[Waiter]) -> None:
-        """Put to each agent's leases the runs they belong to, and what was handed in for those."""
+        """Adds to each agent's leases their runs, and the documents of those runs."""
         run_ids = sorted({held.run_id for waiter in served for held in waiter.given})
         if not run_ids:
             return
@@ -171,7 +171,7 @@ class AssignmentMatcher:
                 by_poll[row.poll_id].given.append(replace(given, secret=secret))
 
     def _offer(self, connection: Connection, waiting: Sequence[Waiter], now_us: int) -> None:
-        """Look at as much as is wanted; at more, where there is more and somebody went away with less than it wanted."""
+        """Offers as many assignments as are wanted; more, where there are more and an agent got fewer than it wanted."""
         over = self._over(now_us) if abs(now_us - self._looked_back_us) >= LOOK_BACK_US else None
         if over is not None:
             self._looked_back_us = now_us
@@ -207,7 +207,7 @@ class AssignmentMatcher:
     def _hand_out(
         self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, offer: "Offer"
     ) -> list[dict[str, Any]]:
-        """Each assignment to the first that it fits; how its row changes."""
+        """Leases each assignment to the first agent that it fits; returns the changed rows."""
         for waiter in waiting:
             waiter.given.clear()
         leases: list[dict[str, Any]] = []
@@ -241,7 +241,7 @@ class AssignmentMatcher:
     def _available(
         self, connection: Connection, waiting: Sequence[Waiter], scan: int, over: dict[str, int] | None
     ) -> tuple[Sequence[Any], bool]:
-        """What is open, and what ran out, for each kind of work that is waited for, urgent first; whether it is all."""
+        """Reads open and expired assignments of each wanted kind, most urgent first, and whether these are all."""
         kinds = kinds_wanted(waiting)
         rows: list[Any] = []
         is_all = True
@@ -274,7 +274,7 @@ class AssignmentMatcher:
     def renew(
         self, connection: Connection, holder: Holder, keys: Sequence[LeaseKey], granted: frozenset[Capability]
     ) -> tuple[int, list[str]]:
-        """Extend leases of work that is still granted to the holder; until when, and which are lost."""
+        """Extends leases of work that is still granted to the holder; returns the new expiry and the lost assignments."""
         until_us = to_us(self._store.database.clock.now()) + self._lease_us
         may_do, lost = bind_list(self._store.database, sorted(sought(granted))), []
         for key in keys:
@@ -284,7 +284,7 @@ class AssignmentMatcher:
         return until_us, lost
 
     def give_back(self, connection: Connection, holder: Holder, key: LeaseKey) -> bool:
-        """Put leased work back as if it had not been tried; whether the agent held it."""
+        """Returns a leased assignment to the queue without counting the attempt; tells whether the agent held it."""
         found = connection.execute(self._sql.give_back, held_by(holder, key))
         if found.rowcount == 1:
             self._store.notify({ASSIGNMENTS})
@@ -317,7 +317,7 @@ class Offer(NamedTuple):
 
 
 class _Match:
-    """One pass, as a write of its own that the writing thread joins with others; done again for the same agents."""
+    """One matching pass, as a job of the writing thread that joins other writes in a commit; repeatable for the same agents."""
 
     def __init__(self, matcher: AssignmentMatcher) -> None:
         self._matcher = matcher
@@ -325,7 +325,7 @@ class _Match:
         self.waiting: list[Waiter] = []
 
     def __call__(self, connection: Connection) -> None:
-        """Match."""
+        """Runs the pass."""
         if not self._has_begun:
             self._has_begun = True
             self.waiting = self._matcher.gather(self)

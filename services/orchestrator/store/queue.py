@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 
 
 class Queue:
-    """What is read and written of assignments that wait or are worked on."""
+    """The statements that read and write open and leased assignments."""
 
     def __init__(self, store: Store, children: RunChildren) -> None:
         table = children.assignments

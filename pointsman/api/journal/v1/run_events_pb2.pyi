@@ -884,7 +884,7 @@ class TaskJudged(_message.Message):
     replan: _builtins.bool
     """The task has to be planned anew."""
     grade: _proof_pb2.Grade.ValueType
-    """What the work is worth; absent where it was not graded."""
+    """What the work is worth; GRADE_UNSPECIFIED where it was not graded."""
     def __init__(
         self,
         *,
