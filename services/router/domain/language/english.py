@@ -101,6 +101,8 @@ def read_english(english: English, sentence: Sentence) -> None:
 def _beginning_of(english: English, sentence: Sentence) -> int:
     """The index of the first word after acknowledgements and marks, which is corrected if it is misspelt."""
     words, flags = sentence.words, sentence.flags
+    if words[:2] == ["i", "think"] and words[2:3] in (["let's"], ["lets"]):
+        del words[:2], flags[:2]
     if words[0] == "lets" and len(words) > 1:
         words[0], flags[0] = "let's", 0
     if words[:3] == ["in", "the", "meantime"] and len(words) > 3:
@@ -113,6 +115,8 @@ def _beginning_of(english: English, sentence: Sentence) -> int:
         start = _skip_leads(words, flags)
     if start < len(words) and not flags[start]:
         _correct(english, sentence, start)
+    if words[start : start + 1] == ["think"] and start + 2 < len(words) and flags[start + 1] & SUBJECT:
+        start += 1  # "also think we need …": the writer thinks
     return start
 
 

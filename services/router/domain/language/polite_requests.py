@@ -14,6 +14,7 @@ from pointsman.services.router.domain.language.lexicon import (
     GERUND,
     MAKE,
     PROSE,
+    READ,
     REQUEST,
     TOOL,
     WH,
@@ -121,6 +122,8 @@ def _requested_imperative(english: English, sentence: Sentence, verb: int) -> Im
     words = sentence.words
     if words[verb - 1] == "try" and words[verb] in KNOWN_THINGS | _ANY_THINGS:
         return Imperative("try", CHANGE, verb - 1, is_work=True)
+    if words[verb - 1 : verb + 1] == ["go", "through"] and sentence.seen & WORK:
+        return Imperative("review", READ, verb, is_work=True)
     if words[verb : verb + 1] == ["see"] and sentence.seen & WORK and words[verb + 1 : verb + 2] in _UNKNOWNS:
         return make_imperative(english, sentence, verb)
     if words[verb + 1 : verb + 2] in _ONE_MORE:

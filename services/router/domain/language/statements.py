@@ -46,6 +46,7 @@ _FINITE = _FEELINGS | words_of(
     "is are was were be been am has have had will would i we he she they you i'm it's that's"
 )
 _POINTERS = frozenset({"the", "this", "our", "that", "these", "those"})
+_TALK = frozenset({"informs", "plan", "declined", "person"})
 _NOT = frozenset({"not", "nt"})
 _PROHIBITIONS = frozenset({"don't", "dont", "never"})
 _DENIALS = frozenset({"no", "nope", "nah"})
@@ -62,18 +63,9 @@ _CAMEL = re.compile(r"\b(?:[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)")
 def act_of_statement(english: English, sentence: Sentence, start: int) -> SpeechAct:
     """The speech act of a statement, ignoring the words before start."""
     hits, seen = phrases_in(english, sentence), sentence.seen
-    if (
-        sentence.words[start] == "let's"
-        or sentence.words[start] in _PROHIBITIONS
-        or "informs" in hits
-        or "plan" in hits
-        or "declined" in hits
-        or "person" in hits
-        or ("past" in hits and "turn" not in hits)
-        or ("musing" in hits and "complaint" not in hits and _TURNS.isdisjoint(sentence.words))
-    ):
+    if "choice" not in hits and _asks_for_nothing(sentence, start, hits):
         return SpeechAct.REMARK
-    if ("approval" in hits and not seen & FAULT) or _chooses(sentence, start):
+    if "choice" in hits or ("approval" in hits and not seen & FAULT) or _chooses(sentence, start):
         return SpeechAct.APPROVAL
     if "personal_wish" in hits or "retold" in hits:
         return SpeechAct.REQUEST
@@ -83,6 +75,15 @@ def act_of_statement(english: English, sentence: Sentence, start: int) -> Speech
     if not work and "complaint" not in hits and "misbehaves" not in hits:
         return SpeechAct.CODE if _names_code(english, sentence, hits) else SpeechAct.STATEMENT
     return _about_work(english, sentence, hits)
+
+
+def _asks_for_nothing(sentence: Sentence, start: int, hits: frozenset[str]) -> bool:
+    """Whether it is a plan of the writer, news, a memory, a prohibition, or something that is declined."""
+    if sentence.words[start] == "let's" or sentence.words[start] in _PROHIBITIONS or not _TALK.isdisjoint(hits):
+        return True
+    if "past" in hits and "turn" not in hits:
+        return True
+    return "musing" in hits and "complaint" not in hits and _TURNS.isdisjoint(sentence.words)
 
 
 def _chooses(sentence: Sentence, start: int) -> bool:
