@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import pointsman._shared
 import pointsman.sandbox
 from pointsman.sandbox import (
     Level,
@@ -93,7 +94,8 @@ def package() -> Iterator[Path]:
     """The sandbox where any user can read it."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        shutil.copytree(Path(pointsman.sandbox.__file__).parent, place / "pointsman" / "sandbox")
+        for room in (Path(pointsman.sandbox.__file__).parent, Path(pointsman._shared.__file__).parent):
+            shutil.copytree(room, place / "pointsman" / room.name)
         (place / "pointsman" / "__init__.py").touch()
         for path in (place, *place.rglob("*")):
             path.chmod(0o755)
