@@ -246,8 +246,7 @@ def _action(book: RuleBook, rule: str, triggers: tuple[Trigger, ...], debate: _D
         rules[reason.rule] = None
     if debate.bypass is not None:
         rules[f"bypass.{debate.bypass}"] = None
-    strong = len(triggers) >= STRONG_AT and rule != LAYER_ACTION
-    confidence = Confidence.STRONG if strong else Confidence.WEAK
+    confidence = Confidence.STRONG if len(triggers) >= STRONG_AT else Confidence.WEAK
     return Classification(
         mode=Mode.ACTION,
         confidence=confidence,
