@@ -1,5 +1,6 @@
 """The verifier: a merge queue on the accepted commit; it runs every criterion and all evidence itself."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +10,9 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.api.handoff.v1.proof_pb2 import Grade
 from pointsman.project import ProjectFile
+from pointsman.project.includes import IncludeTooLarge
 from pointsman.project.setup_run import SetupFailed
-from pointsman.proof.execution import CommandRunner
+from pointsman.proof.execution import CommandRunner, Furnish, Furnishing
 from pointsman.proof.prover import Baselines, Proof, ProofRequest, Prover
 from pointsman.proof.snapshot import Repository
 from pointsman.proof.verdict import Decision, Wishes
@@ -38,6 +40,7 @@ class _Runner:
     scratch: Path
     limits: Limits
     ended: dict[tuple[str, ...], CommandResult] = field(default_factory=dict)
+    furnishing: Furnishing = field(default_factory=Furnishing)
 
     async def run(self, command: Sequence[str]) -> CommandResult:
         """Runs a command, or returns its earlier result."""
@@ -48,10 +51,18 @@ class _Runner:
 
     async def run_anew(self, command: Sequence[str]) -> CommandResult:
         """Runs a command in the tree, whatever ran before."""
-        environment = clean_environment(
-            {"HOME": str(self.scratch), "TMPDIR": str(self.scratch), "PYTHONDONTWRITEBYTECODE": "1"}
+        own = {"HOME": str(self.scratch), "TMPDIR": str(self.scratch), "PYTHONDONTWRITEBYTECODE": "1"}
+        first = {"PYTHONPATH": os.pathsep.join(map(str, self.furnishing.python_path))}
+        spec = SandboxSpec(
+            tuple(command),
+            self.tree,
+            clean_environment({**own, **(first if first["PYTHONPATH"] else {}), **self.furnishing.environment}),
+            writable=(self.tree, self.scratch),
+            readable=self.furnishing.readable,
+            hidden=self.furnishing.hidden,
+            network=self.furnishing.network,
+            limits=self.limits,
         )
-        spec = SandboxSpec(tuple(command), self.tree, environment, (self.tree, self.scratch), limits=self.limits)
         return await run(spec)
 
 
@@ -65,6 +76,8 @@ class _MergeTarget:
     standing: Sequence[AcceptanceCriterion]
     project: ProjectFile
     """As the run's base has it: no task of the run changes how it is proven."""
+    furnish: Furnish
+    """Furnishes sandboxes for trees on the accepted commit."""
 
 
 class Verifier:
@@ -88,8 +101,14 @@ class Verifier:
             project = await project_at(clone.path, await _run_base(job) or accepted)
             findings: list[work.TaskFinding] = []
             for number, task in enumerate(job.work.tasks):
+                furnish = self._furnisher(job, clone, accepted, project)
                 place = _MergeTarget(
-                    accepted, folders.tree / str(number), folders.scratch, standing(job.work, findings), project
+                    accepted,
+                    folders.tree / str(number),
+                    folders.scratch,
+                    standing(job.work, findings),
+                    project,
+                    furnish,
                 )
                 finding, accepted = await self._merge_and_verify(job, clone, task, place)
                 findings.append(finding)
@@ -110,31 +129,45 @@ class Verifier:
         if merged.conflicts:
             return _refused(task, "it conflicts with work accepted before", merged.conflicts), accepted
         try:
-            proof = await self._prove(clone, task, place, merged.commit)
+            finding = await self._verify_merged(clone, task, place, merged.commit)
         except DeliveryNotInstallable as error:
             return _refused(task, str(error)), accepted
-        except SetupFailed as error:
-            raise GiveUp(f"the tree cannot be set up for its proof: {error}") from None
-        tree = place.folder / "evidence"
-        await clone.check_out(merged.commit, tree)
-        runner = _Runner(tree, place.scratch, self._limits, _delivered_results(proof))
-        base = made.base_commit or accepted
-        where = evidence_check.VerificationTarget(
-            tree,
-            await clone.tree_of(merged.commit),
-            evidence_check.diff_digest(await clone.diff(base, made.result_commit)),
-            frozenset(tuple(item.verify_command) for item in task.acceptance_criteria if item.verify_command),
-            runner.run,
-            runner.run_anew,
-            _excused(proof),
-        )
-        finding = await _verify_task(task, where, place.standing, proof)
+        except (SetupFailed, IncludeTooLarge) as error:
+            raise GiveUp(f"the tree cannot be set up for its proof: {error}", permanent=True) from None
+        return finding, merged.commit if finding.accepted else accepted
+
+    def _furnisher(self, job: Job, clone: Clone, accepted: str, project: ProjectFile) -> Furnish:
+        """Furnishes sandboxes with the environment that set-up makes for the accepted commit."""
+        base = ProofBase(Repository(clone.path), accepted, project, self._workspace.user_folder(job))
+        return ProofEnvironments(self._workspace.root, self._workspace.private_places).furnisher(base, log.info)
+
+    async def _verify_merged(
+        self, clone: Clone, task: work.VerifyTask, place: _MergeTarget, merged: str
+    ) -> work.TaskFinding:
+        """Proves the merged commit, then checks the evidence on it, in the same environment."""
+        proof = await self._prove(clone, task, place, merged)
+        accepted, made = place.accepted, task.coder_result
+        async with place.furnish(await Repository(clone.path).snapshot(merged)) as furnishing:
+            tree = furnishing.tree or place.folder / "evidence"
+            await clone.check_out(merged, tree)
+            furnishing.prepare()
+            runner = _Runner(tree, place.scratch, self._limits, _delivered_results(proof), furnishing)
+            where = evidence_check.VerificationTarget(
+                tree,
+                await clone.tree_of(merged),
+                evidence_check.diff_digest(await clone.diff(made.base_commit or accepted, made.result_commit)),
+                frozenset(tuple(item.verify_command) for item in task.acceptance_criteria if item.verify_command),
+                runner.run,
+                runner.run_anew,
+                _excused(proof),
+            )
+            finding = await _verify_task(task, where, place.standing, proof)
         if proof is not None:
-            changed = await clone.changed_files(accepted, merged.commit)
+            changed = await clone.changed_files(accepted, merged)
             finding.proof.CopyFrom(proof_message(proof, accepted, changed))
         if finding.accepted and proof is not None:
             self._baselines.keep_accepted(proof)
-        return finding, merged.commit if finding.accepted else accepted
+        return finding
 
     async def _prove(self, clone: Clone, task: work.VerifyTask, place: _MergeTarget, merged: str) -> Proof | None:
         """The proof of the merged commit over the accepted one, by the commands of all criteria."""
@@ -152,10 +185,7 @@ class Verifier:
             repeat=project.proof.repeat,
         )
         repository = Repository(clone.path)
-        root = self._workspace.root
-        base = ProofBase(repository, place.accepted, project)
-        furnish = ProofEnvironments(root, self._workspace.private_places).furnisher(base, log.info)
-        runner = CommandRunner(repository, place.folder / "proof", furnish)
+        runner = CommandRunner(repository, place.folder / "proof", place.furnish)
         return await Prover(repository, runner, self._baselines).prove(request)
 
     async def _without_repository(self, job: Job, folders: AssignmentFolders) -> work.VerificationReport:

@@ -126,3 +126,33 @@ async def test_whoever_knows_better_leaves_the_baseline_out(tmp_path: Path) -> N
     assert (code, "run run_" in output) == (0, True), output
     run_id = next(word for word in output.split() if word.startswith("run_"))
     finished("cancel", run_id, POINTSMAN_DATA=str(tmp_path / "data"))
+
+
+SETUP_FILE = """\
+[workspace]
+setup = ["python3 -m venv --without-pip .venv", "sh -c 'cp -r vendor/dep .venv/lib/python3*/site-packages/'"]
+[proof]
+verify = ["python -m unittest discover -q"]
+"""
+AGENT = r"""
+printf 'import dep\n\n\ndef add(a, b):\n    return a + b\n' > calc.py
+pointsman evidence run --id E1 -- python -m unittest tests.test_calc
+criteria=$(sed -n 's/.*"id": "\([^"]*\)".*/"\1"/p' "$POINTSMAN_HANDOFF/acceptance_criteria.json" | paste -sd, -)
+echo '[{"id": "C1", "statement": "it adds", "criterion_ids": ['$criteria'], "evidence_ids": ["E1"]}]' \
+  > "$POINTSMAN_HANDOFF/claims.json"
+echo '[{"path": "calc.py", "change": "MODIFIED"}]' > "$POINTSMAN_HANDOFF/changed_files.json"
+"""
+
+
+async def test_a_project_that_has_to_be_set_up_comes_to_a_proven_branch(tmp_path: Path) -> None:
+    folder, data = tmp_path / "user", str(tmp_path / "data")
+    files = {**CALC, "calc.py": "import dep\n\n\ndef add(a, b):\n    return a - b\n"}
+    await repository(folder, {**files, "vendor/dep/__init__.py": "", "pointsman.toml": SETUP_FILE})
+    (tmp_path / "agent.sh").write_text(AGENT)
+    arguments = ("run", "fix the add function in calc.py", "--action", "--repo", str(folder))
+    code, output = finished(*arguments, "--command", f"sh {tmp_path}/agent.sh", POINTSMAN_DATA=data)
+    assert code == 0, output
+    assert "base: `python -m unittest discover -q`: 2 tests: 1 green, 1 red" in output
+    branch = next(word for word in output.split() if word.startswith("pointsman/run_")).rstrip(".,:;")
+    changed = (await git(folder, "diff", "--name-only", "HEAD", branch)).decode().split()
+    assert changed == ["calc.py"]
