@@ -5,10 +5,15 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 _INTERPRETERS = re.compile(r"^(?:sh|bash|dash|zsh|node|ruby|perl|php|deno|bun|tsx|ts-node|python[0-9.]*)$")
 _SHELL_SIGNS = re.compile(r"[|;&()<>`]+")
 MAKE = frozenset({"make", "gmake"})
+INSPECTORS = frozenset({"grep", "egrep", "fgrep", "rg", "test", "[", "ls", "stat", "find", "wc", "jq"})
+"""Programs that look at files: what they look at is the work, what they look for comes from the command."""
+_PATTERN_FILES = frozenset({"-f", "--file", "--from-file"})
+"""Options whose value is a file that judges: the patterns of grep, the filter of jq."""
 
 
 def read_scripts(package_json: bytes | None) -> dict[str, str]:
@@ -26,7 +31,7 @@ def named_files(
 ) -> tuple[str, ...]:
     """Files of the base that a command names or starts."""
     known = frozenset(paths)
-    words = list(command)
+    words = _judging_words(command)
     for script in scripts.values():
         words += _started(script)
     if command and posixpath.basename(command[0]) in MAKE:
@@ -35,6 +40,15 @@ def named_files(
     inline = [word for option in command if " " in option for word in _started(option)]
     found = {posixpath.normpath(word.partition("::")[0]) for word in (*words, *inline) if word}
     return tuple(sorted(found & known))
+
+
+def _judging_words(command: Sequence[str]) -> list[str]:
+    """The words of a command that can name a file which judges."""
+    if not command or command[0] not in INSPECTORS:
+        return list(command)
+    given = pairwise(command)
+    attached = [word.partition("=")[2] for word in command if word.partition("=")[0] in _PATTERN_FILES]
+    return [value for option, value in given if option in _PATTERN_FILES] + attached
 
 
 def _started(line: str) -> list[str]:
