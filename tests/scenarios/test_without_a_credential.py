@@ -30,12 +30,12 @@ for name, channel in channels.items():
     for token in ("", "Bearer guessed"):
         try:
             metadata = [("authorization", token)] if token else []
-            channel.unary_unary(method)(b"", timeout=20, metadata=metadata)
+            channel.unary_unary(method)(b"", metadata=metadata)
             answers[f"{name} {token}"] = "OK"
         except grpc.RpcError as error:
             answers[f"{name} {token}"] = error.code().name
 try:
-    urllib.request.urlopen(console + "/api/v1/orchestrator.OrchestratorService/ListRuns", timeout=20)
+    urllib.request.urlopen(console + "/api/v1/orchestrator.OrchestratorService/ListRuns")
     answers["http"] = "200"
 except urllib.error.HTTPError as error:
     answers["http"] = str(error.code)
