@@ -51,7 +51,7 @@ class _Known(NamedTuple):
 
     role: CredentialRole
     grant: Grant
-    expires_at: float
+    expires_at: int
     secret: bytes
 
 
@@ -79,7 +79,7 @@ class LoopbackTokens:
         grant = _grant(role, str(claims["sub"]))
         if len(self._known) >= MAX_KNOWN_TOKENS:
             self._known.clear()
-        self._known[token] = _Known(role, grant, float(claims["exp"]), secret)
+        self._known[token] = _Known(role, grant, int(claims["exp"]), secret)
         return grant
 
 

@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 
 from tests.robustness.abuse.campaign import Campaign, Findings
-from tests.robustness.abuse.target import target
+from tests.robustness.abuse.target import CREDENTIALS, target
 
 ALLOWED_GROWTH_BYTES = 64 * 1024 * 1024
 
 
 def abuse(requests: int, seed: int) -> Findings:
     """A whole campaign against new services."""
-    with tempfile.TemporaryDirectory() as data, target(Path(data)) as process:
+    with tempfile.TemporaryDirectory() as data, target(Path(data), CREDENTIALS) as process:
         campaign = Campaign(process, seed)
         asyncio.run(campaign.over_grpc(requests))
         asyncio.run(campaign.over_http(requests // 10))

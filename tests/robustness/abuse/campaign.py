@@ -18,11 +18,13 @@ import grpc
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.workflow.v1 import model_pb2, plans_pb2
-from pointsman.services.chassis.rpc.client import open_channel
 from pointsman.services.chassis.rpc.status import refusal_from
 from pointsman.services.gateway.contract import METHODS, Method
 from tests.helpers.limits import scaled
+from tests.helpers.loopback import open_as
 from tests.robustness.abuse import http
+from tests.robustness.abuse.credentials import Shown, Wallet
+from tests.robustness.abuse.leases import wrong_keys
 from tests.robustness.abuse.shapes import Known, noise, paths, traps, valid_request
 from tests.robustness.abuse.target import Target
 from tests.scenarios.planes import WISH, clients
@@ -33,6 +35,8 @@ PATIENCE_SECONDS = 30.0
 STREAM_SECONDS = 0.3
 FORBIDDEN = frozenset({"INTERNAL", "UNKNOWN", "DATA_LOSS", "CANCELLED"})
 GENERIC = frozenset({"MALFORMED_MESSAGE", "INVALID_FIELD", "OVERLOADED", "REQUEST_ID_REUSED", "UNIMPLEMENTED"})
+NOBODYS = frozenset({"UNAUTHENTICATED", "OVERLOADED"})
+"""What a caller is told who shows nothing that counts, whatever it asks for."""
 SEEN_ALIKE = 5
 MOST_AGAIN = 5000
 PARTS = 20
@@ -46,6 +50,7 @@ class Shot:
     method: Method
     data: bytes
     what: str
+    shown: Shown
 
 
 @dataclass(slots=True)
@@ -62,7 +67,7 @@ class Findings:
 
 async def prepare(target: Target) -> Known:
     """Something of each kind, so that requests can be about things that exist."""
-    async with open_channel(target.address) as channel:
+    async with open_as(target.data, target.local_address) as channel:
         here = clients(channel)
         run = await here.submit(WISH)
         task = model_pb2.TaskSpec(task_id="T1", name="one")
@@ -74,7 +79,7 @@ async def prepare(target: Target) -> Known:
     return Known({"run_id": run.id, "workflow_id": "plan-1", "pipeline_id": "pipe-1", "task_id": "T1", "stage": "DEV"})
 
 
-def shots(random: Random, known: Known) -> Iterator[Shot]:
+def shots(random: Random, known: Known, wallet: Wallet) -> Iterator[Shot]:
     """Every trap of every field of every RPC in some order, mixed with noise; then again with two traps at once."""
     for number in range(1_000_000):
         plan = [(method, path) for method in METHODS.values() for path in paths(method.fields) or ((),)]
@@ -83,11 +88,12 @@ def shots(random: Random, known: Known) -> Iterator[Shot]:
             base = valid_request(method.fields, known, f"abuse-{random.getrandbits(60)}")
             name = ".".join(part.name for part in path)
             if not path or random.random() < 0.1:
-                yield Shot(method, noise(base, random), "noise")
+                yield Shot(method, noise(base, random), "noise", wallet.some(method, random))
                 continue
             for trap in traps(path, random, 3):
                 other = traps(random.choice(paths(method.fields)), random, 1)[0] if number else b""
-                yield Shot(method, base + trap + other, f"{name} {trap[:40]!r} of {len(trap)}")
+                what = f"{name} {trap[:40]!r} of {len(trap)}"
+                yield Shot(method, base + trap + other, what, wallet.some(method, random))
 
 
 class Campaign:
@@ -96,6 +102,7 @@ class Campaign:
     def __init__(self, target: Target, seed: int) -> None:
         self._target = target
         self._random = Random(seed)
+        self._wallet = Wallet(target.data)
         self.documented = documented()
         self.findings = Findings()
         self._counting = Lock()
@@ -103,9 +110,11 @@ class Campaign:
     async def over_grpc(self, count: int) -> None:
         """Send all of it; send what was refused again, and see that nothing has changed by it."""
         known = await prepare(self._target)
-        source = shots(self._random, known)
-        async with open_channel(self._target.address) as channel:
-            sender = _Sender(channel, grpc.insecure_channel(self._target.address), self)
+        source = shots(self._random, known, self._wallet)
+        address = self._target.local_address
+        async with grpc.aio.insecure_channel(address) as channel:
+            self.findings.problems += await wrong_keys(channel, self._wallet)
+            sender = _Sender(channel, grpc.insecure_channel(address), self)
             again: list[Shot] = []
             before, most = 0, min(MOST_AGAIN, max(100, count // 4)) // PARTS
             for part in range(PARTS):
@@ -152,7 +161,7 @@ class Campaign:
     async def over_http(self, count: int) -> None:
         """The same through the gateway, over a few connections; what was refused is sent again and changes nothing."""
         known = Known({"workflow_id": "plan-1", "pipeline_id": "pipe-1", "task_id": "T1", "stage": "DEV"})
-        source = http.requests(self._random, known)
+        source = http.requests(self._random, known, self._wallet)
         first = await self._browsed([next(source) for _ in range(count // PARTS)])
         before = self._target.resident_bytes
         refused = first + await self._browsed([next(source) for _ in range(count - count // PARTS)])
@@ -174,7 +183,7 @@ class Campaign:
             status, body = browser.send(sent)
             with self._counting:
                 self.findings.statuses[status] += 1
-                if status not in http.ALLOWED:
+                if status not in http.ALLOWED or (sent.is_worthless and status < 400):
                     asked = f"{sent.verb} {sent.path} {sent.headers} {(sent.body or b'')[:200]!r}"
                     self.findings.problems.append(f"{asked}: {status} {body[:300]!r}")
             refused += [sent] if status >= 400 else []
@@ -195,6 +204,8 @@ class _Sender:
         try:
             await _ask(self._calls[shot.method.full_name], shot)
             code = "OK"
+            if shot.shown.is_worthless:
+                self._findings.problems.append(f"{shot.method.full_name} is done for {shot.shown.what}")
         except grpc.RpcError as error:
             code = error.code().name
             self._judge(shot, error)
@@ -205,11 +216,15 @@ class _Sender:
         code, name = error.code().name, shot.method.full_name
         waits = shot.method.streams_out or "wait" in shot.method.fields.fields_by_name
         if code in FORBIDDEN or (code == "DEADLINE_EXCEEDED" and not waits):
-            self._findings.problems.append(f"{name} {shot.what}: {code} {error.details()}")
+            self._findings.problems.append(f"{name} {shot.what} by {shot.shown.what}: {code} {error.details()}")
             return
-        reason = str(refusal_from(error).reason)
-        if reason not in GENERIC | self._documented[name] and code != "DEADLINE_EXCEEDED":
-            self._findings.undocumented[f"{name} {reason}"] += 1
+        reason, allowed = str(refusal_from(error).reason), GENERIC | self._documented[name]
+        if shot.shown.is_worthless:
+            allowed = NOBODYS
+        elif shot.shown.is_other_role:
+            allowed |= {"PERMISSION_DENIED"}
+        if reason not in allowed and code != "DEADLINE_EXCEEDED":
+            self._findings.undocumented[f"{name} {reason} by {shot.shown.what}"] += 1
 
 
 def _open(channel: grpc.aio.Channel, method: Method, plain: grpc.Channel) -> Any:
@@ -220,14 +235,15 @@ def _open(channel: grpc.aio.Channel, method: Method, plain: grpc.Channel) -> Any
 
 
 async def _ask(call: Any, shot: Shot) -> None:
-    waits = "wait" in shot.method.fields.fields_by_name
+    waits, shown = "wait" in shot.method.fields.fields_by_name, shot.shown.metadata
     if shot.method.streams_in:
-        await asyncio.to_thread(call, iter([shot.data, shot.data]), timeout=scaled(PATIENCE_SECONDS))
+        parts = iter([shot.data, shot.data])
+        await asyncio.to_thread(call, parts, timeout=scaled(PATIENCE_SECONDS), metadata=shown)
     elif shot.method.streams_out:
-        async for _ in call(shot.data, timeout=STREAM_SECONDS):
+        async for _ in call(shot.data, timeout=STREAM_SECONDS, metadata=shown):
             return
     else:
-        await call(shot.data, timeout=STREAM_SECONDS if waits else scaled(PATIENCE_SECONDS))
+        await call(shot.data, timeout=STREAM_SECONDS if waits else scaled(PATIENCE_SECONDS), metadata=shown)
 
 
 def documented() -> dict[str, frozenset[str]]:

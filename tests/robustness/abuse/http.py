@@ -3,13 +3,14 @@
 import http.client
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random  # noqa: TID251 - a campaign can be repeated from its seed
 
 from google.protobuf.json_format import MessageToDict
 
 from pointsman.services.gateway.contract import METHODS, Method
 from tests.helpers.limits import scaled
+from tests.robustness.abuse.credentials import Wallet
 from tests.robustness.abuse.shapes import TEXTS, Known, valid_request
 
 JSON = "application/json"
@@ -39,13 +40,18 @@ class Sent:
     path: str
     body: bytes | None
     headers: dict[str, str]
+    is_worthless: bool = False
+    """Whether what it shows is nobody's."""
 
 
-def requests(random: Random, known: Known) -> Iterator[Sent]:
+def requests(random: Random, known: Known, wallet: Wallet) -> Iterator[Sent]:
     """One request after the other, for ever."""
     methods = list(METHODS.values())
     while True:
-        yield _request(random.choice(methods), random, known)
+        method = random.choice(methods)
+        made = _request(method, random, known)
+        shown, is_worthless = wallet.some_for_http(method, random)
+        yield replace(made, headers={**shown, **made.headers}, is_worthless=is_worthless)
 
 
 def _request(method: Method, random: Random, known: Known) -> Sent:

@@ -15,25 +15,32 @@ from pathlib import Path
 
 import structlog
 
+from pointsman.credentials.folder import CredentialFolder
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings
 from pointsman.services.chassis.runtime.service import Service, start
 from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.orchestrator.config import OrchestratorSettings
+from tests.helpers.loopback import with_credentials
 from tests.scenarios.planes import MOCKED, NOBODY, builder
+
+CREDENTIALS = "credentials"
+"""The option that asks every caller for a token of the data directory, as `pointsman up` does."""
 
 
 class Target:
     """A process with everything in it."""
 
     def __init__(self, data: Path, *options: str) -> None:
-        self._data = data
+        self.data = data
+        environment = with_credentials(POINTSMAN_DATA=str(data)) if CREDENTIALS in options else None
         command = [sys.executable, "-m", "tests.robustness.abuse.target", str(data), *options]
         self._log = (data / "log").open("wb")
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True, env=environment)
         assert self._process.stdout is not None
         told = json.loads(self._process.stdout.readline())
         self.address: str = told["grpc"]
+        self.local_address: str = told["local"]
         self.http_port: int = told["http"]
 
     @property
@@ -56,12 +63,12 @@ class Target:
 
     def content(self) -> dict[str, str]:
         """What is in its stores."""
-        return content_of(self._data)
+        return content_of(self.data)
 
     @property
     def log(self) -> str:
         """What the process has logged."""
-        return (self._data / "log").read_text(errors="replace")
+        return (self.data / "log").read_text(errors="replace")
 
     def stop(self) -> None:
         """End it."""
@@ -100,20 +107,25 @@ def target(data: Path, *options: str) -> Iterator[Target]:
 
 
 async def serve(data: str, *options: str) -> None:
-    """Everything in this process, until it is killed; options are `mocked`, and settings as NAME=VALUE."""
+    """Everything in this process, until it is killed; options are `mocked`, `credentials`, and settings as NAME=VALUE."""
     faulthandler.register(signal.SIGUSR1)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     mocks = MOCKED if "mocked" in options else NOBODY
     settings = dict(option.split("=", 1) for option in options if "=" in option)
     own = {name: settings.pop(name) for name in tuple(settings) if name in OrchestratorSettings.model_fields}
     build = builder(Path(data), mocks, OrchestratorSettings(**own))  # type: ignore[arg-type]
-    gateway = GatewayServer(GatewaySettings(port=0))
+    credentials = CredentialFolder.of(Path(data)) if CREDENTIALS in options else None
+    if credentials is not None:
+        credentials.make()
+    gateway = GatewayServer(GatewaySettings(port=0), credentials)
 
     def with_gateway(address: str) -> list[Service]:
         return [*build(address), gateway.service(PeerSettings().all_at(address))]
 
-    running = await start(with_gateway, ServerSettings(port=0, **settings))  # type: ignore[arg-type]
-    print(json.dumps({"grpc": running.address, "http": int(gateway.address.rpartition(":")[2])}), flush=True)
+    server = ServerSettings(port=0, **settings)  # type: ignore[arg-type]
+    running = await start(with_gateway, server, Path(data) if credentials is not None else None)
+    told = {"grpc": running.address, "local": running.local_address}
+    print(json.dumps({**told, "http": int(gateway.address.rpartition(":")[2])}), flush=True)
     await asyncio.Event().wait()
 
 
