@@ -29,7 +29,7 @@ from pointsman.cli.session.workers import (
 )
 from pointsman.client import Client, Order
 from pointsman.services.chassis.core.config import StoreSettings, load
-from pointsman.services.chassis.storage.database import unusable
+from pointsman.services.chassis.storage.file_lock import unusable
 from pointsman.worker.git import git
 
 app = typer.Typer(add_completion=False)

@@ -25,7 +25,6 @@ from pointsman.services.all_in_one import CONTEXTS, build_all
 from pointsman.services.chassis.core.config import ClientSettings, PeerSettings, ServerSettings, StoreSettings, load
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.client import open_channel, own_identity
-from pointsman.services.chassis.runtime.service import start
 from pointsman.services.chassis.storage.file_lock import StoreLock
 
 OWNER_SECONDS = 60.0
@@ -194,6 +193,8 @@ async def _accepts_connections(address: str) -> bool:
 @asynccontextmanager
 async def _private_plane() -> AsyncIterator[Plane]:
     """A control plane whose address is not announced."""
+    from pointsman.services.chassis.runtime.service import start
+
     running = await start(build_all(load(StoreSettings)), ServerSettings(port=0))
     channel = open_channel(running.local_address)
     open_as = partial(_open_as, running.local_address)

@@ -6,16 +6,17 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from pointsman.cli.session.attached_commands import STEP_SECONDS, wait_until_detached
 from pointsman.credentials.location import owner_of
 from pointsman.services.all_in_one import Build
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.rpc.loopback import warn_if_insecure
-from pointsman.services.chassis.runtime.service import Running, start
 from pointsman.services.chassis.storage.file_lock import StoreLock
+
+if TYPE_CHECKING:
+    from pointsman.services.chassis.runtime.service import Running
 
 UP_FILE = "pointsman.up"
 """Locked by `pointsman up` while it waits for the data directory."""
@@ -44,6 +45,9 @@ class EmbeddedPlane:
 
     async def serve(self) -> bool:
         """Starts the control plane unless another one serves or `pointsman up` waits; returns whether it did."""
+        from pointsman.services.chassis.rpc.loopback import warn_if_insecure
+        from pointsman.services.chassis.runtime.service import start
+
         if is_up_waiting(self._lock):
             return False
         try:

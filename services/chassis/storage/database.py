@@ -18,6 +18,7 @@ from pointsman._shared.files import make_private_folder
 from pointsman._shared.redaction import redact
 from pointsman.services.chassis.core.clock import Clock, DatabaseClock, SystemClock, ticks_us
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
+from pointsman.services.chassis.storage.file_lock import unusable
 
 Result = TypeVar("Result")
 READERS = 4
@@ -154,15 +155,6 @@ def read_url(url: str) -> URL:
             "is no address of a database; write postgresql://user@host/name, or unset it for SQLite",
         )
     return read
-
-
-def unusable(folder: Path, error: OSError) -> Refusal:
-    """The data directory cannot be written."""
-    reason = (error.strerror or str(error)).lower()
-    return invalid_field(
-        "POINTSMAN_DATA",
-        f"{folder} cannot be used ({reason}); make it a directory that you can write, or choose another",
-    )
 
 
 def cannot_open(database: Database, error: DBAPIError) -> Refusal:

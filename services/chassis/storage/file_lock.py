@@ -4,14 +4,16 @@ import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
 from pointsman._shared.files import make_private_folder
 from pointsman.credentials.location import Owner, owner_of
-from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.storage.database import Database, unusable
+from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
+
+if TYPE_CHECKING:
+    from pointsman.services.chassis.storage.database import Database
 
 
 class StoreLock:
@@ -53,7 +55,16 @@ class StoreLock:
         self.release()
 
 
-def lock_store(database: Database) -> StoreLock | None:
+def unusable(folder: Path, error: OSError) -> Refusal:
+    """The data directory cannot be written."""
+    reason = (error.strerror or str(error)).lower()
+    return invalid_field(
+        "POINTSMAN_DATA",
+        f"{folder} cannot be used ({reason}); make it a directory that you can write, or choose another",
+    )
+
+
+def lock_store(database: "Database") -> StoreLock | None:
     """Lock a SQLite store for writing; None for PostgreSQL, which has several writers."""
     file = database.file
     return StoreLock(file.with_name(f"{file.name.removesuffix('.db')}.lock"), file) if file is not None else None

@@ -15,12 +15,15 @@ from pointsman.client import Client, Order
 from pointsman.services.chassis.core.config import PeerSettings
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.mock_agents.agents import MockAgents
+from pointsman.services.mock_agents.results import result_for
 from pointsman.services.orchestrator.__main__ import build_on as build_orchestrator
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
+from pointsman.services.orchestrator.domain.mocking import MockOutcome
 from pointsman.services.pipeline.__main__ import build_on as build_pipeline
 from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.router.__main__ import build_on as build_router
 from pointsman.services.router.config import RouterSettings
+from pointsman.worker import Job, Worker
 from tests.unit.deploy.edge import Certificates, free_port, running_edge
 from tests.unit.deploy.test_edges import port_of, served, workflow
 
@@ -49,9 +52,31 @@ async def agents(channel: grpc.aio.Channel, **loops: Any) -> AsyncIterator[None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def played(job: Job) -> Any:
+    """The result that the mock agents hand in for a lease."""
+    completion = result_for(job.lease, MockOutcome.SUCCESS)
+    return getattr(completion, str(completion.WhichOneof("result")))
+
+
+@asynccontextmanager
+async def judges(reviewer: grpc.aio.Channel, verifier: grpc.aio.Channel) -> AsyncIterator[None]:
+    """A reviewer and a verifier, each with a certificate of its own."""
+    reviewing, verifying = Worker("ada"), Worker("eve")
+    reviewing.reviewer(played)
+    verifying.verifier(played)
+    serving = [asyncio.ensure_future(reviewing.serve(Client(reviewer)))]
+    serving.append(asyncio.ensure_future(verifying.serve(Client(verifier))))
+    try:
+        yield
+    finally:
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+
+
 async def test_a_run_goes_through_the_whole_cluster_to_its_end(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path / "certificates")
-    certificates.issue(*PEERS, "orchestrator", "agent", "reviewer", "operator")
+    certificates.issue(*PEERS, "orchestrator", "agent", "reviewer", "verifier", "operator")
     folder, dialled = certificates.folder, {name: free_port() for name in (*PEERS, "orchestrator")}
 
     def store(name: str) -> Database:
@@ -77,11 +102,14 @@ async def test_a_run_goes_through_the_whole_cluster_to_its_end(tmp_path: Path) -
         channel = await cluster.enter_async_context(grpc.aio.insecure_channel(f"127.0.0.1:{port}"))
         await cluster.enter_async_context(agents(channel, reviewer_loop=False))
         reviewer = await cluster.enter_async_context(certificates.channel(port_of(running), "reviewer"))
-        await cluster.enter_async_context(agents(reviewer, executor_loop=False, searcher_loop=False))
+        verifier = await cluster.enter_async_context(certificates.channel(port_of(running), "verifier"))
+        await cluster.enter_async_context(judges(reviewer, verifier))
         operator = await cluster.enter_async_context(certificates.channel(port_of(running), "operator"))
         client = Client(operator)
-        answer = await client.runs.submit(Order("Fix the failing test in src/parser.py and add a regression test"))
+        answer = await client.runs.submit(
+            Order("Fix the failing test in src/parser.py and add a regression test", verify_commands=[["true"]])
+        )
         actors = {transition.actor async for transition in client.runs.watch(answer.run.id)}
         assert (await client.runs.get(answer.run.id)).state == RUN_STATE_COMPLETE
-        expected = {f"spiffe://pointsman/{name}" for name in ("operator", "agent", "reviewer")}
+        expected = {f"spiffe://pointsman/{name}" for name in ("operator", "agent", "reviewer", "verifier")}
         assert expected <= actors, "the journal says who did what"

@@ -98,7 +98,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 10
     """UNAUTHENTICATED. Credentials are missing, expired or wrong. Metadata: none."""
     ERROR_REASON_PERMISSION_DENIED: _ErrorReason.ValueType  # 11
-    """PERMISSION_DENIED. The principal's roles do not allow the RPC (metadata: `method`, `role`, one that would), or it is not granted the work (`capability`), or it is an author of what the assignment judges (`id`, `capability`)."""
+    """PERMISSION_DENIED. The principal's roles do not allow the RPC, or it is not granted the work, or it is an author of what the assignment judges. Metadata: `method`, `role` (one that would); or `capability`; or `id`, `capability`."""
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 12
     """DEADLINE_EXCEEDED. The call's deadline passed before it was decided; whether it took effect: ask again with the same request_id. Metadata: none."""
     ERROR_REASON_INVALID_PAGE_TOKEN: _ErrorReason.ValueType  # 13
@@ -161,7 +161,7 @@ ERROR_REASON_UNIMPLEMENTED: ErrorReason.ValueType  # 9
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 10
 """UNAUTHENTICATED. Credentials are missing, expired or wrong. Metadata: none."""
 ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 11
-"""PERMISSION_DENIED. The principal's roles do not allow the RPC (metadata: `method`, `role`, one that would), or it is not granted the work (`capability`), or it is an author of what the assignment judges (`id`, `capability`)."""
+"""PERMISSION_DENIED. The principal's roles do not allow the RPC, or it is not granted the work, or it is an author of what the assignment judges. Metadata: `method`, `role` (one that would); or `capability`; or `id`, `capability`."""
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 12
 """DEADLINE_EXCEEDED. The call's deadline passed before it was decided; whether it took effect: ask again with the same request_id. Metadata: none."""
 ERROR_REASON_INVALID_PAGE_TOKEN: ErrorReason.ValueType  # 13
