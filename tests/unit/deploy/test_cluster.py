@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
+from pointsman.api.orchestrator.v1.agent_pb2 import Completion
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE
 from pointsman.client import Client, Order
 from pointsman.services.chassis.core.config import PeerSettings
@@ -55,6 +56,7 @@ async def agents(channel: grpc.aio.Channel, **loops: Any) -> AsyncIterator[None]
 def played(job: Job) -> Any:
     """The result that the mock agents hand in for a lease."""
     completion = result_for(job.lease, MockOutcome.SUCCESS)
+    assert isinstance(completion, Completion)
     return getattr(completion, str(completion.WhichOneof("result")))
 
 
