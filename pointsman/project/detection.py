@@ -185,12 +185,21 @@ async def checkout_notes(base: SourceFiles) -> list[str]:
     """What of a repository is not checked out."""
     notes = []
     if ".gitmodules" in base.names:
-        notes.append("submodules are not checked out: fetch what the work needs of them in [workspace] setup")
-    if ".gitattributes" in base.names and b"filter=lfs" in await base.read(".gitattributes"):
         notes.append(
-            "files of Git LFS are checked out as pointers: fetch what the work needs of them in [workspace] setup"
+            "submodules are not checked out: clone those that the work needs in [workspace] setup "
+            "(`git clone URL FOLDER`; `git submodule` finds nothing in a fresh tree)"
+        )
+    if await _uses_lfs(base):
+        notes.append(
+            "files of Git LFS are checked out as pointers, which set-up cannot replace: let [workspace] setup download what the "
+            "tests need to paths that git ignores, or leave those tests out of [proof] verify"
         )
     return notes
+
+
+async def _uses_lfs(base: SourceFiles) -> bool:
+    names = [name for name in base.names if PurePosixPath(name).name == ".gitattributes"]
+    return any([b"filter=lfs" in await base.read(name) for name in names])
 
 
 async def _json_object(base: SourceFiles, name: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ PROOF: Mapping[str, Key] = {
     "verify": Key(_COMMANDS, "Commands that prove the work; each is proven apart."),
     "protect": Key(_TREE_PATHS, "Files that an author of work may not change unseen, beside those always protected."),
     "network": Key(values.flag, "Whether proofs may connect."),
-    "repeat": Key(values.integer(1, 20), "How often a proof runs.", is_used=False),
+    "repeat": Key(values.integer(1, 20), "How often the base's tests run on the delivered code."),
     "timeout": Key(values.integer(1, 86_400), "Seconds for one verify command."),
 }
 CREW: Mapping[str, Key] = {

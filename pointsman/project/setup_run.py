@@ -90,8 +90,8 @@ def explain_failure(command: Command, ended: CommandResult, seconds: float) -> s
     else:
         what = f"`{command.text}`: {ended.reason}"
         advice = (
-            "try the command in a fresh clone (git clone . ../try); it runs with the network, without input, with an "
-            "empty home folder; [workspace] in pointsman.toml says what it gets"
+            "try the command in a fresh clone (git clone . ../try); it runs with the network, with an empty home folder and "
+            "without input, so a command that asks needs an option that answers, such as --yes; [workspace] in pointsman.toml says what it gets"
         )
     output = f"\n{_indented(shown)}\n" if shown else "\n"
     return f"set-up failed: {what}{output}what to do: {advice}"

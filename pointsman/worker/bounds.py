@@ -3,6 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
+
+from pointsman._shared.git import SAFE, TIME_LIMIT_SECONDS, GitFailed, environment
+from pointsman._shared.git_failures import explain_failure, explain_timeout
 
 CHUNK_BYTES = 64 * 1024
 
@@ -43,6 +47,31 @@ class Extent:
         if self.depth > most.depth:
             return f"its paths have more than {most.depth} names (POINTSMAN_WORKER_TREE_DEPTH)"
         return ""
+
+
+async def measure(repository: Path, commit: str, most: Extent | None = None) -> Extent:
+    """Measures a commit of a repository; stops at its bounds."""
+    process = await asyncio.create_subprocess_exec(
+        "git", *SAFE, "ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit, cwd=repository, env=environment(),
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(TIME_LIMIT_SECONDS):
+            found = await extent_of(process.stdout, most)
+            if most is not None and found.excess_over(most):
+                return found
+            _, errors = await process.communicate()
+    except TimeoutError:
+        raise GitFailed(explain_timeout(("ls-tree",), TIME_LIMIT_SECONDS)) from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+    if process.returncode:
+        raise GitFailed(explain_failure(("ls-tree",), process.returncode, errors.decode(errors="replace")))
+    return found
 
 
 async def extent_of(listing: asyncio.StreamReader, most: Extent | None = None) -> Extent:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pointsman._shared.files import make_private_folder
-from pointsman._shared.git import SAFE, TIME_LIMIT_SECONDS, GitFailed, environment, git, text
-from pointsman._shared.git_failures import explain_failure, explain_timeout
+from pointsman._shared.git import GitFailed, environment, git, text
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
-from pointsman.worker.bounds import Extent, TreeLimits, extent_of
+from pointsman.worker.bounds import Extent, TreeLimits, measure
 from pointsman.worker.folders import work_folder
 from pointsman.worker.history import Histories
 
@@ -154,7 +153,7 @@ class Clone:
         if commit in self._extents:
             return
         most = (await self._extent(base)).beyond(self._limits)
-        found = await self._measure(commit, most)
+        found = await measure(self.path, commit, most)
         if excess := found.excess_over(most):
             raise GitFailed(f"the work {commit[:12]} is too large to be checked out: {excess}")
         self._extents[commit] = found
@@ -162,32 +161,8 @@ class Clone:
     async def _extent(self, commit: str) -> Extent:
         """The size of a base commit, measured once."""
         if commit not in self._extents:
-            self._extents[commit] = await self._measure(commit) if await self.has(commit) else Extent()
+            self._extents[commit] = await measure(self.path, commit) if await self.has(commit) else Extent()
         return self._extents[commit]
-
-    async def _measure(self, commit: str, most: Extent | None = None) -> Extent:
-        """Measures a commit; stops at its bounds."""
-        process = await asyncio.create_subprocess_exec(
-            "git", *SAFE, "ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit, cwd=self.path, env=environment(),
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )  # fmt: skip
-        assert process.stdout is not None
-        try:
-            async with asyncio.timeout(TIME_LIMIT_SECONDS):
-                found = await extent_of(process.stdout, most)
-                if most is not None and found.excess_over(most):
-                    return found
-                _, errors = await process.communicate()
-        except TimeoutError:
-            raise GitFailed(explain_timeout(("ls-tree",), TIME_LIMIT_SECONDS)) from None
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.communicate()
-        if process.returncode:
-            raise GitFailed(explain_failure(("ls-tree",), process.returncode, errors.decode(errors="replace")))
-        return found
 
     async def make_bundle(self, base: str, commit: str) -> bytes:
         """A bundle of the commits between a base and a commit; empty when there are none."""

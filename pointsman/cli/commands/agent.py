@@ -16,7 +16,9 @@ import typer
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.sandbox_options import IsolationOption, ReadOption
 from pointsman.cli.options.usage import fail_usage, project_name
+from pointsman.cli.session.checkout_space import TreeTooLarge, checkout_notes_on_size
 from pointsman.cli.session.control_plane import Absent, control_plane
+from pointsman.cli.session.usable_repository import repository_at
 from pointsman.cli.session.workers import (
     COMMAND_ROLES,
     ROLES,
@@ -29,6 +31,7 @@ from pointsman.cli.session.workers import (
 from pointsman.client import Terms
 from pointsman.credentials.folder import CredentialRole
 from pointsman.worker import Limits, Worker
+from pointsman.worker.git import GitFailed
 
 app = typer.Typer(add_completion=False)
 
@@ -101,6 +104,8 @@ def _log_to_stderr() -> None:
 
 
 async def _work(folders: list[Path], spec: WorkerSpec, server: str, greeting: Greeting) -> None:
+    for folder in folders:
+        await _require_room(await repository_at(folder))
     worker = worker_for(await workspace_for(folders), spec)
     async with control_plane(server, absent=Absent.WAIT) as plane:
         client = plane.client(Terms(project=greeting.project))
@@ -112,6 +117,15 @@ async def _work(folders: list[Path], spec: WorkerSpec, server: str, greeting: Gr
         reasons = error.exceptions if isinstance(error, BaseExceptionGroup) else (error,)
         print(f"pointsman: {'; '.join(dict.fromkeys(map(str, reasons)))}", file=sys.stderr)
         sys.exit(EXIT_FAILED)
+
+
+async def _require_room(top: Path) -> None:
+    """Logs that a repository is large; ends the command if the disk has no room for a checkout."""
+    try:
+        for note in await checkout_notes_on_size(top, "HEAD"):
+            logging.getLogger("pointsman.worker").info(note)
+    except (TreeTooLarge, GitFailed) as error:
+        fail_usage(str(error))
 
 
 async def _play(outcome: str, folders: list[Path], server: str, greeting: Greeting) -> None:

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pointsman.cli.session.repository import find_repository, read_project
+from pointsman.cli.session.repository import read_project
+from pointsman.cli.session.usable_repository import find_repository
 from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.project import FILE_NAME, Command, CrewMember, ProjectFile
 from pointsman.project.keys import SECTIONS

@@ -13,7 +13,7 @@ from pointsman.cli.options.usage import project_name
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.run_client import RunId, find_run
-from pointsman.cli.session.workers import repository_at
+from pointsman.cli.session.usable_repository import repository_at
 from pointsman.client import Terms
 from pointsman.worker.git import GitFailed, text
 

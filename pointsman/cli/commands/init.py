@@ -14,9 +14,9 @@ from pointsman._shared.files import atomic_write
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.session.project_check import NOT_TRIED, Say, Trial, broken_lines, try_project
-from pointsman.cli.session.workers import repository_at
+from pointsman.cli.session.usable_repository import repository_at
 from pointsman.project import FILE_NAME, InvalidProjectFile, ProjectFile, read_project_file
-from pointsman.project.detection import propose, render
+from pointsman.project.detection import checkout_notes, propose, render
 from pointsman.proof.baseline import Baseline, State
 from pointsman.worker.base_project import source_at
 from pointsman.worker.git import text
@@ -61,6 +61,9 @@ async def _init(repo: Path, *, writes: bool, tries: bool, as_json: bool) -> int:
     content, is_new = await _content(folder)
     say(f"{'proposed' if is_new else 'found'}: {folder / FILE_NAME}\n\n{content}")
     found = await _tried(folder, _Found(content, is_new), say) if tries else _Found(content, is_new)
+    if not is_new:
+        for note in await checkout_notes(await source_at(folder, "HEAD")):
+            say(note)
     if is_new and (writes or _is_wanted()):
         atomic_write(folder / FILE_NAME, content)
         say(f"written: {FILE_NAME}. Runs read it from the commit that they start from:")

@@ -33,7 +33,8 @@ from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
 from pointsman.cli.session.project_check import require_baseline
 from pointsman.cli.session.questions import RunLeft
-from pointsman.cli.session.repository import find_repository, require_repository, starts_run, with_repository
+from pointsman.cli.session.repository import require_repository, starts_run, with_repository
+from pointsman.cli.session.usable_repository import find_repository
 from pointsman.cli.session.work_on_run import leave_run, patient_terms, work_and_follow
 from pointsman.cli.session.worker_specs import Coder, LocalWorkers, options_to_restart
 from pointsman.cli.session.workers import isolation_note
@@ -146,11 +147,11 @@ async def _run(options: RunOptions, server: str, project: str) -> int:
     if options.tries_base and starts_run(order):
         await _try_base(order, workers, notes)
     needed = spec.profile is not None
+    require_repository(order, folder, is_local=needed)
     try:
         async with control_plane(server, absent=Absent.HOST) as plane:
             needed = needed or plane.embedded
-            if folder is None and needed:
-                require_repository(order)
+            require_repository(order, folder, is_local=needed)
             client = plane.client(patient_terms(project))
             await _note_single_step(client, order, workers)
             answer = await client.runs.submit(order)

@@ -14,8 +14,8 @@ from pointsman.cli.render.run_progress import view_for
 from pointsman.cli.session.control_plane import Absent, control_plane, refuse_without_plane
 from pointsman.cli.session.follow import TERMINAL, exit_code, follow, program
 from pointsman.cli.session.questions import RunLeft, cancelled_by_signals
-from pointsman.cli.session.repository import find_repository
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, find_run
+from pointsman.cli.session.usable_repository import find_repository
 from pointsman.cli.session.work_on_run import leave_run, patient_terms, report, work_and_follow
 from pointsman.cli.session.worker_specs import Coder, LocalWorkers, options_to_restart
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pointsman._shared.files import atomic_write
 from pointsman.cli.options.usage import fail_usage
+from pointsman.cli.session.checkout_space import TreeTooLarge, checkout_notes_on_size
 from pointsman.cli.session.repository import read_project
 from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.cli.session.workers import worker_root
@@ -30,7 +31,7 @@ from pointsman.worker.proof_environment import ProofBase, ProofEnvironments
 from pointsman.worker.workspace import assignments_folder
 
 BASELINES = "baselines"
-NOT_TRIED = (SetupFailed, IncludeTooLarge, GitFailed)
+NOT_TRIED = (SetupFailed, IncludeTooLarge, TreeTooLarge, GitFailed)
 """What keeps a project file from being tried; each says what to do."""
 Say = Callable[[str], None]
 
@@ -47,6 +48,8 @@ class Trial:
 
 async def try_project(trial: Trial, say: Say) -> Baseline:
     """Sets the commit up and runs the proof commands on it, or returns what an earlier trial found; SetupFailed."""
+    for note in await checkout_notes_on_size(trial.folder, trial.commit):
+        say(note)
     root = worker_root()
     clone = await _clone_of(trial, root)
     repository = Repository(clone.path)

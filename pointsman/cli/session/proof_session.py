@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pointsman._shared.git import GitFailed, git, text
 from pointsman.cli.options.usage import fail_usage, split_command
-from pointsman.cli.session.repository import find_repository, read_project
+from pointsman.cli.session.repository import read_project
+from pointsman.cli.session.usable_repository import explain_absence, find_repository
 from pointsman.project import ProjectFile, ProofSection
 from pointsman.proof.snapshot import Repository
 from pointsman.worker.git import commit_of_changes, uncommitted
@@ -38,7 +39,7 @@ async def open_session(repo: Path | None, base: str, tree: str, verify: Sequence
     """Finds the repository, the commits and the commands; ends the command where one cannot be found."""
     folder = await find_repository(repo)
     if folder is None:
-        fail_usage("there is no git repository here; go into one, or name one with --repo")
+        fail_usage(explain_absence("a proof"))
     try:
         delivered = await _delivered(folder, tree)
         base_commit = await text(folder, "rev-parse", "--verify", f"{base}^{{commit}}") if base else ""
@@ -77,7 +78,7 @@ async def _default_base(folder: Path, delivered: str) -> str:
     try:
         return await text(folder, "rev-parse", "--verify", f"{delivered}^")
     except GitFailed:
-        fail_usage("the base of this work is not clear; name it with --base")
+        fail_usage("nothing shows where this work started: name the commit before it with --base")
 
 
 @asynccontextmanager

@@ -8,26 +8,15 @@ from pathlib import Path
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
 from pointsman.cli.options.run_options import budget_of
 from pointsman.cli.options.usage import fail_usage
-from pointsman.cli.session.workers import repository_at
+from pointsman.cli.session.usable_repository import explain_absence
 from pointsman.client import Order
 from pointsman.project import FILE_NAME, InvalidProjectFile, ProjectFile
 from pointsman.project.reader import unused_keys
 from pointsman.worker.base_project import project_at
-from pointsman.worker.git import GitFailed, commit_of_changes, repository_id, text, uncommitted
+from pointsman.worker.git import commit_of_changes, repository_id, text, uncommitted
 from pointsman.worker.survey import test_command_of
 
 Say = Callable[[str], None]
-
-
-async def find_repository(repo: Path | None) -> Path | None:
-    """The top folder of the named repository, else of the current one; None outside of a repository."""
-    if repo is not None:
-        return await repository_at(repo)
-    try:
-        await text(Path(), "rev-parse", "--show-toplevel")
-    except GitFailed:
-        return None
-    return await repository_at(Path())
 
 
 async def with_repository(order: Order, folder: Path | None, say: Say, *, include_changes: bool) -> Order:
@@ -81,7 +70,7 @@ def starts_run(order: Order) -> bool:
     return order.as_action or (str(found.mode) == "ACTION" and not found.fast_path)
 
 
-def require_repository(order: Order) -> None:
-    """Ends the command if its message would start a run: a run with local workers needs a repository."""
-    if starts_run(order):
-        fail_usage("the work needs a git repository, and here is none; go into one, or name one with --repo")
+def require_repository(order: Order, folder: Path | None, *, is_local: bool) -> None:
+    """Ends the command if its message would start a run of local workers and there is no repository."""
+    if is_local and folder is None and starts_run(order):
+        fail_usage(explain_absence("the work"))

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pointsman._shared.git_failures import NOT_INSTALLED
 from pointsman.cli.options.usage import fail_usage, split_command
+from pointsman.cli.session.usable_repository import repository_at
 from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.client import Client
 from pointsman.profiles import Profile, PromptBy, profiles
@@ -19,7 +19,7 @@ from pointsman.sandbox import available_level, supports_grades
 from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.folders import remove_abandoned
-from pointsman.worker.git import GitFailed, repository_id, text
+from pointsman.worker.git import repository_id
 from pointsman.worker.sdk import Handler, log
 from pointsman.worker.workspace import assignments_folder
 
@@ -79,23 +79,6 @@ def require_program(profile: Profile | None) -> None:
         return
     if shutil.which(program) is None:
         fail_usage(f"the agent's program '{program}' is not there, or not on the PATH; install it, or name another")
-
-
-async def repository_at(folder: Path) -> Path:
-    """The top folder of a git repository; ends the command for a folder outside of one, or without a commit."""
-    try:
-        top = Path(await text(folder, "rev-parse", "--show-toplevel"))
-    except (FileNotFoundError, NotADirectoryError):
-        fail_usage(f"--repo: there is no folder {folder}")
-    except GitFailed as error:
-        if str(error) == NOT_INSTALLED:
-            fail_usage(NOT_INSTALLED)
-        fail_usage(f"--repo: {folder} is in no git repository with a working tree; `git init` makes one")
-    try:
-        await text(top, "rev-parse", "--verify", "-q", "HEAD^{commit}")
-    except GitFailed:
-        fail_usage(f"the git repository {top} has no commit yet; the work starts from one: git add -A && git commit")
-    return top
 
 
 async def workspace_for(folders: Sequence[Path]) -> Workspace:

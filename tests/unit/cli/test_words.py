@@ -33,7 +33,7 @@ from pointsman.cli.options.usage import split_command
 from pointsman.cli.render.run_progress import status, working_lines
 from pointsman.cli.render.transition_lines import event_lines
 from pointsman.cli.session.follow import exit_code, program, question_lines
-from pointsman.cli.session.repository import find_repository
+from pointsman.cli.session.usable_repository import find_repository
 from pointsman.cli.session.workers import profile_for
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
 from pointsman.services.orchestrator.domain.events import EVENTS

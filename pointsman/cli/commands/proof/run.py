@@ -13,14 +13,17 @@ from pointsman.cli.commands.proof.options import AsJson, BaseRef, RepoAt, TreeRe
 from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.proof_lines import proof_lines
+from pointsman.cli.session.checkout_space import checkout_notes_on_size
 from pointsman.cli.session.project_check import NOT_TRIED
 from pointsman.cli.session.proof_session import ProofSession, open_session, private_repository
 from pointsman.cli.session.workers import worker_root
+from pointsman.project.detection import checkout_notes
 from pointsman.proof.execution import CommandRunner
 from pointsman.proof.held_out import NoChecks, read_held_out
 from pointsman.proof.prover import Proof, ProofRequest, Prover
 from pointsman.proof.summary import to_junit, to_values
 from pointsman.proof.verdict import Decision, Grade, Wishes
+from pointsman.worker.base_project import source_at
 from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments
 
 EXIT_CODES = {Decision.ACCEPTED: 0, Decision.REFUSED: EXIT_FAILED, Decision.ASKED: EXIT_WAITS_FOR_PERSON}
@@ -83,12 +86,20 @@ async def _prove(
         proven = ProofBase(repository, session.base, session.project, session.folder)
         furnish = ProofEnvironments(root, (session.folder, root)).furnisher(proven, partial(print, file=sys.stderr))
         try:
+            await _say_notes(session)
             return await Prover(repository, CommandRunner(repository, work, furnish)).prove(request)
         except DeliveryNotInstallable as error:
             print(f"pointsman: {error}", file=sys.stderr)
             sys.exit(EXIT_FAILED)
         except NOT_TRIED as error:
             fail_usage(str(error))
+
+
+async def _say_notes(session: ProofSession) -> None:
+    """Says what of the tree a proof does not see, and how large it is."""
+    notes = await checkout_notes(await source_at(session.folder, session.delivered))
+    for note in (*notes, *await checkout_notes_on_size(session.folder, session.delivered)):
+        print(note, file=sys.stderr)
 
 
 async def _held_out(session: ProofSession, verify_from: str) -> dict[str, bytes]:
