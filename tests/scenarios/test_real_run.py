@@ -39,11 +39,12 @@ class World:
         """The control plane; again on the same port once it had one."""
         port = self.address.rpartition(":")[2] or "0"
         self.plane = self.stack.enter_context(running("up", "--port", port, **self.environment))
+        self.stack.callback(_report, self.plane)
         self.address = self.plane.line_with(" up at ").split(" up at ")[1].split()[0].rstrip(".")
 
     def start_agent(self, *options: str) -> Running:
         """A worker on the user's repository."""
-        arguments = ("agent", *options, "--repo", str(self.repository), "--server", self.address)
+        arguments = ("agent", *options, "--repo", str(self.repository))
         agent = self.stack.enter_context(running(*arguments, **self.environment))
         agent.line_with("working as")
         return agent
@@ -60,6 +61,11 @@ class World:
     def at_the_gate(self) -> list[int]:
         """Processes of the coder's command itself, not of whoever started it."""
         return processes_with(f"{PATIENT}\0{self.gate}")
+
+
+def _report(plane: Running) -> None:
+    """Prints what a control plane said and whether it still runs, for a test that fails."""
+    print("the control plane", "has ended:" if plane.ended else "still runs:", plane.lines)
 
 
 @pytest.fixture
@@ -99,7 +105,7 @@ async def test_after_kill_9_the_same_delivery_and_nothing_twice(victims: tuple[s
     world.start_agent("--name", "box")
     world.start_coder()
     data = Path(world.environment["POINTSMAN_DATA"])
-    async with connect(world.address, Terms(patience_seconds=scaled(60)), data=data) as client:
+    async with connect("", Terms(patience_seconds=scaled(60)), data=data) as client:
         run_id = await submitted(world, client)
         world.wait_for_the_coder()
         for victim in victims:

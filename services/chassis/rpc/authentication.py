@@ -119,10 +119,9 @@ class Access:
 def server_credentials(
     settings: ServerSettings, credentials: CredentialFolder | None = None
 ) -> grpc.ServerCredentials | None:
-    """TLS credentials of the server; a changed file is used from the next handshake on."""
+    """TLS credentials of the server; a changed file is used from the next handshake on, but for the pinned one."""
     if credentials is not None and settings.tls_certificate is None:
-        pinned = {"tls_certificate": credentials.certificate, "tls_key": credentials.key}
-        settings = settings.model_copy(update=pinned)
+        return grpc.ssl_server_credentials([(credentials.key.read_bytes(), credentials.certificate.read_bytes())])
     if settings.tls_certificate is None or settings.tls_key is None:
         return None
     files = (settings.tls_certificate, settings.tls_key, settings.client_authority)
