@@ -50,6 +50,9 @@ def _run(name: str, arguments: Sequence[str]) -> None:
         print(f"pointsman: {failure}", file=sys.stderr)
         sys.exit(EXIT_UNREACHABLE if isinstance(failure, Unavailable) else EXIT_FAILED)
     except OSError as error:
+        if error.errno is None:  # our own words, such as a port that another process has
+            print(f"pointsman: {error}", file=sys.stderr)
+            sys.exit(EXIT_FAILED)
         if error.filename is None:
             raise
         print(f"pointsman: {error.filename}: {str(error.strerror).lower()}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,11 @@ def test_what_up_started_is_stopped_by_down_and_only_that(tmp_path: Path) -> Non
         code, printed = finished("down", "--json", **data)
         assert (code, json.loads(printed)) == (0, {"stopped": True, "pid": up.pid}), printed
         assert up.wait() == 0
+
+
+def test_a_port_that_another_process_has_is_named_without_a_stack_trace(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        code, printed = finished("up", "--port", port, POINTSMAN_DATA=str(tmp_path))
+    said = f"pointsman: cannot listen on 127.0.0.1:{port}; is another process there?"
+    assert (code, said in printed, "Traceback" in printed) == (1, True, False), printed
