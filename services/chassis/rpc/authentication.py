@@ -1,5 +1,6 @@
 """Authentication by client certificate or bearer token, and authorization by role and project."""
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ MAY_CALL: dict[str, frozenset[Role]] = {
     "ROLE_ADMIN": frozenset({Role.ADMIN}),
 }
 """The roles of a principal that satisfy the role of an RPC; an RPC without a role is for admins."""
+HANDSHAKE_PAUSE_SECONDS = 0.2
+"""Handshakes wait so long when a certificate is renewed; the one that reads the old context needs microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +129,34 @@ def server_credentials(
         return None
     files = (settings.tls_certificate, settings.tls_key, settings.client_authority)
     certificates = WatchedFiles(files, lambda: _certificates(settings))
+    renewed = RenewedCertificates(certificates)
     return grpc.dynamic_ssl_server_credentials(
-        certificates.value,
-        lambda: certificates.value,
+        renewed.first,
+        renewed,  # type: ignore[arg-type]  # the stubs leave out None, which gRPC documents
         require_client_authentication=settings.client_authority is not None and settings.token_keys is None,
     )
+
+
+class RenewedCertificates:
+    """What gRPC asks before each handshake: the certificates if they were renewed since it last asked, else None.
+
+    gRPC replaces its TLS context by whatever it is given, and frees the old one while a handshake that began a moment
+    before may still read it (ADR 0022). So it is given nothing that it has, and a renewal only after a pause in which
+    no handshake begins.
+    """
+
+    def __init__(self, certificates: WatchedFiles[grpc.ServerCertificateConfiguration]) -> None:
+        self._certificates = certificates
+        self.first = self._given = certificates.value
+
+    def __call__(self) -> grpc.ServerCertificateConfiguration | None:
+        """Called by gRPC under a lock of its own, so that other handshakes wait."""
+        current = self._certificates.value
+        if current is self._given:
+            return None
+        threading.Event().wait(HANDSHAKE_PAUSE_SECONDS)
+        self._given = current
+        return current
 
 
 def _certificates(settings: ServerSettings) -> grpc.ServerCertificateConfiguration:

@@ -1,6 +1,7 @@
 """Keys, certificates and authorities are renewed under constant calls: not one of them fails, and the new ones are shown."""
 
 import asyncio
+import socket
 import ssl
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -199,6 +200,32 @@ async def test_both_sides_change_to_a_new_authority_without_a_failed_call(
         assert seen.last == serial_of(renewed_client.certificate), "the channel that lasted shows the new certificate"
         known = await asyncio.to_thread(serial_shown, address, new.certificate, renewed_client)
         assert known == serial_of(renewed_server.certificate)
+
+
+def resumed(
+    address: str, context: ssl.SSLContext, earlier: ssl.SSLSession | None = None
+) -> tuple[bool | None, ssl.SSLSession | None]:
+    """Whether a new connection resumed the earlier session, and its own session."""
+    host, _, port = address.rpartition(":")
+    with (
+        socket.create_connection((host, int(port)), scaled(5)) as connection,
+        context.wrap_socket(connection, server_hostname=host, session=earlier) as encrypted,
+    ):
+        assert encrypted.recv(1), "the session comes with the first bytes of the server"
+        return encrypted.session_reused, encrypted.session
+
+
+async def test_one_tls_context_serves_until_the_certificate_is_renewed(tmp_path: Path) -> None:
+    """A session can be resumed only in the context that began it; gRPC crashes when a crowd changes contexts."""
+    authority = Authority(tmp_path)
+    live = copied(tmp_path, "live", authority.issue("server"))
+    context = ssl.create_default_context(cafile=str(authority.certificate))
+    context.set_alpn_protocols(["h2"])
+    async with serving(ServerSettings(port=0, tls_certificate=live.certificate, tls_key=live.key)) as address:
+        _, session = await asyncio.to_thread(resumed, address, context)
+        assert (await asyncio.to_thread(resumed, address, context, session))[0] is True
+        copied(tmp_path, "live", authority.issue("renewed"))
+        assert (await asyncio.to_thread(resumed, address, context, session))[0] is False
 
 
 async def test_the_gateway_shows_a_renewed_certificate_without_a_failed_call(tmp_path: Path) -> None:
