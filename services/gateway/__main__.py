@@ -213,7 +213,7 @@ async def _healthy(_request: Request) -> Response:
 
 def _bound(settings: GatewaySettings) -> socket.socket:
     """A socket on the configured port; if none is configured and the default is in use, on a free port."""
-    asked = "port" in settings.model_fields_set
+    asked = settings.is_given("port")
     for port in (settings.port,) if asked else (settings.port, 0):
         with contextlib.suppress(OSError):
             return _listening(settings.host, port)

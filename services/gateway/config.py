@@ -1,70 +1,76 @@
 """What can be set about the gateway. Environment: POINTSMAN_GATEWAY_<NAME>."""
 
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from msgspec import Meta
 
 from pointsman.services.chassis.core.config import ClientSettings, is_loopback
+from pointsman.services.chassis.core.settings import Settings
 
 DEFAULT_GATEWAY_PORT = 7461
 
 
-class GatewaySettings(BaseSettings):
+class GatewaySettings(Settings, prefix="POINTSMAN_GATEWAY_"):
     """One frozen set for the whole process."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_GATEWAY_", frozen=True, extra="forbid")
+    host: Annotated[
+        str, Meta(description="Address to listen on; beyond loopback only with TLS and authentication.")
+    ] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")] = (
+        DEFAULT_GATEWAY_PORT
+    )
+    names: Annotated[
+        str, Meta(description="Host names, separated by commas, that browsers may use besides the loopback ones.")
+    ] = ""
+    max_body_bytes: Annotated[int, Meta(ge=1024, description="Largest JSON body, in bytes.")] = 2 * 1024 * 1024
+    max_upload_bytes: Annotated[int, Meta(ge=1024, description="Largest body of lines (client streams), in bytes.")] = (
+        384 * 1024 * 1024
+    )
+    max_header_bytes: Annotated[
+        int, Meta(ge=1024, description="Largest URL and headers of a request together, in bytes.")
+    ] = 16 * 1024
+    max_connections: Annotated[int, Meta(ge=1, description="Connections open at once before requests get a 503.")] = (
+        1000
+    )
+    max_connections_per_address: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Connections of one address (IPv6: of one /64) at once; 0 sets no limit, for a gateway behind a proxy.",
+        ),
+    ] = 250
+    header_seconds: Annotated[
+        float, Meta(gt=0, description="Time in which the TLS handshake and the headers of a request have to be whole.")
+    ] = 10.0
+    body_seconds: Annotated[float, Meta(gt=0, description="Time in which the body of a request has to be whole.")] = (
+        60.0
+    )
+    idle_seconds: Annotated[float, Meta(gt=0, description="How long a connection stays open between requests.")] = 5.0
+    keep_alive_seconds: Annotated[
+        float, Meta(gt=0, description="How often a silent event stream says that it is alive.")
+    ] = 15.0
 
-    host: str = Field(
-        default="127.0.0.1", description="Address to listen on; beyond loopback only with TLS and authentication."
-    )
-    port: int = Field(
-        default=DEFAULT_GATEWAY_PORT, ge=0, le=65535, description="Port to listen on; 0 lets the system choose."
-    )
-    names: str = Field(
-        default="", description="Host names, separated by commas, that browsers may use besides the loopback ones."
-    )
-    max_body_bytes: int = Field(default=2 * 1024 * 1024, ge=1024, description="Largest JSON body, in bytes.")
-    max_upload_bytes: int = Field(
-        default=384 * 1024 * 1024, ge=1024, description="Largest body of lines (client streams), in bytes."
-    )
-    max_header_bytes: int = Field(
-        default=16 * 1024, ge=1024, description="Largest URL and headers of a request together, in bytes."
-    )
-    max_connections: int = Field(default=1000, ge=1, description="Connections open at once before requests get a 503.")
-    max_connections_per_address: int = Field(
-        default=250,
-        ge=0,
-        description="Connections of one address (IPv6: of one /64) at once; 0 sets no limit, for a gateway behind a proxy.",
-    )
-    header_seconds: float = Field(
-        default=10.0, gt=0, description="Time in which the TLS handshake and the headers of a request have to be whole."
-    )
-    body_seconds: float = Field(default=60.0, gt=0, description="Time in which the body of a request has to be whole.")
-    idle_seconds: float = Field(default=5.0, gt=0, description="How long a connection stays open between requests.")
-    keep_alive_seconds: float = Field(
-        default=15.0, gt=0, description="How often a silent event stream says that it is alive."
-    )
+    metrics_host: Annotated[str, Meta(description="Address of the Prometheus endpoint.")] = "127.0.0.1"
+    metrics_port: Annotated[
+        int,
+        Meta(ge=0, le=65535, description="Port of the Prometheus endpoint of a gateway that runs alone; 0 has none."),
+    ] = 0
 
-    metrics_host: str = Field(default="127.0.0.1", description="Address of the Prometheus endpoint.")
-    metrics_port: int = Field(
-        default=0,
-        ge=0,
-        le=65535,
-        description="Port of the Prometheus endpoint of a gateway that runs alone; 0 has none.",
-    )
+    tls_certificate: Annotated[Path | None, Meta(description="PEM file of the gateway's certificate chain.")] = None
+    tls_key: Annotated[Path | None, Meta(description="PEM file of the gateway's private key.")] = None
+    token_keys: Annotated[
+        Path | None,
+        Meta(description="PEM file of the public keys that sign bearer tokens; with it every call needs one."),
+    ] = None
 
-    tls_certificate: Path | None = Field(default=None, description="PEM file of the gateway's certificate chain.")
-    tls_key: Path | None = Field(default=None, description="PEM file of the gateway's private key.")
-    token_keys: Path | None = Field(
-        default=None, description="PEM file of the public keys that sign bearer tokens; with it every call needs one."
-    )
-
-    peer_certificate: Path | None = Field(
-        default=None,
-        description="PEM file of the certificate shown to services that take certificates only; with it the gateway vouches for its callers.",
-    )
-    peer_key: Path | None = Field(default=None, description="PEM file of that certificate's private key.")
+    peer_certificate: Annotated[
+        Path | None,
+        Meta(
+            description="PEM file of the certificate shown to services that take certificates only; with it the gateway vouches for its callers."
+        ),
+    ] = None
+    peer_key: Annotated[Path | None, Meta(description="PEM file of that certificate's private key.")] = None
 
     @property
     def vouches(self) -> bool:

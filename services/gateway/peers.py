@@ -24,7 +24,7 @@ class Peers:
 
     def __init__(self, addresses: PeerSettings, credentials: ClientSettings, identity: Identity | None = None) -> None:
         """Connect to each address once; the identity is shown for callers who have shown no token themselves."""
-        unique = {name: str(getattr(addresses, name)) for name in type(addresses).model_fields}
+        unique = {name: str(getattr(addresses, name)) for name in addresses.fields}
         by_address = {
             address: open_channel(address, credentials=credentials, identity=identity)
             for address in set(unique.values())

@@ -1,94 +1,89 @@
 """What can be set about the orchestrator. Environment: POINTSMAN_ORCHESTRATOR_<NAME>."""
 
-from pydantic import AliasChoices, Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from typing import Annotated
 
+from msgspec import Meta
+
+from pointsman.services.chassis.core.settings import Settings
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockPolicy, MockRole
 
 
-class OrchestratorSettings(BaseSettings):
+class OrchestratorSettings(Settings, prefix="POINTSMAN_ORCHESTRATOR_"):
     """One frozen set for the whole process."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_ORCHESTRATOR_", frozen=True, extra="forbid")
+    lease_seconds: Annotated[
+        float, Meta(gt=0, description="How long an agent may be silent before its lease runs out.")
+    ] = 60.0
+    present_seconds: Annotated[
+        float, Meta(gt=0, description="How long after its last poll an agent counts as present.")
+    ] = 120.0
+    max_leases: Annotated[
+        int, Meta(ge=0, description="Leases at the same time, in all projects; 0 means no limit.")
+    ] = 0
+    max_project_leases: Annotated[
+        int, Meta(ge=0, description="Leases of a project at the same time; 0 means no limit.")
+    ] = 0
+    max_principal_leases: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Leases of a principal in a project at the same time, before Poll is turned away; 0 means no limit.",
+        ),
+    ] = 1000
+    sweep_seconds: Annotated[float, Meta(gt=0, description="How often exhausted leases are looked for.")] = 1.0
+    retention_days: Annotated[float, Meta(gt=0, description="How long ended runs are kept.")] = 30.0
+    max_live_runs: Annotated[int, Meta(ge=1, description="Live runs of a project before Submit is turned away.")] = (
+        10_000
+    )
+    assignments: Annotated[int, Meta(ge=1, description="Default budget: assignments of a run.")] = 500
+    transitions: Annotated[int, Meta(ge=10, description="Default budget: transitions of a run.")] = 10_000
+    fan_out: Annotated[int, Meta(ge=1, le=64, description="Default budget: assignments of a run at the same time.")] = (
+        64
+    )
+    wall_clock_seconds: Annotated[float, Meta(gt=0, description="Default budget: a run's time.")] = 7 * 24 * 3600.0
+    max_artifact_bytes: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Largest artifact, in bytes; a project has no more than these on their way at once, all together twice as many.",
+        ),
+    ] = 256 * 1024 * 1024
+    max_project_artifact_bytes: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Stored artifacts of a project, in bytes, before new ones are turned away; 0 means no limit.",
+        ),
+    ] = 16 * 1024 * 1024 * 1024
+    max_principal_artifact_bytes: Annotated[
+        int, Meta(ge=0, description="The same for what one principal has put into a project; 0 means no limit.")
+    ] = 8 * 1024 * 1024 * 1024
 
-    lease_seconds: float = Field(
-        default=60.0, gt=0, description="How long an agent may be silent before its lease runs out."
-    )
-    present_seconds: float = Field(
-        default=120.0, gt=0, description="How long after its last poll an agent counts as present."
-    )
-    max_leases: int = Field(default=0, ge=0, description="Leases at the same time, in all projects; 0 means no limit.")
-    max_project_leases: int = Field(
-        default=0, ge=0, description="Leases of a project at the same time; 0 means no limit."
-    )
-    max_principal_leases: int = Field(
-        default=1000,
-        ge=0,
-        description="Leases of a principal in a project at the same time, before Poll is turned away; 0 means no limit.",
-    )
-    sweep_seconds: float = Field(default=1.0, gt=0, description="How often exhausted leases are looked for.")
-    retention_days: float = Field(default=30.0, gt=0, description="How long ended runs are kept.")
-    max_live_runs: int = Field(default=10_000, ge=1, description="Live runs of a project before Submit is turned away.")
-    assignments: int = Field(default=500, ge=1, description="Default budget: assignments of a run.")
-    transitions: int = Field(default=10_000, ge=10, description="Default budget: transitions of a run.")
-    fan_out: int = Field(default=64, ge=1, le=64, description="Default budget: assignments of a run at the same time.")
-    wall_clock_seconds: float = Field(default=7 * 24 * 3600.0, gt=0, description="Default budget: a run's time.")
-    max_artifact_bytes: int = Field(
-        default=256 * 1024 * 1024,
-        ge=1,
-        description="Largest artifact, in bytes; a project has no more than these on their way at once, all together twice as many.",
-    )
-    max_project_artifact_bytes: int = Field(
-        default=16 * 1024 * 1024 * 1024,
-        ge=0,
-        description="Stored artifacts of a project, in bytes, before new ones are turned away; 0 means no limit.",
-    )
-    max_principal_artifact_bytes: int = Field(
-        default=8 * 1024 * 1024 * 1024,
-        ge=0,
-        description="The same for what one principal has put into a project; 0 means no limit.",
-    )
+
+MOCK_SWITCHES = {
+    "full_mock_mode": "FULL_MOCK_MODE",
+    "runtime_debug_mode": "RUNTIME_DEBUG_MODE",
+    "executor_loop": "MOCK_EXECUTOR_LOOP",
+    "reviewer_loop": "MOCK_REVIEWER_LOOP",
+    "searcher_loop": "MOCK_SEARCHER_LOOP",
+    "executor_outcome": "MOCK_EXECUTOR_OUTCOME",
+    "reviewer_outcome": "MOCK_REVIEWER_OUTCOME",
+    "searcher_outcome": "MOCK_SEARCHER_OUTCOME",
+}
+MOCK_VARIABLES = {field: (f"POINTSMAN_{name}", f"FINGER_{name}") for field, name in MOCK_SWITCHES.items()}
 
 
-def _names(name: str) -> AliasChoices:
-    return AliasChoices(f"POINTSMAN_{name}", f"FINGER_{name}")
-
-
-class MockSettings(BaseSettings):
+class MockSettings(Settings, aliases=MOCK_VARIABLES):
     """The mock switches; each is also read under its older FINGER_ name."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True)
-
-    full_mock_mode: bool = Field(
-        default=False, validation_alias=_names("FULL_MOCK_MODE"), description="Run the mock agents."
-    )
-    runtime_debug_mode: bool = Field(
-        default=False, validation_alias=_names("RUNTIME_DEBUG_MODE"), description="Offer the mock policy without mocks."
-    )
-    executor_loop: bool = Field(
-        default=True, validation_alias=_names("MOCK_EXECUTOR_LOOP"), description="0: a real executor is expected."
-    )
-    reviewer_loop: bool = Field(
-        default=True, validation_alias=_names("MOCK_REVIEWER_LOOP"), description="0: a real reviewer is expected."
-    )
-    searcher_loop: bool = Field(
-        default=True, validation_alias=_names("MOCK_SEARCHER_LOOP"), description="0: a real researcher is expected."
-    )
-    executor_outcome: MockOutcome = Field(
-        default=MockOutcome.SUCCESS,
-        validation_alias=_names("MOCK_EXECUTOR_OUTCOME"),
-        description="How the executor starts.",
-    )
-    reviewer_outcome: MockOutcome = Field(
-        default=MockOutcome.SUCCESS,
-        validation_alias=_names("MOCK_REVIEWER_OUTCOME"),
-        description="How the reviewer starts.",
-    )
-    searcher_outcome: MockOutcome = Field(
-        default=MockOutcome.SUCCESS,
-        validation_alias=_names("MOCK_SEARCHER_OUTCOME"),
-        description="How the researcher starts.",
-    )
+    full_mock_mode: Annotated[bool, Meta(description="Run the mock agents.")] = False
+    runtime_debug_mode: Annotated[bool, Meta(description="Offer the mock policy without mocks.")] = False
+    executor_loop: Annotated[bool, Meta(description="0: a real executor is expected.")] = True
+    reviewer_loop: Annotated[bool, Meta(description="0: a real reviewer is expected.")] = True
+    searcher_loop: Annotated[bool, Meta(description="0: a real researcher is expected.")] = True
+    executor_outcome: Annotated[MockOutcome, Meta(description="How the executor starts.")] = MockOutcome.SUCCESS
+    reviewer_outcome: Annotated[MockOutcome, Meta(description="How the reviewer starts.")] = MockOutcome.SUCCESS
+    searcher_outcome: Annotated[MockOutcome, Meta(description="How the researcher starts.")] = MockOutcome.SUCCESS
 
     @property
     def offers_policy(self) -> bool:

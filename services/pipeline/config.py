@@ -1,20 +1,23 @@
 """The settings of the pipeline service."""
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from typing import Annotated
+
+from msgspec import Meta
+
+from pointsman.services.chassis.core.settings import Settings
 
 
-class PipelineSettings(BaseSettings):
+class PipelineSettings(Settings, prefix="POINTSMAN_PIPELINE_"):
     """Defaults of pipelines, and how often timers are polled. Environment: POINTSMAN_PIPELINE_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_PIPELINE_", frozen=True, extra="forbid")
-
-    barrier_timeout_seconds: float | None = Field(
-        default=None,
-        ge=1,
-        le=604_800,
-        description="How long a barrier waits where its pipeline does not say; unset: 5 minutes, in runs an hour.",
-    )
-    timer_poll_seconds: float = Field(
-        default=1.0, gt=0, le=60, description="How often timers of other replicas are looked for."
-    )
+    barrier_timeout_seconds: Annotated[
+        float | None,
+        Meta(
+            ge=1,
+            le=604_800,
+            description="How long a barrier waits where its pipeline does not say; unset: 5 minutes, in runs an hour.",
+        ),
+    ] = None
+    timer_poll_seconds: Annotated[
+        float, Meta(gt=0, le=60, description="How often timers of other replicas are looked for.")
+    ] = 1.0

@@ -1,14 +1,15 @@
 """The settings of the workflow service."""
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from typing import Annotated
+
+from msgspec import Meta
+
+from pointsman.services.chassis.core.settings import Settings
 
 
-class WorkflowSettings(BaseSettings):
+class WorkflowSettings(Settings, prefix="POINTSMAN_WORKFLOW_"):
     """How the workflow service behaves. Environment: POINTSMAN_WORKFLOW_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_WORKFLOW_", frozen=True, extra="forbid")
-
-    max_page_size: int = Field(
-        default=1000, ge=1, le=1000, description="Most items on one page, whatever is asked for."
+    max_page_size: Annotated[int, Meta(ge=1, le=1000, description="Most items on one page, whatever is asked for.")] = (
+        1000
     )

@@ -1,27 +1,27 @@
 """Settings of the workers that a command starts."""
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from typing import Annotated
 
+from msgspec import Meta
+
+from pointsman.services.chassis.core.settings import Settings
 from pointsman.worker.bounds import TreeLimits
 
 STANDARD = TreeLimits()
 
 
-class WorkerSettings(BaseSettings):
+class WorkerSettings(Settings, prefix="POINTSMAN_WORKER_"):
     """Bounds of the work that is checked out. Environment: POINTSMAN_WORKER_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_WORKER_", frozen=True, extra="forbid")
-
-    tree_entries: int = Field(
-        default=STANDARD.entries, ge=1, description="Files and folders that work may add to what it started from."
+    tree_entries: Annotated[
+        int, Meta(ge=1, description="Files and folders that work may add to what it started from.")
+    ] = STANDARD.entries
+    tree_bytes: Annotated[int, Meta(ge=1, description="Bytes that work may add to what it started from.")] = (
+        STANDARD.size_bytes
     )
-    tree_bytes: int = Field(
-        default=STANDARD.size_bytes, ge=1, description="Bytes that work may add to what it started from."
-    )
-    tree_depth: int = Field(
-        default=STANDARD.depth, ge=1, description="Names in a path, unless the repository has longer ones already."
-    )
+    tree_depth: Annotated[
+        int, Meta(ge=1, description="Names in a path, unless the repository has longer ones already.")
+    ] = STANDARD.depth
 
     @property
     def limits(self) -> TreeLimits:

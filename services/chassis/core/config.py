@@ -1,64 +1,62 @@
-"""Settings: one frozen class per service, from the environment, unknown names refused, secrets masked."""
+"""The settings that services share. `settings.py` reads them."""
 
-import difflib
 import ipaddress
-import os
-import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated
 
-from pydantic import AliasChoices, Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from msgspec import Meta
 
-from pointsman.services.chassis.core.errors import Refusal, Violation, invalid_field, invalid_fields
+from pointsman.services.chassis.core.errors import Refusal, invalid_field
+from pointsman.services.chassis.core.settings import SHARED_PREFIX, Settings, describe, load
+
+__all__ = ["SHARED_PREFIX", "Settings", "describe", "load"]
 
 DEFAULT_PORT = 7460
-SHARED_PREFIX = "POINTSMAN_"
-PASSWORD_IN_URL = re.compile(r"(://[^:@/]*:).*@")
-PASSWORD_PARAMETER = re.compile(r"([?&][^=&]*password=)[^&]*")
-
-Settings = TypeVar("Settings", bound=BaseSettings)
 
 
-class ServerSettings(BaseSettings):
+class ServerSettings(Settings, prefix="POINTSMAN_SERVER_"):
     """How a process listens; shared by all services in it. Environment: POINTSMAN_SERVER_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_SERVER_", frozen=True, extra="forbid")
-
-    host: str = Field(
-        default="127.0.0.1", description="Address to listen on; beyond loopback only with TLS and authentication."
+    host: Annotated[
+        str, Meta(description="Address to listen on; beyond loopback only with TLS and authentication.")
+    ] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")] = (
+        DEFAULT_PORT
     )
-    port: int = Field(default=DEFAULT_PORT, ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")
-    reflection: bool = Field(
-        default=False, description="Whether clients may list the services (for buf curl and grpcurl)."
+    reflection: Annotated[
+        bool, Meta(description="Whether clients may list the services (for buf curl and grpcurl).")
+    ] = False
+    max_message_bytes: Annotated[int, Meta(ge=1024, description="Largest request, in bytes.")] = 2 * 1024 * 1024
+    max_metadata_bytes: Annotated[int, Meta(ge=1024, description="Largest metadata of a call, in bytes.")] = 8 * 1024
+    max_in_flight: Annotated[int, Meta(ge=1, description="Calls handled at once before new ones are turned away.")] = (
+        2000
     )
-    max_message_bytes: int = Field(default=2 * 1024 * 1024, ge=1024, description="Largest request, in bytes.")
-    max_metadata_bytes: int = Field(default=8 * 1024, ge=1024, description="Largest metadata of a call, in bytes.")
-    max_in_flight: int = Field(default=2000, ge=1, description="Calls handled at once before new ones are turned away.")
-    max_streams: int = Field(
-        default=10_000, ge=1, description="Streams open at once, and calls that wait, before new ones are turned away."
+    max_streams: Annotated[
+        int, Meta(ge=1, description="Streams open at once, and calls that wait, before new ones are turned away.")
+    ] = 10_000
+    max_health_watchers: Annotated[
+        int,
+        Meta(
+            ge=1, description="Health.Watch streams open at once, which need no token, before new ones are turned away."
+        ),
+    ] = 1000
+    max_uploads: Annotated[int, Meta(ge=1, description="Uploads at once before new ones are turned away.")] = 64
+    deadline_cap_seconds: Annotated[
+        float, Meta(gt=0, description="Longest time a call may take, whatever it asks for.")
+    ] = 60.0
+    metrics_port: Annotated[int, Meta(ge=0, le=65535, description="Port of the Prometheus endpoint; 0 has none.")] = 0
+    tls_certificate: Annotated[Path | None, Meta(description="PEM file of the server's certificate chain.")] = None
+    tls_key: Annotated[Path | None, Meta(description="PEM file of the server's private key.")] = None
+    client_authority: Annotated[Path | None, Meta(description="PEM file of the authority of client certificates.")] = (
+        None
     )
-    max_health_watchers: int = Field(
-        default=1000,
-        ge=1,
-        description="Health.Watch streams open at once, which need no token, before new ones are turned away.",
-    )
-    max_uploads: int = Field(default=64, ge=1, description="Uploads at once before new ones are turned away.")
-    deadline_cap_seconds: float = Field(
-        default=60.0, gt=0, description="Longest time a call may take, whatever it asks for."
-    )
-    metrics_port: int = Field(default=0, ge=0, le=65535, description="Port of the Prometheus endpoint; 0 has none.")
-    tls_certificate: Path | None = Field(default=None, description="PEM file of the server's certificate chain.")
-    tls_key: Path | None = Field(default=None, description="PEM file of the server's private key.")
-    client_authority: Path | None = Field(default=None, description="PEM file of the authority of client certificates.")
-    token_keys: Path | None = Field(default=None, description="PEM file of the public keys that sign bearer tokens.")
-    access: Path | None = Field(default=None, description="JSON file of principals with their roles and projects.")
-    insecure_loopback: bool = Field(
-        default=False,
-        description="Whether everybody on this machine may do everything, without a credential; for tests only.",
-    )
-    drain_seconds: float = Field(default=10.0, ge=0, description="How long calls in flight may finish after SIGTERM.")
+    token_keys: Annotated[Path | None, Meta(description="PEM file of the public keys that sign bearer tokens.")] = None
+    access: Annotated[Path | None, Meta(description="JSON file of principals with their roles and projects.")] = None
+    insecure_loopback: Annotated[
+        bool,
+        Meta(description="Whether everybody on this machine may do everything, without a credential; for tests only."),
+    ] = False
+    drain_seconds: Annotated[float, Meta(ge=0, description="How long calls in flight may finish after SIGTERM.")] = 10.0
 
     @property
     def address(self) -> str:
@@ -81,15 +79,13 @@ class ServerSettings(BaseSettings):
         return self.token_keys is not None or (self.client_authority is not None and self.access is not None)
 
 
-class StoreSettings(BaseSettings):
+class StoreSettings(Settings, prefix="POINTSMAN_"):
     """Location of the stores. Environment: POINTSMAN_DATA, POINTSMAN_DATABASE_URL."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_", frozen=True, extra="ignore")
-
-    data: Path = Field(default=Path("~/.local/share/pointsman"), description="Directory of the SQLite files.")
-    database_url: str = Field(
-        default="", description="PostgreSQL for all stores, each in its own schema; empty means SQLite."
-    )
+    data: Annotated[Path, Meta(description="Directory of the SQLite files.")] = Path("~/.local/share/pointsman")
+    database_url: Annotated[
+        str, Meta(description="PostgreSQL for all stores, each in its own schema; empty means SQLite.")
+    ] = ""
 
     def url_for(self, context: str) -> str:
         """The database of one context."""
@@ -105,64 +101,60 @@ class StoreSettings(BaseSettings):
         return self.data.expanduser().resolve()
 
 
-class TelemetrySettings(BaseSettings):
+class TelemetrySettings(Settings, prefix="POINTSMAN_TELEMETRY_"):
     """How spans are exported; where to is for the standard OTEL_ variables. Environment: POINTSMAN_TELEMETRY_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_TELEMETRY_", frozen=True, extra="forbid")
-
-    cpu_share: float = Field(
-        default=0.01, gt=0, le=1, description="How much of a core the export of transitions takes while there is work."
-    )
-    catch_up_seconds: float = Field(
-        default=60.0, ge=0, description="How far behind it may fall before it takes what it needs."
-    )
-    sample_transitions: bool = Field(
-        default=False, description="Whether OTEL_TRACES_SAMPLER may drop transitions too; else every one is exported."
-    )
+    cpu_share: Annotated[
+        float, Meta(gt=0, le=1, description="How much of a core the export of transitions takes while there is work.")
+    ] = 0.01
+    catch_up_seconds: Annotated[
+        float, Meta(ge=0, description="How far behind it may fall before it takes what it needs.")
+    ] = 60.0
+    sample_transitions: Annotated[
+        bool, Meta(description="Whether OTEL_TRACES_SAMPLER may drop transitions too; else every one is exported.")
+    ] = False
 
 
-class RequestSettings(BaseSettings):
+class RequestSettings(Settings, prefix="POINTSMAN_REQUESTS_"):
     """What is remembered of requests. Environment: POINTSMAN_REQUESTS_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_REQUESTS_", frozen=True, extra="forbid")
+    max_per_principal: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Request ids of a principal that a store remembers for a project, before its commands are turned away; 0 means no limit.",
+        ),
+    ] = 5_000_000
 
-    max_per_principal: int = Field(
-        default=5_000_000,
-        ge=0,
-        description="Request ids of a principal that a store remembers for a project, before its commands are turned away; 0 means no limit.",
-    )
 
-
-class ClientSettings(BaseSettings):
+class ClientSettings(Settings, prefix="POINTSMAN_CLIENT_"):
     """Credentials of this process towards servers that use TLS. Environment: POINTSMAN_CLIENT_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_CLIENT_", frozen=True, extra="forbid")
+    authority: Annotated[
+        Path | None, Meta(description="PEM file of the servers' authority; without it, the data directory's.")
+    ] = None
+    certificate: Annotated[Path | None, Meta(description="PEM file of the client's certificate chain.")] = None
+    key: Annotated[Path | None, Meta(description="PEM file of the client's private key.")] = None
+    token: Annotated[Path | None, Meta(description="File of a bearer token.")] = None
+    insecure_loopback: Annotated[
+        bool,
+        Meta(
+            description="Whether to call servers on this machine without TLS and credentials: an edge beside has them."
+        ),
+    ] = False
 
-    authority: Path | None = Field(
-        default=None, description="PEM file of the servers' authority; without it, the data directory's."
-    )
-    certificate: Path | None = Field(default=None, description="PEM file of the client's certificate chain.")
-    key: Path | None = Field(default=None, description="PEM file of the client's private key.")
-    token: Path | None = Field(default=None, description="File of a bearer token.")
-    insecure_loopback: bool = Field(
-        default=False,
-        description="Whether to call servers on this machine without TLS and credentials: an edge beside has them.",
-    )
 
-
-class PeerSettings(BaseSettings):
+class PeerSettings(Settings, prefix="POINTSMAN_PEERS_"):
     """Addresses of the services. Environment: POINTSMAN_PEERS_<SERVICE>."""
 
-    model_config = SettingsConfigDict(env_prefix="POINTSMAN_PEERS_", frozen=True, extra="forbid")
-
-    router: str = Field(default="", description="Address of the router; empty means this process.")
-    workflow: str = Field(default="", description="Address of the workflow service; empty means this process.")
-    pipeline: str = Field(default="", description="Address of the pipeline service; empty means this process.")
-    orchestrator: str = Field(default="", description="Address of the orchestrator; empty means this process.")
+    router: Annotated[str, Meta(description="Address of the router; empty means this process.")] = ""
+    workflow: Annotated[str, Meta(description="Address of the workflow service; empty means this process.")] = ""
+    pipeline: Annotated[str, Meta(description="Address of the pipeline service; empty means this process.")] = ""
+    orchestrator: Annotated[str, Meta(description="Address of the orchestrator; empty means this process.")] = ""
 
     def all_at(self, address: str) -> "PeerSettings":
         """The same, with every address that is not set put to this one."""
-        given = {name: getattr(self, name) or address for name in type(self).model_fields}
+        given = {name: getattr(self, name) or address for name in self.fields}
         return PeerSettings(**given)
 
 
@@ -174,54 +166,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def load(settings_class: type[Settings], environment: Mapping[str, str] = os.environ, /, **given: Any) -> Settings:
-    """Read a settings class from the environment; a bad value or an unknown name says which and what is possible."""
-    prefix = str(settings_class.model_config.get("env_prefix"))
-    _refuse_unknown(settings_class, prefix, environment)
-    try:
-        return settings_class(**given)
-    except ValidationError as error:
-        raise invalid_fields(
-            tuple(
-                Violation(_variable(settings_class, environment, item["loc"]), item["msg"]) for item in error.errors()
-            )
-        ) from None
-
-
-def _variable(settings_class: type[BaseSettings], environment: Mapping[str, str], place: Sequence[object]) -> str:
-    """The variable of a setting; of those with several names the one that is set."""
-    name = "_".join(map(str, place))
-    for field in settings_class.model_fields.values():
-        names = field.validation_alias.choices if isinstance(field.validation_alias, AliasChoices) else []
-        if name in names:
-            return next((str(choice) for choice in names if choice in environment), name)
-    return str(settings_class.model_config.get("env_prefix")) + name.upper()
-
-
-def describe(settings: BaseSettings) -> dict[str, str]:
-    """Every setting with its value, passwords masked, for the start of the log."""
-    return {name: _masked(str(getattr(settings, name))) for name in type(settings).model_fields}
-
-
-def _refuse_unknown(settings_class: type[BaseSettings], prefix: str, environment: Mapping[str, str]) -> None:
-    """Below the shared prefix every service has its names: only what is nearly one of the shared ones is refused."""
-    known = {name.upper() for name in settings_class.model_fields}
-    for variable in sorted(environment):
-        name = variable.removeprefix(prefix)
-        if name == variable or name in known:
-            continue
-        close = difflib.get_close_matches(name, known, 1, 0.8 if prefix == SHARED_PREFIX else 0.6)
-        if close:
-            raise invalid_fields((Violation(variable, f"unknown setting; did you mean {prefix}{close[0]}?"),))
-        if prefix != SHARED_PREFIX:
-            names = ", ".join(prefix + name for name in sorted(known))
-            raise invalid_fields((Violation(variable, f"unknown setting; known: {names}"),))
-
-
-def _masked(value: str) -> str:
-    return PASSWORD_PARAMETER.sub(r"\1***", PASSWORD_IN_URL.sub(r"\1***@", value))
 
 
 def exit_with(refusal: Refusal) -> SystemExit:

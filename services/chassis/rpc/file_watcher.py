@@ -5,14 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
-import structlog
-
 from pointsman.services.chassis.core.errors import Refusal
 
 Value = TypeVar("Value")
 Stamp = tuple[tuple[int, int, int], ...]
-
-log = structlog.get_logger()
 
 
 class WatchedFiles(Generic[Value]):
@@ -45,7 +41,9 @@ class WatchedFiles(Generic[Value]):
     def _log_failure(self, error: str) -> None:
         if error != self._logged_error:
             self._logged_error = error
-            log.warning("files_not_taken_up", files=[str(path) for path in self._paths], error=error)
+            import structlog  # noqa: PLC0415 - short commands log nothing and start faster without it
+
+            structlog.get_logger().warning("files_not_taken_up", files=[str(path) for path in self._paths], error=error)
 
     def _stamp_now(self) -> Stamp:
         found = (path.stat() for path in self._paths)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import grpc
-import structlog
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 
@@ -20,8 +19,6 @@ MAX_VIOLATIONS = 50
 MAX_STATUS_BYTES = 3 * 1024
 """The whole status: it is in the trailers twice, and clients accept 8 KiB of trailers."""
 DETAILS_KEY = "grpc-status-details-bin"
-
-log = structlog.get_logger()
 
 GRPC_CODES = {code: grpc.StatusCode[code.value] for code in Code}
 
@@ -90,7 +87,7 @@ def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
     if not info.reason and error.code() is grpc.StatusCode.CANCELLED:
         retry_after_seconds = DROPPED_RETRY_SECONDS
     if not info.reason and reason is Reason.UNAVAILABLE:
-        log.warning("peer_out_of_reach", code=error.code().name, details=message)
+        _logger().warning("peer_out_of_reach", code=error.code().name, details=message)
         message = "a service that this one needs is out of reach; try again"
     return Refusal(
         reason,
@@ -103,10 +100,17 @@ def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
 
 def internal_error(error: BaseException, error_id: str) -> Refusal:
     """The refusal for an unexpected exception: the caller gets an id, the log has the stack trace under it."""
-    log.error("internal_error", error_id=error_id, error=type(error).__name__, exc_info=error)
+    _logger().error("internal_error", error_id=error_id, error=type(error).__name__, exc_info=error)
     return Refusal(
         Reason.INTERNAL, f"internal error {error_id}; the server's log explains it", metadata={"error_id": error_id}
     )
+
+
+def _logger() -> Any:
+    """The logger, imported when something is logged: short commands only need what is above."""
+    import structlog  # noqa: PLC0415
+
+    return structlog.get_logger()
 
 
 def _reason_of_code(code: grpc.StatusCode) -> Reason:

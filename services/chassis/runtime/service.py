@@ -94,7 +94,7 @@ async def start(
     credentials = loopback_credentials(settings, data or load(StoreSettings).directory)
     server = Server(settings, credentials)
     port = server.listen()
-    address = settings.model_copy(update={"port": port}).address
+    address = settings.replace(port=port).address
     socket = ExitStack()
     local = server.listen_on_socket(socket.enter_context(credentials.socket_path())) if credentials else address
     services = build(local)

@@ -138,7 +138,7 @@ async def test_capabilities_come_from_the_access_file_or_the_token_and_are_none_
         for name in ("coder", "plain", "any"):
             assert await ping(address, as_client(authority, authority.issue(name))) is None
     by_token = {"client_authority": None, "access": None, "token_keys": authority.public_key}
-    async with serving(settings.model_copy(update=by_token), pings) as address:
+    async with serving(settings.replace(**by_token), pings) as address:
         for claims in ({"capabilities": ["review", "debate"]}, {}, {"capabilities": "code"}):
             refused = await ping(
                 address, as_client(authority), token=authority.token({"sub": "t", **everything, **claims})

@@ -105,7 +105,7 @@ def test_without_a_store_nothing_is_recorded_or_created_and_only_verbose_says_so
 
 def test_the_store_is_where_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POINTSMAN_DATA", raising=False)
-    assert StoreSettings.model_fields["data"].default == Path(DEFAULT_DATA)
+    assert StoreSettings.data == Path(DEFAULT_DATA)
     assert store_path().resolve() == load(StoreSettings).directory / "router.db"
 
 

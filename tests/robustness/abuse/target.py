@@ -112,7 +112,7 @@ async def serve(data: str, *options: str) -> None:
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     mocks = MOCKED if "mocked" in options else NOBODY
     settings = dict(option.split("=", 1) for option in options if "=" in option)
-    own = {name: settings.pop(name) for name in tuple(settings) if name in OrchestratorSettings.model_fields}
+    own = {name: settings.pop(name) for name in tuple(settings) if name in OrchestratorSettings.fields}
     build = builder(Path(data), mocks, OrchestratorSettings(**own))  # type: ignore[arg-type]
     credentials = CredentialFolder.of(Path(data)) if CREDENTIALS in options else None
     if credentials is not None:

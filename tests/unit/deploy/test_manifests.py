@@ -7,7 +7,6 @@ from pathlib import Path
 import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml
-from pydantic_settings import BaseSettings
 
 from pointsman._shared.otlp import ENDPOINTS
 from pointsman.api.orchestrator.v1 import agent_pb2, orchestrator_pb2
@@ -16,6 +15,7 @@ from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
 from pointsman.cli.commands import COMMANDS
 from pointsman.services.chassis.core.config import ClientSettings, PeerSettings, ServerSettings, StoreSettings
+from pointsman.services.chassis.core.settings import Settings
 from pointsman.services.chassis.rpc.grants import read_access
 from pointsman.services.chassis.telemetry.metrics import declared_names
 from pointsman.services.gateway.config import GatewaySettings
@@ -67,15 +67,11 @@ def stateful(overlay: str) -> list[Manifest]:
 
 
 def settings_names() -> set[str]:
-    contexts: list[type[BaseSettings]] = [
+    contexts: list[type[Settings]] = [
         ServerSettings, StoreSettings, PeerSettings, ClientSettings, GatewaySettings,
     ]  # fmt: skip
-    names = {_prefix(settings) + name.upper() for settings in contexts for name in settings.model_fields}
+    names = {settings.prefix + name.upper() for settings in contexts for name in settings.fields}
     return names | set(ENDPOINTS)
-
-
-def _prefix(settings: type[BaseSettings]) -> str:
-    return str(settings.model_config.get("env_prefix"))
 
 
 def environment_of(container: Manifest, manifests: tuple[Manifest, ...]) -> dict[str, object]:
