@@ -48,6 +48,8 @@ class Order:
     """How long barriers of its pipelines wait; 0 leaves it to the pipeline service."""
     lenient: bool = False
     """Go on past a judge that cannot be read and past stages without retries left; else a person is asked."""
+    crew: pb.Crew | None = None
+    """The workers that come along with it; None means whoever polls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class Runs:
             labels=order.labels,
             priority=order.priority,
             lenient=order.lenient,
+            crew=order.crew,
         )
         if order.barrier_timeout_seconds:
             request.barrier_timeout.FromMicroseconds(round(order.barrier_timeout_seconds * 1_000_000))

@@ -40,12 +40,12 @@ PROOF: Mapping[str, Key] = {
     "timeout": Key(values.integer(1, 86_400), "Seconds for one verify command."),
 }
 CREW: Mapping[str, Key] = {
-    "planner": Key(values.member, _MEMBER_NOTE, is_used=False),
-    "researcher": Key(values.member, _MEMBER_NOTE, is_used=False),
-    "designer": Key(values.member, _MEMBER_NOTE, is_used=False),
-    "coder": Key(values.member, _MEMBER_NOTE, is_used=False),
-    "reviewer": Key(values.member, _MEMBER_NOTE, is_used=False),
-    "critic": Key(values.member, _MEMBER_NOTE, is_used=False),
+    "planner": Key(values.member, _MEMBER_NOTE),
+    "researcher": Key(values.member, _MEMBER_NOTE),
+    "designer": Key(values.member, _MEMBER_NOTE),
+    "coder": Key(values.member, _MEMBER_NOTE),
+    "reviewer": Key(values.member, _MEMBER_NOTE),
+    "critic": Key(values.member, _MEMBER_NOTE),
     "fallback": Key(values.list_of(values.text, "agents"), "Agents that take over.", is_used=False),
 }
 BUDGET: Mapping[str, Key] = {

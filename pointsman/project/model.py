@@ -43,7 +43,8 @@ class CrewMember:
     """Who plays a role."""
 
     agent: str
-    parallel: int = 1
+    parallel: int = 0
+    """How many at the same time; 0 leaves it to the default: two coders, one of every other role."""
     best_of: int = 1
 
 

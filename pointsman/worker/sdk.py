@@ -95,19 +95,25 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One capability of the worker, with an agent id of its own."""
+    """One capability of the worker; each agent of it has an id of its own."""
 
     name: str
     capability: assignments.Capability.ValueType
     handler: Handler
+    count: int
+    """How many agents of it work at the same time."""
 
 
 class Worker:
     """An agent with one or more roles; each role is a function from a job to its result."""
 
-    def __init__(self, name: str, repository_ids: Sequence[str] = (), capacity: int = 1) -> None:
+    def __init__(
+        self, name: str, repository_ids: Sequence[str] = (), capacity: int = 1, run_ids: Sequence[str] = ()
+    ) -> None:
         self.name = name
         self.repository_ids = tuple(repository_ids)
+        self.run_ids = tuple(run_ids)
+        """The runs that it works for; none means every run whose work is not reserved."""
         self._capacity = capacity
         self._roles: list[Role] = []
         self._stopping = asyncio.Event()
@@ -146,15 +152,20 @@ class Worker:
         """Merges a wave and runs its criteria and evidence (`VerificationReport`)."""
         return self.add("verifier", assignments.CAPABILITY_VERIFY, handler)
 
-    def add(self, name: str, capability: assignments.Capability.ValueType, handler: Handler) -> Handler:
-        """Adds a role."""
-        self._roles.append(Role(name, capability, handler))
+    def add(self, name: str, capability: assignments.Capability.ValueType, handler: Handler, count: int = 0) -> Handler:
+        """Adds a role, played by as many agents as are given, else by the worker's capacity."""
+        self._roles.append(Role(name, capability, handler, count or self._capacity))
         return handler
 
     @property
     def agent_ids(self) -> tuple[str, ...]:
-        """The ids under which it polls, one per role."""
-        return tuple(f"{self.name}-{role.name}" for role in self._roles)
+        """The ids under which it polls."""
+        return tuple(agent_id for role in self._roles for agent_id in self._ids(role))
+
+    def _ids(self, role: Role) -> list[str]:
+        """The ids of its agents: `box-coder`, `box-coder-2` and so on."""
+        first = f"{self.name}-{role.name}"
+        return [first, *(f"{first}-{number}" for number in range(2, role.count + 1))]
 
     def stop(self) -> None:
         """Stops polling; leased assignments are still finished and handed in."""
@@ -164,8 +175,8 @@ class Worker:
         """Work until stopped."""
         async with self._spans.open(), asyncio.TaskGroup() as group:
             for role in self._roles:
-                for _ in range(self._capacity):
-                    group.create_task(self._serve_role(client, role))
+                for agent_id in self._ids(role):
+                    group.create_task(self._serve_role(client, role, agent_id))
 
     def main(self, address: str = "") -> None:
         """Work until SIGINT or SIGTERM; the second one ends at once.
@@ -191,13 +202,14 @@ class Worker:
         with contextlib.suppress(asyncio.CancelledError):
             asyncio.run(work())
 
-    async def _serve_role(self, client: Client, role: Role) -> None:
-        agent_id = f"{self.name}-{role.name}"
+    async def _serve_role(self, client: Client, role: Role, agent_id: str) -> None:
         async with client.acting_as(CREDENTIAL_ROLES[role.capability], agent_id) as own:
             await self._take_assignments(own, role, agent_id)
 
     async def _take_assignments(self, client: Client, role: Role, agent_id: str) -> None:
-        wanted = pb.Wanted(capabilities=[role.capability], repository_ids=self.repository_ids, max_leases=1)
+        wanted = pb.Wanted(
+            capabilities=[role.capability], repository_ids=self.repository_ids, max_leases=1, run_ids=self.run_ids
+        )
         while not self._stopping.is_set():
             for lease in await self._poll(client, agent_id, wanted):
                 context = self._spans.context_of(lease)

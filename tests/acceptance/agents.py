@@ -149,7 +149,7 @@ def play(name: str, commands: Path, folder: Path, server: Model) -> dict[str, An
     begun = time.monotonic()
     ended = subprocess.run(
         [sys.executable, "-m", "pointsman.cli", "run", "--action", "write the greeting", "--repo", str(repository),
-         "--agent", name, "--budget", "assignments=12,minutes=3"],
+         "--agent", name, "--solo", "--budget", "assignments=12,minutes=3"],
         cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         timeout=RUN_SECONDS, check=False,
     )  # fmt: skip

@@ -23,7 +23,10 @@ from pointsman.worker.survey import test_command_of
 app = typer.Typer(add_completion=False)
 OPTIONS: Mapping[str, str] = {
     "proof.verify": "--verify",
-    "crew.coder": "--agent",
+    "crew.planner": "--planner",
+    "crew.researcher": "--researcher",
+    "crew.coder": "--coder, --parallel",
+    "crew.reviewer": "--reviewer",
     "budget.cost_usd": "--budget cost_micros=…",
     "budget.minutes": "--budget minutes=…",
     "budget.assignments": "--budget assignments=…",
@@ -113,7 +116,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Command):
         return value.text
     if isinstance(value, CrewMember):
-        return asdict(value)
+        return {"agent": value.agent, **({"parallel": value.parallel} if value.parallel else {})}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):

@@ -3,19 +3,37 @@
 import asyncio
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pointsman import project as project_file
 from pointsman.api.orchestrator.v1.agent_pb2 import AGENT_STATE_LOST as LOST
 from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_PLAN
 from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO, RESUME_YES, SubmitResponse
 from pointsman.api.orchestrator.v1.run_pb2 import ExecutionMode
+from pointsman.cli.options.crew_options import (
+    AgentOption,
+    CoderOption,
+    CommandOption,
+    ParallelOption,
+    PlannerOption,
+    ResearcherOption,
+    ReviewerOption,
+    ShareOption,
+    SoloOption,
+)
+from pointsman.cli.options.order_options import (
+    AcceptOption,
+    BarrierTimeoutOption,
+    BudgetOption,
+    IncludeChangesOption,
+    LenientOption,
+)
 from pointsman.cli.options.run_options import (
-    BUDGET_FIELDS,
     criteria_in_words,
     parse_barrier_timeout,
     parse_budget,
@@ -30,13 +48,14 @@ from pointsman.cli.options.sandbox_options import (
 )
 from pointsman.cli.options.usage import fail_usage, project_name, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
+from pointsman.cli.session.crew import CrewOptions, crew_of
 from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
 from pointsman.cli.session.project_check import require_baseline
 from pointsman.cli.session.questions import RunLeft
-from pointsman.cli.session.repository import require_repository, starts_run, with_repository
+from pointsman.cli.session.repository import read_project, require_repository, starts_run, with_repository
 from pointsman.cli.session.usable_repository import find_repository
 from pointsman.cli.session.work_on_run import leave_run, patient_terms, work_and_follow
-from pointsman.cli.session.worker_specs import Coder, LocalWorkers, options_to_restart
+from pointsman.cli.session.worker_specs import LocalWorkers, options_to_restart
 from pointsman.cli.session.workers import isolation_note
 from pointsman.client import Client, Order
 
@@ -69,7 +88,7 @@ class RunOptions:
 
     order: Order
     repo: Path | None
-    coder: Coder
+    crew: CrewOptions
     include_changes: bool
     as_json: bool
     follows: bool
@@ -81,33 +100,29 @@ def run(  # noqa: PLR0913 - one parameter per option
     *,
     task: Annotated[str, typer.Argument(help="What is wanted, in your words.")],
     repo: RepositoryOption = None,
-    agent: Annotated[str, typer.Option(help="The coder: claude, codex, gemini, aider, opencode.")] = "",
-    command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
+    agent: AgentOption = "",
+    command: CommandOption = "",
+    planner: PlannerOption = "",
+    researcher: ResearcherOption = "",
+    coder: CoderOption = "",
+    reviewer: ReviewerOption = "",
+    parallel: ParallelOption = 0,
+    solo: SoloOption = False,
+    share: ShareOption = False,
     env: EnvironmentOption = None,
     read: ReadOption = None,
     _isolation: IsolationOption = "",
     pipeline: Annotated[str, typer.Option(help="The pipeline template for each task.")] = "",
-    barrier_timeout: Annotated[
-        float | None, typer.Option(help="Seconds that a barrier of it waits; default: the pipeline service's setting.")
-    ] = None,
-    lenient: Annotated[
-        bool, typer.Option("--lenient", help="Go on past a judge that cannot be read, instead of asking you.")
-    ] = False,
+    barrier_timeout: BarrierTimeoutOption = None,
+    lenient: LenientOption = False,
     mode: Annotated[Mode, typer.Option(help="When the work pauses for a person.")] = Mode.QUALITY_GATE,
     strict: Annotated[bool, typer.Option("--strict", help="Errors of the zero-decision audit block the plan.")] = False,
     verify: Annotated[
         list[str] | None, typer.Option(help="A command that proves the work, several times; each is proven apart.")
     ] = None,
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(help="What must hold besides, in words, several times; each needs a claim that stands."),
-    ] = None,
-    budget: Annotated[
-        str, typer.Option(help=f"For example assignments=50,minutes=30; also {', '.join(BUDGET_FIELDS)}.")
-    ] = "",
-    include_changes: Annotated[
-        bool, typer.Option("--include-changes", help="Start from uncommitted changes too.")
-    ] = False,
+    accept: AcceptOption = None,
+    budget: BudgetOption = "",
+    include_changes: IncludeChangesOption = False,
     session: Annotated[str, typer.Option(help="Runs of one session conflict with each other; default: its own.")] = "",
     resume: Annotated[Resume | None, typer.Option(help="Unfinished work; default: ask on a terminal, else no.")] = None,
     action: Annotated[bool, typer.Option("--action", help="Start a run even if the router would only answer.")] = False,
@@ -134,19 +149,23 @@ def run(  # noqa: PLR0913 - one parameter per option
         barrier_timeout_seconds=parse_barrier_timeout(barrier_timeout),
         lenient=lenient,
     )
-    coder = Coder(agent, command, tuple(env or ()), tuple(read or ()))
-    options = RunOptions(order, repo, coder, include_changes, as_json, not detach, not no_baseline)
+    roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
+    crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()))
+    options = RunOptions(order, repo, crew, include_changes, as_json, not detach, not no_baseline)
     sys.exit(asyncio.run(_run(options, server, project)))
 
 
 async def _run(options: RunOptions, server: str, project: str) -> int:
-    spec, folder = options.coder.worker_spec(), await find_repository(options.repo)
-    workers = LocalWorkers(folder, spec, options_to_restart(folder, options.coder, server, project), options.as_json)
-    notes: list[str] = []
+    crew_of(options.crew, project_file.Crew()).specs()  # what the options name has to be there, before anything else
+    folder, notes = await find_repository(options.repo), list[str]()
     order = await with_repository(options.order, folder, notes.append, include_changes=options.include_changes)
+    crew = crew_of(options.crew, await _project_crew(order, folder))
+    order = replace(order, crew=crew.message())
+    workers = LocalWorkers(folder, crew, options_to_restart(folder, crew, server, project), options.as_json)
+    notes += crew.notes()
     if options.tries_base and starts_run(order):
         await _try_base(order, workers, notes)
-    needed = spec.profile is not None
+    needed = bool(crew.members)
     require_repository(order, folder, is_local=needed)
     try:
         async with control_plane(server, absent=Absent.HOST) as plane:
@@ -168,6 +187,13 @@ async def _run(options: RunOptions, server: str, project: str) -> int:
         return await leave_run(RunLeft(answer.run.id, detached=True), workers, needed=needed)
     except RunLeft as left:
         return await leave_run(left, workers, needed=needed)
+
+
+async def _project_crew(order: Order, folder: Path | None) -> project_file.Crew:
+    """`[crew]` of the commit that the run starts from."""
+    if folder is None or order.repository is None:
+        return project_file.Crew()
+    return (await read_project(folder, order.repository.base_commit)).crew
 
 
 async def _try_base(order: Order, workers: LocalWorkers, notes: list[str]) -> None:

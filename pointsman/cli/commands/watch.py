@@ -9,15 +9,30 @@ import typer
 
 from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli.exit_codes import EXIT_INTERRUPTED
+from pointsman.cli.options.crew_options import (
+    AgentOption,
+    CoderOption,
+    CommandOption,
+    ParallelOption,
+    PlannerOption,
+    ResearcherOption,
+    ReviewerOption,
+    ShareOption,
+    SoloOption,
+)
 from pointsman.cli.options.sandbox_options import EnvironmentOption, IsolationOption, ReadOption
 from pointsman.cli.render.run_progress import view_for
 from pointsman.cli.session.control_plane import Absent, control_plane, refuse_without_plane
+from pointsman.cli.session.crew import BUILT_IN, CrewOptions, crew_of
 from pointsman.cli.session.follow import TERMINAL, exit_code, follow, program
 from pointsman.cli.session.questions import RunLeft, cancelled_by_signals
+from pointsman.cli.session.repository import read_project
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, find_run
 from pointsman.cli.session.usable_repository import find_repository
 from pointsman.cli.session.work_on_run import leave_run, patient_terms, report, work_and_follow
-from pointsman.cli.session.worker_specs import Coder, LocalWorkers, options_to_restart
+from pointsman.cli.session.worker_specs import LocalWorkers, options_to_restart
+from pointsman.project import Crew
+from pointsman.worker.git import text
 
 app = typer.Typer(add_completion=False)
 
@@ -30,8 +45,15 @@ def watch(  # noqa: PLR0913 - one parameter per option
     repo: Annotated[
         Path | None, typer.Option(help="Work on it too, in this git repository: verifier, surveyor and the coder.")
     ] = None,
-    agent: Annotated[str, typer.Option(help="The coder to work with, as for `pointsman run`.")] = "",
-    command: Annotated[str, typer.Option(help="The coder, as a command line of your own.")] = "",
+    agent: AgentOption = "",
+    command: CommandOption = "",
+    planner: PlannerOption = "",
+    researcher: ResearcherOption = "",
+    coder: CoderOption = "",
+    reviewer: ReviewerOption = "",
+    parallel: ParallelOption = 0,
+    solo: SoloOption = False,
+    share: ShareOption = False,
     env: EnvironmentOption = None,
     read: ReadOption = None,
     _isolation: IsolationOption = "",
@@ -40,16 +62,23 @@ def watch(  # noqa: PLR0913 - one parameter per option
     as_json: AsJson = False,
 ) -> None:
     """Follow a run to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
-    coder = Coder(agent, command, tuple(env or ()), tuple(read or ()))
+    roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
+    options = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()))
 
     async def work() -> int:
-        if repo is None and not coder.options():
+        if repo is None and not options.named():
             return await _follow(run_id, after, (server, project), as_json)
         folder = await find_repository(repo)
-        workers = LocalWorkers(folder, coder.worker_spec(), options_to_restart(folder, coder, server, project), as_json)
+        crew = crew_of(options, await _project_crew(folder))
+        workers = LocalWorkers(folder, crew, options_to_restart(folder, crew, server, project), as_json)
         return await _work(run_id, workers, (server, project))
 
     sys.exit(asyncio.run(work()))
+
+
+async def _project_crew(folder: Path | None) -> Crew:
+    """`[crew]` of the repository as it is committed now."""
+    return (await read_project(folder, await text(folder, "rev-parse", "HEAD"))).crew if folder else Crew()
 
 
 async def _follow(run_id: str, after: int, plane_of: tuple[str, str], as_json: bool) -> int:
@@ -82,7 +111,7 @@ async def _work(run_id: str, workers: LocalWorkers, plane_of: tuple[str, str]) -
             client = plane.client(patient_terms(project))
             found = (await client.runs.get(await find_run(client, run_id))).id
             plane.announce()
-            workers.say(f"works on {found} as {', '.join(workers.spec.roles)}")
+            workers.say(f"works on {found} as {', '.join((*BUILT_IN, *workers.crew.members))}")
             return await work_and_follow(client, found, workers)
     except RunLeft as left:
         return await leave_run(left, workers, needed=True)

@@ -25,7 +25,8 @@ def patient_terms(project: str) -> Terms:
 
 async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) -> int:
     """Works on a run, follows it to its end or to a question, and prints the result."""
-    worker = worker_for(await workspace_for([workers.folder] if workers.folder else []), workers.spec)
+    workspace = await workspace_for([workers.folder] if workers.folder else [])
+    worker = worker_for(workspace, *workers.crew.specs(), run_id="" if workers.crew.share else run_id)
     async with worker_running(client, worker):
         run = await follow_or_ask(client, run_id, workers.as_json)
     await report(client, run, workers.as_json)

@@ -1,15 +1,17 @@
-"""Starts the local workers of a command: verifier, surveyor, and a coder where one is named."""
+"""Starts the local workers of a command: verifier, surveyor, and the agents that play other roles."""
 
 import asyncio
 import logging
 import os
 import shutil
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1.assignment_pb2 import Capability
 from pointsman.cli.options.usage import fail_usage, split_command
 from pointsman.cli.session.usable_repository import repository_at
 from pointsman.cli.session.worker_settings import WorkerSettings
@@ -23,21 +25,27 @@ from pointsman.worker.git import repository_id
 from pointsman.worker.sdk import Handler, log
 from pointsman.worker.workspace import assignments_folder
 
-COMMAND_ROLES: Mapping[str, Callable[[Worker, Handler], Handler]] = {
-    "planner": Worker.planner,
-    "critic": Worker.critic,
-    "researcher": Worker.researcher,
-    "designer": Worker.designer,
-    "coder": Worker.coder,
-    "reviewer": Worker.reviewer,
+COMMAND_ROLES: Mapping[str, Capability.ValueType] = {
+    "planner": assignments.CAPABILITY_PLAN,
+    "critic": assignments.CAPABILITY_DEBATE,
+    "researcher": assignments.CAPABILITY_RESEARCH,
+    "designer": assignments.CAPABILITY_DESIGN,
+    "coder": assignments.CAPABILITY_CODE,
+    "reviewer": assignments.CAPABILITY_REVIEW,
 }
-"""Roles that a command-line agent can play, and how a worker gets each."""
-ROLES = (*COMMAND_ROLES, "verifier", "surveyor")
+"""Roles that a command-line agent can play, and what each does."""
+CAPABILITIES: Mapping[str, Capability.ValueType] = {
+    **COMMAND_ROLES,
+    "verifier": assignments.CAPABILITY_VERIFY,
+    "surveyor": assignments.CAPABILITY_SURVEY,
+}
+ROLES = tuple(CAPABILITIES)
+SHORT_ID = 4
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """Which worker to start: roles, the agent's profile, and its limits."""
+    """Roles that one agent plays: its profile, its limits, and how many of it at the same time."""
 
     roles: Sequence[str]
     profile: Profile | None = None
@@ -47,18 +55,19 @@ class WorkerSpec:
 
 
 def profile_for(
-    agent: str, command: str, environment: Sequence[str] = (), readable: Sequence[Path] = ()
+    agent: str, command: str, environment: Sequence[str] = (), readable: Sequence[Path] = (), option: str = "--command"
 ) -> Profile | None:
     """The profile of a named agent, or of the user's own command line."""
     if agent and command:
         fail_usage("--agent and --command both name the agent; give one of them")
     if command:
-        own = Profile("command", split_command(command, "--command"), PromptBy.FILE)
+        own = Profile("command", split_command(command, option), PromptBy.FILE)
         return replace(own, environment=tuple(environment), readable=_existing(readable))
     if not agent:
         return None
     if agent not in profiles():
-        fail_usage(f"there is no agent '{agent}'; known are {', '.join(profiles())}, or give --command")
+        instead = option if option == "--command" else f"{option} cmd:COMMAND"
+        fail_usage(f"there is no agent '{agent}'; known are {', '.join(profiles())}, or give {instead}")
     known = profiles()[agent]
     readable_too = (*known.readable, *_existing(readable))
     return replace(known, environment=(*known.environment, *environment), readable=readable_too)
@@ -106,18 +115,25 @@ def worker_root() -> Path:
     return load(StoreSettings).directory.resolve() / "worker"
 
 
-def worker_for(workspace: Workspace, spec: WorkerSpec) -> Worker:
-    """A worker with the given roles."""
-    name = spec.name or socket.gethostname().split(".")[0]
-    worker = Worker(name, workspace.repository_ids, spec.capacity)
-    for role in spec.roles:
-        if role == "verifier":
-            worker.verifier(Verifier(workspace).verify)
-        elif role == "surveyor":
-            worker.surveyor(Surveyor(workspace).research)
-        elif spec.profile is not None:
-            COMMAND_ROLES[role](worker, CommandAgent(workspace, spec.profile, spec.limits).work)
+def worker_for(workspace: Workspace, *specs: WorkerSpec, run_id: str = "") -> Worker:
+    """A worker with the given roles; with a run, it works for that run alone and has an own name."""
+    name = next((spec.name for spec in specs if spec.name), socket.gethostname().split(".")[0])
+    named = f"{name}-{run_id.removeprefix('run_')[:SHORT_ID]}" if run_id else name
+    worker = Worker(named, workspace.repository_ids, run_ids=(run_id,) if run_id else ())
+    for spec in specs:
+        for role in spec.roles:
+            handler = _handler(workspace, spec, role)
+            if handler is not None:
+                worker.add(role, CAPABILITIES[role], handler, spec.capacity)
     return worker
+
+
+def _handler(workspace: Workspace, spec: WorkerSpec, role: str) -> Handler | None:
+    if role == "verifier":
+        return Verifier(workspace).verify
+    if role == "surveyor":
+        return Surveyor(workspace).research
+    return CommandAgent(workspace, spec.profile, spec.limits).work if spec.profile is not None else None
 
 
 @asynccontextmanager

@@ -123,9 +123,9 @@ class DecisionBuilder:
             self.set_timer(WALL_CLOCK, 0.0)
 
     def is_present(self, capability: Capability, excluded: Sequence[str] = ()) -> bool:
-        """Whether an agent with the capability is there, of another principal than these."""
+        """Whether an agent with the capability is there or will be, of another principal than these."""
         if not excluded or not self._state.crews:
-            return capability in self._state.present
+            return capability in self._state.present or capability in self.run.order.crew
         return any(capability in crew.capabilities and crew.principals - {*excluded} for crew in self._state.crews)
 
     def emit(self, data: Any) -> None:

@@ -34,6 +34,7 @@ PIPELINES_TIMER = "pipelines"
 PIPELINES_CHECK_SECONDS = 240.0
 AGENT_LOST = "agent_lost"
 REVIEW_STAGE = "REVIEW"
+MOST_PARALLEL = 64
 
 
 def build_bundles(builder: DecisionBuilder) -> None:
@@ -72,7 +73,7 @@ def answer_workflow(builder: DecisionBuilder, command: Answer) -> None:
 def claim_wave(builder: DecisionBuilder) -> None:
     """Take as many ready tasks as may run at the same time."""
     run = builder.run
-    limit = max(1, min(builder.free_slots, 64))
+    limit = max(1, min(builder.free_slots, run.order.parallel or MOST_PARALLEL))
     builder.call(Call.CLAIM_WAVE, lambda call: ClaimWave(call, run.epic_id, limit))
 
 

@@ -90,6 +90,12 @@ class Order:
     """How long barriers of its pipelines wait; 0 leaves it to the pipeline service."""
     lenient: bool = False
     """An unreadable judge passes in the end, as the pipeline service has it by itself; else a person is asked."""
+    crew: tuple[Capability, ...] = ()
+    """What the submitter's own workers do: the run waits for them instead of doing without."""
+    reserved: bool = False
+    """Whether only workers that ask for this run are given its work."""
+    parallel: int = 0
+    """How many tasks are worked on at the same time; 0 leaves it to the budget's fan-out."""
 
 
 @dataclass(frozen=True, slots=True)

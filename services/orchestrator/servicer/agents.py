@@ -133,7 +133,7 @@ class AgentServicer:
                 yield agent.WatchOutputResponse(chunk=chunk)
 
     async def _enter(self, asked: PollRequest, wait_seconds: float) -> Waiter:
-        await self._store.agents.touch(asked.holder, asked.capabilities, asked.repository_ids)
+        await self._store.agents.touch(asked.holder, asked.capabilities, asked.repository_ids, asked.run_ids)
         return self._store.matcher.enter(asked, wait_seconds)
 
     async def _complete(self, request: agent.CompleteRequest, caller: Caller) -> list[agent.CompletionOutcome]:
@@ -201,7 +201,14 @@ def _poll_request(agent_id: str, wanted: agent.Wanted, caller: Caller) -> PollRe
         raise not_granted(capability, caller.principal)
     key = "\0".join((caller.project, caller.principal, agent_id, caller.request_id))
     poll_id, limit = hashlib.sha256(key.encode()).hexdigest(), max(1, wanted.max_leases)
-    return PollRequest(_holder(agent_id, caller), poll_id, capabilities, frozenset(wanted.repository_ids), limit)
+    return PollRequest(
+        _holder(agent_id, caller),
+        poll_id,
+        capabilities,
+        frozenset(wanted.repository_ids),
+        limit,
+        frozenset(wanted.run_ids),
+    )
 
 
 def _key(key: agent.LeaseKey) -> LeaseKey:

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from sqlalchemy import Connection, MetaData, bindparam, select
+from sqlalchemy import Connection, MetaData, bindparam, literal_column, select
 
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.storage.dialect import upsert
@@ -13,15 +14,24 @@ from pointsman.services.orchestrator.domain.views import AgentRow
 from pointsman.services.orchestrator.store import tables
 
 REFRESH_SECONDS = 20
+FORGOTTEN_SECONDS = 24 * 3600
+"""How long an agent that worked for one run only is listed after it was heard of last."""
 CACHE_US = 250_000
-_Able = tuple[frozenset[Capability], frozenset[str]]
-NOT_ABLE: _Able = (frozenset(), frozenset())
-
-
 NEEDS_REPOSITORY = frozenset(
     {Capability.RESEARCH, Capability.SURVEY, Capability.CODE, Capability.REVIEW, Capability.VERIFY}
 )
 """What can only be done by an agent that has the run's repository, where the run has one."""
+
+
+class Able(NamedTuple):
+    """What an agent can do: kinds of work, in which repositories, for which runs only."""
+
+    capabilities: frozenset[Capability]
+    repository_ids: frozenset[str] = frozenset()
+    run_ids: frozenset[str] = frozenset()
+
+
+NOT_ABLE = Able(frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,12 @@ class Present:
     capabilities: frozenset[Capability]
     repositories: frozenset[str]
     principals: frozenset[str]
+    runs: frozenset[str] = frozenset()
+    """The runs that they work for; none means every run whose work is not reserved."""
+
+    def work_for(self, run_id: str, *, reserved: bool) -> bool:
+        """Whether they take work of this run."""
+        return run_id in self.runs if self.runs or reserved else True
 
     def can(self, repository_id: str) -> frozenset[Capability]:
         """What they can do for a run on this repository."""
@@ -59,11 +75,13 @@ class Agents:
             store.database,
             self.table,
             ("project", "agent_id"),
-            ("capabilities", "last_seen_us", "repositories", "principal"),
+            ("capabilities", "last_seen_us", "repositories", "principal", "run_ids"),
         )
         columns = self.table.c
-        self._present = select(columns.project, columns.capabilities, columns.repositories, columns.principal).where(
-            columns.last_seen_us > bindparam("oldest_us")
+        able = (columns.project, columns.capabilities, columns.repositories, columns.run_ids, columns.principal)
+        self._present = select(*able).where(columns.last_seen_us > bindparam("oldest_us"))
+        self._forget = self.table.delete().where(
+            columns.run_ids != literal_column("''"), columns.last_seen_us < bindparam("oldest_us")
         )
         self._page = (
             select(self.table)
@@ -71,7 +89,7 @@ class Agents:
             .order_by(self.table.c.agent_id)
             .limit(bindparam("limit"))
         )
-        self._known: dict[Holder, tuple[_Able, int]] = {}
+        self._known: dict[Holder, tuple[Able, int]] = {}
         self._cached: tuple[int, dict[str, tuple[Present, ...]]] = (0, {})
 
     async def touch(
@@ -79,22 +97,30 @@ class Agents:
         holder: Holder,
         capabilities: frozenset[Capability] | None,
         repository_ids: frozenset[str] = frozenset(),
+        run_ids: frozenset[str] = frozenset(),
     ) -> None:
-        """Records that an agent is alive; written periodically, and at once when its capabilities change."""
+        """Records that an agent is alive; written periodically, and at once when what it can do changes."""
         now_us = to_us(self._store.database.clock.now())
         known, seen_us = self._known.get(holder, (NOT_ABLE, 0))
-        able = known if capabilities is None else (capabilities, repository_ids)
+        able = known if capabilities is None else Able(capabilities, repository_ids, run_ids)
         if able == known and now_us - seen_us < REFRESH_SECONDS * 1_000_000:
             return
         row = {
             "project": holder.project,
             "agent_id": holder.agent_id,
             "principal": holder.principal,
-            "capabilities": ",".join(sorted(able[0])),
-            "repositories": "\n".join(sorted(able[1])),
+            "capabilities": ",".join(sorted(able.capabilities)),
+            "repositories": "\n".join(sorted(able.repository_ids)),
+            "run_ids": "\n".join(sorted(able.run_ids)),
             "last_seen_us": now_us,
         }
-        await self._store.write(lambda connection: connection.execute(self._write, row))
+
+        def write(connection: Connection) -> None:
+            connection.execute(self._write, row)
+            if able.run_ids:  # such an agent comes with its run and goes with it
+                connection.execute(self._forget, {"oldest_us": now_us - FORGOTTEN_SECONDS * 1_000_000})
+
+        await self._store.write(write)
         self._known[holder] = (able, now_us)
         self._cached = (0, {})
 
@@ -104,13 +130,14 @@ class Agents:
         read_us, cached = self._cached
         if read_us and 0 <= now_us - read_us < CACHE_US:
             return cached
-        groups: dict[tuple[str, str, str], set[str]] = {}
-        for row in connection.execute(self._present, {"oldest_us": now_us - self.present_us}):
-            groups.setdefault((row.project, row.capabilities, row.repositories), set()).add(row.principal)
+        groups: dict[tuple[str, str, str, str], set[str]] = {}
+        for project, *able, principal in connection.execute(self._present, {"oldest_us": now_us - self.present_us}):
+            groups.setdefault((project, *able), set()).add(principal)
         found: dict[str, list[Present]] = {}
-        for (project, capabilities, repositories), principals in groups.items():
+        for (project, capabilities, repositories, runs), principals in groups.items():
             can = frozenset(Capability(name) for name in capabilities.split(",") if name)
-            group = Present(can, frozenset(repositories.split("\n")), frozenset(principals))
+            only_for = frozenset(filter(None, runs.split("\n")))
+            group = Present(can, frozenset(repositories.split("\n")), frozenset(principals), only_for)
             found.setdefault(project, []).append(group)
         self._cached = (now_us, {project: tuple(present) for project, present in found.items()})
         return self._cached[1]

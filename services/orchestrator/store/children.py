@@ -110,10 +110,12 @@ class RunChildren:
 
     def _note_presence(self, connection: Connection, states: Mapping[str, RunState]) -> None:
         present = self.present(connection)
-        for state in states.values():
+        for run_id, state in states.items():
             order = state.run.order
             state.crews = tuple(
-                Crew(group.can(order.repository_id), group.principals) for group in present.get(order.project, ())
+                Crew(group.can(order.repository_id), group.principals)
+                for group in present.get(order.project, ())
+                if group.work_for(run_id, reserved=order.reserved)
             )
             state.present = frozenset(chain.from_iterable(crew.capabilities for crew in state.crews))
 
@@ -218,6 +220,7 @@ class _Rows:
             "created_at_us": to_us(change.at), "traceparent": transition_traceparent(*self.step), "poll_id": "", "tokens": 0,
             "cost_micros": 0, "body": to_json(item), "principal": "", "principal_epoch": 0, "apart_epoch": 0,
             "secret_digests": "", "secret_epoch": 0, "excluded_principals": "\n".join(item.excluded_principals),
+            "reserved": int(run.order.reserved),
         }  # fmt: skip
         self.assigned.append(row)
 

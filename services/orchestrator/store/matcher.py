@@ -40,6 +40,7 @@ SCANS = (1, 8, 64, 512)
 """How many times as much as is wanted is looked at: just that, and more only where some of it fits nobody."""
 LOOK_BACK_US = 200_000
 LEASE_SECRET = "lease"
+RESEARCHING = frozenset({Capability.RESEARCH, Capability.SURVEY})
 
 log = structlog.get_logger()
 
@@ -196,12 +197,12 @@ class AssignmentMatcher:
         return [waiter for waiter in waiting if has_room(room, waiter.wanted.holder)]
 
     def _others(self, connection: Connection, rows: Sequence[Any], waiting: Sequence[Waiter]) -> Others:
-        """Who made what is to be judged, where the version before did not write it down; researchers, if a surveyor waits."""
+        """Who made what is to be judged, where the version before did not write it down; who researches, if one waits."""
         judged = sorted({row.entity_id for row in rows if row.excluded_agent and not row.excluded_principals})
-        surveys = any(Capability.SURVEY in waiter.wanted.capabilities for waiter in waiting)
+        researches = any(not RESEARCHING.isdisjoint(waiter.wanted.capabilities) for waiter in waiting)
         return Others(
             self._sql.authors(connection, judged) if judged else NOBODY,
-            Researchers(self._present(connection)) if surveys else NO_RESEARCHERS,
+            Researchers(self._present(connection)) if researches else NO_RESEARCHERS,
         )
 
     def _hand_out(
@@ -245,8 +246,8 @@ class AssignmentMatcher:
         kinds = kinds_wanted(waiting)
         rows: list[Any] = []
         is_all = True
-        for (project, capability), (limit, repositories) in kinds.items():
-            kind = Kind(project, capability, scan * limit, repositories)
+        for (project, capability, runs), (limit, repositories) in kinds.items():
+            kind = Kind(project, capability, scan * limit, repositories, runs)
             pages = [self._sql.open(connection, kind)]
             if over is not None:
                 pages.append(self._sql.ran_out(connection, kind, over))

@@ -19,6 +19,11 @@ class Researchers:
 
     def __init__(self, present: Mapping[str, tuple[Present, ...]]) -> None:
         self._present = present
+        self._surveyed = {
+            project
+            for project, agents in present.items()
+            if any(Capability.SURVEY in one.capabilities for one in agents)
+        }
 
     def may_survey(self, capabilities: frozenset[Capability], row: Any) -> bool:
         """Whether an agent with these capabilities may take the research of a row as a surveyor."""
@@ -27,8 +32,21 @@ class Researchers:
         slot = _SLOT.search(row.body)
         if slot is not None and is_survey_slot(slot[1]):
             return True
-        agents = self._present.get(row.project, ())
-        return not any(Capability.RESEARCH in agent.can(row.repository_id) for agent in agents)
+        return not self._is_there(Capability.RESEARCH, row)
+
+    def leave_to_surveyor(self, row: Any) -> bool:
+        """Whether it is a survey, which costs no model, and a surveyor is there for it."""
+        if row.capability != Capability.RESEARCH or row.project not in self._surveyed:
+            return False
+        slot = _SLOT.search(row.body)
+        return slot is not None and is_survey_slot(slot[1]) and self._is_there(Capability.SURVEY, row)
+
+    def _is_there(self, capability: Capability, row: Any) -> bool:
+        return any(
+            capability in agent.can(row.repository_id)
+            for agent in self._present.get(row.project, ())
+            if agent.work_for(row.entity_id, reserved=bool(row.reserved))
+        )
 
 
 NO_RESEARCHERS = Researchers({})

@@ -32,6 +32,8 @@ class PollRequest:
     capabilities: frozenset[Capability]
     repository_ids: frozenset[str]
     limit: int = 1
+    run_ids: frozenset[str] = frozenset()
+    """The runs that it works for; none means every run whose work is not reserved."""
     waits_for_room: bool = False
     """Whether it waits, rather than be refused, while its principal holds all it may: it is just handing in."""
 
@@ -79,12 +81,19 @@ class Waiter:
         wanted, holder = self.wanted, self.wanted.holder
         return (
             row.project == holder.project
-            and (row.capability in wanted.capabilities or others.researchers.may_survey(wanted.capabilities, row))
+            and (row.entity_id in wanted.run_ids if wanted.run_ids else not row.reserved)
+            and self._can_do(row, others)
             and row.excluded_agent != holder.agent_id
             and (not row.repository_id or row.repository_id in wanted.repository_ids)
             and holder.principal not in row.excluded_principals.split("\n")
             and (row.entity_id, row.excluded_agent, holder.principal) not in others.authors
         )
+
+    def _can_do(self, row: Any, others: Others) -> bool:
+        able, researchers = self.wanted.capabilities, others.researchers
+        if row.capability not in able:
+            return researchers.may_survey(able, row)
+        return Capability.SURVEY in able or not researchers.leave_to_surveyor(row)
 
 
 def run_of(assignment_id: str) -> str:
@@ -99,13 +108,17 @@ def held_by(holder: Holder, key: LeaseKey) -> dict[str, Any]:
     return {**named, **hands, "of_digest": key.secret_digest}
 
 
-def kinds_wanted(waiting: Sequence[Waiter]) -> dict[tuple[str, str], tuple[int, frozenset[str]]]:
+KindWanted = tuple[str, str, frozenset[str]]
+"""Project, capability, and the runs that it is wanted of; none means every run whose work is not reserved."""
+
+
+def kinds_wanted(waiting: Sequence[Waiter]) -> dict[KindWanted, tuple[int, frozenset[str]]]:
     """How much of each kind of work is waited for, and in which repositories, beside what needs none."""
-    kinds: dict[tuple[str, str], tuple[int, frozenset[str]]] = {}
+    kinds: dict[KindWanted, tuple[int, frozenset[str]]] = {}
     for waiter in waiting:
         wanted = waiter.wanted
         for capability in sought(wanted.capabilities):
-            key = (wanted.holder.project, str(capability))
+            key = (wanted.holder.project, str(capability), wanted.run_ids)
             limit, repositories = kinds.get(key, (0, NO_REPOSITORY))
             kinds[key] = (limit + wanted.limit, repositories | wanted.repository_ids)
     return kinds

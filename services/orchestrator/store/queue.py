@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Table, Text, Update, bindparam, func, literal_column, or_, select
 
 from pointsman.services.chassis.storage.bulk import upsert_rows
+from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of, bind_list
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
@@ -29,6 +30,8 @@ class Kind(NamedTuple):
     capability: str
     limit: int
     repositories: frozenset[str]
+    runs: frozenset[str] = frozenset()
+    """Of these runs only; none means every run whose work is not reserved."""
 
 
 class Queue:
@@ -39,25 +42,16 @@ class Queue:
         database, columns = store.database, table.c
         self._database = database
         self._row = _row_maker(table)
-        of_kind = (
-            select(table)
-            .where(columns.project == bindparam("project"), columns.capability == bindparam("capability"))
-            .where(any_of(database, columns.repository_id, "repositories"))
-            .order_by(columns.priority, columns.created_at_us)
-            .limit(bindparam("limit"))
-        )
-        is_open: Any = of_kind.where(columns.status == literal_column(f"'{OPEN}'"))
         until_us = columns.lease_until_us
         is_over = or_(until_us < bindparam("now_us"), until_us > bindparam("far_us"))
-        has_run_out: Any = of_kind.where(
+        self._open = _offered(database, table, columns.status == literal_column(f"'{OPEN}'"))
+        self._ran_out = _offered(
+            database,
+            table,
             columns.status == literal_column(f"'{LEASED}'"),
             is_over,
             columns.attempt < literal_column(str(MAX_ATTEMPTS)),
         )
-        if database.is_postgresql:
-            is_open, has_run_out = (query.with_for_update(skip_locked=True) for query in (is_open, has_run_out))
-        self._open = PreparedStatement(database, is_open)
-        self._ran_out = PreparedStatement(database, has_run_out)
         self._given = PreparedStatement(
             database,
             select(table).where(
@@ -108,18 +102,38 @@ class Queue:
 
     def open(self, connection: Connection, kind: Kind) -> list[Any]:
         """Open work of one kind, the most urgent first."""
-        return list(map(self._row, self._open.fetch(connection, self._bound(kind))))
+        return list(map(self._row, self._open[bool(kind.runs)].fetch(connection, self._bound(kind))))
 
     def ran_out(self, connection: Connection, kind: Kind, over: dict[str, int]) -> list[Any]:
         """Work of one kind whose lease ran out and that may be tried again."""
-        return list(map(self._row, self._ran_out.fetch(connection, {**self._bound(kind), **over})))
+        return list(map(self._row, self._ran_out[bool(kind.runs)].fetch(connection, {**self._bound(kind), **over})))
 
     def _bound(self, kind: Kind) -> dict[str, Any]:
-        return {**kind._asdict(), "repositories": bind_list(self._database, sorted(kind.repositories))}
+        bound = {**kind._asdict(), "repositories": bind_list(self._database, sorted(kind.repositories))}
+        runs = bound.pop("runs")
+        return bound | ({"runs": bind_list(self._database, sorted(runs))} if runs else {})
 
     def given(self, connection: Connection, polls: list[str]) -> list[Any]:
         """Live leases that these polls were given."""
         return list(map(self._row, self._given.fetch(connection, {"polls": bind_list(self._database, polls)})))
+
+
+def _offered(database: Database, table: Table, *status: ColumnElement[bool]) -> dict[bool, PreparedStatement]:
+    """Work of one kind, the most urgent first: of every run whose work is not reserved, or (True) of named runs."""
+    columns = table.c
+    of_kind: Any = (
+        select(table)
+        .where(columns.project == bindparam("project"), columns.capability == bindparam("capability"))
+        .where(any_of(database, columns.repository_id, "repositories"), *status)
+        .order_by(columns.priority, columns.created_at_us)
+        .limit(bindparam("limit"))
+    )
+    if database.is_postgresql:
+        of_kind = of_kind.with_for_update(skip_locked=True)
+    shared, of_runs = columns.reserved == literal_column("0"), any_of(database, columns.entity_id, "runs")
+    return {
+        whose: PreparedStatement(database, of_kind.where(part)) for whose, part in ((False, shared), (True, of_runs))
+    }
 
 
 def _add_secret(table: Table, mine: ColumnElement[bool]) -> Update:

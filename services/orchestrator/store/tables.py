@@ -50,6 +50,7 @@ def assignments(metadata: MetaData) -> Table:
         Column("secret_digests", Text, nullable=False),
         Column("secret_epoch", BigInteger, nullable=False),
         Column("excluded_principals", Text, nullable=False),
+        Column("reserved", Integer, nullable=False),
         Index("assignments_by_queue", "status", "project", "capability", "priority", "created_at_us"),
         Index("assignments_by_poll", "poll_id"),
     )
@@ -93,6 +94,7 @@ def agents(metadata: MetaData) -> Table:
         Column("last_seen_us", BigInteger, nullable=False),
         Column("repositories", Text, nullable=False),
         Column("principal", Text, nullable=False),
+        Column("run_ids", Text, nullable=False),
     )
 
 

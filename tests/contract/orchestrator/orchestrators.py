@@ -75,7 +75,8 @@ async def take(
     project = wanted.pop("project", "local")
     repository_ids = frozenset(wanted.pop("repository_ids", ()))
     holder = Holder(project, wanted.pop("principal", LOCAL), agent_id)
-    asked = PollRequest(holder, poll_id, wanted.pop("capabilities", RESEARCH), repository_ids, limit)
+    capabilities, run_ids = wanted.pop("capabilities", RESEARCH), frozenset(wanted.pop("run_ids", ()))
+    asked = PollRequest(holder, poll_id, capabilities, repository_ids, limit, run_ids)
     return list((await store.matcher.take(asked, wait_seconds)).leases)
 
 

@@ -151,6 +151,7 @@ class Wanted(_message.Message):
     CAPABILITIES_FIELD_NUMBER: _builtins.int
     REPOSITORY_IDS_FIELD_NUMBER: _builtins.int
     MAX_LEASES_FIELD_NUMBER: _builtins.int
+    RUN_IDS_FIELD_NUMBER: _builtins.int
     max_leases: _builtins.int
     """How many leases at the most; 0 means 1."""
     @_builtins.property
@@ -161,16 +162,21 @@ class Wanted(_message.Message):
     def repository_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of the repositories it has."""
 
+    @_builtins.property
+    def run_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The runs it works for, and for no other; empty means every run whose work is not reserved."""
+
     def __init__(
         self,
         *,
         capabilities: _abc.Iterable[_assignment_pb2.Capability.ValueType] | None = ...,
         repository_ids: _abc.Iterable[_builtins.str] | None = ...,
         max_leases: _builtins.int = ...,
+        run_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "max_leases", b"max_leases", "repository_ids", b"repository_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "max_leases", b"max_leases", "repository_ids", b"repository_ids", "run_ids", b"run_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -13,6 +13,7 @@ from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from pointsman.api.common.v1 import common_pb2 as _common_pb2
 from pointsman.api.handoff.v1 import delivery_pb2 as _delivery_pb2
 from pointsman.api.handoff.v1 import handoff_pb2 as _handoff_pb2
+from pointsman.api.orchestrator.v1 import assignment_pb2 as _assignment_pb2
 from pointsman.api.orchestrator.v1 import run_pb2 as _run_pb2
 import builtins as _builtins
 import sys
@@ -122,6 +123,7 @@ class SubmitRequest(_message.Message):
     VERIFY_COMMANDS_FIELD_NUMBER: _builtins.int
     BARRIER_TIMEOUT_FIELD_NUMBER: _builtins.int
     LENIENT_FIELD_NUMBER: _builtins.int
+    CREW_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     message: _builtins.str
@@ -176,6 +178,10 @@ class SubmitRequest(_message.Message):
     def barrier_timeout(self) -> _duration_pb2.Duration:
         """How long each barrier of the run's pipelines waits from its creation; absent means the pipeline service's setting."""
 
+    @_builtins.property
+    def crew(self) -> Global___Crew:
+        """The submitter's own workers; absent means whoever polls."""
+
     def __init__(
         self,
         *,
@@ -198,14 +204,47 @@ class SubmitRequest(_message.Message):
         verify_commands: _abc.Iterable[_run_pb2.VerifyCommand] | None = ...,
         barrier_timeout: _duration_pb2.Duration | None = ...,
         lenient: _builtins.bool = ...,
+        crew: Global___Crew | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["barrier_timeout", b"barrier_timeout", "budget", b"budget", "repository", b"repository"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "repository", b"repository"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "budget", b"budget", "execution_mode", b"execution_mode", "labels", b"labels", "lenient", b"lenient", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "execution_mode", b"execution_mode", "labels", b"labels", "lenient", b"lenient", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SubmitRequest: _TypeAlias = SubmitRequest  # noqa: Y015
+
+@_typing.final
+class Crew(_message.Message):
+    """The workers that a submitter brings along for a run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CAPABILITIES_FIELD_NUMBER: _builtins.int
+    RESERVED_FIELD_NUMBER: _builtins.int
+    PARALLEL_FIELD_NUMBER: _builtins.int
+    reserved: _builtins.bool
+    """Only workers that ask for this run (Wanted.run_ids) are given its work."""
+    parallel: _builtins.int
+    """How many tasks are worked on at the same time; 0 leaves it to the budget's fan_out."""
+    @_builtins.property
+    def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_assignment_pb2.Capability.ValueType]:
+        """What they do. The run waits for them instead of doing without."""
+
+    def __init__(
+        self,
+        *,
+        capabilities: _abc.Iterable[_assignment_pb2.Capability.ValueType] | None = ...,
+        reserved: _builtins.bool = ...,
+        parallel: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "parallel", b"parallel", "reserved", b"reserved"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Crew: _TypeAlias = Crew  # noqa: Y015
 
 @_typing.final
 class Routing(_message.Message):

@@ -39,6 +39,9 @@ def order(request: pb.SubmitRequest, routing: Routing, project: str, traceparent
         traceparent=traceparent,
         barrier_timeout_seconds=seconds_of(request.barrier_timeout),
         lenient=request.lenient,
+        crew=tuple(enums.CAPABILITY.all_to_domain(request.crew.capabilities)),
+        reserved=request.crew.reserved,
+        parallel=request.crew.parallel,
     )
 
 

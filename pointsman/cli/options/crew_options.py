@@ -1,0 +1,26 @@
+"""Options that say who plays which role of a run."""
+
+from typing import Annotated
+
+import typer
+
+_WHO = "an agent's name, or cmd:COMMAND LINE"
+AgentOption = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        help="Who plays planner, researcher, coder and reviewer: claude, codex, gemini, aider, opencode.",
+    ),
+]
+CommandOption = Annotated[str, typer.Option("--command", help="The coder, as a command line of your own.")]
+PlannerOption = Annotated[str, typer.Option("--planner", help=f"Who plans: {_WHO}.")]
+ResearcherOption = Annotated[str, typer.Option("--researcher", help=f"Who answers the plan's questions: {_WHO}.")]
+CoderOption = Annotated[str, typer.Option("--coder", help=f"Who writes the code: {_WHO}.")]
+ReviewerOption = Annotated[str, typer.Option("--reviewer", help=f"Who reviews the code: {_WHO}.")]
+ParallelOption = Annotated[
+    int, typer.Option("--parallel", min=0, max=64, help="How many coders at the same time; default: [crew], else 2.")
+]
+SoloOption = Annotated[bool, typer.Option("--solo", help="One coder on one task: no planner, no reviewer.")]
+ShareOption = Annotated[
+    bool, typer.Option("--share", help="Agents of other workers may take its work, and its agents that of other runs.")
+]
