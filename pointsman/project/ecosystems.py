@@ -35,6 +35,12 @@ class Ecosystem:
     proof: Mapping[str, str] = field(default_factory=dict)
     locked: Mapping[str, str] = field(default_factory=dict)
     toolchain: Mapping[str, str] = field(default_factory=dict)
+    warm: tuple[str, ...] = ()
+    caches: tuple[str, ...] = ()
+    skeleton: tuple[str, ...] = ()
+    stubbed: str = ""
+    stub: str = ""
+    builds: tuple[str, ...] = ()
 
 
 @cache

@@ -16,11 +16,16 @@ from pathlib import Path
 from typing import IO
 
 from pointsman._shared.files import atomic_write
+from pointsman.project.build_caches import link_caches, take_builds, warm_up
 from pointsman.project.outputs import Output, entries_of, put_outputs, take_outputs
 from pointsman.project.setup_plan import SetupPlan
 from pointsman.project.setup_run import Say, SetupFolders, filled, run_setup
 
 READY = "ready.json"
+CACHES = "caches"
+"""Build caches, written by warm-ups alone."""
+OWN = "own"
+"""Build caches of one borrower: links to the kept ones, and what its commands add."""
 KEPT_DIGESTS = 16
 DIGEST_LENGTH = 20
 WRITABLE = 0o700
@@ -47,16 +52,23 @@ class Environment:
     @property
     def readable(self) -> tuple[Path, ...]:
         """What a command may read besides its tree."""
-        own = (self.place / "kept", self.place / "home")
+        own = (self.place / "kept", self.place / "home", self.place / CACHES)
         return (*own, *self.plan.readable)
+
+    @property
+    def writable(self) -> tuple[Path, ...]:
+        """What a command may write besides its tree: build caches of its own, which go with the tree."""
+        return (self.place / OWN,) if self.plan.caches else ()
 
     def attach(self) -> None:
         """Puts what set-up made into the tree that was checked out; TreeRefused for a tree that is in its way."""
         put_outputs(self.tree, self.outputs, self.place / "kept")
+        link_caches(self.plan.caches, self.place / CACHES, self.place / OWN)
 
     def variables(self) -> dict[str, str]:
         """The variables of a command in the tree: where its dependencies are, and its own Python first."""
-        found = filled(self.plan.proof_variables, self.place / "home")
+        own = {name: str(self.place / OWN / name) for name in self.plan.caches}
+        found = own | filled(self.plan.proof_variables, self.place / "home")
         for name in VIRTUAL_ENVIRONMENTS:
             programs = self.place / "kept" / name / "bin"
             if (programs / "python").exists():
@@ -80,13 +92,13 @@ class EnvironmentStore:
         try:
             outputs = _read_ready(place)
             was_kept = outputs is not None
-            await asyncio.to_thread(_remove, place / "tree")
+            await asyncio.to_thread(_clear, place)
             if outputs is None:
                 outputs = await self._set_up(plan, place, fill_base, say)
             os.utime(group)
             yield Environment(place, plan, outputs, was_kept)
         finally:
-            await asyncio.to_thread(_remove, place / "tree")
+            await asyncio.to_thread(_clear, place)
             lock.close()
             await asyncio.to_thread(self._prune)
 
@@ -101,8 +113,17 @@ class EnvironmentStore:
             before = await asyncio.to_thread(entries_of, tree)
             await run_setup(plan, SetupFolders(tree, place / "home", place / "tmp", self._hidden), say)
             outputs = await asyncio.to_thread(take_outputs, tree, before, kept)
+        for warmup in plan.warmups:
             await asyncio.to_thread(_remove, tree)
-            await asyncio.to_thread(_remove, place / "tmp")
+            await fill_base(tree)
+            await asyncio.to_thread(_write_files, tree, plan)
+            await asyncio.to_thread(put_outputs, tree, outputs, kept)
+            say(f"build cache: `{warmup.command.text}`")
+            folders = SetupFolders(tree, place / "home", place / "tmp", self._hidden)
+            await warm_up(plan, warmup, folders, place / CACHES)
+            outputs = (*outputs, *await asyncio.to_thread(take_builds, tree, warmup, kept))
+        await asyncio.to_thread(_clear, place)
+        await asyncio.to_thread(_remove, place / "tmp")
         atomic_write(place / READY, json.dumps([[output.path, output.is_store] for output in outputs]))
         return outputs
 
@@ -163,6 +184,12 @@ def _read_ready(place: Path) -> tuple[Output, ...] | None:
         return tuple(Output(path, is_store) for path, is_store in json.loads((place / READY).read_text()))
     except (OSError, ValueError):
         return None
+
+
+def _clear(place: Path) -> None:
+    """Removes what is of one borrower alone."""
+    for name in ("tree", OWN):
+        _remove(place / name)
 
 
 def _make_anew(place: Path) -> None:

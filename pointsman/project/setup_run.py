@@ -39,7 +39,7 @@ async def run_setup(plan: SetupPlan, folders: SetupFolders, say: Say) -> None:
     deadline = time.monotonic() + plan.seconds
     for command in plan.commands:
         say(f"set-up: `{command.text}`")
-        ended = await run(_spec(plan, folders, command, max(deadline - time.monotonic(), 0.001)))
+        ended = await run(sandboxed(plan, folders, command, max(deadline - time.monotonic(), 0.001)))
         if not ended.ok:
             raise SetupFailed(explain_failure(command, ended, plan.seconds))
 
@@ -49,7 +49,8 @@ def filled(variables: Mapping[str, str], home: Path) -> dict[str, str]:
     return {name: value.replace("{home}", str(home)) for name, value in variables.items()}
 
 
-def _spec(plan: SetupPlan, folders: SetupFolders, command: Command, seconds: float) -> SandboxSpec:
+def sandboxed(plan: SetupPlan, folders: SetupFolders, command: Command, seconds: float) -> SandboxSpec:
+    """A command of a set-up in its sandbox: with the network, writing to its folders alone."""
     own = {
         "HOME": str(folders.home),
         "TMPDIR": str(folders.temporary),

@@ -24,7 +24,6 @@ from pointsman.sandbox import CommandResult, Level, Limits, SandboxSpec, proof_e
 
 SAFE_PATH = "PYTHONSAFEPATH"
 TREE_FIRST = "POINTSMAN_TREE_FIRST"
-CACHE_BYTES = 512 * 1024 * 1024
 TOOL_FOLDERS = {"RUSTUP_HOME": ".rustup", "GOMODCACHE": "go/pkg/mod"}
 """Read-only folders of toolchains that would otherwise be looked for below the private home."""
 
@@ -49,6 +48,8 @@ class Furnishing:
 
     environment: Mapping[str, str] = field(default_factory=dict)
     readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    """Build caches of its own."""
     hidden: tuple[Path, ...] = ()
     network: bool = False
     limits: Limits = field(default_factory=lambda: Limits(seconds=600.0, output_bytes=16 * 1024 * 1024))
@@ -94,13 +95,12 @@ def always(furnishing: Furnishing) -> Furnish:
 
 
 class CommandRunner:
-    """Runs commands, each in a fresh checkout with a fresh home; caches that the base's run left are copied, not shared."""
+    """Runs commands, each in a fresh checkout with a fresh home; nothing that one leaves behind is there for another."""
 
     def __init__(self, repository: Repository, folder: Path, furnishing: Furnishing | Furnish | None = None) -> None:
         self._repository = repository
         self._folder = folder
         self._furnish = furnishing if callable(furnishing) else always(furnishing or Furnishing())
-        self._seed: Path | None = None
         self._count = 0
 
     async def run(
@@ -116,24 +116,15 @@ class CommandRunner:
             furnishing.prepare()
             reports = prepare_place(place, secrets.token_hex(4))
             prepared = instrument(command, reports, read_scripts_of(tree), selected)
-            scratch = self._scratch(place)
+            scratch = place / "scratch"
             begun = monotonic()
             result = await run(_spec(furnishing, prepared, tree, scratch))
             seconds = monotonic() - begun
             report = with_exit_code(read_report(prepared, tree, result.output), command, result)
             altered = await self._repository.altered(tree, index)
             _remove(tree)
-        if purpose is Purpose.BASE and self._seed is None:
-            self._seed = scratch
-        else:
-            _remove(scratch)
+        _remove(scratch)
         return ProofRun(purpose, snapshot.tree, tuple(command), result, report, seconds, altered)
-
-    def _scratch(self, place: Path) -> Path:
-        scratch = place / "scratch"
-        if self._seed is not None and _size(self._seed) <= CACHE_BYTES:
-            shutil.copytree(self._seed, scratch, symlinks=True, ignore_dangling_symlinks=True)
-        return scratch
 
 
 def _spec(furnishing: Furnishing, prepared: InstrumentedCommand, tree: Path, scratch: Path) -> SandboxSpec:
@@ -152,7 +143,7 @@ def _spec(furnishing: Furnishing, prepared: InstrumentedCommand, tree: Path, scr
         command=prepared.command,
         directory=tree,
         environment=environment,
-        writable=(tree, scratch, prepared.place.reports),
+        writable=(tree, scratch, prepared.place.reports, *furnishing.writable),
         readable=(prepared.place.reporters, *tools.values(), *furnishing.readable),
         hidden=furnishing.hidden,
         network=furnishing.network,
@@ -192,14 +183,6 @@ def _tool_folders() -> dict[str, Path]:
 
 def _make_folders(place: Path) -> None:
     place.mkdir(parents=True)
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            total += path.lstat().st_size
-    return total
 
 
 def _remove(folder: Path) -> None:

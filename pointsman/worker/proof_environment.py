@@ -90,6 +90,7 @@ class ProofEnvironments:
         return Furnishing(
             environment=environment.variables(),
             readable=environment.readable,
+            writable=environment.writable,
             hidden=self._hidden,
             network=proof.network,
             limits=replace(Limits(), seconds=float(proof.timeout), output_bytes=OUTPUT_BYTES),

@@ -57,7 +57,7 @@ class _Runner:
             tuple(command),
             self.tree,
             clean_environment({**own, **(first if first["PYTHONPATH"] else {}), **self.furnishing.environment}),
-            writable=(self.tree, self.scratch),
+            writable=(self.tree, self.scratch, *self.furnishing.writable),
             readable=self.furnishing.readable,
             hidden=self.furnishing.hidden,
             network=self.furnishing.network,

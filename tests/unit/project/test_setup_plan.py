@@ -1,6 +1,9 @@
 """What a set-up is made from: commands, manifests, variables; their digest; whose code runs while it installs."""
 
 from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
 
 from pointsman.project import Command, WorkspaceSection, split_command
 from pointsman.project.setup_plan import SourceFiles, plan_setup
@@ -53,3 +56,24 @@ async def test_code_of_packages_runs_at_install_only_if_the_manifests_are_the_ba
 
 def test_a_command_keeps_its_text() -> None:
     assert split_command("npm ci") == Command("npm ci", ("npm", "ci"))
+
+
+async def test_a_go_project_has_a_build_cache_without_a_set_up_and_a_rust_project_with_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("go", "cargo"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    go = await plan_setup(workspace(), source({"go.mod": "module a", "a.go": ""}))
+    assert [one.command.text for one in go.warmups] == ["go test -exec true ./..."]
+    before = go.digest
+    assert (go.caches, set(go.manifests)) == (("GOCACHE",), {"go.mod"})
+    rust = {"Cargo.toml": "[package]", "src/lib.rs": ""}
+    assert (await plan_setup(workspace(), source(rust))).warmups == ()
+    (warmup,) = (await plan_setup(workspace("cargo fetch"), source(rust))).warmups
+    assert (warmup.stubbed, warmup.builds) == ("*.rs", ("target",))
+    (tmp_path / "go").write_text("#!/bin/sh\necho newer\n")
+    assert (await plan_setup(workspace(), source({"go.mod": "module a", "a.go": ""}))).digest != before
+    (tmp_path / "go").unlink()
+    assert (await plan_setup(workspace(), source({"go.mod": "module a"}))).warmups == ()
