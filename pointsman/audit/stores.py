@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, func, select
 
 from pointsman.audit.agreement import Agreement, Traced
+from pointsman.audit.entries import EntryProof
 from pointsman.audit.pipelines import PipelineProof
 from pointsman.audit.runs import RunProof
 from pointsman.audit.workflows import WorkflowProof
@@ -77,7 +78,7 @@ def _proofs(services: Mapping[str, Service]) -> tuple[dict[str, dict[str, Proof]
         proofs["workflow"] = {"workflow": workflows}
     if "orchestrator" in stores:
         runs = RunProof(stores["orchestrator"])
-        proofs["orchestrator"] = {"run": runs}
+        proofs["orchestrator"] = {"run": runs, "entry": EntryProof()}
     if stores.keys() < set(CONTEXTS):
         return proofs, None
     return proofs, Agreement(runs, workflows, pipelines, [])

@@ -26,6 +26,7 @@ from pointsman.client.errors import (
     Unavailable,
     WrongContent,
 )
+from pointsman.client.landing import Landing
 from pointsman.client.pipeline import Pipelines
 from pointsman.client.router import Router
 from pointsman.client.runs import Order, Reply, Runs
@@ -61,6 +62,7 @@ class Client:
         self.runs = Runs(calls)
         self.agents = Agents(calls)
         self.artifacts = Artifacts(calls)
+        self.landing = Landing(calls)
         self.router = Router(calls)
         self.workflow = Workflows(calls)
         self.pipeline = Pipelines(calls)

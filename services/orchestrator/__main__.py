@@ -6,7 +6,7 @@ from pathlib import Path
 
 from google.protobuf.descriptor import ServiceDescriptor
 
-from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, mock_pb2, orchestrator_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2
 from pointsman.credentials.folder import CredentialFolder, CredentialRole
 from pointsman.credentials.tokens import Identity
 from pointsman.services.chassis.core.config import PeerSettings, StoreSettings, load
@@ -20,6 +20,7 @@ from pointsman.services.orchestrator.peers import Channels, Peers
 from pointsman.services.orchestrator.servicer import (
     AgentServicer,
     ArtifactServicer,
+    LandingServicer,
     MockServicer,
     OrchestratorServicer,
 )
@@ -75,6 +76,7 @@ def build_on(
             _service(artifact_pb2, "ArtifactService"),
             ArtifactServicer(store, settings.max_artifact_bytes, quota),
         ),
+        (_service(landing_pb2, "LandingService"), LandingServicer(store)),
         (_service(mock_pb2, "MockService"), MockServicer(policy) if mock_settings.offers_policy else object()),
     ]
     return Service(NAME, store.store, MIGRATIONS, servicers, (*engine.loops, *agents.loops), close)

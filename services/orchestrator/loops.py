@@ -17,10 +17,13 @@ from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands, events
 from pointsman.services.orchestrator.domain.calls import CALLS
 from pointsman.services.orchestrator.domain.calls.epics import Epic
-from pointsman.services.orchestrator.domain.calls.other_runs import OtherRun, StartNext
+from pointsman.services.orchestrator.domain.calls.other_runs import OtherRun, StartNext, TellEntry
 from pointsman.services.orchestrator.domain.ending import PARKED
-from pointsman.services.orchestrator.domain.enums import Call, Resume
+from pointsman.services.orchestrator.domain.enums import Call, Resume, State
+from pointsman.services.orchestrator.domain.landing import commands as landing
+from pointsman.services.orchestrator.domain.landing.machine import START_LINK, StartLink
 from pointsman.services.orchestrator.domain.model import Order
+from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.services.orchestrator.peers import REMOTE, Peers
 from pointsman.services.orchestrator.peers.workflow import load_epic, next_epic
 from pointsman.services.orchestrator.store import OrchestratorStore
@@ -59,6 +62,9 @@ class Engine:
 
     async def deliver(self, effect: PendingEffect) -> None:
         """Make the call; its answer and the acknowledgement are one commit."""
+        if effect.kind == START_LINK:
+            await self._start_linked_run(effect, effect.data(StartLink))
+            return
         kind = Call(effect.kind)
         data = effect.data(CALLS[kind].request)
         try:
@@ -75,7 +81,10 @@ class Engine:
         await self._acknowledge(effect, commands.CallAnswered(effect.entity_id, answer))
 
     async def give_up(self, effect: PendingEffect, refusal: Refusal) -> None:
-        """Tell the run that it was refused for good."""
+        """Tell the run, or the entry, that it was refused for good."""
+        if effect.kind == START_LINK:
+            await self._tell_entry(effect, landing.LinkRefused(effect.entity_id, refusal.message))
+            return
         call_id = effect.data(CALLS[Call(effect.kind)].request).call_id
         reason = f"{effect.kind}: {refusal.message}"
         await self._acknowledge(effect, commands.CallRefused(effect.entity_id, call_id, reason))
@@ -116,6 +125,34 @@ class Engine:
                 order = replace(order, criteria=tuple(item for item in order.criteria if item.command))
             command = commands.Submit(new_id("run", self._store.now), epic.title, order, ended.budget)
             await self._tell_run(effect, command)
+
+    async def _start_linked_run(self, effect: PendingEffect, data: StartLink) -> None:
+        """Start the run of an entry on the terms of the run whose work it lands; a second try finds it there."""
+        source = (await self._store.view(effect.project, data.run_id)).run
+        run_id = run_id_for(effect.project, f"{effect.entity_id}/{data.number}")
+        order = replace(
+            source.order, base_commit=data.base_commit, parent_entry=effect.entity_id, session_id="", rival_run_id="",
+            epic_id="", resume=Resume.NO, auto_resume=False, crew=(), reserved=False,
+        )  # fmt: skip
+        caller = engine_caller(effect.project, effect.traceparent, f"{effect.effect_id}:other")
+        await self._store.ledger.submit(caller, commands.Submit(run_id, data.intent, order, source.budget))
+        await self._tell_entry(effect, landing.LinkStarted(effect.entity_id, run_id))
+
+    async def _tell_entry(self, effect: PendingEffect, command: Any) -> None:
+        caller = engine_caller(effect.project, effect.traceparent, effect.effect_id)
+        await self._store.entries.ledger.submit(caller, command, effect)
+
+    async def tell_entry(self, effect: PendingEffect, data: TellEntry) -> None:
+        """Tell an entry how its linked run has ended, with its work where it is COMPLETE."""
+        run = (await self._store.view(effect.project, effect.entity_id)).run
+        made = decode.landing.work_of(run) if run.status is State.COMPLETE and run.accepted_commit else None
+        command = landing.LinkEnded(data.entry_id, run.run_id, str(run.status), made)
+        caller = engine_caller(effect.project, effect.traceparent, f"{effect.effect_id}:other")
+        try:
+            await self._store.entries.ledger.submit(caller, command)
+        except Refusal as refusal:
+            if refusal.reason not in _GONE:
+                raise
 
     async def read_epic(self, effect: PendingEffect, data: Epic) -> Any:
         """The epic's plan as the run that planned it left it, and what of it is done."""
@@ -181,5 +218,6 @@ LOCAL: Mapping[Call, Callable[[Engine, PendingEffect, Any], Awaitable[Any]]] = {
     Call.MERGE_INTO_RUN: Engine.merge_into_run,
     Call.START_NEXT: Engine.start_next,
     Call.LOAD_EPIC: Engine.read_epic,
+    Call.TELL_ENTRY: Engine.tell_entry,
 }
 """Calls that need this service's own store; all others go to a peer alone."""

@@ -182,6 +182,7 @@ class Call(StrEnum):
     PARK_RUN = "run.park"
     MERGE_INTO_RUN = "run.merge"
     START_NEXT = "run.start_next"
+    TELL_ENTRY = "entry.tell"
 
 
 class Resume(StrEnum):

@@ -96,6 +96,8 @@ class Order:
     """Whether only workers that ask for this run are given its work."""
     parallel: int = 0
     """How many tasks are worked on at the same time; 0 leaves it to the budget's fan-out."""
+    parent_entry: str = ""
+    """The entry of a merge queue that this run was started for; it is told how the run ends."""
 
 
 @dataclass(frozen=True, slots=True)

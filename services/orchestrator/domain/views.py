@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pointsman.services.orchestrator.domain.enums import Capability
+from pointsman.services.orchestrator.domain.landing.model import Entry
 from pointsman.services.orchestrator.domain.run import Run
 
 
@@ -68,3 +69,43 @@ class Output:
     text: str
     transcript_sha256: str = ""
     transcript_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EntryView:
+    """An entry of a merge queue as it stands in its row."""
+
+    entry: Entry
+    seq: int
+    created_at_us: int
+    updated_at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilter:
+    """Which entries a list shows."""
+
+    project: str
+    states: tuple[str, ...] = ()
+    repository_id: str = ""
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Integrator:
+    """Who asks for a merge queue, and for which repositories."""
+
+    project: str
+    principal: str
+    agent_id: str
+    repository_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A merge queue in an integrator's hands, with its first entries."""
+
+    queue_id: str
+    epoch: int
+    until_us: int
+    entries: tuple[EntryView, ...]

@@ -2,7 +2,8 @@
 
 from pointsman.services.orchestrator.servicer.agents import AgentServicer
 from pointsman.services.orchestrator.servicer.artifacts import ArtifactServicer
+from pointsman.services.orchestrator.servicer.landing import LandingServicer
 from pointsman.services.orchestrator.servicer.mocks import MockServicer
 from pointsman.services.orchestrator.servicer.runs import OrchestratorServicer
 
-__all__ = ["AgentServicer", "ArtifactServicer", "MockServicer", "OrchestratorServicer"]
+__all__ = ["AgentServicer", "ArtifactServicer", "LandingServicer", "MockServicer", "OrchestratorServicer"]

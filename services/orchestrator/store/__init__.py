@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, bindparam, case, delete, func, select
+from sqlalchemy import Connection, MetaData, bindparam, case, delete, exists, func, select
 
 from pointsman.services.chassis.engine.journal import Journal
 from pointsman.services.chassis.engine.ledger import Ledger
@@ -18,6 +18,7 @@ from pointsman.services.orchestrator.domain.views import RunView
 from pointsman.services.orchestrator.store.admission import Admission
 from pointsman.services.orchestrator.store.agents import Agents
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
+from pointsman.services.orchestrator.store.landing import LIVE_NAMES, Entries
 from pointsman.services.orchestrator.store.matcher import AssignmentMatcher
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
 from pointsman.services.orchestrator.store.outputs import Outputs
@@ -55,9 +56,10 @@ class OrchestratorStore:
         self.store.gauges.append(queue_gauge(self.store, self.children))
         self.matcher = AssignmentMatcher(self.store, self.children, lease_seconds, limits)
         self.artifacts = self.children.artifacts
+        self.entries = Entries(self.store, metadata, self.artifacts, lease_seconds)
         self.outputs = Outputs(self.store, metadata, self.children.assignments)
         self.admission = Admission(self.store, self.children)
-        self._sql = _Queries(self.store, self.children, self.outputs)
+        self._sql = _Queries(self.store, self.children, self.outputs, self.entries)
 
     @property
     def now(self) -> datetime:
@@ -103,6 +105,7 @@ class OrchestratorStore:
         key = {"entity_id": run_id, "before": ended_before_us}
         if connection.execute(self._sql.is_old, key).first() is None:
             return False
+        self.entries.forget_of(connection, run_id)
         for statement in self._sql.forget:
             connection.execute(statement, {"of_entity": run_id})
         self.artifacts.forget(connection, run_id)
@@ -116,7 +119,7 @@ class OrchestratorStore:
 class _Queries:
     """The reading statements, built once."""
 
-    def __init__(self, store: Store, children: RunChildren, outputs: Outputs) -> None:
+    def __init__(self, store: Store, children: RunChildren, outputs: Outputs, entries: Entries) -> None:
         entities, index, assignments = store.tables.entities.c, children.index.c, children.assignments.c
         self.times = select(entities.version, entities.created_at_us, entities.updated_at_us).where(
             entities.entity_id == bindparam("entity_id")
@@ -155,14 +158,11 @@ class _Queries:
             .where(assignments.status == LEASED, assignments.project == bindparam("project"))
             .distinct()
         )
-        self.ended = (
-            select(index.entity_id, index.project)
-            .where(index.ended_at_us > 0, index.ended_at_us < bindparam("before"))
-            .limit(bindparam("limit"))
-        )
-        self.is_old = select(index.entity_id).where(
-            index.entity_id == bindparam("entity_id"), index.ended_at_us > 0, index.ended_at_us < bindparam("before")
-        )
+        entry = entries.children.index.c
+        lands = exists().where(entry.run_id == index.entity_id, entry.status.in_(LIVE_NAMES))
+        is_old = (index.ended_at_us > 0, index.ended_at_us < bindparam("before"), ~lands)
+        self.ended = select(index.entity_id, index.project).where(*is_old).limit(bindparam("limit"))
+        self.is_old = select(index.entity_id).where(index.entity_id == bindparam("entity_id"), *is_old)
         tables = store.tables
         owned = (
             children.assignments, children.documents, outputs.table, tables.journal, tables.outbox, tables.timers,

@@ -136,3 +136,21 @@ def artifact_chunks(metadata: MetaData) -> Table:
         Column("number", Integer, primary_key=True, autoincrement=False),
         Column("body", LargeBinary, nullable=False),
     )
+
+
+def entry_index(metadata: MetaData) -> Table:
+    """Entries by queue, by run and by status, in order of priority and arrival."""
+    return Table(
+        "entry_index",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("project", String(64), nullable=False),
+        Column("queue_id", String(64), nullable=False),
+        Column("repository_id", String(128), nullable=False),
+        Column("run_id", String(128), nullable=False),
+        Column("status", String(16), nullable=False),
+        Column("priority", Integer, nullable=False),
+        Column("created_at_us", BigInteger, nullable=False),
+        Index("entry_index_by_queue", "project", "status", "repository_id"),
+        Index("entry_index_by_run", "run_id"),
+    )

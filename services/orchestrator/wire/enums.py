@@ -3,6 +3,7 @@
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import proof_pb2 as proof
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
+from pointsman.api.orchestrator.v1 import landing_pb2 as landing_pb
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.pipeline.v1 import route_pb2 as route
@@ -11,6 +12,7 @@ from pointsman.api.router.v1 import outcome_pb2 as outcome
 from pointsman.api.workflow.v1 import model_pb2 as workflow
 from pointsman.services.chassis.rpc.enum_map import EnumMap
 from pointsman.services.orchestrator.domain import enums
+from pointsman.services.orchestrator.domain.landing import enums as landing
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
 
 STATE = EnumMap(runs.RunState, enums.State)
@@ -31,3 +33,6 @@ WORKFLOW_MODE = EnumMap(workflow.ExecutionMode, enums.ExecutionMode)
 PIPELINE_STATE = EnumMap(pipeline_state.PipelineState, enums.PipelineStatus)
 ROUTE_SEVERITY = EnumMap(route.Severity, enums.Severity)
 DEBATE_VERDICT = EnumMap(outcome.Verdict, enums.DebateVerdict)
+ENTRY_STATE = EnumMap(landing_pb.EntryState, landing.EntryState)
+ENTRY_REPLY = EnumMap(landing_pb.EntryReply, landing.EntryReply)
+LANDING_WAY = EnumMap(landing_pb.LandingWay, landing.Way)

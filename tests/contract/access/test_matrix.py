@@ -38,6 +38,11 @@ MAY = {
 LEAST = {
     "AgentService": {"viewer": "ListAgents ListAssignments WatchOutput", "agent": "Poll Heartbeat Complete Fail"},
     "ArtifactService": {"viewer": "Get", "agent": "Put"},
+    "LandingService": {
+        "viewer": "GetEntry ListEntries WatchEntry",
+        "operator": "Enqueue AnswerEntry CancelEntry",
+        "agent": "TakeEntries KeepQueue ReportEntry",
+    },
     "MockService": {"viewer": "GetMockPolicy", "admin": "SetMockPolicy"},
     "OrchestratorService": {
         "viewer": "GetRun ListRuns WatchRun WatchChanges ListTransitions GetDelivery GetEvidence GetMachine",
@@ -157,6 +162,7 @@ ANSWERED = {
     "AgentService/ListAssignments", "PipelineService/ListPipelines", "RouterService/ListDecisions",
     "WorkflowService/ListWorkflows", "PipelineService/ForgetRun", "RouterService/ForgetRun",
     "WorkflowService/ForgetRun", "AgentService/Heartbeat", "AgentService/Complete", "AgentService/Fail",
+    "LandingService/ListEntries",
 }  # fmt: skip
 """They find nothing, and say so in an answer: lists, what is forgotten already, and leases, each with an outcome."""
 READERS = (

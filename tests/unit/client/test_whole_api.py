@@ -10,7 +10,7 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from pointsman.api.orchestrator.v1 import agent_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, landing_pb2
 from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_VERIFY
 from pointsman.api.orchestrator.v1.run_pb2 import ANSWER_KIND_CLARIFIED, RUN_STATE_CANCELLED
 from pointsman.api.pipeline.v1 import pipeline_pb2, route_pb2, state_pb2
@@ -93,6 +93,26 @@ async def use_agents(client: Client) -> None:
         await client.agents.fail("verifier-1", agent_pb2.Failure(lease=key, error="no"))
     stored = await client.artifacts.put(b"a body", "text/plain")
     assert await client.artifacts.get(stored) == b"a body"
+
+
+async def use_landing(client: Client) -> None:
+    run = (await client.runs.submit(Order("fix the parser", as_action=True))).run
+    with pytest.raises(StateForbids):
+        await client.landing.enqueue(run.id, landing_pb2.LandingTerms(target="main"))
+    assert [entry async for entry in client.landing.all(run_id=run.id)] == []
+    assert not (await client.landing.take("integrator-1", ["a-repository"])).queue_id
+    nothing = landing_pb2.Entry(id="entry_none")
+    for call in (
+        client.landing.get(nothing.id),
+        client.landing.answer(nothing.id, landing_pb2.ENTRY_REPLY_RETRY),
+        client.landing.cancel(nothing.id),
+        client.landing.report("integrator-1", nothing, 1, landed=landing_pb2.AtCommit(commit="0" * 40)),
+        first(client.landing.watch(nothing.id)),
+    ):
+        with pytest.raises(NotFound):
+            await call
+    with pytest.raises(TerminalError):
+        await client.landing.keep("integrator-1", "queue_none", 1)
 
 
 async def use_router(client: Client) -> None:
@@ -202,7 +222,7 @@ async def use_workflows(client: Client) -> None:
 
 async def test_each_rpc_of_the_contract_is_reachable(channel: RecordingChannel) -> None:
     client = Client(cast("grpc.aio.Channel", channel))
-    for use in (use_runs, use_agents, use_router, use_pipelines, use_workflows):
+    for use in (use_runs, use_agents, use_landing, use_router, use_pipelines, use_workflows):
         await use(client)
     contract = {
         f"/{service.full_name}/{method.name}"

@@ -42,7 +42,7 @@ def test_only_what_changes_nothing_is_answered_to_get() -> None:
 
 def test_streams_of_transitions_can_be_resumed() -> None:
     resumable = {method.name for method in METHODS.values() if method.resume_field}
-    assert resumable == {"WatchRun", "WatchChanges", "WatchPipeline", "WatchWorkflow"}
+    assert resumable == {"WatchRun", "WatchEntry", "WatchChanges", "WatchPipeline", "WatchWorkflow"}
 
 
 def test_the_document_describes_every_path_and_refers_to_nothing_that_is_missing() -> None:

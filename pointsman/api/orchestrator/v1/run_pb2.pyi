@@ -690,6 +690,7 @@ class Run(_message.Message):
     EXECUTION_MODE_FIELD_NUMBER: _builtins.int
     QUEUED_EPIC_ID_FIELD_NUMBER: _builtins.int
     GRADE_FIELD_NUMBER: _builtins.int
+    PARENT_ENTRY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___RunState.ValueType
@@ -722,6 +723,8 @@ class Run(_message.Message):
     """When it resumed other work first: the epic that keeps its own message and starts by itself afterwards."""
     grade: _proof_pb2.Grade.ValueType
     """What its accepted work is worth: the least grade among its accepted tasks."""
+    parent_entry: _builtins.str
+    """The entry of a merge queue that it was started for; empty for a run of its own."""
     @_builtins.property
     def question(self) -> Global___Question:
         """The open question, if there is one."""
@@ -796,10 +799,11 @@ class Run(_message.Message):
         execution_mode: Global___ExecutionMode.ValueType = ...,
         queued_epic_id: _builtins.str = ...,
         grade: _proof_pb2.Grade.ValueType = ...,
+        parent_entry: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "id", b"id", "intent", b"intent", "labels", b"labels", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "id", b"id", "intent", b"intent", "labels", b"labels", "parent_entry", b"parent_entry", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,4 +1,4 @@
-"""PARK_RUN, MERGE_INTO_RUN and START_NEXT: what a run says to other runs."""
+"""PARK_RUN, MERGE_INTO_RUN, START_NEXT and TELL_ENTRY: what a run says to other runs and to its entry."""
 
 from dataclasses import dataclass
 
@@ -23,8 +23,17 @@ class StartNext:
     epic_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class TellEntry:
+    """Tell the entry of a merge queue how its linked run has ended."""
+
+    call_id: str
+    entry_id: str
+
+
 CALLS = (
     PeerCall(Call.PARK_RUN, OtherRun),
     PeerCall(Call.MERGE_INTO_RUN, OtherRun),
     PeerCall(Call.START_NEXT, StartNext),
+    PeerCall(Call.TELL_ENTRY, TellEntry),
 )

@@ -64,6 +64,7 @@ def run(view: RunView) -> runs.Run:
         acceptance_criteria=[criterion(item) for item in it.order.criteria],
         execution_mode=enums.EXECUTION_MODE.to_wire(it.order.execution_mode),
         grade=enums.GRADE.to_wire(it.grade),
+        parent_entry=it.order.parent_entry,
         created_at=timestamp(view.created_at_us),
         updated_at=timestamp(view.updated_at_us),
     )

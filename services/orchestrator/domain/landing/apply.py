@@ -1,0 +1,86 @@
+"""How an event changes an entry; the same function rebuilds it from its journal."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from pointsman.services.chassis.core.machine import Event
+from pointsman.services.orchestrator.domain.landing.commands import Landed, Merged
+from pointsman.services.orchestrator.domain.landing.enums import EntryEvent, EntryState
+from pointsman.services.orchestrator.domain.landing.events import Enqueued, Linked, LinkOver, Said, Taken
+from pointsman.services.orchestrator.domain.landing.model import Candidate, Entry, Finding, Link, Proposal
+
+
+def apply(entry: Entry | None, event: Event, at: datetime) -> Entry:
+    """Fold one event."""
+    if entry is None:
+        data: Enqueued = event.data
+        return Entry(data.entry_id, EntryState.QUEUED, data.queue_id, data.terms, data.work.run_id, data.work, at)
+    moved = replace(entry, status=EntryState(event.target))
+    change = _CHANGES.get(EntryEvent(event.name), _found)
+    return change(moved, event.data)
+
+
+def _taken(entry: Entry, data: Taken) -> Entry:
+    return replace(entry, epoch=data.epoch, agent_id=data.agent_id, principal=data.principal, rounds=entry.rounds + 1)
+
+
+def _proven(entry: Entry, data: Candidate) -> Entry:
+    return replace(entry, candidate=data, finding=None)
+
+
+def _landed(entry: Entry, data: Landed | Merged) -> Entry:
+    return replace(entry, landed_commit=data.commit)
+
+
+def _base_moved(entry: Entry, _data: Any) -> Entry:
+    return replace(entry, candidate=None)
+
+
+def _proposed(entry: Entry, data: Proposal) -> Entry:
+    return replace(entry, proposal=data)
+
+
+def _found(entry: Entry, data: Finding) -> Entry:
+    return replace(entry, finding=data, candidate=None)
+
+
+def _linked(entry: Entry, data: Linked) -> Entry:
+    kind = entry.finding.kind if entry.finding else EntryEvent.CONFLICTED
+    return replace(entry, links=(*entry.links, Link(data.run_id, kind)))
+
+
+def _link_over(entry: Entry, data: LinkOver) -> Entry:
+    links = tuple(replace(link, outcome=data.outcome) if link.run_id == data.run_id else link for link in entry.links)
+    return replace(entry, links=links, work=data.work or entry.work, approved=entry.approved and not data.work)
+
+
+def _answered(entry: Entry, _data: Said) -> Entry:
+    return entry
+
+
+def _approved(entry: Entry, _data: Said) -> Entry:
+    return replace(entry, approved=True)
+
+
+def _ended(entry: Entry, data: Said) -> Entry:
+    return replace(entry, end_reason=data.text)
+
+
+_CHANGES: Mapping[EntryEvent, Callable[[Entry, Any], Entry]] = {
+    EntryEvent.TAKEN: _taken,
+    EntryEvent.PROVEN: _proven,
+    EntryEvent.LANDED: _landed,
+    EntryEvent.MERGED: _landed,
+    EntryEvent.BASE_MOVED: _base_moved,
+    EntryEvent.PROPOSED: _proposed,
+    EntryEvent.LINKED: _linked,
+    EntryEvent.RESOLVED: _link_over,
+    EntryEvent.LINK_FAILED: _link_over,
+    EntryEvent.RETRIED: _answered,
+    EntryEvent.APPROVED: _approved,
+    EntryEvent.REJECTED: _ended,
+    EntryEvent.CANCELLED: _ended,
+}
+"""All others carry a finding."""

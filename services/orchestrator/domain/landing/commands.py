@@ -1,0 +1,119 @@
+"""What people, the integrator and the engine ask of an entry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pointsman.services.orchestrator.domain.landing.enums import EntryReply
+from pointsman.services.orchestrator.domain.landing.model import Candidate, Finding, Proposal, Terms, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueue:
+    """Put a run's accepted work into a queue."""
+
+    entity_id: str
+    queue_id: str
+    terms: Terms
+    work: Work
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """The holder of the queue's lease begins to work on it."""
+
+    entity_id: str
+    epoch: int
+    agent_id: str
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class BaseMoved:
+    """The target is not where it was: everything again, on the new tip."""
+
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """The target is at the proven tip."""
+
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Somebody else has brought the work into the target."""
+
+    commit: str
+    url: str = ""
+
+
+Report = Candidate | Landed | BaseMoved | Finding | Proposal | Merged
+"""What an integrator can say: proven, landed, moved, a setback or question, proposed, merged by somebody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEntry:
+    """What the integrator found or did."""
+
+    entity_id: str
+    epoch: int
+    principal: str
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStarted:
+    """The linked run is there."""
+
+    entity_id: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRefused:
+    """The linked run could not be started."""
+
+    entity_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEnded:
+    """A linked run has ended; with its work where it was accepted."""
+
+    entity_id: str
+    run_id: str
+    outcome: str
+    work: Work | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEntry:
+    """A person answers."""
+
+    entity_id: str
+    reply: EntryReply
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelEntry:
+    """Take it out of the queue; branch and bundle stay."""
+
+    entity_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryAck:
+    """The entry after the command."""
+
+    entry_id: str
+    status: str
+
+
+ANSWERS: Mapping[type, type] = dict.fromkeys(
+    (Enqueue, Take, ReportEntry, LinkStarted, LinkRefused, LinkEnded, AnswerEntry, CancelEntry), EntryAck
+)

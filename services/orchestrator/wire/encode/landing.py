@@ -1,0 +1,94 @@
+"""Entries of merge queues."""
+
+from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.orchestrator.v1 import landing_pb2 as pb
+from pointsman.services.chassis.rpc.paging import timestamp
+from pointsman.services.orchestrator.domain.landing.enums import EntryEvent, EntryState
+from pointsman.services.orchestrator.domain.landing.model import Entry, Terms
+from pointsman.services.orchestrator.domain.views import EntryView
+from pointsman.services.orchestrator.wire import enums
+
+BUNDLE_TYPE = "application/x-git-bundle"
+_WAITS = {
+    EntryState.QUEUED: "the integrator: `pointsman queue work` or `pointsman up` in the repository",
+    EntryState.PROVING: "the proof on the tip of the target",
+    EntryState.LANDING: "the push",
+    EntryState.PROPOSED: "checks and review of the pull request",
+    EntryState.WAITING: "its linked run",
+    EntryState.ASKED: "a person: `pointsman queue answer`",
+}
+
+
+def entry(view: EntryView) -> pb.Entry:
+    """An entry as it is now."""
+    it = view.entry
+    message = pb.Entry(
+        id=it.entry_id,
+        state=enums.ENTRY_STATE.to_wire(it.status),
+        queue_id=it.queue_id,
+        terms=_terms(it.terms),
+        run_id=it.run_id,
+        title=it.terms.title,
+        work_run_id=it.work.run_id,
+        base_commit=it.work.base_commit,
+        commit=it.work.commit,
+        links=[pb.LinkedRun(run_id=link.run_id, kind=_kind(link.kind), outcome=link.outcome) for link in it.links],
+        approved=it.approved,
+        rounds=it.rounds,
+        agent_id=it.agent_id,
+        epoch=it.epoch,
+        landed_commit=it.landed_commit,
+        end_reason=it.end_reason,
+        waiting_for=_WAITS.get(it.status, ""),
+        seq=view.seq,
+        created_at=timestamp(view.created_at_us),
+        updated_at=timestamp(view.updated_at_us),
+    )
+    _add_parts(message, it)
+    return message
+
+
+def _terms(it: Terms) -> pb.LandingTerms:
+    return pb.LandingTerms(
+        repository_id=it.repository_id,
+        target=it.target,
+        remote=it.remote,
+        way=enums.LANDING_WAY.to_wire(it.way),
+        squash=it.squash,
+        priority=it.priority,
+    )
+
+
+def _add_parts(message: pb.Entry, it: Entry) -> None:
+    if it.work.bundle_sha256:
+        bundle = handoff.ArtifactRef(
+            sha256=it.work.bundle_sha256, size_bytes=it.work.bundle_bytes, media_type=BUNDLE_TYPE
+        )
+        message.bundle.CopyFrom(bundle)
+    if it.candidate is not None:
+        one = it.candidate
+        message.candidate.CopyFrom(
+            pb.LandingCandidate(
+                commit=one.commit, tip=one.tip, tree=one.tree, base=one.base, grade=one.grade, summary=one.summary
+            )
+        )
+    if it.finding is not None:
+        found = it.finding
+        message.finding.CopyFrom(
+            pb.LandingFinding(
+                kind=_kind(found.kind),
+                text=found.text,
+                files=found.files,
+                other_run_ids=found.other_run_ids,
+                base=found.base,
+                url=found.url,
+                untrusted=found.untrusted,
+            )
+        )
+    if it.proposal is not None:
+        made = it.proposal
+        message.proposal.CopyFrom(pb.Proposal(number=made.number, url=made.url, branch=made.branch, head=made.head))
+
+
+def _kind(event: EntryEvent) -> pb.FindingKind.ValueType:
+    return pb.FindingKind.Value(f"FINDING_KIND_{event.name}")
