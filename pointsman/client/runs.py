@@ -13,6 +13,7 @@ from pointsman.api.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServ
 from pointsman.api.orchestrator.v1.run_pb2 import (
     EXECUTION_MODE_QUALITY_GATE,
     AnswerKind,
+    Attention,
     Budget,
     ExecutionMode,
     Repository,
@@ -105,12 +106,25 @@ class Runs:
         labels: Mapping[str, str] | None = None,
         *,
         id_prefix: str = "",
+        attention: Sequence[Attention.ValueType] = (),
+        text: str = "",
     ) -> AsyncIterator[Run]:
         """Runs, newest first."""
-        request = pb.ListRunsRequest(states=states, labels=labels or {}, id_prefix=id_prefix)
+        request = pb.ListRunsRequest(
+            states=states, labels=labels or {}, id_prefix=id_prefix, attention=attention, text=text
+        )
         async for page in self._calls.pages(self._stub.ListRuns, request):
             for run in page.runs:
                 yield run
+
+    async def counts(self) -> pb.CountRunsResponse:
+        """How many runs ask what of whoever looks."""
+        return await self._calls.call(self._stub.CountRuns, pb.CountRunsRequest())
+
+    async def label(self, run_id: str, labels: Mapping[str, str], request_id: str = "") -> Run:
+        """Set labels of a run; an empty value takes one away."""
+        request = pb.LabelRunRequest(request_id=request_id, run_id=run_id, labels=labels)
+        return (await self._calls.mutate(self._stub.LabelRun, request)).run
 
     async def change(self, run_id: str, message: str, request_id: str = "") -> Run:
         """Changes the requirement."""

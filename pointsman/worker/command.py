@@ -48,6 +48,10 @@ MARKER = b"PIPELINE_ROUTE"
 MAX_TRANSCRIPT = 1_000_000
 MAX_PROMPT_ARGUMENT = 100_000
 MAX_PATH = 4096
+DIFF_TYPE = "text/x-diff"
+MAX_DIFF_BYTES = 1024 * 1024
+UNREAD_TYPES = (BUNDLE_TYPE, DIFF_TYPE)
+"""Artifacts that an agent is given in another form: the checked-out tree."""
 HOME = "home"
 HANDOFF_INSIDE = ".pointsman-handoff"
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
@@ -272,7 +276,7 @@ def _own_packages() -> tuple[Path, Path]:
 
 async def _artifact_texts(job: Job) -> dict[str, str]:
     """The texts of all artifacts that the handoff names."""
-    wanted = {ref.sha256: ref for ref in _artifacts(job.work) if not ref.media_type.endswith("bundle")}
+    wanted = {ref.sha256: ref for ref in _artifacts(job.work) if ref.media_type not in UNREAD_TYPES}
     return {key: (await job.client.artifacts.get(ref)).decode(errors="replace") for key, ref in wanted.items()}
 
 
@@ -302,9 +306,15 @@ async def _coder_result(job: Job, folders: AssignmentFolders, clone: Clone | Non
     result = output_reader.coder_result(folders.handoff, folders.tree, captured, criteria)
     body = await clone.make_bundle(base, captured.commit)
     if body:
-        stored = await job.client.artifacts.put(body, BUNDLE_TYPE, job.assignment.run_id)
-        result.bundle.CopyFrom(stored)
+        run_id, diff = job.assignment.run_id, bounded_diff(await clone.readable_diff(base, captured.commit))
+        result.bundle.CopyFrom(await job.client.artifacts.put(body, BUNDLE_TYPE, run_id))
+        result.diff.CopyFrom(await job.client.artifacts.put(diff, DIFF_TYPE, run_id))
     return result
+
+
+def bounded_diff(diff: bytes) -> bytes:
+    """A diff that people can read: whole lines, a mebibyte at the most."""
+    return diff if len(diff) <= MAX_DIFF_BYTES else diff[: diff.rfind(b"\n", 0, MAX_DIFF_BYTES) + 1]
 
 
 def _stage_result(

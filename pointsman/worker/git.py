@@ -226,6 +226,11 @@ class Clone:
         """The change from a base to a commit."""
         return await git(self.path, "diff", "--no-color", "--no-ext-diff", "--no-textconv", base, commit)
 
+    async def readable_diff(self, base: str, commit: str) -> bytes:
+        """The same for people: renames found, and names as they are."""
+        options = ("-M", "--no-color", "--no-ext-diff", "--no-textconv")
+        return await git(self.path, "-c", "core.quotePath=false", "diff", *options, base, commit)
+
     async def merge(self, ours: str, theirs: str, subject: str) -> Merged:
         """Merges without a working tree; nothing is changed when files conflict."""
         base = (await git(self.path, "merge-base", ours, theirs, ok=(0, 1))).decode().strip()

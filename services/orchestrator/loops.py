@@ -31,6 +31,7 @@ from pointsman.services.orchestrator.wire import decode
 
 RETENTION_BATCH = 100
 RETENTION_PAUSE_SECONDS = 600.0
+INDEX_PAUSE_SECONDS = 300.0
 _GONE = frozenset({Reason.STATE_FORBIDS, Reason.NOT_FOUND})
 
 
@@ -58,6 +59,7 @@ class Engine:
             ("exchange", self._store.matcher.run),
             ("sweep", self.sweep),
             ("retention", self.retention),
+            ("run index", self.index_runs),
         )
 
     async def deliver(self, effect: PendingEffect) -> None:
@@ -206,6 +208,12 @@ class Engine:
                 lambda connection: self._store.artifacts.forget_orphans(connection, before_us)  # noqa: B023
             )
             await asyncio.sleep(RETENTION_PAUSE_SECONDS if len(old) < RETENTION_BATCH else 0)
+
+    async def index_runs(self) -> None:
+        """Fill in what a replica of the version before does not write into the index of runs."""
+        while True:
+            more = await self._store.run_index.fill()
+            await asyncio.sleep(0 if more else INDEX_PAUSE_SECONDS)
 
 
 def _next_order(order: Order, epic_id: str, *, planned: bool) -> Order:

@@ -31,7 +31,8 @@ from pointsman.services.orchestrator.__main__ import MIGRATIONS
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.listing import Listing, RunFilter
+from pointsman.services.orchestrator.store.listing import Listing
+from pointsman.services.orchestrator.store.run_queries import RunFilter
 from pointsman.services.orchestrator.wire.encode.runs import run as show_run
 from tests.bench.load import load as load_chassis
 from tests.bench.load import server as chassis_server
@@ -265,7 +266,8 @@ async def measure_listing() -> dict[str, float]:
         store = OrchestratorStore(database)
         with database.writing.begin() as connection:
             connection.execute(store.store.tables.entities.insert(), [_ended_run(run, n) for n in range(LISTED)])
-        listing, taken = Listing(store.store, show_run), []
+            connection.execute(store.children.index.insert(), [_indexed_run(run, n) for n in range(LISTED)])
+        listing, taken = Listing(store.store, store.children, store.attention, show_run), []
         for _ in range(2):
             place: tuple[int, str] | None = (2**62, "")
             started, pages = time.perf_counter(), 0
@@ -284,6 +286,11 @@ def _ended_run(run: Run, number: int) -> dict[str, Any]:
         "created_at_us": number, "entered_at_us": number, "updated_at_us": number,
         "body": to_json(replace(run, run_id=f"run_{number:08}")),
     }  # fmt: skip
+
+
+def _indexed_run(run: Run, number: int) -> dict[str, Any]:
+    row = {"entity_id": f"run_{number:08}", "project": "local", "session_id": "", "ended_at_us": number}
+    return {**row, "outcome": str(run.status), "asked_at_us": 0, "words": run.intent.lower()}
 
 
 CREWS = (

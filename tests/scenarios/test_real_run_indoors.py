@@ -20,7 +20,7 @@ VERIFY = ("python3", "-m", "unittest", "discover", "-q")
 pytestmark = pytest.mark.timeout(120)
 
 
-async def test_neither_its_handoff_folder_nor_its_cache_is_delivered(
+async def test_neither_its_handoff_folder_nor_its_cache_is_delivered_and_the_diff_is_there_to_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POINTSMAN_DATA", str(tmp_path / "data"))
@@ -35,5 +35,10 @@ async def test_neither_its_handoff_folder_nor_its_cache_is_delivered(
             run_id = (await client.runs.submit(Order("greet", repository, [VERIFY], as_action=True))).run.id
             run = await follow(client, run_id, PlainView())
         delivery = await client.runs.delivery(run_id)
+        (attempt,) = [one async for one in client.runs.evidence(run_id)]
+        diff = (await client.artifacts.get(attempt.work.diff)).decode()
     assert state_name(run) == "COMPLETE"
     assert [file.path for file in delivery.deliverables[0].changed_files] == ["hello/__init__.py"]
+    assert attempt.work.diff.media_type == "text/x-diff"
+    assert diff.startswith("diff --git a/hello/__init__.py b/hello/__init__.py\n")
+    assert diff.count("\ndiff --git ") == 0

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from pointsman.api.orchestrator.v1.run_pb2 import RunState
+from pointsman.api.orchestrator.v1.run_pb2 import Attention, RunState
 from pointsman.cli.options.usage import fail_usage
-from pointsman.cli.render.run_table import run_table
+from pointsman.cli.render.run_table import ATTENTION_WORDS, run_table
 from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, ask, print_json
 from pointsman.client import Client
 
@@ -14,9 +14,13 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
-def runs(
+def runs(  # noqa: PLR0913 - one parameter per option
     *,
     state: Annotated[list[str] | None, typer.Option(help="Only runs in this state, several times.")] = None,
+    show: Annotated[
+        list[str] | None, typer.Option(help="Only needs-you, stuck, working, failed, done, cancelled; several times.")
+    ] = None,
+    text: Annotated[str, typer.Option(help="Only runs with all of these words.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="How many at the most.")] = 50,
     server: ServerAt = "",
     project: InProject = "local",
@@ -28,10 +32,11 @@ def runs(
         if name not in RunState.keys():  # noqa: SIM118 - an enum wrapper, not a dict
             fail_usage(f"there is no state '{name.removeprefix('RUN_STATE_')}'; `pointsman machine` lists them")
     states = [RunState.Value(name) for name in names]
+    asked = [_attention(word) for word in show or ()]
 
     async def question(client: Client) -> int:
         found = []
-        async for run in client.runs.all(states):
+        async for run in client.runs.all(states, attention=asked, text=text):
             found.append(run)
             if len(found) >= limit:
                 break
@@ -42,3 +47,11 @@ def runs(
         return 0
 
     ask(server, project, question)
+
+
+def _attention(word: str) -> Attention.ValueType:
+    """What runs ask, by its word."""
+    known = {name.replace(" ", "-"): kind for kind, name in ATTENTION_WORDS.items()}
+    if word not in known:
+        fail_usage(f"there is no '{word}' to show; it is one of {', '.join(known)}")
+    return known[word]

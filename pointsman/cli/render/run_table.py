@@ -1,20 +1,29 @@
 """The list of runs for people: one line each, with who has to act."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pointsman.api.orchestrator.v1.run_pb2 import (
-    RUN_STATE_CANCELLED,
-    RUN_STATE_COMPLETE,
-    RUN_STATE_FAILED,
+    ATTENTION_CANCELLED,
+    ATTENTION_DONE,
+    ATTENTION_FAILED,
+    ATTENTION_NEEDS_YOU,
+    ATTENTION_STUCK,
+    ATTENTION_WORKING,
     WAIT_KIND_AGENT,
-    WAIT_KIND_BUDGET,
-    WAIT_KIND_PERSON,
+    Attention,
     Run,
 )
 from pointsman.cli.render.run_progress import grade_text, state_name
 
-HEADER = f"{'RUN':<30}  {'SUBMITTED':<16}  {'STATE':<16}  {'GRADE':<8}  {'ACTS NEXT':<16}  WHAT"
-_ENDED = (RUN_STATE_COMPLETE, RUN_STATE_FAILED, RUN_STATE_CANCELLED)
+HEADER = f"{'RUN':<30}  {'SUBMITTED':<16}  {'STATE':<16}  {'GRADE':<8}  {'ATTENTION':<22}  WHAT"
+ATTENTION_WORDS: Mapping[Attention.ValueType, str] = {
+    ATTENTION_NEEDS_YOU: "needs you",
+    ATTENTION_STUCK: "stuck",
+    ATTENTION_WORKING: "working",
+    ATTENTION_FAILED: "failed",
+    ATTENTION_DONE: "done",
+    ATTENTION_CANCELLED: "cancelled",
+}
 
 
 def run_table(runs: Sequence[Run]) -> Iterator[str]:
@@ -26,16 +35,14 @@ def run_table(runs: Sequence[Run]) -> Iterator[str]:
     for run in runs:
         intent = " ".join(run.intent.split())[:60]
         submitted = f"{run.created_at.ToDatetime():%Y-%m-%d %H:%M}"
-        yield f"{run.id:<30}  {submitted:<16}  {state_name(run):<16}  {grade_text(run.grade).lstrip(', ') or '-':<8}  {acts_next(run):<16}  {intent}"
+        yield f"{run.id:<30}  {submitted:<16}  {state_name(run):<16}  {grade_text(run.grade).lstrip(', ') or '-':<8}  {attention_text(run):<22}  {intent}"
 
 
-def acts_next(run: Run) -> str:
-    """Who has to act before the run goes on."""
-    if run.state in _ENDED:
-        return "-"
-    if not run.HasField("waiting_for"):
-        return "pointsman"
-    waiting = run.waiting_for
-    if waiting.kind in (WAIT_KIND_PERSON, WAIT_KIND_BUDGET):
-        return "you"
-    return f"agent: {waiting.who}" if waiting.kind == WAIT_KIND_AGENT else waiting.who or "pointsman"
+def attention_text(run: Run) -> str:
+    """What the run asks of whoever looks, in the words of the console, and of whom."""
+    asks, waiting = ATTENTION_WORDS.get(run.attention, "-"), run.waiting_for
+    if run.attention == ATTENTION_STUCK:
+        return f"{asks}: nobody can {waiting.who}"
+    if run.attention == ATTENTION_WORKING and waiting.kind == WAIT_KIND_AGENT:
+        return f"{asks}: {waiting.holder or waiting.who}"
+    return asks

@@ -33,7 +33,7 @@ def apply(state: RunState | None, event: Event, at: datetime) -> RunState:
     run = _APPLY[type(event.data)](run, event.data) if is_internal else _transitioned(run, event, at)
     spent = run.spent
     run.spent = Usage(spent.assignments, spent.transitions + 1, spent.tokens, spent.cost_micros)
-    return RunState(run, state.leases, state.present, state.crews)
+    return RunState(run, state.leases, state.present, state.crews, state.asked)
 
 
 def _submitted(data: events.Submitted, at: datetime) -> Run:
@@ -296,6 +296,11 @@ def _intent_changed(run: Run, data: events.IntentChanged) -> Run:
     return run.change(intent=data.intent)
 
 
+def _labelled(run: Run, data: events.Labelled) -> Run:
+    labels = {key: value for key, value in {**run.order.labels, **data.labels}.items() if value}
+    return run.change(order=replace(run.order, labels=labels))
+
+
 def _confidence_set(run: Run, data: events.ConfidenceSet) -> Run:
     if data.asserted:
         return run.change(asserted=data.confidence)
@@ -310,6 +315,7 @@ def _risks_noted(run: Run, data: events.RisksNoted) -> Run:
 _INTERNAL_NAMES = frozenset(str(name) for name in InternalEvent)
 _APPLY: Mapping[type, Callable[[Run, Any], Run]] = {
     events.Called: _called,
+    events.Labelled: _labelled,
     events.CallEnded: _unchanged,
     events.ResumablesFound: _resumables_found,
     events.EpicStored: _epic_stored,

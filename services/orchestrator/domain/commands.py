@@ -56,6 +56,14 @@ class ChangeRequirement:
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """Set labels; an empty value takes one away."""
+
+    entity_id: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """End the run on purpose; `resumable` leaves its workflow resumable."""
 

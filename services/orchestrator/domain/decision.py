@@ -90,7 +90,7 @@ class DecisionBuilder:
     """The run as it changes under one command; nothing of it happens unless all of it is committed."""
 
     def __init__(self, state: RunState, now: datetime, table: Table) -> None:
-        self._state = RunState(state.run.copy(), state.leases, state.present, state.crews)
+        self._state = RunState(state.run.copy(), state.leases, state.present, state.crews, state.asked)
         self._table = table
         self._actions: deque[Action] = deque()
         self._was_asked = state.run.question is not None

@@ -120,6 +120,7 @@ class InternalEvent(StrEnum):
     INTENT_CHANGED = "intent_changed"
     CONFIDENCE_SET = "confidence_set"
     RISKS_NOTED = "risks_noted"
+    LABELLED = "labelled"
 
 
 class Capability(StrEnum):
@@ -350,3 +351,14 @@ class WorkflowStatus(StrEnum):
     BLOCKED = "blocked"
     FAILED = "failed"
     COMPLETED = "completed"
+
+
+class Attention(StrEnum):
+    """What a run asks of whoever looks at it."""
+
+    NEEDS_YOU = "NEEDS_YOU"
+    STUCK = "STUCK"
+    WORKING = "WORKING"
+    FAILED = "FAILED"
+    DONE = "DONE"
+    CANCELLED = "CANCELLED"

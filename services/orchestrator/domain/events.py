@@ -339,9 +339,17 @@ class RisksNoted:
     risks: tuple[Risk, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Labels were set or, with an empty value, taken away."""
+
+    labels: dict[str, str]
+
+
 EVENTS: Mapping[str, type] = {
     **{str(trigger): Transitioned for trigger in Trigger},
     str(InternalEvent.SUBMITTED): Submitted,
+    str(InternalEvent.LABELLED): Labelled,
     str(InternalEvent.CALLED): Called,
     str(InternalEvent.CALL_ENDED): CallEnded,
     str(InternalEvent.RESUMABLES_FOUND): ResumablesFound,

@@ -27,6 +27,8 @@ from pointsman.services.orchestrator.domain.model import Budget, OpenQuestion
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.table import TABLE, VERSION
 
+MAX_LABELS = 32
+
 
 def decide(state: RunState | None, command: Any, now: datetime) -> Decision:
     """What a command leads to, or why it is refused."""
@@ -140,6 +142,12 @@ def _change_requirement(builder: DecisionBuilder, command: commands.ChangeRequir
     builder.transition(trigger, "the requirement changed")
 
 
+def _label(builder: DecisionBuilder, command: commands.Label) -> None:
+    if len({**builder.run.order.labels, **command.labels}) > MAX_LABELS:
+        raise invalid_field("labels", f"a run has {MAX_LABELS} labels at the most; take one away with an empty value")
+    builder.emit(events.Labelled(dict(command.labels)))
+
+
 def _cancel(builder: DecisionBuilder, command: commands.Cancel) -> None:
     reason = command.reason if command.resumable else f"cancelled: {command.reason or 'no reason given'}"
     builder.transition(Trigger.CANCEL, reason)
@@ -189,6 +197,7 @@ _HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], Any]] = {
     commands.Answer: _answer,
     commands.ChangeRequirement: _change_requirement,
     commands.Cancel: _cancel,
+    commands.Label: _label,
     commands.TimerFired: _timer_fired,
     commands.ExpireAssignment: _expire,
     commands.LoseLease: _lose_lease,

@@ -185,6 +185,8 @@ class RunState:
     leases: dict[str, Lease] = field(default_factory=dict)
     present: frozenset[Capability] = frozenset()
     crews: tuple[Crew, ...] = ()
+    asked: bool = False
+    """Whether a question was open when the batch began."""
 
 
 def run_id_for(project: str, request_id: str) -> str:

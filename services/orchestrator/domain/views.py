@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.landing.model import Entry
 from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.waiting import NOBODY, AtWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,19 @@ class RunView:
     updated_at_us: int
     starts: int = 0
     """Starts of agents by its leases, those included that the run does not know of yet; 0 where nobody counted."""
+    at_work: AtWork = NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How many runs of a project ask what."""
+
+    needs_you: int
+    stuck: int
+    working: int
+    failed: int
+    done: int
+    cancelled: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,7 @@ class AgentRow:
     agent_id: str
     capabilities: tuple[Capability, ...]
     last_seen_us: int
+    repository_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

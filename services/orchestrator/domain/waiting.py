@@ -3,8 +3,25 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pointsman.services.orchestrator.domain.enums import Question, State, Wait, WorkflowStatus
+from pointsman.services.orchestrator.domain.enums import Attention, Question, State, Wait, WorkflowStatus
 from pointsman.services.orchestrator.domain.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """Who is at work on a run: the holder of a lease and when it was heard of, and how many could take what is open."""
+
+    holder: str = ""
+    heard_at_us: int = 0
+    agents_able: int = 0
+
+
+NOBODY = AtWork()
+ENDED_AS = {
+    State.COMPLETE: Attention.DONE,
+    State.FAILED: Attention.FAILED,
+    State.CANCELLED: Attention.CANCELLED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +61,16 @@ def waiting_for(run: Run) -> Waiting | None:
     if run.status is State.QUEUE and run.workflow_status is not WorkflowStatus.RUNNING:
         return Waiting(Wait.DEPENDENCY, run.workflow_detail, "become free", run.since, until)
     return Waiting(Wait.TIMER, "timer", "look again", run.since, until)
+
+
+def attention(run: Run, at_work: AtWork) -> Attention:
+    """What the run asks of whoever looks: an answer, an agent, or nothing."""
+    if run.ended:
+        return ENDED_AS[run.status]
+    if run.question is not None:
+        return Attention.NEEDS_YOU
+    is_stuck = run.assignments and not at_work.holder and not at_work.agents_able
+    return Attention.STUCK if is_stuck else Attention.WORKING
 
 
 def _agent_action(run: Run) -> str:

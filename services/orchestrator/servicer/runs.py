@@ -14,9 +14,10 @@ from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import TERMINAL
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.listing import Listing, RunFilter
+from pointsman.services.orchestrator.store.listing import Listing
+from pointsman.services.orchestrator.store.run_queries import RunFilter
 from pointsman.services.orchestrator.submit import SubmitMessage
-from pointsman.services.orchestrator.wire import decode, encode
+from pointsman.services.orchestrator.wire import decode, encode, enums
 
 JOURNAL_ROWS = 10_000
 END_OF_TIME = 2**62
@@ -28,7 +29,7 @@ class OrchestratorServicer:
     def __init__(self, store: OrchestratorStore, peers: Peers, settings: OrchestratorSettings) -> None:
         self._store = store
         self._submit = SubmitMessage(store, peers, settings)
-        self._listing = Listing(store.store, encode.runs.run)
+        self._listing = Listing(store.store, store.children, store.attention, encode.runs.run)
 
     async def Submit(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
         """Route a message; one that asks for action becomes a run."""
@@ -44,12 +45,24 @@ class OrchestratorServicer:
         return pb.GetRunResponse(run=encode.runs.run(await self._store.view(caller.project, request.run_id)))
 
     async def ListRuns(self, request: pb.ListRunsRequest, caller: Caller) -> pb.ListRunsResponse:
-        """Runs, newest first."""
+        """Runs in the order that is asked for."""
         key = page_key(request.page.page_token, int, str) or (END_OF_TIME, "")
         wanted, place = _run_filter(request, caller.project), (int(key[0]), str(key[1]))
         page = await self._listing.page(wanted, place, page_size(request.page))
         next_token = page_token(*page.next_place) if page.next_place else ""
-        return pb.ListRunsResponse(runs=page.runs, next_page_token=next_token, newest_position=page.newest_position)
+        cut = request.view == pb.RUN_VIEW_LINE
+        shown = [encode.runs.line(line.shown, line.at_work, line.attention, cut=cut) for line in page.runs]
+        return pb.ListRunsResponse(runs=shown, next_page_token=next_token, newest_position=page.newest_position)
+
+    async def CountRuns(self, request: pb.CountRunsRequest, caller: Caller) -> pb.CountRunsResponse:  # noqa: ARG002
+        """How many runs ask what."""
+        counted, position = await self._store.store.database.read(
+            lambda connection: (
+                self._store.attention.counts(connection, caller.project),
+                self._listing.position(connection),
+            )
+        )
+        return encode.runs.counts(counted, position)
 
     async def ChangeRequirement(
         self, request: pb.ChangeRequirementRequest, caller: Caller
@@ -67,6 +80,11 @@ class OrchestratorServicer:
         """End a run."""
         await self._store.ledger.submit(caller, commands.Cancel(request.run_id, request.reason))
         return pb.CancelRunResponse(run=encode.runs.run(await self._store.view(caller.project, request.run_id)))
+
+    async def LabelRun(self, request: pb.LabelRunRequest, caller: Caller) -> pb.LabelRunResponse:
+        """Set labels."""
+        await self._store.ledger.submit(caller, commands.Label(request.run_id, dict(request.labels)))
+        return pb.LabelRunResponse(run=encode.runs.run(await self._store.view(caller.project, request.run_id)))
 
     async def WatchRun(self, request: pb.WatchRunRequest, caller: Caller) -> AsyncIterator[pb.WatchRunResponse]:
         """A run's transitions, to its end."""
@@ -137,4 +155,8 @@ def _run_filter(request: pb.ListRunsRequest, project: str) -> RunFilter:
     after_us = to_us(request.created_after.ToDatetime(UTC)) if request.HasField("created_after") else 0
     before_us = to_us(request.created_before.ToDatetime(UTC)) if request.HasField("created_before") else END_OF_TIME
     states, labels = decode.runs.state_names(request.states), tuple(request.labels.items())
-    return RunFilter(project, states, labels, request.session_id, after_us, before_us, request.id_prefix)
+    return RunFilter(
+        project, states, labels, request.session_id, after_us, before_us, request.id_prefix,
+        frozenset(enums.ATTENTION.all_to_domain(request.attention)), request.text,
+        by_end=request.order == pb.RUN_ORDER_ENDED,
+    )  # fmt: skip

@@ -15,14 +15,17 @@ from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import Usage
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.views import RunView
+from pointsman.services.orchestrator.domain.waiting import NOBODY
 from pointsman.services.orchestrator.store.admission import Admission
 from pointsman.services.orchestrator.store.agents import Agents
+from pointsman.services.orchestrator.store.attention import RunAttention
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
 from pointsman.services.orchestrator.store.landing import LIVE_NAMES, Entries
 from pointsman.services.orchestrator.store.matcher import AssignmentMatcher
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
 from pointsman.services.orchestrator.store.outputs import Outputs
 from pointsman.services.orchestrator.store.polling import UNLIMITED, Limits
+from pointsman.services.orchestrator.store.run_index import RunIndex
 from pointsman.services.orchestrator.store.sessions import Sessions
 
 TASK_EVENTS = tuple(
@@ -55,6 +58,8 @@ class OrchestratorStore:
         self.journal = Journal(self.store)
         self.store.gauges.append(queue_gauge(self.store, self.children))
         self.matcher = AssignmentMatcher(self.store, self.children, lease_seconds, limits)
+        self.run_index = RunIndex(self.store, self.children)
+        self.attention = RunAttention(self.store, self.children, lease_seconds)
         self.artifacts = self.children.artifacts
         self.entries = Entries(self.store, metadata, self.artifacts, lease_seconds)
         self.outputs = Outputs(self.store, metadata, self.children.assignments)
@@ -75,7 +80,10 @@ class OrchestratorStore:
         run = self.ledger.load(connection, project, run_id).run
         row = connection.execute(self._sql.times, {"entity_id": run_id}).one()
         starts = connection.execute(self._sql.starts, {"entity_id": run_id}).scalar() or 0
-        return RunView(run, row.version, row.created_at_us, row.updated_at_us, int(starts))
+        at_work = (
+            self.attention.at_work(connection, project, [run_id]).get(run_id, NOBODY) if run.assignments else NOBODY
+        )
+        return RunView(run, row.version, row.created_at_us, row.updated_at_us, int(starts), at_work)
 
     def documents(self, connection: Connection, run_id: str) -> Mapping[str, str]:
         """What was handed in for a run, by name."""

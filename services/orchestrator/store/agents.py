@@ -52,6 +52,8 @@ class Present:
     principals: frozenset[str]
     runs: frozenset[str] = frozenset()
     """The runs that they work for; none means every run whose work is not reserved."""
+    agents: frozenset[tuple[str, str]] = frozenset()
+    """Each agent with the principal that it acts for."""
 
     def work_for(self, run_id: str, *, reserved: bool) -> bool:
         """Whether they take work of this run."""
@@ -78,8 +80,10 @@ class Agents:
             ("capabilities", "last_seen_us", "repositories", "principal", "run_ids"),
         )
         columns = self.table.c
-        able = (columns.project, columns.capabilities, columns.repositories, columns.run_ids, columns.principal)
-        self._present = select(*able).where(columns.last_seen_us > bindparam("oldest_us"))
+        able = (columns.project, columns.capabilities, columns.repositories, columns.run_ids)
+        self._present = select(*able, columns.agent_id, columns.principal).where(
+            columns.last_seen_us > bindparam("oldest_us")
+        )
         self._forget = self.table.delete().where(
             columns.run_ids != literal_column("''"), columns.last_seen_us < bindparam("oldest_us")
         )
@@ -130,14 +134,16 @@ class Agents:
         read_us, cached = self._cached
         if read_us and 0 <= now_us - read_us < CACHE_US:
             return cached
-        groups: dict[tuple[str, str, str, str], set[str]] = {}
-        for project, *able, principal in connection.execute(self._present, {"oldest_us": now_us - self.present_us}):
-            groups.setdefault((project, *able), set()).add(principal)
+        groups: dict[tuple[str, str, str, str], set[tuple[str, str]]] = {}
+        for row in connection.execute(self._present, {"oldest_us": now_us - self.present_us}):
+            able = (row.project, row.capabilities, row.repositories, row.run_ids)
+            groups.setdefault(able, set()).add((row.agent_id, row.principal))
         found: dict[str, list[Present]] = {}
-        for (project, capabilities, repositories, runs), principals in groups.items():
+        for (project, capabilities, repositories, runs), agents in groups.items():
             can = frozenset(Capability(name) for name in capabilities.split(",") if name)
             only_for = frozenset(filter(None, runs.split("\n")))
-            group = Present(can, frozenset(repositories.split("\n")), frozenset(principals), only_for)
+            principals = frozenset(principal for _, principal in agents)
+            group = Present(can, frozenset(repositories.split("\n")), principals, only_for, frozenset(agents))
             found.setdefault(project, []).append(group)
         self._cached = (now_us, {project: tuple(present) for project, present in found.items()})
         return self._cached[1]
@@ -146,6 +152,11 @@ class Agents:
         """Agents by id."""
         rows = connection.execute(self._page, {"project": project, "after": after, "limit": limit})
         return [
-            AgentRow(r.agent_id, tuple(Capability(c) for c in r.capabilities.split(",") if c), r.last_seen_us)
-            for r in rows
+            AgentRow(
+                row.agent_id,
+                tuple(Capability(name) for name in row.capabilities.split(",") if name),
+                row.last_seen_us,
+                tuple(row.repositories.split()),
+            )
+            for row in rows
         ]

@@ -19,7 +19,7 @@ from pointsman.services.chassis.telemetry.context import transition_traceparent
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.commands import CompleteAssignments
 from pointsman.services.orchestrator.domain.enums import TERMINAL, AssignmentEnd, InternalEvent, State
-from pointsman.services.orchestrator.domain.model import Lease
+from pointsman.services.orchestrator.domain.model import Lease, Order
 from pointsman.services.orchestrator.domain.run import Crew, RunState
 from pointsman.services.orchestrator.store import tables
 from pointsman.services.orchestrator.store.agents import Present
@@ -29,6 +29,7 @@ from pointsman.services.orchestrator.store.bodies import Bodies
 ASSIGNMENTS = "#assignments"
 OPEN = "OPEN"
 LEASED = "LEASED"
+MAX_WORDS = 16_384
 
 
 class RunChildren:
@@ -66,7 +67,10 @@ class RunChildren:
             database, table.update().where(*named).values(status=bindparam("new_status"))
         )
         self._insert_index = insert_rows(database, self.index)
-        self._end_index = update_rows(database, self.index, {"entity_id": "of_entity"}, ("ended_at_us",))
+        key = {"entity_id": "of_entity"}
+        self._end_index = update_rows(database, self.index, key, ("ended_at_us", "outcome", "asked_at_us"))
+        self._note_asked = update_rows(database, self.index, key, ("asked_at_us",))
+        self._note_words = update_rows(database, self.index, key, ("words",))
         self._insert_assignment = insert_rows(database, table)
         self._write_document = upsert_rows(database, self.documents, ("entity_id", "name"))
         self._spend = (
@@ -112,6 +116,7 @@ class RunChildren:
         present = self.present(connection)
         for run_id, state in states.items():
             order = state.run.order
+            state.asked = state.run.question is not None
             state.crews = tuple(
                 Crew(group.can(order.repository_id), group.principals)
                 for group in present.get(order.project, ())
@@ -126,8 +131,11 @@ class RunChildren:
             for seq, event in enumerate(change.events, change.loaded_version + 1):
                 written.step = (change.traceparent, change.entity_id, seq)
                 written.take(change, event)
+            written.note(change)
         for statement, rows in (
             (self._insert_index, written.index),
+            (self._note_words, written.words),
+            (self._note_asked, written.asked),
             (self._end_index, written.ended),
             (self._insert_assignment, written.assigned),
             (self._write_document, list(written.documents.values())),
@@ -176,11 +184,19 @@ def _named(command: Any) -> Sequence[str]:
     return (command.assignment_id,) if hasattr(command, "assignment_id") else ()
 
 
+def words(run_id: str, intent: str, order: Order) -> str:
+    """What a run is found by, in small letters."""
+    labels = (f"{key}={value}" for key, value in order.labels.items())
+    return " ".join((run_id, intent, order.session_id, *labels))[:MAX_WORDS].lower()
+
+
 class _Rows:
     """Collects the child rows that a batch's events write."""
 
     def __init__(self) -> None:
         self.index: list[dict[str, Any]] = []
+        self.words: list[dict[str, Any]] = []
+        self.asked: list[dict[str, Any]] = []
         self.ended: list[dict[str, Any]] = []
         self.cancelled: list[dict[str, Any]] = []
         self.assigned: list[dict[str, Any]] = []
@@ -199,13 +215,29 @@ class _Rows:
         if handler is not None:
             handler(self, change, event.data)
         if event.target in TERMINAL_NAMES and event.source != event.target:
-            self.ended.append({"of_entity": change.entity_id, "ended_at_us": to_us(change.at)})
+            ended = {"of_entity": change.entity_id, "ended_at_us": to_us(change.at)}
+            self.ended.append({**ended, "outcome": event.target, "asked_at_us": 0})
             self.cancelled.append({"of_entity": change.entity_id})
+
+    def note(self, change: Change[RunState]) -> None:
+        """What the run asks, once all events of the batch have been followed."""
+        assert change.state is not None
+        question = change.state.run.question
+        if change.state.asked or question is not None:
+            asked_at_us = to_us(question.asked_at) if question is not None and not change.state.run.ended else 0
+            self.asked.append({"of_entity": change.entity_id, "asked_at_us": asked_at_us})
 
     def submitted(self, change: Change[RunState], data: events.Submitted) -> None:
         """A new run."""
         row = {"entity_id": change.entity_id, "project": change.project, "session_id": data.order.session_id}
-        self.index.append({**row, "ended_at_us": 0})
+        found_by = words(change.entity_id, data.intent, data.order)
+        self.index.append({**row, "ended_at_us": 0, "outcome": "", "asked_at_us": 0, "words": found_by})
+
+    def reworded(self, change: Change[RunState], data: Any) -> None:  # noqa: ARG002
+        """The words that a run is found by have changed."""
+        assert change.state is not None
+        run = change.state.run
+        self.words.append({"of_entity": change.entity_id, "words": words(change.entity_id, run.intent, run.order)})
 
     def new_assignment(self, change: Change[RunState], data: events.Assigned) -> None:
         """A piece of work in the queue."""
@@ -260,6 +292,8 @@ _NAMED_ARTIFACT = re.compile(r'"sha256":\s*"([0-9a-f]{64})"')
 TERMINAL_NAMES = frozenset(str(state) for state in State if state in TERMINAL)
 _FOLLOW: Mapping[str, Callable[[_Rows, Change[RunState], Any], None]] = {
     str(InternalEvent.SUBMITTED): _Rows.submitted,
+    str(InternalEvent.INTENT_CHANGED): _Rows.reworded,
+    str(InternalEvent.LABELLED): _Rows.reworded,
     str(InternalEvent.ASSIGNED): _Rows.new_assignment,
     str(InternalEvent.ASSIGNMENT_RETRIED): _Rows.retried,
     str(InternalEvent.ASSIGNMENT_ENDED): _Rows.closed_assignment,

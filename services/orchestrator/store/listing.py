@@ -4,45 +4,38 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Connection, String, bindparam, func, select
+from sqlalchemy import Connection, select
 
 from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.storage.dialect import any_of, bind_list
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.orchestrator.domain.enums import State
-from pointsman.services.orchestrator.domain.machine import MACHINE
+from pointsman.services.orchestrator.domain.enums import Attention
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.views import RunView
+from pointsman.services.orchestrator.domain.waiting import NOBODY, AtWork, attention
+from pointsman.services.orchestrator.store.attention import RunAttention
+from pointsman.services.orchestrator.store.children import RunChildren
+from pointsman.services.orchestrator.store.run_queries import MOST_EXAMINED, Place, RunFilter, RunQueries
 
 Shown = TypeVar("Shown")
 KEPT_RUNS = 4096
-_ALL_STATES = tuple(str(state) for state in State)
 
 
 @dataclass(frozen=True, slots=True)
-class RunFilter:
-    """Which runs a list shows."""
+class Line(Generic[Shown]):
+    """A run of a list, with what changes without a change of the run."""
 
-    project: str
-    states: frozenset[str] = frozenset()
-    labels: tuple[tuple[str, str], ...] = ()
-    session_id: str = ""
-    created_after_us: int = 0
-    created_before_us: int = 2**62
-    id_prefix: str = ""
-
-    def admits(self, session_id: str, labels: Mapping[str, str]) -> bool:
-        """Whether a run has the labels and the session."""
-        same_session = not self.session_id or session_id == self.session_id
-        return same_session and all(labels.get(key) == value for key, value in self.labels)
+    shown: Shown
+    at_work: AtWork
+    attention: Attention
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Shown]):
     """A page of runs, the place after which the next one begins, and how far the journal was when it was read."""
 
-    runs: Sequence[Shown]
-    next_place: tuple[int, str] | None
+    runs: Sequence[Line[Shown]]
+    next_place: Place | None
     newest_position: int
 
 
@@ -52,55 +45,70 @@ class _Kept(Generic[Shown]):
 
     version: int
     shown: Shown
-    session_id: str
     labels: Mapping[str, str]
+    if_nobody: Attention
+    """What it asks while nobody is at work on it and nobody could be."""
 
 
 class Listing(Generic[Shown]):
-    """Pages of runs, newest first; only runs that changed since they were last shown are read and shown anew."""
+    """Pages of runs; only runs that changed since they were last shown are read and shown anew."""
 
-    def __init__(self, store: Store, show: Callable[[RunView], Shown]) -> None:
+    def __init__(
+        self, store: Store, children: RunChildren, crews: RunAttention, show: Callable[[RunView], Shown]
+    ) -> None:
         self._database = store.database
         self._show = show
-        self._rows = _rows_query(store)
+        self._crews = crews
+        self._queries = RunQueries(store, children)
         entities = store.tables.entities.c
         columns = (entities.entity_id, entities.body, entities.version, entities.created_at_us, entities.updated_at_us)
         self._bodies = select(*columns).where(any_of(store.database, entities.entity_id))
         self._newest = select(store.tables.head.c.position)
         self._kept: dict[str, _Kept[Shown]] = {}
 
-    async def page(self, wanted: RunFilter, place: tuple[int, str], size: int) -> Page[Shown]:
-        """The runs from a place on that the filter admits."""
-        found: list[Shown] = []
-        newest = -1
+    async def page(self, wanted: RunFilter, place: Place, size: int) -> Page[Shown]:
+        """The runs from a place on that the filter admits; short where more would have to be looked at than one call may."""
+        found: list[Line[Shown]] = []
+        newest, examined = -1, 0
         while True:
-            rows, position = await self._database.read(
-                lambda connection: (self._read(connection, wanted, place, size), self._position(connection))  # noqa: B023
+            rows, border, position = await self._database.read(
+                lambda connection: (
+                    *self._queries.read(connection, wanted, place, size),  # noqa: B023
+                    self.position(connection),
+                )
             )
             newest = position if newest < 0 else newest
-            for row, kept in zip(rows, await self._shown(rows), strict=True):
-                place = (row.created_at_us, row.entity_id)
-                if kept is not None and wanted.admits(kept.session_id, kept.labels):
-                    found.append(kept.shown)
+            for row, line in zip(rows, await self._lines(wanted, rows), strict=True):
+                place = (row.at_us, row.entity_id)
+                if line is not None:
+                    found.append(line)
                 if len(found) == size:
                     return Page(found, place, newest)
+            examined += len(rows)
             if len(rows) < size:
-                return Page(found, None, newest)
+                return Page(found, border, newest)
+            if examined >= MOST_EXAMINED:
+                return Page(found, place, newest)
 
-    def _position(self, connection: Connection) -> int:
+    def position(self, connection: Connection) -> int:
+        """How far the journal is."""
         return int(connection.execute(self._newest).scalar_one())
 
-    def _read(self, connection: Connection, wanted: RunFilter, place: tuple[int, str], size: int) -> Sequence[Any]:
-        before_us, before_id = place
-        parameters = {
-            "project": wanted.project, "before_us": min(before_us, wanted.created_before_us), "before_id": before_id,
-            "after_us": wanted.created_after_us, "states": sorted(wanted.states) or list(_ALL_STATES), "limit": size,
-            "id_prefix": wanted.id_prefix,
-        }  # fmt: skip
-        return connection.execute(self._rows, parameters).all()
+    async def _lines(self, wanted: RunFilter, rows: Sequence[Any]) -> list[Line[Shown] | None]:
+        """What is shown of each row; nothing where the filter does not admit its run, or it was forgotten meanwhile."""
+        kept = await self._shown(rows)
+        waiting = [
+            row.entity_id
+            for row, one in zip(rows, kept, strict=True)
+            if one is not None and one.if_nobody is Attention.STUCK
+        ]
+        at_work = await self._database.read(
+            lambda connection: self._crews.at_work(connection, wanted.project, waiting)
+        ) if waiting else {}  # fmt: skip
+        return [_line(wanted, one, at_work.get(row.entity_id, NOBODY)) for row, one in zip(rows, kept, strict=True)]
 
     async def _shown(self, rows: Sequence[Any]) -> list[_Kept[Shown] | None]:
-        """What is shown of each row's run; nothing where it was forgotten meanwhile."""
+        """What is kept of each row's run; nothing where it was forgotten meanwhile."""
         kept = {row.entity_id: self._kept.get(row.entity_id) for row in rows}
         stale = [row.entity_id for row in rows if (one := kept[row.entity_id]) is None or one.version < row.version]
         for key in stale:
@@ -114,7 +122,7 @@ class Listing(Generic[Shown]):
     def _keep(self, row: Any) -> _Kept[Shown]:
         run: Run = from_json(row.body, Run)
         shown = self._show(RunView(run, row.version, row.created_at_us, row.updated_at_us))
-        kept = _Kept(row.version, shown, run.order.session_id, run.order.labels)
+        kept = _Kept(row.version, shown, run.order.labels, attention(run, NOBODY))
         self._kept.pop(row.entity_id, None)
         self._kept[row.entity_id] = kept
         while len(self._kept) > KEPT_RUNS:
@@ -122,19 +130,9 @@ class Listing(Generic[Shown]):
         return kept
 
 
-def _rows_query(store: Store) -> Any:
-    """Newest first along the index of projects; the first bound of the place is one that an index understands."""
-    table = store.tables.entities
-    states: Any = bindparam("states", expanding=True)
-    prefix = bindparam("id_prefix", type_=String)
-    earlier = (table.c.created_at_us < bindparam("before_us")) | (table.c.entity_id < bindparam("before_id"))
-    return (
-        select(table.c.entity_id, table.c.version, table.c.created_at_us)
-        .where(table.c.project == bindparam("project"), table.c.kind == MACHINE.kind)
-        .where(table.c.created_at_us <= bindparam("before_us"), earlier)
-        .where(table.c.created_at_us >= bindparam("after_us"))
-        .where(func.substr(table.c.entity_id, 1, func.length(prefix)) == prefix)
-        .where(table.c.status.in_(states))
-        .order_by(table.c.created_at_us.desc(), table.c.entity_id.desc())
-        .limit(bindparam("limit"))
-    )
+def _line(wanted: RunFilter, kept: _Kept[Shown] | None, at_work: AtWork) -> Line[Shown] | None:
+    if kept is None or not wanted.admits(kept.labels):
+        return None
+    somebody = at_work.holder or at_work.agents_able
+    asks = Attention.WORKING if kept.if_nobody is Attention.STUCK and somebody else kept.if_nobody
+    return Line(kept.shown, at_work, asks) if not wanted.attention or asks in wanted.attention else None

@@ -7,7 +7,7 @@ METADATA_NAMES = ("run_index", "assignments", "documents")
 
 
 def run_index(metadata: MetaData) -> Table:
-    """Runs by session, and when they ended (0 while they live)."""
+    """Runs by session, when and how they ended (0 and empty while they live), since when they ask, and their words."""
     return Table(
         "run_index",
         metadata,
@@ -15,8 +15,12 @@ def run_index(metadata: MetaData) -> Table:
         Column("project", String(64), nullable=False),
         Column("session_id", String(128), nullable=False),
         Column("ended_at_us", BigInteger, nullable=False),
+        Column("outcome", String(16), nullable=False),
+        Column("asked_at_us", BigInteger, nullable=False),
+        Column("words", Text, nullable=False),
         Index("run_index_by_session", "project", "session_id"),
         Index("run_index_by_end", "ended_at_us"),
+        Index("run_index_by_outcome", "outcome", "project", "ended_at_us", "entity_id"),
     )
 
 

@@ -17,6 +17,7 @@ from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
 
 STATE = EnumMap(runs.RunState, enums.State)
 EXECUTION_MODE = EnumMap(runs.ExecutionMode, enums.ExecutionMode)
+ATTENTION = EnumMap(runs.Attention, enums.Attention)
 WAIT_KIND = EnumMap(runs.WaitKind, enums.Wait)
 QUESTION_KIND = EnumMap(runs.QuestionKind, enums.Question)
 ANSWER_KIND = EnumMap(runs.AnswerKind, enums.Reply)

@@ -45,8 +45,8 @@ LEAST = {
     },
     "MockService": {"viewer": "GetMockPolicy", "admin": "SetMockPolicy"},
     "OrchestratorService": {
-        "viewer": "GetRun ListRuns WatchRun WatchChanges ListTransitions GetDelivery GetEvidence GetMachine",
-        "operator": "Submit ChangeRequirement Answer CancelRun",
+        "viewer": "GetRun ListRuns CountRuns WatchRun WatchChanges ListTransitions GetDelivery GetEvidence GetMachine",
+        "operator": "Submit ChangeRequirement Answer CancelRun LabelRun",
     },
     "PipelineService": {
         "viewer": "Classify GetPipeline ListPipelines WatchPipeline WatchChanges GetReflection ListTemplates ParseRoute "

@@ -51,7 +51,7 @@ CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 OTHERS = RouterSettings(), WorkflowSettings(), PipelineSettings()
 STATEMENTS = (
     (effects, "_EffectStatements"), (timers, "_TimerStatements"), (audit, "Journal"), (audit, "_Statements"),
-    (listing, "_rows_query"),
+    (listing, "RunQueries"),
 )  # fmt: skip
 """What only builds statements for a store: the same for every process that is started on it."""
 

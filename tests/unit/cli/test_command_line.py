@@ -13,7 +13,7 @@ from pointsman.cli.__main__ import main
 from pointsman.cli.commands import COMMANDS, Group
 from pointsman.cli.commands.completion import SCRIPTS, completed_words
 from pointsman.cli.exit_codes import EXIT_MEANINGS
-from pointsman.cli.render.run_table import acts_next, run_table
+from pointsman.cli.render.run_table import attention_text, run_table
 
 ROOT = Path(__file__).parents[3]
 
@@ -94,18 +94,22 @@ def test_a_shell_without_completion_is_named(
 
 
 def test_the_list_of_runs_has_a_header_and_says_who_acts() -> None:
-    person = pb.WaitingFor(kind=pb.WAIT_KIND_PERSON, who="a person", action="accept")
     agent = pb.WaitingFor(kind=pb.WAIT_KIND_AGENT, who="code")
+    held = pb.WaitingFor(kind=pb.WAIT_KIND_AGENT, who="code", holder="vm-coder")
+    peer = pb.WaitingFor(kind=pb.WAIT_KIND_PEER, who="workflow")
     runs = [
-        pb.Run(id="run_1", state=pb.RUN_STATE_COMPLETE, intent="one\ntwo"),
-        pb.Run(id="run_2", state=pb.RUN_STATE_PLAN_BASELINE, waiting_for=person),
-        pb.Run(id="run_3", state=pb.RUN_STATE_PLAN_BASELINE, waiting_for=agent),
-        pb.Run(id="run_4", state=pb.RUN_STATE_PLAN_BASELINE),
+        pb.Run(id="run_1", attention=pb.ATTENTION_DONE, intent="one\ntwo"),
+        pb.Run(id="run_2", attention=pb.ATTENTION_NEEDS_YOU),
+        pb.Run(id="run_3", attention=pb.ATTENTION_STUCK, waiting_for=agent),
+        pb.Run(id="run_4", attention=pb.ATTENTION_WORKING, waiting_for=held),
+        pb.Run(id="run_5", attention=pb.ATTENTION_WORKING, waiting_for=agent),
+        pb.Run(id="run_6", attention=pb.ATTENTION_WORKING, waiting_for=peer),
     ]
-    assert [acts_next(run) for run in runs] == ["-", "you", "agent: code", "pointsman"]
+    said = ["done", "needs you", "stuck: nobody can code", "working: vm-coder", "working: code", "working"]
+    assert [attention_text(run) for run in runs] == said
     header, *lines = run_table(runs)
-    assert header.split() == ["RUN", "SUBMITTED", "STATE", "GRADE", "ACTS", "NEXT", "WHAT"]
-    assert len(lines) == 4
+    assert header.split() == ["RUN", "SUBMITTED", "STATE", "GRADE", "ATTENTION", "WHAT"]
+    assert len(lines) == 6
     assert lines[0].endswith("one two")
     assert list(run_table([])) == ["no runs; `pointsman run` starts one"]
 

@@ -66,6 +66,8 @@ async def use_runs(client: Client) -> None:
     run = (await client.runs.submit(Order("fix the lexer", as_action=True))).run
     assert (await client.runs.get(run.id)).intent == "fix the lexer"
     assert [one.id async for one in client.runs.all()] == [run.id]
+    assert (await client.runs.counts()).newest_position
+    assert (await client.runs.label(run.id, {"team": "a"})).labels == {"team": "a"}
     assert (await first(client.runs.watch(run.id))).seq == 1
     assert (await first(client.runs.changes())).position == 1
     assert (await first(client.runs.transitions(run.id))).seq == 1

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.worker.command import MAX_DIFF_BYTES, bounded_diff
 from pointsman.worker.git import (
     Clone,
     GitFailed,
@@ -85,6 +86,26 @@ async def test_a_result_travels_by_bundle_to_another_clone(tmp_path: Path) -> No
     assert not await there.has(captured.commit)
     await there.take_bundle(await here.make_bundle(base, captured.commit), captured.commit)
     assert await there.tree_of(captured.commit) == captured.tree
+
+
+async def test_a_diff_for_people_has_names_as_they_are_and_finds_renames(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"größe.txt": "1\n2\n3\n", "old.txt": "a\nb\nc\nd\n"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    await clone.check_out(base, tmp_path / "tree")
+    (tmp_path / "tree" / "größe.txt").write_text("1\n2\n4\n")
+    (tmp_path / "tree" / "old.txt").rename(tmp_path / "tree" / "new.txt")
+    captured = await clone.capture(tmp_path / "tree", base, "x")
+    diff = (await clone.readable_diff(base, captured.commit)).decode()
+    assert "diff --git a/größe.txt b/größe.txt\n" in diff
+    assert "rename from old.txt\nrename to new.txt\n" in diff
+
+
+def test_a_long_diff_is_cut_after_a_whole_line() -> None:
+    line = b"+" + b"x" * 99 + b"\n"
+    cut = bounded_diff(line * 20_000)
+    assert len(cut) <= MAX_DIFF_BYTES < len(cut) + len(line)
+    assert cut.endswith(b"x\n")
+    assert bounded_diff(line) == line
 
 
 async def test_a_bundle_without_the_named_commit_is_refused(tmp_path: Path) -> None:

@@ -623,6 +623,7 @@ class CoderResult(_message.Message):
     RESULT_COMMIT_FIELD_NUMBER: _builtins.int
     TREE_HASH_FIELD_NUMBER: _builtins.int
     BUNDLE_FIELD_NUMBER: _builtins.int
+    DIFF_FIELD_NUMBER: _builtins.int
     base_commit: _builtins.str
     """The commit the work started from."""
     result_commit: _builtins.str
@@ -645,6 +646,10 @@ class CoderResult(_message.Message):
     def bundle(self) -> Global___ArtifactRef:
         """A git bundle of base_commit..result_commit."""
 
+    @_builtins.property
+    def diff(self) -> Global___ArtifactRef:
+        """What changed from base_commit to result_commit, as text/x-diff; cut at its end where it was longer than a mebibyte. It is the author's worker that made it: the verifier's word is in its finding."""
+
     def __init__(
         self,
         *,
@@ -655,10 +660,11 @@ class CoderResult(_message.Message):
         result_commit: _builtins.str = ...,
         tree_hash: _builtins.str = ...,
         bundle: Global___ArtifactRef | None = ...,
+        diff: Global___ArtifactRef | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "diff", b"diff"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "bundle", b"bundle", "changed_files", b"changed_files", "claims", b"claims", "evidence", b"evidence", "result_commit", b"result_commit", "tree_hash", b"tree_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "bundle", b"bundle", "changed_files", b"changed_files", "claims", b"claims", "diff", b"diff", "evidence", b"evidence", "result_commit", b"result_commit", "tree_hash", b"tree_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

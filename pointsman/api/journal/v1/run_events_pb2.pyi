@@ -61,6 +61,7 @@ class RunEvent(_message.Message):
     CONFIDENCE_SET_FIELD_NUMBER: _builtins.int
     RISKS_NOTED_FIELD_NUMBER: _builtins.int
     STAGE_REVIEWED_FIELD_NUMBER: _builtins.int
+    LABELLED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transitioned(self) -> Global___Transitioned:
         """The run went along a row of its table; `event` of the transition names it."""
@@ -189,6 +190,10 @@ class RunEvent(_message.Message):
     def stage_reviewed(self) -> Global___StageReviewed:
         """The reviewer of a REVIEW stage passed a patch."""
 
+    @_builtins.property
+    def labelled(self) -> Global___Labelled:
+        """Labels were set or taken away."""
+
     def __init__(
         self,
         *,
@@ -224,12 +229,13 @@ class RunEvent(_message.Message):
         confidence_set: Global___ConfidenceSet | None = ...,
         risks_noted: Global___RisksNoted | None = ...,
         stage_reviewed: Global___StageReviewed | None = ...,
+        labelled: Global___Labelled | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_failed", b"stage_failed", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_failed", b"stage_failed", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_failed", b"stage_failed", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_failed", b"stage_failed", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed", "labelled"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -1958,3 +1964,47 @@ class QuestionOutline(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___QuestionOutline: _TypeAlias = QuestionOutline  # noqa: Y015
+
+@_typing.final
+class Labelled(_message.Message):
+    """Labels were set or taken away."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    LABELS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The labels that were named; an empty value takes one away."""
+
+    def __init__(
+        self,
+        *,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Labelled: _TypeAlias = Labelled  # noqa: Y015

@@ -675,6 +675,7 @@ class Agent(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     LAST_SEEN_AT_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    REPOSITORY_IDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___AgentState.ValueType
@@ -691,6 +692,10 @@ class Agent(_message.Message):
     def usage(self) -> _run_pb2.Usage:
         """What it spent."""
 
+    @_builtins.property
+    def repository_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the repositories it has."""
+
     def __init__(
         self,
         *,
@@ -699,10 +704,11 @@ class Agent(_message.Message):
         state: Global___AgentState.ValueType = ...,
         last_seen_at: _timestamp_pb2.Timestamp | None = ...,
         usage: _run_pb2.Usage | None = ...,
+        repository_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_at", b"last_seen_at", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "id", b"id", "last_seen_at", b"last_seen_at", "state", b"state", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "id", b"id", "last_seen_at", b"last_seen_at", "repository_ids", b"repository_ids", "state", b"state", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

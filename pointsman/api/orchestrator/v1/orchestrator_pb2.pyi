@@ -78,6 +78,46 @@ MODE_OVERRIDE_ACTION: ModeOverride.ValueType  # 2
 """Start a run."""
 Global___ModeOverride: _TypeAlias = ModeOverride  # noqa: Y015
 
+class _RunOrder:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RunOrderEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunOrder.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RUN_ORDER_UNSPECIFIED: _RunOrder.ValueType  # 0
+    """Newest first."""
+    RUN_ORDER_ENDED: _RunOrder.ValueType  # 1
+    """Ended runs only, the latest end first."""
+
+class RunOrder(_RunOrder, metaclass=_RunOrderEnumTypeWrapper):
+    """In which order runs are listed."""
+
+RUN_ORDER_UNSPECIFIED: RunOrder.ValueType  # 0
+"""Newest first."""
+RUN_ORDER_ENDED: RunOrder.ValueType  # 1
+"""Ended runs only, the latest end first."""
+Global___RunOrder: _TypeAlias = RunOrder  # noqa: Y015
+
+class _RunView:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RunViewEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunView.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RUN_VIEW_UNSPECIFIED: _RunView.ValueType  # 0
+    """All of it."""
+    RUN_VIEW_LINE: _RunView.ValueType  # 1
+    """What a line of a list shows: without tasks, risks and criteria, and with long texts cut."""
+
+class RunView(_RunView, metaclass=_RunViewEnumTypeWrapper):
+    """How much of a run is sent."""
+
+RUN_VIEW_UNSPECIFIED: RunView.ValueType  # 0
+"""All of it."""
+RUN_VIEW_LINE: RunView.ValueType  # 1
+"""What a line of a list shows: without tasks, risks and criteria, and with long texts cut."""
+Global___RunView: _TypeAlias = RunView  # noqa: Y015
+
 @_typing.final
 class SubmitRequest(_message.Message):
     """Asks for Submit."""
@@ -405,10 +445,20 @@ class ListRunsRequest(_message.Message):
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     ID_PREFIX_FIELD_NUMBER: _builtins.int
+    ATTENTION_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """Only of this session."""
     id_prefix: _builtins.str
     """Only runs whose id begins with this."""
+    text: _builtins.str
+    """Only runs with all of these words in their message, id, session or labels, in capital letters or not; the first eight count."""
+    order: Global___RunOrder.ValueType
+    """In which order; a page token goes with the order that it was given for."""
+    view: Global___RunView.ValueType
+    """How much of each run is sent."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_run_pb2.RunState.ValueType]:
         """Only these states; empty means all."""
@@ -429,6 +479,10 @@ class ListRunsRequest(_message.Message):
     def page(self) -> _common_pb2.Page:
         """Which page."""
 
+    @_builtins.property
+    def attention(self) -> _containers.RepeatedScalarFieldContainer[_run_pb2.Attention.ValueType]:
+        """Only runs that ask this; empty means all."""
+
     def __init__(
         self,
         *,
@@ -439,14 +493,81 @@ class ListRunsRequest(_message.Message):
         created_before: _timestamp_pb2.Timestamp | None = ...,
         page: _common_pb2.Page | None = ...,
         id_prefix: _builtins.str = ...,
+        attention: _abc.Iterable[_run_pb2.Attention.ValueType] | None = ...,
+        text: _builtins.str = ...,
+        order: Global___RunOrder.ValueType = ...,
+        view: Global___RunView.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "page", b"page"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "id_prefix", b"id_prefix", "labels", b"labels", "page", b"page", "session_id", b"session_id", "states", b"states"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attention", b"attention", "created_after", b"created_after", "created_before", b"created_before", "id_prefix", b"id_prefix", "labels", b"labels", "order", b"order", "page", b"page", "session_id", b"session_id", "states", b"states", "text", b"text", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListRunsRequest: _TypeAlias = ListRunsRequest  # noqa: Y015
+
+@_typing.final
+class CountRunsRequest(_message.Message):
+    """Asks for CountRuns."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CountRunsRequest: _TypeAlias = CountRunsRequest  # noqa: Y015
+
+@_typing.final
+class CountRunsResponse(_message.Message):
+    """Answers CountRuns. Counts of ended runs stop at 100,000."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NEEDS_YOU_FIELD_NUMBER: _builtins.int
+    STUCK_FIELD_NUMBER: _builtins.int
+    WORKING_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    DONE_FIELD_NUMBER: _builtins.int
+    CANCELLED_FIELD_NUMBER: _builtins.int
+    NEWEST_POSITION_FIELD_NUMBER: _builtins.int
+    needs_you: _builtins.int
+    """Runs with an open question."""
+    stuck: _builtins.int
+    """Runs for which nobody is there."""
+    working: _builtins.int
+    """Runs that go on by themselves."""
+    failed: _builtins.int
+    """Runs that ended by a fault."""
+    done: _builtins.int
+    """Runs that are complete."""
+    cancelled: _builtins.int
+    """Runs that were ended on purpose."""
+    newest_position: _builtins.int
+    """The store's newest journal position."""
+    def __init__(
+        self,
+        *,
+        needs_you: _builtins.int = ...,
+        stuck: _builtins.int = ...,
+        working: _builtins.int = ...,
+        failed: _builtins.int = ...,
+        done: _builtins.int = ...,
+        cancelled: _builtins.int = ...,
+        newest_position: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancelled", b"cancelled", "done", b"done", "failed", b"failed", "needs_you", b"needs_you", "newest_position", b"newest_position", "stuck", b"stuck", "working", b"working"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CountRunsResponse: _TypeAlias = CountRunsResponse  # noqa: Y015
 
 @_typing.final
 class ListRunsResponse(_message.Message):
@@ -463,7 +584,7 @@ class ListRunsResponse(_message.Message):
     """The store's newest journal position when the page was read: WatchChanges after it misses nothing of these runs."""
     @_builtins.property
     def runs(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Run]:
-        """The runs, newest first."""
+        """The runs, in the order that was asked for."""
 
     def __init__(
         self,
@@ -669,6 +790,82 @@ class CancelRunResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelRunResponse: _TypeAlias = CancelRunResponse  # noqa: Y015
+
+@_typing.final
+class LabelRunRequest(_message.Message):
+    """Asks for LabelRun."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Idempotency key."""
+    run_id: _builtins.str
+    """The run."""
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The labels to set; those that are not named stay."""
+
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "request_id", b"request_id", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LabelRunRequest: _TypeAlias = LabelRunRequest  # noqa: Y015
+
+@_typing.final
+class LabelRunResponse(_message.Message):
+    """Answers LabelRun."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> _run_pb2.Run:
+        """The run."""
+
+    def __init__(
+        self,
+        *,
+        run: _run_pb2.Run | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LabelRunResponse: _TypeAlias = LabelRunResponse  # noqa: Y015
 
 @_typing.final
 class WatchRunRequest(_message.Message):

@@ -52,6 +52,11 @@ class OrchestratorServiceStub:
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListRunsRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListRunsResponse.FromString,
                 _registered_method=True)
+        self.CountRuns = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.OrchestratorService/CountRuns',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsResponse.FromString,
+                _registered_method=True)
         self.ChangeRequirement = channel.unary_unary(
                 '/pointsman.api.orchestrator.v1.OrchestratorService/ChangeRequirement',
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ChangeRequirementRequest.SerializeToString,
@@ -66,6 +71,11 @@ class OrchestratorServiceStub:
                 '/pointsman.api.orchestrator.v1.OrchestratorService/CancelRun',
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CancelRunRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CancelRunResponse.FromString,
+                _registered_method=True)
+        self.LabelRun = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.OrchestratorService/LabelRun',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunResponse.FromString,
                 _registered_method=True)
         self.WatchRun = channel.unary_stream(
                 '/pointsman.api.orchestrator.v1.OrchestratorService/WatchRun',
@@ -118,7 +128,14 @@ class OrchestratorServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListRuns(self, request, context):
-        """ListRuns pages runs, newest first. Errors: INVALID_PAGE_TOKEN (page).
+        """ListRuns pages runs, newest first or latest end first. One call looks at 10,000 runs at the most: with a filter a page may be short, or empty, and still have a next one. Errors: INVALID_PAGE_TOKEN (page).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CountRuns(self, request, context):
+        """CountRuns counts a project's runs by what they ask of whoever looks. Errors: none of its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -140,6 +157,13 @@ class OrchestratorServiceServicer:
 
     def CancelRun(self, request, context):
         """CancelRun ends a run with its assignments, pipelines and workflow. Errors: NOT_FOUND (no such run), STATE_FORBIDS (ended already).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def LabelRun(self, request, context):
+        """LabelRun sets labels of a run, also of one that has ended; an empty value takes the label away. Errors: NOT_FOUND (no such run), INVALID_FIELD (more than 32 labels).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -205,6 +229,11 @@ def add_OrchestratorServiceServicer_to_server(servicer, server):
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListRunsRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListRunsResponse.SerializeToString,
             ),
+            'CountRuns': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountRuns,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsResponse.SerializeToString,
+            ),
             'ChangeRequirement': grpc.unary_unary_rpc_method_handler(
                     servicer.ChangeRequirement,
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ChangeRequirementRequest.FromString,
@@ -219,6 +248,11 @@ def add_OrchestratorServiceServicer_to_server(servicer, server):
                     servicer.CancelRun,
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CancelRunRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CancelRunResponse.SerializeToString,
+            ),
+            'LabelRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.LabelRun,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunResponse.SerializeToString,
             ),
             'WatchRun': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchRun,
@@ -344,6 +378,33 @@ class OrchestratorService:
             _registered_method=True)
 
     @staticmethod
+    def CountRuns(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.OrchestratorService/CountRuns',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ChangeRequirement(request,
             target,
             options=(),
@@ -414,6 +475,33 @@ class OrchestratorService:
             '/pointsman.api.orchestrator.v1.OrchestratorService/CancelRun',
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CancelRunRequest.SerializeToString,
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CancelRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LabelRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.OrchestratorService/LabelRun',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunResponse.FromString,
             options,
             channel_credentials,
             insecure,

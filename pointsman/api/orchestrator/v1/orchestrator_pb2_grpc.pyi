@@ -23,13 +23,17 @@ class OrchestratorServiceStub:
     GetRun: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.GetRunRequest, _orchestrator_pb2.GetRunResponse]
     """GetRun returns a run as it is now. Errors: NOT_FOUND (no such run)."""
     ListRuns: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ListRunsRequest, _orchestrator_pb2.ListRunsResponse]
-    """ListRuns pages runs, newest first. Errors: INVALID_PAGE_TOKEN (page)."""
+    """ListRuns pages runs, newest first or latest end first. One call looks at 10,000 runs at the most: with a filter a page may be short, or empty, and still have a next one. Errors: INVALID_PAGE_TOKEN (page)."""
+    CountRuns: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.CountRunsRequest, _orchestrator_pb2.CountRunsResponse]
+    """CountRuns counts a project's runs by what they ask of whoever looks. Errors: none of its own."""
     ChangeRequirement: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ChangeRequirementRequest, _orchestrator_pb2.ChangeRequirementResponse]
     """ChangeRequirement adds to what is wanted; live work is cancelled and the plan patched. Errors: NOT_FOUND (no such run), STATE_FORBIDS (before PLAN_BASELINE, while a person is asked, after the end), LOST_RACE (a wave that passed is just being recorded)."""
     Answer: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.AnswerRequest, _orchestrator_pb2.AnswerResponse]
     """Answer answers the open question. Errors: NOT_FOUND (no such run), STATE_FORBIDS (no question, an older question, or an answer that it does not take), INVALID_FIELD (a missing text, task or budget)."""
     CancelRun: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.CancelRunRequest, _orchestrator_pb2.CancelRunResponse]
     """CancelRun ends a run with its assignments, pipelines and workflow. Errors: NOT_FOUND (no such run), STATE_FORBIDS (ended already)."""
+    LabelRun: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.LabelRunRequest, _orchestrator_pb2.LabelRunResponse]
+    """LabelRun sets labels of a run, also of one that has ended; an empty value takes the label away. Errors: NOT_FOUND (no such run), INVALID_FIELD (more than 32 labels)."""
     WatchRun: _aio.UnaryStreamMultiCallable[_orchestrator_pb2.WatchRunRequest, _orchestrator_pb2.WatchRunResponse]
     """WatchRun streams a run's transitions after a seq, and ends after a terminal one. Errors: NOT_FOUND (no such run), WATCHER_TOO_SLOW (resume from the last seq)."""
     WatchChanges: _aio.UnaryStreamMultiCallable[_orchestrator_pb2.WatchChangesRequest, _orchestrator_pb2.WatchChangesResponse]
@@ -68,7 +72,15 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _orchestrator_pb2.ListRunsRequest,
         context: _aio.ServicerContext[_orchestrator_pb2.ListRunsRequest, _abc.Awaitable[_orchestrator_pb2.ListRunsResponse]],
     ) -> _abc.Awaitable[_orchestrator_pb2.ListRunsResponse]:
-        """ListRuns pages runs, newest first. Errors: INVALID_PAGE_TOKEN (page)."""
+        """ListRuns pages runs, newest first or latest end first. One call looks at 10,000 runs at the most: with a filter a page may be short, or empty, and still have a next one. Errors: INVALID_PAGE_TOKEN (page)."""
+
+    @_abc_1.abstractmethod
+    def CountRuns(
+        self,
+        request: _orchestrator_pb2.CountRunsRequest,
+        context: _aio.ServicerContext[_orchestrator_pb2.CountRunsRequest, _abc.Awaitable[_orchestrator_pb2.CountRunsResponse]],
+    ) -> _abc.Awaitable[_orchestrator_pb2.CountRunsResponse]:
+        """CountRuns counts a project's runs by what they ask of whoever looks. Errors: none of its own."""
 
     @_abc_1.abstractmethod
     def ChangeRequirement(
@@ -93,6 +105,14 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_orchestrator_pb2.CancelRunRequest, _abc.Awaitable[_orchestrator_pb2.CancelRunResponse]],
     ) -> _abc.Awaitable[_orchestrator_pb2.CancelRunResponse]:
         """CancelRun ends a run with its assignments, pipelines and workflow. Errors: NOT_FOUND (no such run), STATE_FORBIDS (ended already)."""
+
+    @_abc_1.abstractmethod
+    def LabelRun(
+        self,
+        request: _orchestrator_pb2.LabelRunRequest,
+        context: _aio.ServicerContext[_orchestrator_pb2.LabelRunRequest, _abc.Awaitable[_orchestrator_pb2.LabelRunResponse]],
+    ) -> _abc.Awaitable[_orchestrator_pb2.LabelRunResponse]:
+        """LabelRun sets labels of a run, also of one that has ended; an empty value takes the label away. Errors: NOT_FOUND (no such run), INVALID_FIELD (more than 32 labels)."""
 
     @_abc_1.abstractmethod
     def WatchRun(

@@ -367,6 +367,46 @@ WAIT_KIND_PEER: WaitKind.ValueType  # 7
 """Another service has to answer."""
 Global___WaitKind: _TypeAlias = WaitKind  # noqa: Y015
 
+class _Attention:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AttentionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Attention.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ATTENTION_UNSPECIFIED: _Attention.ValueType  # 0
+    """Never sent."""
+    ATTENTION_NEEDS_YOU: _Attention.ValueType  # 1
+    """A question is open."""
+    ATTENTION_STUCK: _Attention.ValueType  # 2
+    """It waits for agents: nobody is at work on it, and nobody who is present can take what is open."""
+    ATTENTION_WORKING: _Attention.ValueType  # 3
+    """It goes on by itself."""
+    ATTENTION_FAILED: _Attention.ValueType  # 4
+    """It ended by a fault."""
+    ATTENTION_DONE: _Attention.ValueType  # 5
+    """It is complete."""
+    ATTENTION_CANCELLED: _Attention.ValueType  # 6
+    """It was ended on purpose."""
+
+class Attention(_Attention, metaclass=_AttentionEnumTypeWrapper):
+    """What a run asks of whoever looks at it; each run has one."""
+
+ATTENTION_UNSPECIFIED: Attention.ValueType  # 0
+"""Never sent."""
+ATTENTION_NEEDS_YOU: Attention.ValueType  # 1
+"""A question is open."""
+ATTENTION_STUCK: Attention.ValueType  # 2
+"""It waits for agents: nobody is at work on it, and nobody who is present can take what is open."""
+ATTENTION_WORKING: Attention.ValueType  # 3
+"""It goes on by itself."""
+ATTENTION_FAILED: Attention.ValueType  # 4
+"""It ended by a fault."""
+ATTENTION_DONE: Attention.ValueType  # 5
+"""It is complete."""
+ATTENTION_CANCELLED: Attention.ValueType  # 6
+"""It was ended on purpose."""
+Global___Attention: _TypeAlias = Attention  # noqa: Y015
+
 @_typing.final
 class Repository(_message.Message):
     """A repository as the workers know it; the control plane never opens one."""
@@ -554,12 +594,19 @@ class WaitingFor(_message.Message):
     ACTION_FIELD_NUMBER: _builtins.int
     SINCE_FIELD_NUMBER: _builtins.int
     UNTIL_FIELD_NUMBER: _builtins.int
+    HOLDER_FIELD_NUMBER: _builtins.int
+    HEARD_AT_FIELD_NUMBER: _builtins.int
+    AGENTS_ABLE_FIELD_NUMBER: _builtins.int
     kind: Global___WaitKind.ValueType
     """Whom or what."""
     who: _builtins.str
     """Who exactly: a capability, a service, a dependency, what ran out."""
     action: _builtins.str
     """What has to be done, in one line."""
+    holder: _builtins.str
+    """AGENT: who is at work on it; empty while nobody has taken it."""
+    agents_able: _builtins.int
+    """AGENT: how many of the agents that are present could take what is open; 0 with no holder means that nothing will happen by itself."""
     @_builtins.property
     def since(self) -> _timestamp_pb2.Timestamp:
         """Since when."""
@@ -567,6 +614,10 @@ class WaitingFor(_message.Message):
     @_builtins.property
     def until(self) -> _timestamp_pb2.Timestamp:
         """When something else happens by itself; absent when only a person can help."""
+
+    @_builtins.property
+    def heard_at(self) -> _timestamp_pb2.Timestamp:
+        """AGENT: when the holder was last heard of; absent without a holder."""
 
     def __init__(
         self,
@@ -576,14 +627,67 @@ class WaitingFor(_message.Message):
         action: _builtins.str = ...,
         since: _timestamp_pb2.Timestamp | None = ...,
         until: _timestamp_pb2.Timestamp | None = ...,
+        holder: _builtins.str = ...,
+        heard_at: _timestamp_pb2.Timestamp | None = ...,
+        agents_able: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["heard_at", b"heard_at", "since", b"since", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "kind", b"kind", "since", b"since", "until", b"until", "who", b"who"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "agents_able", b"agents_able", "heard_at", b"heard_at", "holder", b"holder", "kind", b"kind", "since", b"since", "until", b"until", "who", b"who"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WaitingFor: _TypeAlias = WaitingFor  # noqa: Y015
+
+@_typing.final
+class GradeCounts(_message.Message):
+    """What a run's tasks are worth, counted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASKS_FIELD_NUMBER: _builtins.int
+    ACCEPTED_FIELD_NUMBER: _builtins.int
+    PROVEN_FIELD_NUMBER: _builtins.int
+    UNBROKEN_FIELD_NUMBER: _builtins.int
+    ON_WORD_FIELD_NUMBER: _builtins.int
+    FORCED_FIELD_NUMBER: _builtins.int
+    CAUGHT_FIELD_NUMBER: _builtins.int
+    CAUGHT_THEN_PROVEN_FIELD_NUMBER: _builtins.int
+    tasks: _builtins.int
+    """Tasks of the plan."""
+    accepted: _builtins.int
+    """Tasks that are accepted, whatever their grade."""
+    proven: _builtins.int
+    """Accepted and PROVEN."""
+    unbroken: _builtins.int
+    """Accepted and UNBROKEN."""
+    on_word: _builtins.int
+    """Accepted ON WORD."""
+    forced: _builtins.int
+    """FORCED."""
+    caught: _builtins.int
+    """Tasks of which work was handed in and refused."""
+    caught_then_proven: _builtins.int
+    """Those among them that are PROVEN now."""
+    def __init__(
+        self,
+        *,
+        tasks: _builtins.int = ...,
+        accepted: _builtins.int = ...,
+        proven: _builtins.int = ...,
+        unbroken: _builtins.int = ...,
+        on_word: _builtins.int = ...,
+        forced: _builtins.int = ...,
+        caught: _builtins.int = ...,
+        caught_then_proven: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "caught", b"caught", "caught_then_proven", b"caught_then_proven", "forced", b"forced", "on_word", b"on_word", "proven", b"proven", "tasks", b"tasks", "unbroken", b"unbroken"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GradeCounts: _TypeAlias = GradeCounts  # noqa: Y015
 
 @_typing.final
 class TaskProgress(_message.Message):
@@ -691,6 +795,9 @@ class Run(_message.Message):
     QUEUED_EPIC_ID_FIELD_NUMBER: _builtins.int
     GRADE_FIELD_NUMBER: _builtins.int
     PARENT_ENTRY_FIELD_NUMBER: _builtins.int
+    ATTENTION_FIELD_NUMBER: _builtins.int
+    ENDED_AT_FIELD_NUMBER: _builtins.int
+    GRADES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___RunState.ValueType
@@ -725,6 +832,8 @@ class Run(_message.Message):
     """What its accepted work is worth: the least grade among its accepted tasks."""
     parent_entry: _builtins.str
     """The entry of a merge queue that it was started for; empty for a run of its own."""
+    attention: Global___Attention.ValueType
+    """What it asks of whoever looks at it."""
     @_builtins.property
     def question(self) -> Global___Question:
         """The open question, if there is one."""
@@ -769,6 +878,14 @@ class Run(_message.Message):
     def acceptance_criteria(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.AcceptanceCriterion]:
         """What the user said must hold: the criteria given at Submit, the verify commands among them."""
 
+    @_builtins.property
+    def ended_at(self) -> _timestamp_pb2.Timestamp:
+        """When it ended; absent while it lives."""
+
+    @_builtins.property
+    def grades(self) -> Global___GradeCounts:
+        """What its tasks are worth."""
+
     def __init__(
         self,
         *,
@@ -800,10 +917,13 @@ class Run(_message.Message):
         queued_epic_id: _builtins.str = ...,
         grade: _proof_pb2.Grade.ValueType = ...,
         parent_entry: _builtins.str = ...,
+        attention: Global___Attention.ValueType = ...,
+        ended_at: _timestamp_pb2.Timestamp | None = ...,
+        grades: Global___GradeCounts | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "ended_at", b"ended_at", "grades", b"grades", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "id", b"id", "intent", b"intent", "labels", b"labels", "parent_entry", b"parent_entry", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "id", b"id", "intent", b"intent", "labels", b"labels", "parent_entry", b"parent_entry", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

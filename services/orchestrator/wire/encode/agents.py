@@ -28,6 +28,7 @@ def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage]
         id=row.agent_id,
         capabilities=[enums.CAPABILITY.to_wire(item) for item in row.capabilities],
         state=state,
+        repository_ids=row.repository_ids,
         usage=runs.Usage(assignments=spent.assignments, tokens=spent.tokens, cost_micros=spent.cost_micros),
     )
     message.last_seen_at.CopyFrom(timestamp(row.last_seen_us))

@@ -1,20 +1,29 @@
 """Runs, their questions and the router's decision."""
 
+from collections import Counter
+
 from google.protobuf.duration_pb2 import Duration
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.router.v1 import decision_pb2 as decision
+from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.rpc.paging import timestamp
-from pointsman.services.orchestrator.domain.enums import TAKES, TaskStatus
+from pointsman.services.orchestrator.domain.enums import TAKES, Attention, Grade, TaskStatus
 from pointsman.services.orchestrator.domain.model import Budget, GivenCriterion, OpenQuestion, Risk
 from pointsman.services.orchestrator.domain.run import Run
-from pointsman.services.orchestrator.domain.views import RunView
-from pointsman.services.orchestrator.domain.waiting import waiting_for
+from pointsman.services.orchestrator.domain.views import RunCounts, RunView
+from pointsman.services.orchestrator.domain.waiting import AtWork, attention, waiting_for
 from pointsman.services.orchestrator.wire import enums
 
 ABANDONED = "abandoned"
+LINE_LENGTH = 300
+MOST_SUBJECTS = 8
+_NOT_IN_A_LINE = (
+    "tasks", "residual_risks", "acceptance_criteria", "traceparent", "template", "accepted_commit", "decision_id",
+)  # fmt: skip
 
 
 _AT_WORK = frozenset({TaskStatus.RUNNING, TaskStatus.REVIEWING})
@@ -65,10 +74,13 @@ def run(view: RunView) -> runs.Run:
         execution_mode=enums.EXECUTION_MODE.to_wire(it.order.execution_mode),
         grade=enums.GRADE.to_wire(it.grade),
         parent_entry=it.order.parent_entry,
+        grades=_grades(it),
         created_at=timestamp(view.created_at_us),
         updated_at=timestamp(view.updated_at_us),
+        ended_at=timestamp(to_us(it.since)) if it.ended else None,
     )
     _add_waiting(message, it)
+    add_at_work(message, view.at_work, attention(it, view.at_work))
     if it.order.repository_id:
         message.repository.CopyFrom(runs.Repository(id=it.order.repository_id, base_commit=it.order.base_commit))
     return message
@@ -86,6 +98,69 @@ def _add_waiting(message: runs.Run, it: Run) -> None:
     message.waiting_for.since.FromDatetime(waiting.since)
     if waiting.until is not None:
         message.waiting_for.until.FromDatetime(waiting.until)
+
+
+def add_at_work(message: runs.Run, at_work: AtWork, asks: Attention) -> None:
+    """Add who is at work on a run, which changes without a change of the run."""
+    message.attention = enums.ATTENTION.to_wire(asks)
+    if at_work.holder:
+        message.waiting_for.holder = at_work.holder
+        message.waiting_for.heard_at.CopyFrom(timestamp(at_work.heard_at_us))
+    if at_work.agents_able:
+        message.waiting_for.agents_able = at_work.agents_able
+
+
+def line(whole: runs.Run, at_work: AtWork, asks: Attention, *, cut: bool) -> runs.Run:
+    """A run in a list: with who is at work on it; `cut` without what a line has no room for."""
+    message = runs.Run()
+    message.CopyFrom(whole)
+    if cut:
+        _cut(message)
+    add_at_work(message, at_work, asks)
+    return message
+
+
+def _cut(message: runs.Run) -> None:
+    for name in _NOT_IN_A_LINE:
+        message.ClearField(name)  # type: ignore[arg-type]
+    message.intent = excerpt(message.intent, LINE_LENGTH)
+    message.end_reason = excerpt(message.end_reason, LINE_LENGTH)
+    if message.HasField("waiting_for"):
+        message.waiting_for.action = excerpt(message.waiting_for.action, LINE_LENGTH)
+    if message.HasField("question"):
+        message.question.text = excerpt(message.question.text, LINE_LENGTH)
+        del message.question.subjects[MOST_SUBJECTS:]
+
+
+def counts(counted: RunCounts, newest_position: int) -> pb.CountRunsResponse:
+    """How many runs ask what."""
+    return pb.CountRunsResponse(
+        needs_you=counted.needs_you,
+        stuck=counted.stuck,
+        working=counted.working,
+        failed=counted.failed,
+        done=counted.done,
+        cancelled=counted.cancelled,
+        newest_position=newest_position,
+    )
+
+
+def _grades(it: Run) -> runs.GradeCounts:
+    """What the tasks are worth, counted."""
+    tasks = list(it.tasks.values())
+    accepted = [task for task in tasks if task.status is TaskStatus.ACCEPTED]
+    worth = Counter(task.grade for task in accepted)
+    caught = [task for task in tasks if task.rejections]
+    return runs.GradeCounts(
+        tasks=len(tasks),
+        accepted=len(accepted),
+        proven=worth[Grade.PROVEN],
+        unbroken=worth[Grade.UNBROKEN],
+        on_word=worth[Grade.ON_WORD],
+        forced=worth[Grade.FORCED],
+        caught=len(caught),
+        caught_then_proven=sum(1 for task in caught if task.grade is Grade.PROVEN),
+    )
 
 
 def _budget(it: Budget) -> runs.Budget:
