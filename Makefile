@@ -10,6 +10,8 @@ RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
 BROWSER_STAMP := $(VENV)/.browser-stamp
 WORKERS ?= 3
+# Tests and benchmarks start hundreds of processes: without bytecode each would compile the sources again (0.7 s).
+unexport PYTHONDONTWRITEBYTECODE
 TASK ?= add a greeting to the hello module and test it
 
 .PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release

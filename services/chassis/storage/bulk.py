@@ -9,8 +9,8 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Integer, Table, Text, bindparam, column, func, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import JSON, BigInteger, Connection, Integer, Table, Text, bindparam, column, func, select
+from sqlalchemy.dialects import sqlite
 
 from pointsman.services.chassis.core.codec import to_json
 from pointsman.services.chassis.storage.database import Database, driver_of
@@ -119,9 +119,9 @@ def upsert_rows(
     values = _values(database, table, {})
     if not database.is_postgresql:
         return _ChunkedInsert(database, changing(sqlite.insert(table).values(values)))
-    return _RowsStatement(
-        database, changing(postgresql.insert(table).from_select(list(values), select(*values.values())))
-    )
+    from sqlalchemy.dialects.postgresql import insert  # noqa: PLC0415 - SQLite does without it
+
+    return _RowsStatement(database, changing(insert(table).from_select(list(values), select(*values.values()))))
 
 
 def update_rows(database: Database, table: Table, key: Mapping[str, str], changed: Sequence[str]) -> _RowsStatement:
@@ -162,7 +162,7 @@ def _reader(database: Database, table: Table, names: Sequence[str], columns: Map
     if not database.is_postgresql:
         return lambda name: bindparam(name)  # noqa: PLW0108 - mypy knows bindparam as a class
     typed = [column(name, _type_of(table, columns.get(name, name))) for name in names]
-    unpacked = func.json_to_recordset(bindparam(ROWS, type_=postgresql.JSON)).table_valued(*typed, name="r")
+    unpacked = func.json_to_recordset(bindparam(ROWS, type_=JSON)).table_valued(*typed, name="r")
     derived = unpacked.render_derived(with_types=True)
     return lambda name: derived.c[name]
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -18,6 +17,7 @@ from pointsman._shared.files import make_private_folder
 from pointsman._shared.redaction import redact
 from pointsman.services.chassis.core.clock import Clock, DatabaseClock, SystemClock, ticks_us
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
+from pointsman.services.chassis.storage.driver_errors import outage_errors, statement_errors
 from pointsman.services.chassis.storage.file_lock import unusable
 
 Result = TypeVar("Result")
@@ -182,13 +182,13 @@ def is_outage(error: BaseException) -> bool:
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, sqlite3.OperationalError):
         return getattr(cause, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR
-    return isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+    return isinstance(cause, outage_errors())
 
 
 def is_missing_store(error: DBAPIError) -> bool:
     """Whether the file is no SQLite database, or the PostgreSQL database does not exist."""
     damaged = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
-    return getattr(error.orig, "sqlite_errorcode", 0) in damaged or isinstance(error.orig, psycopg.ProgrammingError)
+    return getattr(error.orig, "sqlite_errorcode", 0) in damaged or isinstance(error.orig, statement_errors())
 
 
 def database_unavailable() -> Refusal:

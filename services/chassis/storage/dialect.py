@@ -6,9 +6,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 import msgspec
-from sqlalchemy import BigInteger, ColumnElement, Connection, String, Table, bindparam, func, select
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, String, Table, bindparam, func, select
 
 from pointsman.services.chassis.storage.database import Database, driver_of
 
@@ -29,7 +27,7 @@ def bind_list(database: Database, values: Sequence[str] | Sequence[int]) -> Any:
 
 def upsert(database: Database, table: Table, key: Sequence[str], changed: Sequence[str]) -> Any:
     """Insert a row, or update the named columns of the row with the same key."""
-    insert: Any = (postgresql.insert if database.is_postgresql else sqlite.insert)(table)
+    insert = _insert(database, table)
     return insert.on_conflict_do_update(
         index_elements=list(key), set_={name: insert.excluded[name] for name in changed}
     )
@@ -37,8 +35,18 @@ def upsert(database: Database, table: Table, key: Sequence[str], changed: Sequen
 
 def insert_or_ignore(database: Database, table: Table) -> Any:
     """Insert a row unless its key exists."""
-    insert: Any = (postgresql.insert if database.is_postgresql else sqlite.insert)(table)
-    return insert.on_conflict_do_nothing()
+    return _insert(database, table).on_conflict_do_nothing()
+
+
+def _insert(database: Database, table: Table) -> Any:
+    """An INSERT with the ON CONFLICT of the database; the other database's dialect is not imported."""
+    if database.is_postgresql:
+        from sqlalchemy.dialects import postgresql  # noqa: PLC0415
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite  # noqa: PLC0415
+
+    return sqlite.insert(table)
 
 
 class PreparedStatement:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import msgspec
-import psycopg
 import structlog
 from sqlalchemy import Connection, bindparam, func, select
 
 from pointsman.services.chassis.storage.database import Database, driver_of
 from pointsman.services.chassis.storage.dialect import PreparedStatement
+from pointsman.services.chassis.storage.driver_errors import driver_errors
 
 ANY = "*"
 MAX_PAYLOAD_BYTES = 7000
@@ -94,11 +94,13 @@ class Listener:
         while not self._stopping.is_set():
             try:
                 self._listen()
-            except psycopg.Error as error:
+            except driver_errors() as error:
                 log.warning("listener_lost", store=self._database.schema, error=type(error).__name__)
                 self._stopping.wait(RECONNECT_SECONDS)
 
     def _listen(self) -> None:
+        import psycopg  # noqa: PLC0415 - SQLite does without it
+
         url = self._database.url.set(drivername="postgresql").render_as_string(hide_password=False)
         # The name of this connection in pg_stat_activity shows the other replicas that this process is alive and
         # that its leases hold.

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +9,6 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-import psycopg
 import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -19,6 +17,7 @@ from pointsman.services.chassis.core.crash import CrashPoint, reach
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.ids import jitter
 from pointsman.services.chassis.storage.database import Database, database_unavailable, is_outage
+from pointsman.services.chassis.storage.driver_errors import driver_errors, integrity_errors
 from pointsman.services.chassis.telemetry import metrics
 
 MAX_BATCH = 256
@@ -38,9 +37,6 @@ class LostRaceError(Exception):
 class DatabaseUnavailableError(Exception):
     """No connection to the database."""
 
-
-DATABASE_ERRORS = (DBAPIError, sqlite3.Error, psycopg.Error, LostRaceError, DatabaseUnavailableError)
-RACE_ERRORS = (sqlite3.IntegrityError, psycopg.IntegrityError, LostRaceError)
 
 log = structlog.get_logger()
 
@@ -162,7 +158,7 @@ class Writer:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
                 self._commit_batch([write])
-            except DATABASE_ERRORS as error:
+            except _database_errors() as error:
                 self._drop_connection()
                 write.outcome = _to_refusal(error)
                 if not _is_retryable(error) or attempt == MAX_ATTEMPTS or self._closed.wait(jitter(backoff_seconds)):
@@ -211,14 +207,14 @@ class Writer:
         if self._connection is None:
             try:
                 self._connection = self._database.writing.connect()
-            except DATABASE_ERRORS as error:
+            except _database_errors() as error:
                 raise DatabaseUnavailableError from error
         return self._connection
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with contextlib.suppress(*DATABASE_ERRORS):
+            with contextlib.suppress(*_database_errors()):
                 connection.invalidate()
                 connection.close()
 
@@ -243,19 +239,27 @@ def _resolve_futures(writes: Sequence[_PendingWrite], callbacks: Sequence[Callab
         callback()
 
 
+def _database_errors() -> tuple[type[Exception], ...]:
+    return (DBAPIError, *driver_errors(), LostRaceError, DatabaseUnavailableError)
+
+
 def _is_retryable(error: BaseException) -> bool:
     """Whether a retry may succeed: after a race, a deadlock or a lost connection, not after an invalid statement."""
     cause = _cause(error)
-    return isinstance(cause, RACE_ERRORS) or _is_outage(cause)
+    return _is_lost_race(cause) or _is_outage(cause)
 
 
 def _to_refusal(error: BaseException) -> BaseException:
     cause = _cause(error)
-    if isinstance(cause, RACE_ERRORS):
+    if _is_lost_race(cause):
         return Refusal(Reason.LOST_RACE, "another writer was faster; read again and try again")
     if _is_outage(cause):
         return database_unavailable()
     return error
+
+
+def _is_lost_race(cause: BaseException) -> bool:
+    return isinstance(cause, (*integrity_errors(), LostRaceError))
 
 
 def _is_outage(cause: BaseException) -> bool:
