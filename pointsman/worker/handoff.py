@@ -19,6 +19,7 @@ from pointsman.worker.quoting import quote_document
 PROMPT, USAGE = "prompt.md", "usage.json"
 CLAIMS, EVIDENCE, CHANGED_FILES = "claims.json", "evidence.json", "changed_files.json"
 EARLIER_DESIGN = "earlier_design.md"
+FINDING = "verifier_finding.json"
 BY_PRODUCTS = "by_products.json"
 DECISION, ROUTE, PLAN, ANSWERS, DESIGN = (
     "decision.json", "route.json", "plan.json", "answers.json", "detail_design.md",
@@ -53,6 +54,9 @@ def handoff_files(lease: Lease, bodies: Mapping[str, str]) -> list[HandoffFile]:
         found.append(HandoffFile("node_context.json", about, asked.node_context_json))
     if kind == "review" or (kind == "stage" and asked.HasField("coder_result")):
         found += _coder_result(asked.coder_result)
+    if kind in ("stage", "review") and asked.HasField("finding"):
+        about = "what the verifier ran itself on this work, test by test, with the tests of the base"
+        found.append(HandoffFile(FINDING, about, _json(asked.finding)))
     if kind in ("plan", "design"):
         found += _research(asked.research, bodies)
     return found

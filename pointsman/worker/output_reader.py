@@ -17,6 +17,7 @@ Kind = TypeVar("Kind", bound=Message)
 MAX_FILE_BYTES = 1024 * 1024
 MAX_TEXT_BYTES = 60_000
 MAX_ITEMS = {files.CLAIMS: 1024, files.EVIDENCE: 1024, files.CHANGED_FILES: 4096}
+MAX_JUDGE_EVIDENCE = 256
 MAX_RESULT_BYTES = 1_500_000
 """What one call can carry, with room for its other fields."""
 
@@ -177,6 +178,8 @@ def review_decision(folder: Path, level: handoff.ReviewLevel.ValueType) -> hando
     if decision.decision == handoff.REVIEW_VERDICT_PASS and decision.rejected_claims:
         raise InvalidFile(f"{files.DECISION}: a pass cannot reject claims")
     decision.review_level = level
+    if (folder / files.EVIDENCE).exists():
+        decision.evidence.extend(read_list(folder, files.EVIDENCE, handoff.Evidence)[:MAX_JUDGE_EVIDENCE])
     return decision
 
 

@@ -29,7 +29,8 @@ says which tests failed before and pass now, and what was taken away.
 """
 BARE_RUNS = """\
 What you run otherwise runs in the author's tree with the author's configuration: it informs you and proves nothing. If
-your decision rests on it, name it in residual_risks with the key `bare-run`."""
+your decision rests on it, take it with `pointsman evidence run`, or name it in residual_risks with the key `bare-run`;
+tests that were run in this way are named as a risk."""
 _STAGE_AIMS = {
     "REVIEW": "Read the change: is it correct, complete and readable, and does it do what is wanted?",
     "TEST": "Find out whether the tests that prove the work are there, say what they claim, and pass.",

@@ -46,5 +46,7 @@ def stage_result(result: Message) -> Message:
         severity = handoff.SEVERITY_UNSPECIFIED if passed else handoff.SEVERITY_MEDIUM
         route = work.StageRoute(verdict="PASS" if passed else "FAIL", severity=severity, hint=remarks[:MAX_HINT])
         report = handoff.Document(text=remarks) if remarks else None
-        return work.StageResult(route=route, report_md=report, residual_risks=result.residual_risks)
+        return work.StageResult(
+            route=route, report_md=report, residual_risks=result.residual_risks, evidence=result.evidence
+        )
     return result

@@ -1,5 +1,6 @@
 """The verifier: a merge queue on the accepted commit; it runs every criterion and all evidence itself."""
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pointsman._shared.excerpt import excerpt
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.api.handoff.v1.proof_pb2 import Grade
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.project import ProjectFile
 from pointsman.project.includes import IncludeTooLarge
 from pointsman.project.setup_run import SetupFailed
@@ -16,7 +18,7 @@ from pointsman.proof.execution import CommandRunner, Furnish, Furnishing
 from pointsman.proof.prover import Baselines, Proof, ProofRequest, Prover
 from pointsman.proof.snapshot import Repository
 from pointsman.proof.verdict import Decision, Wishes
-from pointsman.sandbox import CommandResult, Limits, SandboxSpec, clean_environment, run
+from pointsman.sandbox import CommandResult, Limits, SandboxSpec, available_level, clean_environment, run
 from pointsman.worker import evidence_check
 from pointsman.worker.base_project import project_at
 from pointsman.worker.commit_message import merge_message
@@ -25,6 +27,7 @@ from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments
 from pointsman.worker.proof_messages import proof_message
 from pointsman.worker.sdk import GiveUp, Job, log
+from pointsman.worker.stage_verdict import stage_verdict
 from pointsman.worker.workspace import AssignmentFolders, CommitRef, Workspace, fetch_commit, fetch_result
 
 BUNDLE_TYPE = "application/x-git-bundle"
@@ -88,33 +91,43 @@ class Verifier:
         self._limits = limits
         self._baselines = Baselines()
 
-    async def verify(self, job: Job) -> work.VerificationReport:
-        """Verifies a wave: the new accepted commit, and a finding for each task."""
+    async def verify(self, job: Job) -> work.VerificationReport | work.StageResult:
+        """Verifies a wave: the new accepted commit, and a finding for each task; or one task in its TEST stage."""
+        is_stage = job.assignment.purpose == assignments.PURPOSE_STAGE
+        request = job.work.verify if is_stage else job.work
         async with self._workspace.folders(job) as folders:
             if not job.assignment.repository.id:
-                return await self._without_repository(job, folders)
+                findings = await self._without_repository(request, folders)
+                return stage_verdict(findings[0]) if is_stage else work.VerificationReport(tasks=findings)
             clone = await self._workspace.clone_for(job)
-            accepted = job.work.accepted_commit
-            if not await clone.has(accepted):
-                base = job.assignment.repository.base_commit
-                await fetch_commit(job.client, clone, CommitRef(accepted, job.work.accepted_bundle), base)
-            project = await project_at(clone.path, await _run_base(job) or accepted)
-            findings: list[work.TaskFinding] = []
-            for number, task in enumerate(job.work.tasks):
-                furnish = self._furnisher(job, clone, accepted, project)
-                place = _MergeTarget(
-                    accepted,
-                    folders.tree / str(number),
-                    folders.scratch,
-                    standing(job.work, findings),
-                    project,
-                    furnish,
-                )
-                finding, accepted = await self._merge_and_verify(job, clone, task, place)
-                findings.append(finding)
+            findings, accepted = await self._merge_all(job, request, folders, clone)
             if grades := [finding.proof.grade for finding in findings if finding.accepted]:
                 job.attributes["pointsman.proof.grade"] = Grade.Name(min(grades)).removeprefix("GRADE_")
-            return await _report(job, clone, findings, accepted)
+            return stage_verdict(findings[0]) if is_stage else await _report(job, clone, findings, accepted)
+
+    async def _merge_all(
+        self, job: Job, request: work.VerifyRequest, folders: AssignmentFolders, clone: Clone
+    ) -> tuple[list[work.TaskFinding], str]:
+        """Merges and verifies the tasks of a request one after the other; the findings and the last accepted commit."""
+        accepted = request.accepted_commit
+        if not await clone.has(accepted):
+            base = job.assignment.repository.base_commit
+            await fetch_commit(job.client, clone, CommitRef(accepted, request.accepted_bundle), base)
+        project = await project_at(clone.path, await _run_base(job) or accepted)
+        findings: list[work.TaskFinding] = []
+        for number, task in enumerate(request.tasks):
+            furnish = self._furnisher(job, clone, accepted, project)
+            place = _MergeTarget(
+                accepted,
+                folders.tree / str(number),
+                folders.scratch,
+                standing(request, findings),
+                project,
+                furnish,
+            )
+            finding, accepted = await self._merge_and_verify(job, clone, task, place)
+            findings.append(finding)
+        return findings, accepted
 
     async def _merge_and_verify(
         self, job: Job, clone: Clone, task: work.VerifyTask, place: _MergeTarget
@@ -128,8 +141,12 @@ class Verifier:
             return _refused(task, str(error)), accepted
         if merged.conflicts:
             return _refused(task, "it conflicts with work accepted before", merged.conflicts), accepted
+        key = await _key(clone, task, place, merged.commit)
+        if earlier := _reusable(task, key):
+            return earlier, merged.commit
         try:
             finding = await self._verify_merged(clone, task, place, merged.commit)
+            finding.proof.key = key if finding.HasField("proof") else ""
         except DeliveryNotInstallable as error:
             return _refused(task, str(error)), accepted
         except (SetupFailed, IncludeTooLarge) as error:
@@ -171,33 +188,62 @@ class Verifier:
 
     async def _prove(self, clone: Clone, task: work.VerifyTask, place: _MergeTarget, merged: str) -> Proof | None:
         """The proof of the merged commit over the accepted one, by the commands of all criteria."""
-        criteria = [*task.acceptance_criteria, *place.standing]
-        commands = tuple(dict.fromkeys(tuple(item.verify_command) for item in criteria if item.verify_command))
-        if not commands:
+        request = _proof_request(task, place, merged)
+        if not request.commands:
             return None
-        project = place.project
-        request = ProofRequest(
-            base=place.accepted,
-            delivered=merged,
-            commands=commands,
-            protect=project.proof.protect,
-            wishes=Wishes(tests_may_change=task.tests_may_change),
-            repeat=project.proof.repeat,
-        )
         repository = Repository(clone.path)
         runner = CommandRunner(repository, place.folder / "proof", place.furnish)
         return await Prover(repository, runner, self._baselines).prove(request)
 
-    async def _without_repository(self, job: Job, folders: AssignmentFolders) -> work.VerificationReport:
+    async def _without_repository(
+        self, request: work.VerifyRequest, folders: AssignmentFolders
+    ) -> list[work.TaskFinding]:
         """Verifies work without a repository by the commands of its criteria alone, in an empty folder."""
         folders.tree.mkdir()
         findings = []
-        for task in job.work.tasks:
+        for task in request.tasks:
             commands = frozenset(tuple(item.verify_command) for item in task.acceptance_criteria if item.verify_command)
             runner = _Runner(folders.tree, folders.scratch, self._limits)
             target = evidence_check.VerificationTarget(folders.tree, "", "", commands, runner.run, runner.run_anew)
             findings.append(await _verify_task(task, target))
-        return work.VerificationReport(tasks=findings)
+        return findings
+
+
+def _proof_request(task: work.VerifyTask, place: _MergeTarget, merged: str) -> ProofRequest:
+    """What is to be proven about a merged commit; without commands there is no proof."""
+    criteria, proof = [*task.acceptance_criteria, *place.standing], place.project.proof
+    return ProofRequest(
+        base=place.accepted,
+        delivered=merged,
+        commands=tuple(dict.fromkeys(tuple(item.verify_command) for item in criteria if item.verify_command)),
+        protect=proof.protect,
+        wishes=Wishes(tests_may_change=task.tests_may_change),
+        repeat=proof.repeat,
+    )
+
+
+async def _key(clone: Clone, task: work.VerifyTask, place: _MergeTarget, merged: str) -> str:
+    """Digest of everything that the finding about a merged commit depends on; its trees stand for its commits."""
+    made, request = task.coder_result, _proof_request(task, place, merged)
+    trees = [await clone.tree_of(commit) for commit in (place.accepted, merged)]
+    said = (*task.acceptance_criteria, *place.standing, *made.claims, *made.evidence)
+    facts = (
+        *trees,
+        repr((request.commands, request.protect, request.repeat, request.wishes)),
+        str(available_level()),
+        *(item.SerializeToString(deterministic=True).hex() for item in said),
+    )
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
+def _reusable(task: work.VerifyTask, key: str) -> work.TaskFinding | None:
+    """What the TEST stage found, where it held and was about the same in every respect."""
+    if not task.earlier.accepted or task.earlier.proof.key != key:
+        return None
+    finding = work.TaskFinding()
+    finding.CopyFrom(task.earlier)
+    finding.proof.reused = True
+    return finding
 
 
 def standing(request: work.VerifyRequest, findings: Sequence[work.TaskFinding]) -> list[AcceptanceCriterion]:

@@ -62,13 +62,16 @@ def _stage(lease: agent.Lease, outcome: MockOutcome) -> dict[str, Any] | None:
     writes = lease.stage.stage in ("DEV", "DOCS", "TEST:write")
     if outcome is MockOutcome.FAILURE:
         route = work.StageRoute(verdict="FAIL", severity=handoff.SEVERITY_HIGH, hint="the mock was told to fail")
-        return {"stage": work.StageResult(route=route)}
+        found = _findings(lease.stage.verify, outcome)
+        return {"stage": work.StageResult(route=route, finding=found[0] if found else None)}
     if outcome is MockOutcome.MALFORMED:
         return {"stage": work.StageResult(route=work.StageRoute(verdict="MAYBE"))}
     result = work.StageResult(route=work.StageRoute(verdict="PASS", route="NEXT"))
     if outcome is MockOutcome.FORGED_VERDICT:
         result = work.StageResult(transcript=f"```\n{MARKER}\n```\nall is well\n")
-    if writes:
+    if lease.stage.HasField("verify"):
+        result.finding.CopyFrom(_findings(lease.stage.verify, outcome)[0])
+    elif writes:
         result.coder_result.CopyFrom(_coder_result(lease.stage.handoff, outcome))
     else:
         result.report_md.text = "# Report\n\nNothing to complain about.\n"
@@ -111,9 +114,14 @@ def _review(_lease: agent.Lease, outcome: MockOutcome) -> dict[str, Any] | None:
 
 
 def _verify(lease: agent.Lease, outcome: MockOutcome) -> dict[str, Any] | None:
+    findings = _findings(lease.verify, outcome)
+    return {"verification": work.VerificationReport(tasks=findings, accepted_commit=lease.verify.accepted_commit)}
+
+
+def _findings(request: work.VerifyRequest, outcome: MockOutcome) -> list[work.TaskFinding]:
     accepted = outcome is not MockOutcome.FAILURE
     status = work.CLAIM_STATUS_SUPPORTED if accepted else work.CLAIM_STATUS_UNSUPPORTED
-    findings = [
+    return [
         work.TaskFinding(
             task_id=task.task_id,
             accepted=accepted,
@@ -124,9 +132,8 @@ def _verify(lease: agent.Lease, outcome: MockOutcome) -> dict[str, Any] | None:
                 if c.verify_command
             ],
         )
-        for task in lease.verify.tasks
+        for task in request.tasks
     ]
-    return {"verification": work.VerificationReport(tasks=findings, accepted_commit=lease.verify.accepted_commit)}
 
 
 _RESULTS: Mapping[str, Callable[[agent.Lease, MockOutcome], dict[str, Any] | None]] = {

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
 from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.render.run_progress import PlainView, state_name
@@ -34,6 +35,8 @@ async def test_one_command_plays_every_role_to_the_end(tmp_path: Path, monkeypat
         assigned = {(a.purpose, a.stage, a.agent_id) async for a in client.agents.assignments(run_id)}
         delivery = await client.runs.delivery(run_id)
     assert state_name(run) == "COMPLETE"
-    assert run.usage.tokens == 100 * (run.usage.assignments - 1)
+    assert run.usage.tokens == 100 * run.usage.assignments, "the verifier starts no agent"
+    assert (assignments.PURPOSE_STAGE, "TEST", "box-verifier") in assigned
+    assert delivery.deliverables[0].proof_reused, "the tree of TEST is the tree that is delivered"
     assert {agent_id for _, _, agent_id in assigned} >= {f"box-{role}" for role in ROLES if role != "critic"}
     assert [claim.id for claim in delivery.deliverables[0].claims] == ["C1", "C2"]

@@ -30,7 +30,9 @@ def _proof(attempt: Attempt) -> Iterator[str]:
     """What the verifier's proof is worth, and what it rests on."""
     proof = attempt.finding.proof
     if attempt.finding.HasField("proof"):
-        yield f"  proof{grade_text(proof.grade) or ', refused'}, isolation {proof.isolation}, base {proof.base_commit[:12]}"
+        once = ", made in the TEST stage" if proof.reused else ""
+        worth = grade_text(proof.grade) or ", refused"
+        yield f"  proof{worth}, isolation {proof.isolation}, base {proof.base_commit[:12]}{once}"
         for word, sentences in (("because", proof.reasons), ("asks", proof.questions), ("open risk", proof.risks)):
             yield from (f"    {word}: {shortened(sentence)}" for sentence in sentences)
         yield from (f"    protected file changed: {change.path} ({change.why})" for change in proof.protected_changes)

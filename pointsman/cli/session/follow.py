@@ -124,7 +124,8 @@ def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
     """The delivery, the open risks, and the commands to look further."""
     yield f"{state_name(run)}  {run.id}{grade_text(delivery.grade)}{f'  ({run.end_reason})' if run.end_reason else ''}"
     for item in delivery.deliverables:
-        yield f"  delivered  {item.task_id}: {item.statement}{grade_text(item.grade)}"
+        once = ", proven once, in its TEST stage" if item.proof_reused else ""
+        yield f"  delivered  {item.task_id}: {item.statement}{grade_text(item.grade)}{once}"
         yield from (f"    claim  {claim.statement}" for claim in item.claims)
         yield from (f"    file   {file.path}" for file in item.changed_files)
     yield from (f"  open risk  {risk.statement}" for risk in delivery.open_risks)

@@ -26,7 +26,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Verdict,
 )
 from pointsman.services.orchestrator.domain.failures import is_same_failure
-from pointsman.services.orchestrator.domain.model import Assignment, Risk, Task
+from pointsman.services.orchestrator.domain.model import Assignment, Failure, Risk, Task
 from pointsman.services.orchestrator.domain.run import MAX_REJECTIONS
 
 _WITHOUT_WORDS = {
@@ -166,7 +166,8 @@ def _judge_finding(builder: DecisionBuilder, task_id: str, finding: TaskFinding 
     task = builder.run.tasks[task_id]
     if finding is None or not finding.accepted:
         reason = (finding.reason if finding else "") or "the verifier did not accept it"
-        builder.emit(events.TaskJudged(task_id, "verifier", accepted=False, reason=reason))
+        failing = finding.failing if finding else ()
+        builder.emit(events.TaskJudged(task_id, "verifier", accepted=False, reason=reason, failing=failing))
         return
     left_open = evidence.unsupported_criteria(task, finding.supported_claims, finding.passed_criteria)
     if left_open:
@@ -183,7 +184,11 @@ def _judge_finding(builder: DecisionBuilder, task_id: str, finding: TaskFinding 
     accepted = True if task.judgement.reviewed or proven else None
     reason = "" if accepted else "; ".join(finding.questions)[:QUESTIONS_LENGTH]
     grade = finding.grade or (Grade.ON_WORD if task.judgement.reviewed else None)
-    builder.emit(events.TaskJudged(task_id, "verifier", accepted=accepted, reason=reason, grade=grade))
+    builder.emit(
+        events.TaskJudged(
+            task_id, "verifier", accepted=accepted, reason=reason, grade=grade, proof_reused=finding.reused
+        )
+    )
 
 
 def verifier_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
@@ -249,10 +254,11 @@ def finish(builder: DecisionBuilder) -> None:
 
 
 def _goes_in_circles(task: Task) -> bool:
-    """Whether another try is in vain: it failed too often, or twice in the same way."""
-    return len(task.rejections) >= MAX_REJECTIONS or any(
-        is_same_failure(task.judgement.reason, earlier) for earlier in task.rejections[-1:]
-    )
+    """Whether another try is in vain: it failed too often, or twice in the same way, in its TEST stage or in all."""
+    if len(task.rejections) >= MAX_REJECTIONS or (task.proof is not None and task.proof.again):
+        return True
+    now, earlier = Failure(task.judgement.reason, task.judgement.failing), task.rejections[-1:]
+    return any(is_same_failure(now, task.failed or Failure(reason)) for reason in earlier)
 
 
 def _report_failure(builder: DecisionBuilder, rejected: dict[str, Task]) -> None:

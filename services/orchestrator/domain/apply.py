@@ -16,7 +16,16 @@ from pointsman.services.orchestrator.domain.enums import (
     Trigger,
     WorkflowStatus,
 )
-from pointsman.services.orchestrator.domain.model import Judgement, OpenRemark, Remark, Slot, Task, Usage
+from pointsman.services.orchestrator.domain.model import (
+    Failure,
+    Judgement,
+    OpenRemark,
+    Remark,
+    Slot,
+    StageProof,
+    Task,
+    Usage,
+)
 from pointsman.services.orchestrator.domain.run import Run, RunState
 
 KEPT_SETBACKS = 8
@@ -187,7 +196,7 @@ def _wave_claimed(run: Run, data: events.WaveClaimed) -> Run:
         attempt = task.attempt + 1
         tasks[task_id] = Task(
             task.outline, TaskStatus.RUNNING, attempt, task.rejections, f"{run.run_id}/{task_id}/{attempt}",
-            spent=task.spent,
+            spent=task.spent, failed=task.failed,
         )  # fmt: skip
     return run.change(tasks=tasks, wave=data.task_ids, wave_verdict="", queue_checks=0)
 
@@ -206,6 +215,16 @@ def _stage_reviewed(run: Run, data: events.StageReviewed) -> Run:
     return run.change_task(data.task_id, reviewed_patch=data.patch)
 
 
+def _stage_proven(run: Run, data: events.StageProven) -> Run:
+    proof = StageProof(data.patch, None if data.passed else Failure(data.reason, data.failing), data.again)
+    return run.change_task(data.task_id, proof=proof, deferred=())
+
+
+def _stage_deferred(run: Run, data: events.StageDeferred) -> Run:
+    others = (item for item in run.tasks[data.task_id].deferred if item.stage != data.stage)
+    return run.change_task(data.task_id, deferred=(*others, data.delegation))
+
+
 def _work_handed_in(run: Run, data: events.WorkHandedIn) -> Run:
     authors = _with(run.authors.get(data.task_id, ()), data.principal)
     return run.change_task(data.task_id, work=data.work).change(authors={**run.authors, data.task_id: authors})
@@ -215,7 +234,7 @@ def _task_judged(run: Run, data: events.TaskJudged) -> Run:
     said = run.tasks[data.task_id].judgement
     judgement = Judgement(
         said.reviewed or data.judge == "reviewer", data.accepted, data.reason or said.reason, data.replan or said.replan,
-        data.grade or said.grade,
+        data.grade or said.grade, data.failing or said.failing, data.proof_reused or said.proof_reused,
     )  # fmt: skip
     return run.change_task(data.task_id, judgement=judgement, status=TaskStatus.REVIEWING)
 
@@ -232,14 +251,18 @@ def _wave_concluded(run: Run, data: events.WaveConcluded) -> Run:
         status = TaskStatus.ACCEPTED if accepted else TaskStatus.REJECTED
         forced = any(risk.forced and risk.task_id == task_id for risk in run.risks)
         grade = (Grade.FORCED if forced else task.judgement.grade) if accepted else None
-        tasks[task_id] = replace(task, status=status, rejections=rejections, grade=grade)
+        failed = None if accepted else Failure(task.judgement.reason, task.judgement.failing)
+        tasks[task_id] = replace(task, status=status, rejections=rejections, grade=grade, failed=failed)
     return run.change(tasks=tasks, wave_verdict=data.verdict)
 
 
 def _assigned(run: Run, data: events.Assigned) -> Run:
-    spent = replace(run.spent, assignments=run.spent.assignments + 1)
-    key = data.assignment.assignment_id
+    spent = replace(run.spent, assignments=run.spent.assignments + (not data.is_free))
+    key, task = data.assignment.assignment_id, run.tasks.get(data.assignment.task_id)
     held = tuple(held for held in run.held if held.assignment_id != key)
+    if task is not None and task.deferred:
+        left = tuple(item for item in task.deferred if item.delegation_id != data.assignment.delegation_id)
+        run = run.change_task(data.assignment.task_id, deferred=left)
     return run.change(assignments={**run.assignments, key: data.assignment}, spent=spent, held=held)
 
 
@@ -331,6 +354,8 @@ _APPLY: Mapping[type, Callable[[Run, Any], Run]] = {
     events.PipelineAdvanced: _pipeline_advanced,
     events.StageFailed: _stage_failed,
     events.StageReviewed: _stage_reviewed,
+    events.StageProven: _stage_proven,
+    events.StageDeferred: _stage_deferred,
     events.WorkHandedIn: _work_handed_in,
     events.TaskJudged: _task_judged,
     events.WaveVerified: _wave_verified,

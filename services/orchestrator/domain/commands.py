@@ -149,6 +149,10 @@ class StageResult:
     report: str = ""
     work: Work | None = None
     risks: tuple[Risk, ...] = ()
+    proof: "TaskFinding | None" = None
+    """TEST: what the verifier found."""
+    document: str = ""
+    """TEST: the whole finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +178,10 @@ class TaskFinding:
     questions: tuple[str, ...] = ()
     """What somebody who is not the author has to say yes to."""
     risks: tuple[Risk, ...] = ()
+    failing: tuple[str, ...] = ()
+    """Tests that fail and did not fail on the base."""
+    reused: bool = False
+    """Nothing was run: the proof of the TEST stage counts."""
 
 
 @dataclass(frozen=True, slots=True)

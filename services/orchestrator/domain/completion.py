@@ -219,8 +219,20 @@ def _stage_problem(assignment: Assignment, result: StageResult) -> MalformedResu
     writes = assignment.capability is Capability.CODE
     if writes and result.work is None and result.verdict != "FAIL":
         return MalformedResult("stage.coder_result", "a writing stage hands in claims, evidence and changed files")
+    if assignment.capability is Capability.VERIFY:
+        return _proof_problem(assignment, result)
     if assignment.capability is Capability.REVIEW and not result.verdict:
         return MalformedResult("stage.route", "a judge says PASS or FAIL in a typed way; its transcript is not read")
+    return None
+
+
+def _proof_problem(assignment: Assignment, result: StageResult) -> MalformedResult | None:
+    """A verifier's stage says what it found about the task, and its verdict is that of the finding."""
+    found = result.proof
+    if found is None or found.task_id != assignment.task_id:
+        return MalformedResult("stage.finding", f"a verifier says what it found about {assignment.task_id}")
+    if result.verdict != ("PASS" if found.accepted else "FAIL"):
+        return MalformedResult("stage.route.verdict", "must be PASS where the finding is accepted, and FAIL elsewhere")
     return None
 
 

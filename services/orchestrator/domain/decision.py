@@ -21,6 +21,7 @@ from pointsman.services.orchestrator.domain.enums import (
     State,
     Trigger,
 )
+from pointsman.services.orchestrator.domain.event_types import EVENT_OF
 from pointsman.services.orchestrator.domain.model import Assignment, OpenQuestion, Risk
 from pointsman.services.orchestrator.domain.run import Run, RunState
 
@@ -131,7 +132,7 @@ class DecisionBuilder:
     def emit(self, data: Any) -> None:
         """Record an event that leaves the state as it is."""
         status = str(self.run.status)
-        event = Event(str(events.EVENT_OF[type(data)]), status, status, data)
+        event = Event(str(EVENT_OF[type(data)]), status, status, data)
         self._state = apply(self._state, event, self.now)
         self.events.append(event)
 
@@ -169,13 +170,15 @@ class DecisionBuilder:
 
     def assign(self, assignment: Assignment) -> None:
         """Offer a piece of work to the agents, if the budget allows it."""
+        is_free = assignment.capability is Capability.VERIFY
         number = self.run.spent.assignments + len(self.run.held) + 1
-        assignment_id = assignment.assignment_id or f"{self.run.run_id}.a{number}"
+        name = f"v{self.run.spent.transitions + 1}" if is_free else f"a{number}"
+        assignment_id = assignment.assignment_id or f"{self.run.run_id}.{name}"
         authors = self.run.excluded_from(assignment.capability, assignment.task_id)
         assignment = replace(assignment, assignment_id=assignment_id, created_at=self.now, excluded_principals=authors)
-        exhausted = self._exhausted()
+        exhausted = self._exhausted(is_free=is_free)
         if not exhausted:
-            self.emit(events.Assigned(assignment))
+            self.emit(events.Assigned(assignment, is_free))
             return
         if all(held.assignment_id != assignment_id for held in self.run.held):
             self.emit(events.BudgetHeld(assignment, exhausted))
@@ -183,10 +186,11 @@ class DecisionBuilder:
             text = f"The budget is exhausted: {exhausted}. Raise it to go on, or cancel the run."
             self.ask(Question.BUDGET, text, (exhausted,))
 
-    def _exhausted(self) -> str:
+    def _exhausted(self, *, is_free: bool) -> str:
+        """What of the budget is used up; the verifier starts no agent, so that what was paid for can be proven."""
         budget, spent = self.run.budget, self.run.spent
         limits = {
-            "assignments": spent.assignments >= budget.assignments,
+            "assignments": spent.assignments >= budget.assignments and not is_free,
             "tokens": 0 < budget.tokens <= spent.tokens,
             "cost": 0 < budget.cost_micros <= spent.cost_micros,
             "wall_clock": self.now >= self.deadline,
@@ -217,10 +221,15 @@ class DecisionBuilder:
     def restarts(self, assignment_id: str) -> int:
         """Starts of an agent on it, beyond the first, that the run has not counted yet; its lease has to be loaded."""
         lease, assignment = self.leases.get(assignment_id), self.run.assignments.get(assignment_id)
-        return max(0, lease.attempt - 1 - assignment.restarts) if lease and assignment else 0
+        if lease is None or assignment is None or assignment.capability is Capability.VERIFY:
+            return 0
+        return int(max(0, lease.attempt - 1 - assignment.restarts))
 
     def may_start_again(self, assignment_id: str) -> bool:
         """Whether the budget has room for another start of an agent on it: each start counts, not each assignment."""
+        assignment = self.run.assignments.get(assignment_id)
+        if assignment is not None and assignment.capability is Capability.VERIFY:
+            return True
         return self.run.spent.assignments + self.restarts(assignment_id) < self.run.budget.assignments
 
     def ask(self, kind: Question, text: str, subjects: tuple[str, ...] = ()) -> None:

@@ -106,6 +106,8 @@ class InternalEvent(StrEnum):
     PIPELINE_ADVANCED = "pipeline_advanced"
     STAGE_FAILED = "stage_failed"
     STAGE_REVIEWED = "stage_reviewed"
+    STAGE_PROVEN = "stage_proven"
+    STAGE_DEFERRED = "stage_deferred"
     WORK_HANDED_IN = "work_handed_in"
     TASK_JUDGED = "task_judged"
     WAVE_VERIFIED = "wave_verified"

@@ -1,6 +1,5 @@
 """What the journal of a run holds: the payload of each event."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pointsman.services.orchestrator.domain.enums import (
@@ -8,10 +7,8 @@ from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
     Grade,
-    InternalEvent,
     PipelineStatus,
     Reply,
-    Trigger,
     WorkflowStatus,
 )
 from pointsman.services.orchestrator.domain.model import (
@@ -19,6 +16,7 @@ from pointsman.services.orchestrator.domain.model import (
     Assignment,
     Budget,
     Candidate,
+    Delegation,
     OpenQuestion,
     Order,
     Plan,
@@ -205,6 +203,30 @@ class StageReviewed:
 
 
 @dataclass(frozen=True, slots=True)
+class StageProven:
+    """The verifier proved, or refuted, a patch in its TEST stage; judges get what it found."""
+
+    task_id: str
+    agent_id: str
+    patch: str
+    passed: bool
+    document: str
+    reason: str = ""
+    failing: tuple[str, ...] = ()
+    again: bool = False
+    """It fails as it did the time before."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageDeferred:
+    """A judge's stage waits for the verifier's results."""
+
+    task_id: str
+    stage: str
+    delegation: Delegation
+
+
+@dataclass(frozen=True, slots=True)
 class WorkHandedIn:
     """A coder handed in its work."""
 
@@ -224,6 +246,10 @@ class TaskJudged:
     reason: str = ""
     replan: bool = False
     grade: Grade | None = None
+    failing: tuple[str, ...] = ()
+    """Tests that fail and did not fail on the base."""
+    proof_reused: bool = False
+    """The proof of the TEST stage counted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +274,8 @@ class Assigned:
     """A piece of work waits for an agent."""
 
     assignment: Assignment
+    is_free: bool = False
+    """It starts no agent that is paid for: the verifier's work counts against no budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,41 +372,3 @@ class Labelled:
     """Labels were set or, with an empty value, taken away."""
 
     labels: dict[str, str]
-
-
-EVENTS: Mapping[str, type] = {
-    **{str(trigger): Transitioned for trigger in Trigger},
-    str(InternalEvent.SUBMITTED): Submitted,
-    str(InternalEvent.LABELLED): Labelled,
-    str(InternalEvent.CALLED): Called,
-    str(InternalEvent.CALL_ENDED): CallEnded,
-    str(InternalEvent.RESUMABLES_FOUND): ResumablesFound,
-    str(InternalEvent.EPIC_STORED): EpicStored,
-    str(InternalEvent.RESUMED): Resumed,
-    str(InternalEvent.PLANNED): Planned,
-    str(InternalEvent.PLAN_STORED): PlanStored,
-    str(InternalEvent.FEEDBACK_GIVEN): FeedbackGiven,
-    str(InternalEvent.FEEDBACK_SETTLED): FeedbackSettled,
-    str(InternalEvent.RESEARCHED): Researched,
-    str(InternalEvent.DESIGNED): Designed,
-    str(InternalEvent.WORKFLOW_SEEN): WorkflowSeen,
-    str(InternalEvent.WAVE_CLAIMED): WaveClaimed,
-    str(InternalEvent.PIPELINE_ADVANCED): PipelineAdvanced,
-    str(InternalEvent.STAGE_FAILED): StageFailed,
-    str(InternalEvent.STAGE_REVIEWED): StageReviewed,
-    str(InternalEvent.WORK_HANDED_IN): WorkHandedIn,
-    str(InternalEvent.TASK_JUDGED): TaskJudged,
-    str(InternalEvent.WAVE_VERIFIED): WaveVerified,
-    str(InternalEvent.WAVE_CONCLUDED): WaveConcluded,
-    str(InternalEvent.ASSIGNED): Assigned,
-    str(InternalEvent.ASSIGNMENT_RETRIED): AssignmentRetried,
-    str(InternalEvent.LEASE_LOST): LeaseLost,
-    str(InternalEvent.ASSIGNMENT_ENDED): AssignmentEnded,
-    str(InternalEvent.ASKED): Asked,
-    str(InternalEvent.ANSWERED): Answered,
-    str(InternalEvent.BUDGET_HELD): BudgetHeld,
-    str(InternalEvent.INTENT_CHANGED): IntentChanged,
-    str(InternalEvent.CONFIDENCE_SET): ConfidenceSet,
-    str(InternalEvent.RISKS_NOTED): RisksNoted,
-}
-EVENT_OF: Mapping[type, InternalEvent] = {EVENTS[str(name)]: name for name in InternalEvent}

@@ -1,15 +1,20 @@
 """CODER_HANDOFF to CODER_EXEC: room to work, waves of tasks, one pipeline per task, stages as assignments."""
 
+from dataclasses import replace
+
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.calls.claim_wave import ClaimWave
 from pointsman.services.orchestrator.domain.calls.epics import Epic
 from pointsman.services.orchestrator.domain.calls.pipelines import (
+    NOT_JUDGED,
     CompleteStage,
     ForwardStageAnswer,
     StageFailure,
     advance_wave,
+    end_attempt,
     get_pipeline,
     note_failure,
+    offer_stages,
 )
 from pointsman.services.orchestrator.domain.calls.workflow_status import GOING_ON, ForwardAnswer, why_it_waits
 from pointsman.services.orchestrator.domain.commands import (
@@ -27,7 +32,8 @@ from pointsman.services.orchestrator.domain.enums import (
     State,
     Trigger,
 )
-from pointsman.services.orchestrator.domain.model import Assignment
+from pointsman.services.orchestrator.domain.failures import is_same_failure
+from pointsman.services.orchestrator.domain.model import Assignment, Failure
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, Run
 
 PIPELINES_TIMER = "pipelines"
@@ -124,7 +130,36 @@ def stage_done(builder: DecisionBuilder, assignment: Assignment, result: StageRe
         builder.emit(events.WorkHandedIn(assignment.task_id, result.work, done.principal))
     elif assignment.capability is Capability.REVIEW:
         _keep_review(builder, assignment, done.agent_id, result)
+    elif assignment.capability is Capability.VERIFY:
+        _stage_proven(builder, assignment, done.agent_id, result)
+        return
     _complete_stage(builder, assignment, done.agent_id, result, lost=False)
+
+
+def _stage_proven(builder: DecisionBuilder, assignment: Assignment, agent_id: str, result: StageResult) -> None:
+    """Keep what the verifier found, and let the judges begin; what failed needs no judge, and twice alike no third try."""
+    task, found = builder.run.tasks[assignment.task_id], result.proof
+    assert found is not None
+    failure = Failure(found.reason, found.failing)
+    earlier = [item for item in (task.proof.failure if task.proof else None, task.failed) if item]
+    again = not found.accepted and any(is_same_failure(failure, item) for item in earlier[:1])
+    builder.emit(
+        events.StageProven(
+            assignment.task_id, agent_id, assignment.patch, found.accepted, result.document,
+            found.reason, found.failing, again,
+        )
+    )  # fmt: skip
+    if found.accepted:
+        _complete_stage(builder, assignment, agent_id, result, lost=False)
+        offer_stages(builder, assignment.task_id, task.deferred)
+    elif again:
+        note_failure(builder, assignment.task_id, StageFailure(assignment.stage, agent_id, found.reason))
+        end_attempt(builder, assignment.task_id)
+    else:
+        for delegation in task.deferred:
+            unjudged = replace(assignment, stage=delegation.stage, delegation_id=delegation.delegation_id)
+            _complete_stage(builder, unjudged, "", replace(result, hint=NOT_JUDGED, report=""), lost=False)
+        _complete_stage(builder, assignment, agent_id, result, lost=False)
 
 
 def _keep_review(builder: DecisionBuilder, assignment: Assignment, agent_id: str, result: StageResult) -> None:
@@ -139,9 +174,11 @@ def stage_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     said = f"no agent finished{because(last_setback(assignment))}"
     note_failure(builder, assignment.task_id, StageFailure(assignment.stage, "", said))
     result = StageResult()
-    if assignment.capability is not Capability.REVIEW:
+    if assignment.capability not in (Capability.REVIEW, Capability.VERIFY):
         result = StageResult("FAIL", "ABORT", Severity.HIGH, f"{AGENT_LOST}: {said}")
     _complete_stage(builder, assignment, "", result, lost=True)
+    if assignment.capability is Capability.VERIFY:
+        offer_stages(builder, assignment.task_id, builder.run.tasks[assignment.task_id].deferred)
 
 
 def _complete_stage(

@@ -2,6 +2,8 @@
 
 import re
 
+from pointsman.services.orchestrator.domain.model import Failure
+
 _TEST = re.compile(
     r"(?:FAILED|ERROR)\s+(?P<pytest>\S+::\S+)"
     r"|(?P<listed>\S+::\S+)\s+(?:FAILED|ERROR)"
@@ -18,9 +20,13 @@ CONFLICT = "conflict in "
 """How a reason begins that tells of a merge conflict: it comes from others' work, and the next try has another base."""
 
 
-def is_same_failure(one: str, other: str) -> bool:
-    """Whether two reasons tell of the same failure of the task itself."""
-    return bool(one.strip()) and not one.startswith(CONFLICT) and fingerprint(one) == fingerprint(other)
+def is_same_failure(one: Failure, other: Failure) -> bool:
+    """Whether two attempts at a task failed in the same way: the same set of tests, else the same error."""
+    if not one.reason.strip() or one.reason.startswith(CONFLICT):
+        return False
+    if one.failing and other.failing:
+        return frozenset(one.failing) == frozenset(other.failing)
+    return fingerprint(one.reason) == fingerprint(other.reason)
 
 
 def fingerprint(reason: str) -> frozenset[str] | str:

@@ -23,6 +23,7 @@ from pointsman.services.orchestrator.domain.enums import (
     State,
     Trigger,
 )
+from pointsman.services.orchestrator.domain.event_types import EVENTS
 from pointsman.services.orchestrator.domain.model import Budget, OpenQuestion
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.table import TABLE, VERSION
@@ -214,7 +215,7 @@ MACHINE: Machine[RunState] = Machine(
     apply=apply,
     status=lambda state: str(state.run.status),
     run_id=lambda state: state.run.run_id,
-    events=events.EVENTS,
+    events=EVENTS,
     answers=ANSWERS,
     terminal=frozenset(map(str, TERMINAL)),
     failed=frozenset({str(State.FAILED)}),

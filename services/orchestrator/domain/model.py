@@ -192,6 +192,24 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a proof does not hold: in words, and the tests that fail and did not fail on the base."""
+
+    reason: str = ""
+    failing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StageProof:
+    """What the verifier's TEST stage said about a patch; a failure tells why it does not hold."""
+
+    patch: str
+    failure: Failure | None = None
+    again: bool = False
+    """It fails as it did the time before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Remark:
     """One remark of a critic on the plan."""
 
@@ -269,6 +287,10 @@ class Judgement:
     replan: bool = False
     grade: Grade | None = None
     """What the verifier's proof is worth, or a reviewer's or person's word."""
+    failing: tuple[str, ...] = ()
+    """Tests that fail and did not fail on the base."""
+    proof_reused: bool = False
+    """The proof of the TEST stage counted for the merged tree too."""
 
 
 UNJUDGED = Judgement()
@@ -292,6 +314,12 @@ class Task:
     """What went wrong in this attempt, in the agents' words."""
     reviewed_patch: str = ""
     """The commit that the reviewer of a REVIEW stage passed."""
+    proof: StageProof | None = None
+    """What the TEST stage of this attempt said last."""
+    deferred: tuple[Delegation, ...] = ()
+    """Judges' stages that wait for the verifier's results."""
+    failed: Failure | None = None
+    """Why the verifier refused the attempt before."""
     grade: Grade | None = None
     """What the accepted work is worth."""
 

@@ -10,7 +10,7 @@ from pointsman.services.chassis.engine.journal import Journal
 from pointsman.services.chassis.engine.ledger import Ledger
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.orchestrator.domain.enums import InternalEvent
+from pointsman.services.orchestrator.domain.enums import Capability, InternalEvent
 from pointsman.services.orchestrator.domain.machine import MACHINE
 from pointsman.services.orchestrator.domain.model import Usage
 from pointsman.services.orchestrator.domain.run import RunState
@@ -133,7 +133,7 @@ class _Queries:
             entities.entity_id == bindparam("entity_id")
         )
         self.starts = select(func.sum(case((assignments.attempt > 1, assignments.attempt), else_=1))).where(
-            assignments.entity_id == bindparam("entity_id")
+            assignments.entity_id == bindparam("entity_id"), assignments.capability != str(Capability.VERIFY)
         )
         documents = children.documents.c
         self.documents = select(documents.name, documents.body).where(documents.entity_id == bindparam("entity_id"))

@@ -304,5 +304,8 @@ _FOLLOW: Mapping[str, Callable[[_Rows, Change[RunState], Any], None]] = {
     str(InternalEvent.WORK_HANDED_IN): lambda rows, change, data: rows.document(
         f"work/{data.task_id}", change, data.work.document
     ),
+    str(InternalEvent.STAGE_PROVEN): lambda rows, change, data: rows.document(
+        f"proof/{data.task_id}", change, data.document
+    ),
     str(InternalEvent.WAVE_VERIFIED): lambda rows, change, data: rows.document("verification", change, data.document),
 }

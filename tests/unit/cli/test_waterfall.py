@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from pointsman.api.common.v1.common_pb2 import Transition
-from pointsman.services.orchestrator.domain.events import EVENTS
+from pointsman.services.orchestrator.domain.event_types import EVENTS
 from pointsman.services.orchestrator.wire.encode.transitions import run_event
 from pointsman.tracing.waterfall import critical_path, draw, format_duration, summary, tree_of, waits
 

@@ -36,7 +36,7 @@ from pointsman.cli.session.follow import exit_code, program, question_lines
 from pointsman.cli.session.usable_repository import find_repository
 from pointsman.cli.session.workers import profile_for
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
-from pointsman.services.orchestrator.domain.events import EVENTS
+from pointsman.services.orchestrator.domain.event_types import EVENTS
 from pointsman.services.orchestrator.wire.encode.transitions import run_event
 from tests.unit.worker.repositories import repository
 

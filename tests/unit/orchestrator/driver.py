@@ -289,7 +289,11 @@ class Driver:
         if assignment.purpose is not Purpose.STAGE:
             return results[assignment.purpose]
         made = work(task_id) if assignment.capability is Capability.CODE else None
-        return commands.StageResult(self.stage_verdicts.get(assignment.stage, "PASS"), work=made)
+        verdict = self.stage_verdicts.get(assignment.stage, "PASS")
+        if assignment.capability is Capability.VERIFY:
+            found = commands.TaskFinding(task_id, verdict == "PASS", ("K1",), (f"{task_id}-C1",))
+            return commands.StageResult(verdict, proof=found, document="{}")
+        return commands.StageResult(verdict, work=made)
 
     def good_verification(self) -> commands.VerifyResult:
         """Everything of the wave is merged and proven."""

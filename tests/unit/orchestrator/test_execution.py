@@ -148,10 +148,12 @@ def test_a_judging_stage_is_never_given_to_the_author() -> None:
 
 def test_stages_have_their_capabilities() -> None:
     stages = ["PLAN", "ARCH", "DESIGN", "DEV", "DOCS", "TEST:write", "REVIEW", "TEST", "QA", "E2E", "TEST:verify"]
-    capabilities = [str(capability_of(stage)) for stage in stages]
+    capabilities = [str(capability_of(stage, can_be_proven=False)) for stage in stages]
     assert capabilities == [
         "PLAN", "DESIGN", "DESIGN", "CODE", "CODE", "CODE", "REVIEW", "REVIEW", "REVIEW", "REVIEW", "REVIEW",
     ]  # fmt: skip
+    proven = {stage for stage in stages if capability_of(stage, can_be_proven=True) is Capability.VERIFY}
+    assert proven == {"TEST", "TEST:verify"}
 
 
 def test_a_lost_coder_aborts_the_attempt_and_never_passes() -> None:

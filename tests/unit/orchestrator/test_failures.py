@@ -3,6 +3,7 @@
 import pytest
 
 from pointsman.services.orchestrator.domain.failures import is_same_failure
+from pointsman.services.orchestrator.domain.model import Failure
 
 PYTEST = "V1: `pytest`: it ended with exit code 1\nFAILED tests/a.py::test_{} - assert {}\n1 failed in 0.{}s"
 
@@ -24,4 +25,14 @@ PYTEST = "V1: `pytest`: it ended with exit code 1\nFAILED tests/a.py::test_{} - 
     ],
 )
 def test_failures_are_compared_by_what_failed(one: str, other: str, same: bool) -> None:
-    assert is_same_failure(one, other) is same
+    assert is_same_failure(Failure(one), Failure(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [(("a", "b"), ("b", "a"), True), (("a",), ("a", "b"), False), (("a",), (), False), ((), (), False)],
+)
+def test_tests_that_the_verifier_names_decide_whatever_the_words_are(
+    one: tuple[str, ...], other: tuple[str, ...], same: bool
+) -> None:
+    assert is_same_failure(Failure("FAILED x.py::a", one), Failure("another text", other)) is same

@@ -9,7 +9,7 @@ from pointsman.api.orchestrator.v1 import run_pb2
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain.decision import ALWAYS, DecisionBuilder, Guard, Row, Table
 from pointsman.services.orchestrator.domain.enums import TERMINAL, InternalEvent, Resume, State, Trigger
-from pointsman.services.orchestrator.domain.events import EVENTS
+from pointsman.services.orchestrator.domain.event_types import EVENTS
 from pointsman.services.orchestrator.domain.model import (
     Budget,
     Judgement,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import proof_pb2 as proofs
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.agent_pb2 import Lease
@@ -46,9 +47,11 @@ def leases(text: str = "", nonce: str = NONCE) -> Mapping[str, Lease]:
         ),
         "stage_design": lease("STAGE", "DESIGN", stage=stage("ARCH", bundle, nonce)),
         "stage_code": failed_before(text, lease("STAGE", "CODE", stage=stage("DEV", bundle, nonce))),
-        "stage_review": lease("STAGE", "REVIEW", stage=stage("REVIEW", bundle, "", result)),
+        "stage_review": lease("STAGE", "REVIEW", stage=stage("REVIEW", bundle, "", result, finding(text))),
         "stage_test": lease("STAGE", "REVIEW", stage=stage("TEST", bundle, "", result)),
-        "review": lease("REVIEW", "REVIEW", review=work.ReviewRequest(handoff=bundle, coder_result=result)),
+        "review": lease(
+            "REVIEW", "REVIEW", review=work.ReviewRequest(handoff=bundle, coder_result=result, finding=finding(text))
+        ),
     }
 
 
@@ -69,7 +72,11 @@ def failed_before(text: str, made: Lease) -> Lease:
 
 
 def stage(
-    name: str, bundle: handoff.CoderHandoff, nonce: str, result: handoff.CoderResult | None = None
+    name: str,
+    bundle: handoff.CoderHandoff,
+    nonce: str,
+    result: handoff.CoderResult | None = None,
+    found: work.TaskFinding | None = None,
 ) -> work.StageRequest:
     """A stage as the pipeline service directs it."""
     return work.StageRequest(
@@ -80,7 +87,15 @@ def stage(
         nonce=nonce,
         handoff=bundle,
         coder_result=result,
+        finding=found,
     )
+
+
+def finding(text: str) -> work.TaskFinding:
+    """What the verifier found about the work."""
+    test = proofs.TestResult(id=text or "test_stats.py::test_empty", before=proofs.TEST_OUTCOME_FAILED, message=text)
+    command = proofs.ProofCommand(command=["python3", "-m", "pytest", "-q"], adapter="pytest", executed=3, tests=[test])
+    return work.TaskFinding(task_id="T1", accepted=True, proof=proofs.Proof(commands=[command]))
 
 
 def coder_handoff(text: str) -> handoff.CoderHandoff:

@@ -106,3 +106,25 @@ async def test_an_author_that_echoes_its_prompt_or_guesses_a_nonce_has_said_noth
     assert isinstance(made, handoff.DetailDesign)
     with pytest.raises(GiveUp, match=r"detail_design\.md: is missing"):
         await result_of(leases()["stage_design"], f"{said}\n", tmp_path)
+
+
+BARE = {"id": "E1", "kind": "COMMAND", "command": ["python3", "-m", "pytest", "-q"], "exit_code": 0}
+PROOF = {"id": "E2", "kind": "COMMAND", "command": ["pointsman", "proof", "run", "--verify", "pytest"], "exit_code": 0}
+
+
+@pytest.mark.parametrize("kind", ["stage_review", "review"])
+async def test_a_judge_hands_in_what_it_ran_itself(kind: str, tmp_path: Path) -> None:
+    made = await decision_of(kind, f"leave('evidence.json', {[BARE, PROOF]!r})\n" + REJECT, tmp_path)
+    assert [list(item.command)[:3] for item in made.evidence] == [
+        ["python3", "-m", "pytest"],
+        ["pointsman", "proof", "run"],
+    ]
+    assert stage_result(made).evidence == made.evidence  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", ["stage_review", "review"])
+async def test_a_judge_finds_what_the_verifier_ran_in_its_folder(kind: str, tmp_path: Path) -> None:
+    read = 'found = json.loads((folder / "verifier_finding.json").read_text())\n'
+    say = 'leave("decision.json", {"decision": "retry", "feedback": [{"key": "k", "statement": '
+    made = await decision_of(kind, read + say + 'found["proof"]["commands"][0]["tests"][0]["id"]}]})\n', tmp_path)
+    assert made.feedback[0].statement == "test_stats.py::test_empty"

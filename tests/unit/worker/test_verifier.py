@@ -98,7 +98,9 @@ class Yard:
     ) -> work.VerificationReport:
         """The verifier's word on a wave."""
         request = work.VerifyRequest(accepted_commit=self.base, tasks=tasks, standing_criteria=standing)
-        return await self.verifier.verify(self.job(verify=request))
+        report = await self.verifier.verify(self.job(verify=request))
+        assert isinstance(report, work.VerificationReport)
+        return report
 
     def job(self, **given: Any) -> Job:
         """An assignment on the repository."""

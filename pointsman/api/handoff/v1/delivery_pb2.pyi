@@ -69,6 +69,7 @@ class Deliverable(_message.Message):
     CHANGED_FILES_FIELD_NUMBER: _builtins.int
     COMMIT_FIELD_NUMBER: _builtins.int
     GRADE_FIELD_NUMBER: _builtins.int
+    PROOF_REUSED_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task it comes from."""
     statement: _builtins.str
@@ -77,6 +78,8 @@ class Deliverable(_message.Message):
     """Its commit; empty without a repository."""
     grade: _proof_pb2.Grade.ValueType
     """What it is worth."""
+    proof_reused: _builtins.bool
+    """It was proven once: the proof of its TEST stage counted for the tree that is delivered."""
     @_builtins.property
     def claims(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.Claim]:
         """The claims that were accepted."""
@@ -94,10 +97,11 @@ class Deliverable(_message.Message):
         changed_files: _abc.Iterable[_handoff_pb2.ChangedFile] | None = ...,
         commit: _builtins.str = ...,
         grade: _proof_pb2.Grade.ValueType = ...,
+        proof_reused: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_files", b"changed_files", "claims", b"claims", "commit", b"commit", "grade", b"grade", "statement", b"statement", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_files", b"changed_files", "claims", b"claims", "commit", b"commit", "grade", b"grade", "proof_reused", b"proof_reused", "statement", b"statement", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

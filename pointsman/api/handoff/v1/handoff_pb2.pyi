@@ -753,6 +753,7 @@ class ReviewDecision(_message.Message):
     REJECTED_CLAIMS_FIELD_NUMBER: _builtins.int
     RESIDUAL_RISKS_FIELD_NUMBER: _builtins.int
     FEEDBACK_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
     decision: Global___ReviewVerdict.ValueType
     """The decision."""
     review_level: Global___ReviewLevel.ValueType
@@ -769,6 +770,10 @@ class ReviewDecision(_message.Message):
     def feedback(self) -> _containers.RepeatedCompositeFieldContainer[Global___Feedback]:
         """EXECUTOR: what to do better, as text; ORCHESTRATOR: remarks on the plan."""
 
+    @_builtins.property
+    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evidence]:
+        """EXECUTOR: what the judge ran itself. A test runner other than `pointsman proof run` becomes a residual risk."""
+
     def __init__(
         self,
         *,
@@ -777,10 +782,11 @@ class ReviewDecision(_message.Message):
         rejected_claims: _abc.Iterable[_builtins.str] | None = ...,
         residual_risks: _abc.Iterable[Global___ResidualRisk] | None = ...,
         feedback: _abc.Iterable[Global___Feedback] | None = ...,
+        evidence: _abc.Iterable[Global___Evidence] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "feedback", b"feedback", "rejected_claims", b"rejected_claims", "residual_risks", b"residual_risks", "review_level", b"review_level"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "evidence", b"evidence", "feedback", b"feedback", "rejected_claims", b"rejected_claims", "residual_risks", b"residual_risks", "review_level", b"review_level"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

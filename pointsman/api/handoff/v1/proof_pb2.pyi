@@ -230,6 +230,8 @@ class Proof(_message.Message):
     PROTECTED_CHANGES_FIELD_NUMBER: _builtins.int
     COMMANDS_FIELD_NUMBER: _builtins.int
     CHANGED_FILES_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    REUSED_FIELD_NUMBER: _builtins.int
     grade: Global___Grade.ValueType
     """What the work is worth once every question is answered with yes."""
     base_commit: _builtins.str
@@ -238,6 +240,10 @@ class Proof(_message.Message):
     """The tree that was proven."""
     isolation: _builtins.str
     """How strongly the commands were isolated: `none`, `landlock`, `namespaces` or `container`."""
+    key: _builtins.str
+    """Digest of all that the proof depends on: both trees, commands, protection, wishes, claims and isolation."""
+    reused: _builtins.bool
+    """The TEST stage proved the same tree over the same base, and its proof counts: nothing was run again."""
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Why it has this grade, or why it was refused."""
@@ -275,10 +281,12 @@ class Proof(_message.Message):
         protected_changes: _abc.Iterable[Global___ProtectedChange] | None = ...,
         commands: _abc.Iterable[Global___ProofCommand] | None = ...,
         changed_files: _abc.Iterable[_handoff_pb2.ChangedFile] | None = ...,
+        key: _builtins.str = ...,
+        reused: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "changed_files", b"changed_files", "commands", b"commands", "grade", b"grade", "isolation", b"isolation", "protected_changes", b"protected_changes", "questions", b"questions", "reasons", b"reasons", "risks", b"risks", "tree_hash", b"tree_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "changed_files", b"changed_files", "commands", b"commands", "grade", b"grade", "isolation", b"isolation", "key", b"key", "protected_changes", b"protected_changes", "questions", b"questions", "reasons", b"reasons", "reused", b"reused", "risks", b"risks", "tree_hash", b"tree_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

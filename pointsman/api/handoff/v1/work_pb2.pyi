@@ -422,6 +422,8 @@ class StageRequest(_message.Message):
     HANDOFF_FIELD_NUMBER: _builtins.int
     CODER_RESULT_FIELD_NUMBER: _builtins.int
     NONCE_FIELD_NUMBER: _builtins.int
+    VERIFY_FIELD_NUMBER: _builtins.int
+    FINDING_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
     """PLAN, ARCH, DESIGN, DEV, REVIEW, TEST, QA, E2E or DOCS, or one of an own DAG."""
     pipeline_id: _builtins.str
@@ -440,6 +442,14 @@ class StageRequest(_message.Message):
     def coder_result(self) -> _handoff_pb2.CoderResult:
         """For stages after DEV: what the coder handed in."""
 
+    @_builtins.property
+    def verify(self) -> Global___VerifyRequest:
+        """TEST: what the verifier is to prove, which is this one task over the commit that it is merged onto."""
+
+    @_builtins.property
+    def finding(self) -> Global___TaskFinding:
+        """Judges: what the verifier found about this very work in the TEST stage, test by test; absent where none has run."""
+
     def __init__(
         self,
         *,
@@ -450,10 +460,12 @@ class StageRequest(_message.Message):
         handoff: _handoff_pb2.CoderHandoff | None = ...,
         coder_result: _handoff_pb2.CoderResult | None = ...,
         nonce: _builtins.str = ...,
+        verify: Global___VerifyRequest | None = ...,
+        finding: Global___TaskFinding | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "handoff", b"handoff"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "finding", b"finding", "handoff", b"handoff", "verify", b"verify"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "directive", b"directive", "handoff", b"handoff", "node_context_json", b"node_context_json", "nonce", b"nonce", "pipeline_id", b"pipeline_id", "stage", b"stage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "directive", b"directive", "finding", b"finding", "handoff", b"handoff", "node_context_json", b"node_context_json", "nonce", b"nonce", "pipeline_id", b"pipeline_id", "stage", b"stage", "verify", b"verify"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -504,6 +516,8 @@ class StageResult(_message.Message):
     CODER_RESULT_FIELD_NUMBER: _builtins.int
     REPORT_MD_FIELD_NUMBER: _builtins.int
     RESIDUAL_RISKS_FIELD_NUMBER: _builtins.int
+    FINDING_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
     transcript: _builtins.str
     """The transcript, whose last route marker with the stage's nonce counts. Refused from a judge."""
     @_builtins.property
@@ -522,6 +536,14 @@ class StageResult(_message.Message):
     def residual_risks(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.ResidualRisk]:
         """Quality stages: what is known not to be right, and is passed on openly."""
 
+    @_builtins.property
+    def finding(self) -> Global___TaskFinding:
+        """TEST: what the verifier found; its route is PASS where the finding is accepted, and FAIL elsewhere."""
+
+    @_builtins.property
+    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.Evidence]:
+        """Judges: what they ran themselves. A test runner other than `pointsman proof run` becomes a residual risk."""
+
     def __init__(
         self,
         *,
@@ -530,10 +552,12 @@ class StageResult(_message.Message):
         coder_result: _handoff_pb2.CoderResult | None = ...,
         report_md: _handoff_pb2.Document | None = ...,
         residual_risks: _abc.Iterable[_handoff_pb2.ResidualRisk] | None = ...,
+        finding: Global___TaskFinding | None = ...,
+        evidence: _abc.Iterable[_handoff_pb2.Evidence] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "ending", b"ending", "report_md", b"report_md", "route", b"route", "transcript", b"transcript"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "ending", b"ending", "finding", b"finding", "report_md", b"report_md", "route", b"route", "transcript", b"transcript"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "ending", b"ending", "report_md", b"report_md", "residual_risks", b"residual_risks", "route", b"route", "transcript", b"transcript"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "ending", b"ending", "evidence", b"evidence", "finding", b"finding", "report_md", b"report_md", "residual_risks", b"residual_risks", "route", b"route", "transcript", b"transcript"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_ending: _TypeAlias = _typing.Literal["route", "transcript"]  # noqa: Y015
     _WhichOneofArgType_ending: _TypeAlias = _typing.Literal["ending", b"ending"]  # noqa: Y015
@@ -550,6 +574,7 @@ class ReviewRequest(_message.Message):
     HANDOFF_FIELD_NUMBER: _builtins.int
     CODER_RESULT_FIELD_NUMBER: _builtins.int
     RESIDUAL_RISKS_FIELD_NUMBER: _builtins.int
+    FINDING_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def handoff(self) -> _handoff_pb2.CoderHandoff:
         """The task and its criteria."""
@@ -562,20 +587,55 @@ class ReviewRequest(_message.Message):
     def residual_risks(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.ResidualRisk]:
         """What is already known to be open."""
 
+    @_builtins.property
+    def finding(self) -> Global___TaskFinding:
+        """What the verifier found about this very work in the TEST stage, test by test; absent where none has run."""
+
     def __init__(
         self,
         *,
         handoff: _handoff_pb2.CoderHandoff | None = ...,
         coder_result: _handoff_pb2.CoderResult | None = ...,
         residual_risks: _abc.Iterable[_handoff_pb2.ResidualRisk] | None = ...,
+        finding: Global___TaskFinding | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "handoff", b"handoff"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "finding", b"finding", "handoff", b"handoff"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "handoff", b"handoff", "residual_risks", b"residual_risks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "finding", b"finding", "handoff", b"handoff", "residual_risks", b"residual_risks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReviewRequest: _TypeAlias = ReviewRequest  # noqa: Y015
+
+@_typing.final
+class DeliveryTerms(_message.Message):
+    """What must hold of the last work of a run, besides its criteria: it is what is delivered."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIXES_FIELD_NUMBER: _builtins.int
+    HELD_OUT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def fixes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Tests that failed on the base and have to pass."""
+
+    @_builtins.property
+    def held_out(self) -> _handoff_pb2.ArtifactRef:
+        """A tar archive of held-out checks, of the class HELD_OUT: laid over the tree at proof time only."""
+
+    def __init__(
+        self,
+        *,
+        fixes: _abc.Iterable[_builtins.str] | None = ...,
+        held_out: _handoff_pb2.ArtifactRef | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["held_out", b"held_out"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fixes", b"fixes", "held_out", b"held_out"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeliveryTerms: _TypeAlias = DeliveryTerms  # noqa: Y015
 
 @_typing.final
 class VerifyTask(_message.Message):
@@ -587,10 +647,11 @@ class VerifyTask(_message.Message):
     ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
     CODER_RESULT_FIELD_NUMBER: _builtins.int
     TESTS_MAY_CHANGE_FIELD_NUMBER: _builtins.int
+    EARLIER_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     tests_may_change: _builtins.bool
-    """The plan says that its tests may change."""
+    """The plan or the user says that its tests may change."""
     @_builtins.property
     def acceptance_criteria(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.AcceptanceCriterion]:
         """Its criteria."""
@@ -599,6 +660,10 @@ class VerifyTask(_message.Message):
     def coder_result(self) -> _handoff_pb2.CoderResult:
         """Its work."""
 
+    @_builtins.property
+    def earlier(self) -> Global___TaskFinding:
+        """What the TEST stage found about this work; it counts again where tree, base, commands and isolation are the same."""
+
     def __init__(
         self,
         *,
@@ -606,10 +671,11 @@ class VerifyTask(_message.Message):
         acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
         coder_result: _handoff_pb2.CoderResult | None = ...,
         tests_may_change: _builtins.bool = ...,
+        earlier: Global___TaskFinding | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "earlier", b"earlier"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "coder_result", b"coder_result", "task_id", b"task_id", "tests_may_change", b"tests_may_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "coder_result", b"coder_result", "earlier", b"earlier", "task_id", b"task_id", "tests_may_change", b"tests_may_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -625,6 +691,7 @@ class VerifyRequest(_message.Message):
     ACCEPTED_BUNDLE_FIELD_NUMBER: _builtins.int
     TASKS_FIELD_NUMBER: _builtins.int
     STANDING_CRITERIA_FIELD_NUMBER: _builtins.int
+    DELIVERY_TERMS_FIELD_NUMBER: _builtins.int
     accepted_commit: _builtins.str
     """The commit that all accepted work is in so far."""
     @_builtins.property
@@ -639,6 +706,10 @@ class VerifyRequest(_message.Message):
     def standing_criteria(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.AcceptanceCriterion]:
         """Criteria with a command that accepted work has met already: a task whose merge breaks one is not accepted."""
 
+    @_builtins.property
+    def delivery_terms(self) -> Global___DeliveryTerms:
+        """Present where nothing is left to do once these tasks are accepted: it holds for the last of them, if all others are."""
+
     def __init__(
         self,
         *,
@@ -646,10 +717,11 @@ class VerifyRequest(_message.Message):
         accepted_bundle: _handoff_pb2.ArtifactRef | None = ...,
         tasks: _abc.Iterable[Global___VerifyTask] | None = ...,
         standing_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
+        delivery_terms: Global___DeliveryTerms | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["accepted_bundle", b"accepted_bundle"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["accepted_bundle", b"accepted_bundle", "delivery_terms", b"delivery_terms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_bundle", b"accepted_bundle", "accepted_commit", b"accepted_commit", "standing_criteria", b"standing_criteria", "tasks", b"tasks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_bundle", b"accepted_bundle", "accepted_commit", b"accepted_commit", "delivery_terms", b"delivery_terms", "standing_criteria", b"standing_criteria", "tasks", b"tasks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

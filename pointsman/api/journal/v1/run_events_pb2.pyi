@@ -62,6 +62,8 @@ class RunEvent(_message.Message):
     RISKS_NOTED_FIELD_NUMBER: _builtins.int
     STAGE_REVIEWED_FIELD_NUMBER: _builtins.int
     LABELLED_FIELD_NUMBER: _builtins.int
+    STAGE_PROVEN_FIELD_NUMBER: _builtins.int
+    STAGE_DEFERRED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transitioned(self) -> Global___Transitioned:
         """The run went along a row of its table; `event` of the transition names it."""
@@ -194,6 +196,14 @@ class RunEvent(_message.Message):
     def labelled(self) -> Global___Labelled:
         """Labels were set or taken away."""
 
+    @_builtins.property
+    def stage_proven(self) -> Global___StageProven:
+        """The verifier proved, or refuted, a patch in its TEST stage."""
+
+    @_builtins.property
+    def stage_deferred(self) -> Global___StageDeferred:
+        """A judge's stage waits for the verifier's results."""
+
     def __init__(
         self,
         *,
@@ -230,12 +240,14 @@ class RunEvent(_message.Message):
         risks_noted: Global___RisksNoted | None = ...,
         stage_reviewed: Global___StageReviewed | None = ...,
         labelled: Global___Labelled | None = ...,
+        stage_proven: Global___StageProven | None = ...,
+        stage_deferred: Global___StageDeferred | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_failed", b"stage_failed", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_failed", b"stage_failed", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed", "labelled"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed", "labelled", "stage_proven", "stage_deferred"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -836,6 +848,86 @@ class StageReviewed(_message.Message):
 Global___StageReviewed: _TypeAlias = StageReviewed  # noqa: Y015
 
 @_typing.final
+class StageProven(_message.Message):
+    """The verifier proved, or refuted, a patch in its TEST stage; judges get what it found."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    PATCH_FIELD_NUMBER: _builtins.int
+    PASSED_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    FAILING_FIELD_NUMBER: _builtins.int
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    AGAIN_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task."""
+    agent_id: _builtins.str
+    """The verifier."""
+    patch: _builtins.str
+    """The commit that was proven."""
+    passed: _builtins.bool
+    """Whether it holds."""
+    reason: _builtins.str
+    """Why it does not."""
+    again: _builtins.bool
+    """It fails as it did the time before: the attempt ends, and a person is asked."""
+    @_builtins.property
+    def failing(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Tests that fail and did not fail on the base."""
+
+    @_builtins.property
+    def document(self) -> _work_pb2.TaskFinding:
+        """The whole finding; only in TRANSITION_VIEW_DETAILS."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
+        patch: _builtins.str = ...,
+        passed: _builtins.bool = ...,
+        reason: _builtins.str = ...,
+        failing: _abc.Iterable[_builtins.str] | None = ...,
+        document: _work_pb2.TaskFinding | None = ...,
+        again: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "agent_id", b"agent_id", "document", b"document", "failing", b"failing", "passed", b"passed", "patch", b"patch", "reason", b"reason", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StageProven: _TypeAlias = StageProven  # noqa: Y015
+
+@_typing.final
+class StageDeferred(_message.Message):
+    """A judge's stage waits for the verifier's results."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task."""
+    stage: _builtins.str
+    """The stage."""
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        stage: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["stage", b"stage", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StageDeferred: _TypeAlias = StageDeferred  # noqa: Y015
+
+@_typing.final
 class WorkHandedIn(_message.Message):
     """A coder handed in its work."""
 
@@ -879,6 +971,8 @@ class TaskJudged(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     REPLAN_FIELD_NUMBER: _builtins.int
     GRADE_FIELD_NUMBER: _builtins.int
+    FAILING_FIELD_NUMBER: _builtins.int
+    PROOF_REUSED_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     judge: _builtins.str
@@ -891,6 +985,12 @@ class TaskJudged(_message.Message):
     """The task has to be planned anew."""
     grade: _proof_pb2.Grade.ValueType
     """What the work is worth; GRADE_UNSPECIFIED where it was not graded."""
+    proof_reused: _builtins.bool
+    """The proof of the TEST stage counted again."""
+    @_builtins.property
+    def failing(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Tests that fail and did not fail on the base."""
+
     def __init__(
         self,
         *,
@@ -900,10 +1000,12 @@ class TaskJudged(_message.Message):
         reason: _builtins.str = ...,
         replan: _builtins.bool = ...,
         grade: _proof_pb2.Grade.ValueType = ...,
+        failing: _abc.Iterable[_builtins.str] | None = ...,
+        proof_reused: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_accepted", b"_accepted", "accepted", b"accepted"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_accepted", b"_accepted", "accepted", b"accepted", "grade", b"grade", "judge", b"judge", "reason", b"reason", "replan", b"replan", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_accepted", b"_accepted", "accepted", b"accepted", "failing", b"failing", "grade", b"grade", "judge", b"judge", "proof_reused", b"proof_reused", "reason", b"reason", "replan", b"replan", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__accepted: _TypeAlias = _typing.Literal["accepted"]  # noqa: Y015
     _WhichOneofArgType__accepted: _TypeAlias = _typing.Literal["_accepted", b"_accepted"]  # noqa: Y015
@@ -972,6 +1074,9 @@ class Assigned(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ASSIGNMENT_FIELD_NUMBER: _builtins.int
+    IS_FREE_FIELD_NUMBER: _builtins.int
+    is_free: _builtins.bool
+    """It is the verifier's, which starts no agent: it counts against no budget."""
     @_builtins.property
     def assignment(self) -> Global___AssignmentOutline:
         """The work."""
@@ -980,10 +1085,11 @@ class Assigned(_message.Message):
         self,
         *,
         assignment: Global___AssignmentOutline | None = ...,
+        is_free: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "is_free", b"is_free"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

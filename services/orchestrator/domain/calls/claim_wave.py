@@ -51,9 +51,7 @@ def _template(builder: DecisionBuilder) -> str:
         return builder.run.order.template
     if builder.is_present(Capability.REVIEW):
         return WITH_REVIEW
-    builder.risk(
-        "no-reviewer", "no reviewer was there: the stages REVIEW and TEST were left out", severity=Severity.MEDIUM
-    )
+    builder.risk("no-reviewer", "no reviewer was there: the stage REVIEW was left out", severity=Severity.MEDIUM)
     return WITHOUT_REVIEW
 
 

@@ -1,5 +1,6 @@
 """Calls to the pipeline service, one pipeline for each attempt at a task; its stages become assignments."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,6 +24,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Trigger,
 )
 from pointsman.services.orchestrator.domain.model import Assignment, Delegation, Risk, Task
+from pointsman.services.orchestrator.domain.run import Run
 
 BARRIER_TIMER = "barrier/"
 """A timer for each task whose pipeline has a barrier, with the task's id behind it."""
@@ -38,6 +40,8 @@ _CAPABILITIES = {
     "DOCS": Capability.CODE,
     "TEST:write": Capability.CODE,
 }
+_TEST = "TEST"
+NOT_JUDGED = "not judged: the verifier's proof failed first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +127,11 @@ class PipelineSeen:
     """When the first of its barriers stops waiting, whoever has arrived by then."""
 
 
-def capability_of(stage: str) -> Capability:
-    """Who can do a stage; whatever is not writing is judging."""
-    return _CAPABILITIES.get(stage) or _CAPABILITIES.get(stage.partition(":")[0], Capability.REVIEW)
+def capability_of(stage: str, *, can_be_proven: bool) -> Capability:
+    """Who can do a stage; whatever is not writing is judging, and tests are the verifier's where it can prove something."""
+    kind = stage.partition(":")[0]
+    found = _CAPABILITIES.get(stage) or _CAPABILITIES.get(kind, Capability.REVIEW)
+    return Capability.VERIFY if kind == _TEST and found is Capability.REVIEW and can_be_proven else found
 
 
 def start_pipeline(builder: DecisionBuilder, task_id: str, template: str) -> None:
@@ -154,8 +160,7 @@ def pipeline_advanced(builder: DecisionBuilder, answer: PipelineSeen) -> None:
         builder.emit(events.RisksNoted(answer.risks))
     if answer.status in PIPELINE_ENDED:
         _withdraw_stages(builder, answer.task_id)
-    for delegation in answer.delegations:
-        _offer_stage(builder, answer.task_id, delegation)
+    offer_stages(builder, answer.task_id, answer.delegations)
     if answer.status is PipelineStatus.ESCALATED and builder.run.question is None:
         _ask_about_stage(builder, answer.task_id)
     if answer.barrier_due_at is not None and builder.in_state(State.DISPATCH, State.CODER_EXEC):
@@ -190,13 +195,34 @@ def _withdraw_stages(builder: DecisionBuilder, task_id: str) -> None:
             builder.end_assignment(item.assignment_id, AssignmentEnd.CANCELLED)
 
 
-def _offer_stage(builder: DecisionBuilder, task_id: str, delegation: Delegation) -> None:
-    run = builder.run
+def offer_stages(builder: DecisionBuilder, task_id: str, delegations: Sequence[Delegation]) -> None:
+    """Offer stages to agents, the verifier's first: judges wait for what it finds."""
+    proven = builder.run.needs_verifier
+    by_capability = [(capability_of(item.stage, can_be_proven=proven), item) for item in delegations]
+    for capability, delegation in sorted(by_capability, key=lambda pair: pair[0] is not Capability.VERIFY):
+        if not _is_offered(builder.run, task_id, delegation):
+            _offer_stage(builder, task_id, capability, delegation)
+
+
+def _is_offered(run: Run, task_id: str, delegation: Delegation) -> bool:
     offered = {(item.task_id, item.delegation_id) for item in (*run.assignments.values(), *run.held)}
-    if (task_id, delegation.delegation_id) in offered:
+    return (task_id, delegation.delegation_id) in offered
+
+
+def _is_being_proven(run: Run, task_id: str) -> bool:
+    """Whether the verifier has yet to say what it finds about a task's work."""
+    stages = (item for item in (*run.assignments.values(), *run.held) if item.purpose is Purpose.STAGE)
+    return any(item.task_id == task_id and item.capability is Capability.VERIFY for item in stages)
+
+
+def _offer_stage(builder: DecisionBuilder, task_id: str, capability: Capability, delegation: Delegation) -> None:
+    run = builder.run
+    if capability is Capability.REVIEW and _is_being_proven(run, task_id):
+        if delegation not in run.tasks[task_id].deferred:
+            builder.emit(events.StageDeferred(task_id, delegation.stage, delegation))
         return
-    capability = capability_of(delegation.stage)
     work = run.tasks[task_id].work
+    judges = capability in (Capability.REVIEW, Capability.VERIFY)
     builder.assign(
         Assignment(
             "",
@@ -208,11 +234,18 @@ def _offer_stage(builder: DecisionBuilder, task_id: str, delegation: Delegation)
             node_context=delegation.node_context,
             directive=delegation.directive,
             nonce=delegation.nonce,
-            patch=work.result_commit if work and capability is Capability.REVIEW else "",
-            excluded_agent=author_of(run.tasks[task_id]) if capability is Capability.REVIEW else "",
+            patch=work.result_commit if work and judges else "",
+            excluded_agent=author_of(run.tasks[task_id]) if judges else "",
             needs_repository=bool(run.order.repository_id),
         )
     )
+
+
+def end_attempt(builder: DecisionBuilder, task_id: str) -> None:
+    """Give an attempt up: its pipeline is cancelled, and what it has left open is withdrawn."""
+    pipeline_id = builder.run.tasks[task_id].pipeline_id
+    builder.send(Call.CANCEL_PIPELINE, Pipeline("", pipeline_id, task_id))
+    _attempt_ended(builder, task_id, PipelineStatus.CANCELLED)
 
 
 def author_of(task: Task) -> str:
@@ -247,8 +280,12 @@ def get_pipeline(builder: DecisionBuilder, task_id: str) -> None:
 
 def _pipeline_gone(builder: DecisionBuilder, task_id: str) -> None:
     """The pipeline service does not know it any more: the attempt has failed."""
+    _attempt_ended(builder, task_id, PipelineStatus.ABORTED)
+
+
+def _attempt_ended(builder: DecisionBuilder, task_id: str, status: PipelineStatus) -> None:
     pipeline_id = builder.run.tasks[task_id].pipeline_id
-    builder.emit(events.PipelineAdvanced("", task_id, pipeline_id, PipelineStatus.ABORTED))
+    builder.emit(events.PipelineAdvanced("", task_id, pipeline_id, status))
     _withdraw_stages(builder, task_id)
     advance_wave(builder)
 

@@ -1,11 +1,14 @@
 """What agents hand in."""
 
 import json
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pointsman._shared.excerpt import excerpt
+from pointsman._shared.test_commands import is_bare_test_run
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.api.handoff.v1 import proof_pb2 as proofs
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.services.orchestrator.domain import commands
@@ -73,7 +76,7 @@ def _review_result(_agent_id: str, message: handoff.ReviewDecision) -> Result:
         verdict,
         tuple(message.rejected_claims),
         tuple(item.statement for item in message.feedback),
-        tuple(_risk(risk) for risk in message.residual_risks),
+        (*map(_risk, message.residual_risks), *_bare_runs(message.evidence)),
     )
 
 
@@ -141,13 +144,23 @@ def _stage_result(agent_id: str, message: work.StageResult) -> Result:
         made = coder_work(agent_id, message.coder_result)
     if isinstance(made, MalformedResult):
         return made
-    route = message.route
+    route, finding = message.route, message.finding
     if message.HasField("route") and route.verdict not in ("PASS", "FAIL"):
         return MalformedResult("stage.route.verdict", "must be PASS or FAIL")
+    risks = (*map(_risk, message.residual_risks), *_bare_runs(message.evidence))
     return commands.StageResult(
         route.verdict, route.route, severity(route.severity) if route.severity else None, route.hint,
-        message.transcript, message.report_md.text, made, tuple(map(_risk, message.residual_risks)),
+        message.transcript, message.report_md.text, made, risks,
+        *((_finding(finding), document(finding)) if message.HasField("finding") else ()),
     )  # fmt: skip
+
+
+def _bare_runs(evidence: Iterable[handoff.Evidence]) -> Iterator[Risk]:
+    """What a judge ran in the author's tree, with the author's settings, and not in a proof of its own."""
+    for item in evidence:
+        if item.kind == handoff.EVIDENCE_KIND_COMMAND and is_bare_test_run(item.command):
+            told = f"a judge ran `{shlex.join(item.command)}` itself, in the author's tree with the author's settings"
+            yield Risk("bare-run", told[:4096], Severity.MEDIUM)
 
 
 def coder_work(agent_id: str, message: handoff.CoderResult) -> Work | MalformedResult:
@@ -209,7 +222,18 @@ def _finding(task: work.TaskFinding) -> commands.TaskFinding:
         enums.GRADE.to_domain(task.proof.grade) if task.accepted else None,
         tuple(task.proof.questions),
         tuple(_proof_risk(task.task_id, statement) for statement in task.proof.risks),
+        tuple(_failing(task.proof)),
+        task.proof.reused,
     )
+
+
+_RED = (proofs.TEST_OUTCOME_FAILED, proofs.TEST_OUTCOME_ERROR)
+
+
+def _failing(proof: proofs.Proof) -> Iterator[str]:
+    """Tests that fail and did not fail on the base."""
+    for command in proof.commands:
+        yield from (test.id for test in command.tests if test.outcome in _RED and test.before not in _RED)
 
 
 def _proof_risk(task_id: str, statement: str) -> Risk:

@@ -50,6 +50,7 @@ def _deliverable(documents: RunDocuments, task_id: str) -> delivery.Deliverable:
         changed_files=made.changed_files,
         commit=made.result_commit,
         grade=enums.GRADE.to_wire(documents.run.tasks[task_id].grade),
+        proof_reused=documents.run.tasks[task_id].judgement.proof_reused,
     )
 
 

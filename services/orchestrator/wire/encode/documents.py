@@ -65,6 +65,14 @@ class RunDocuments:
         made: handoff.CoderResult = seen(self.documents.get(f"work/{task_id}", ""), handoff.CoderResult)
         return made
 
+    def finding(self, task_id: str) -> work.TaskFinding | None:
+        """What the TEST stage found about the work that a task has now; None where it has not run on it."""
+        task = self.run.tasks[task_id]
+        if task.proof is None or task.work is None or task.proof.patch != task.work.result_commit:
+            return None
+        found: work.TaskFinding = seen(self.documents.get(f"proof/{task_id}", ""), work.TaskFinding)
+        return found
+
     def criteria(self, task_id: str) -> list[handoff.AcceptanceCriterion]:
         """A task's criteria."""
         return [c for task in self.plan.tasks if task.id == task_id for c in task.acceptance_criteria]

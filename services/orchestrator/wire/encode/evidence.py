@@ -8,6 +8,7 @@ from pointsman.api.orchestrator.v1 import evidence_pb2 as pb
 from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.rpc.paging import timestamp
 from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain.event_types import EVENTS
 from pointsman.services.orchestrator.domain.model import Assignment
 from pointsman.services.orchestrator.wire.encode.documents import RunDocuments, revive
 
@@ -19,7 +20,7 @@ def attempts(documents: RunDocuments, rows: Sequence[Any]) -> list[pb.Attempt]:
     """Every attempt, in the order in which they were started."""
     history = _History(documents)
     for row in rows:
-        _ON_EVENT[row.event](history, from_json(row.payload, events.EVENTS[row.event]), row.at_us)
+        _ON_EVENT[row.event](history, from_json(row.payload, EVENTS[row.event]), row.at_us)
     return history.finished()
 
 
@@ -81,6 +82,10 @@ class _History:
         attempt.author = data.work.author
         attempt.work.CopyFrom(revive(data.work.document, type(attempt.work)()))
 
+    def proven(self, data: events.StageProven, at_us: int) -> None:  # noqa: ARG002
+        """The verifier said in the TEST stage what it found."""
+        self._latest[data.task_id].finding.CopyFrom(revive(data.document, work.TaskFinding()))
+
     def verified(self, data: events.WaveVerified, at_us: int) -> None:  # noqa: ARG002
         """The verifier reported."""
         for finding in revive(data.document, work.VerificationReport()).tasks:
@@ -116,6 +121,7 @@ _ON_EVENT: Mapping[str, Callable[[_History, Any, int], None]] = {
     "assignment_retried": _History.retried,
     "stage_failed": _History.stage_failed,
     "work_handed_in": _History.handed_in,
+    "stage_proven": _History.proven,
     "wave_verified": _History.verified,
     "task_judged": _History.judged,
 }

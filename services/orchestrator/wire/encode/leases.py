@@ -1,6 +1,6 @@
 """What an agent is given with a lease: the typed bundle, put together from the run's documents."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -16,6 +16,8 @@ from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
 from pointsman.services.orchestrator.wire import enums
 from pointsman.services.orchestrator.wire.encode.documents import RunDocuments, revive
 from pointsman.services.orchestrator.wire.encode.runs import criterion
+
+_JUDGING = (Capability.REVIEW, Capability.VERIFY)
 
 
 def all_of(given: PollResult) -> list[agent.Lease]:
@@ -106,48 +108,62 @@ def _stage(message: agent.Lease, item: Assignment, documents: RunDocuments) -> N
             pipeline_id=documents.run.tasks[item.task_id].pipeline_id,
             node_context_json=item.node_context,
             directive=item.directive,
-            nonce=item.nonce if item.capability is not Capability.REVIEW else "",
+            nonce=item.nonce if item.capability not in _JUDGING else "",
             handoff=documents.handoff(item.task_id),
+            finding=documents.finding(item.task_id) if item.capability is Capability.REVIEW else None,
         )
     )
-    if documents.run.tasks[item.task_id].work is not None:
+    if item.capability is Capability.VERIFY:
+        _ask_proof(message.stage.verify, (item.task_id,), documents)
+    elif documents.run.tasks[item.task_id].work is not None:
         message.stage.coder_result.CopyFrom(documents.coder_result(item.task_id))
 
 
 def _review(message: agent.Lease, item: Assignment, documents: RunDocuments) -> None:
     message.review.CopyFrom(
-        work.ReviewRequest(handoff=documents.handoff(item.task_id), coder_result=documents.coder_result(item.task_id))
+        work.ReviewRequest(
+            handoff=documents.handoff(item.task_id),
+            coder_result=documents.coder_result(item.task_id),
+            finding=documents.finding(item.task_id),
+        )
     )
 
 
-def _standing(run: Run) -> list[handoff.AcceptanceCriterion]:
-    """The user's commands that hold already, or will once their task of this wave is accepted."""
+def _standing(run: Run, task_ids: Sequence[str]) -> list[handoff.AcceptanceCriterion]:
+    """The user's commands that hold already, or will once one of these tasks is accepted."""
     begun = {
         c.criterion_id
         for key, task in run.tasks.items()
-        if task.status is TaskStatus.ACCEPTED or key in run.wave
+        if task.status is TaskStatus.ACCEPTED or key in task_ids
         for c in task.outline.criteria
     }
     return [criterion(c) for c in run.given_criteria if c.command and c.required and c.criterion_id in begun]
 
 
 def _verify(message: agent.Lease, _item: Assignment, documents: RunDocuments) -> None:
+    wave = documents.run.wave_tasks.items()
+    undecided = [key for key, task in wave if task.judgement.accepted is None and task.work is not None]
+    _ask_proof(message.verify, undecided, documents)
+
+
+def _ask_proof(message: work.VerifyRequest, task_ids: Sequence[str], documents: RunDocuments) -> None:
+    """What the verifier has to know: the work of these tasks, and what it is merged onto."""
     run = documents.run
-    message.verify.standing_criteria.extend(_standing(run))
-    message.verify.accepted_commit = run.accepted_commit or run.order.base_commit
+    message.standing_criteria.extend(_standing(run, task_ids))
+    message.accepted_commit = run.accepted_commit or run.order.base_commit
     if run.accepted_bundle:
-        message.verify.accepted_bundle.CopyFrom(revive(run.accepted_bundle, handoff.ArtifactRef()))
+        message.accepted_bundle.CopyFrom(revive(run.accepted_bundle, handoff.ArtifactRef()))
     changing = {task.id for task in documents.plan.tasks if task.tests_may_change}
-    for task_id, task in run.wave_tasks.items():
-        if task.judgement.accepted is None and task.work is not None:
-            message.verify.tasks.append(
-                work.VerifyTask(
-                    task_id=task_id,
-                    acceptance_criteria=documents.criteria(task_id),
-                    coder_result=documents.coder_result(task_id),
-                    tests_may_change=task_id in changing,
-                )
+    for task_id in task_ids:
+        message.tasks.append(
+            work.VerifyTask(
+                task_id=task_id,
+                acceptance_criteria=documents.criteria(task_id),
+                coder_result=documents.coder_result(task_id),
+                tests_may_change=task_id in changing,
+                earlier=documents.finding(task_id),
             )
+        )
 
 
 _WORK: Mapping[Purpose, Callable[[agent.Lease, Assignment, RunDocuments], None]] = {
