@@ -133,7 +133,7 @@ lock: ## resolve the dependencies anew into the lock files (needs uv)
 	uv lock --upgrade
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --no-default-groups -o requirements.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --only-group build -o requirements-build.lock
-	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --group dev -o requirements-dev.lock
+	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --group dev --all-extras -o requirements-dev.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --only-group docs -o requirements-docs.lock
 	uv pip compile -q --upgrade --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o tests/acceptance/requirements.lock tests/acceptance/requirements.in
 

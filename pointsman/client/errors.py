@@ -124,13 +124,18 @@ def failure_from(error: grpc.aio.AioRpcError) -> CallFailed:
     return failure_of(status, error.code(), error.details() or "")
 
 
+def class_of(code: grpc.StatusCode) -> type[CallFailed]:
+    """The kind of exception for a code."""
+    return _BY_CODE.get(code, ServerFault)
+
+
 def failure_of(status: status_pb2.Status, code: grpc.StatusCode, message: str) -> CallFailed:
     """The exception for a code, with the details of a status."""
     info, request, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
     for detail in status.details:
         for known in (info, request, retry):
             detail.Unpack(known)
-    return _BY_CODE.get(code, ServerFault)(
+    return class_of(code)(
         reason=info.reason,
         code=code,
         message=message,

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.api.common.v1.common_pb2 import Page, Transition
 from pointsman.api.handoff.v1.delivery_pb2 import Delivery
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence
@@ -125,6 +125,11 @@ class Runs:
         """Set labels of a run; an empty value takes one away."""
         request = pb.LabelRunRequest(request_id=request_id, run_id=run_id, labels=labels)
         return (await self._calls.mutate(self._stub.LabelRun, request)).run
+
+    async def page(self, size: int, page_token: str = "") -> pb.ListRunsResponse:
+        """One page of the runs, newest first."""
+        page = Page(page_size=size, page_token=page_token)
+        return await self._calls.call(self._stub.ListRuns, pb.ListRunsRequest(page=page))
 
     async def change(self, run_id: str, message: str, request_id: str = "") -> Run:
         """Changes the requirement."""

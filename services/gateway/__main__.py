@@ -118,7 +118,15 @@ class GatewayServer:
         authentication = Authentication(self._settings, self._credentials, self.address)
 
         async def serve() -> None:
-            await self._serve(Gateway(peers, self._settings, authentication, asyncio.Event()))
+            gateway = Gateway(peers, self._settings, authentication, asyncio.Event())
+            if not self._settings.mcp:
+                await self._serve(application(gateway), gateway.stopped)
+                return
+            from pointsman.services.gateway.mcp_endpoint import McpEndpoint
+
+            endpoint = McpEndpoint(peers, authentication, self._settings)
+            async with endpoint.run():
+                await self._serve(application(gateway, endpoint), gateway.stopped)
 
         loops = [("http", serve), ("rights", authentication.rights.end_revoked)]
         if authentication.sessions is not None:
@@ -129,10 +137,10 @@ class GatewayServer:
         """Close the socket."""
         self._socket.close()
 
-    async def _serve(self, gateway: Gateway) -> None:
+    async def _serve(self, served: ASGIApp, stopped: asyncio.Event) -> None:
         """Serve until cancelled; requests in flight finish, streams end."""
         tls: dict[str, Any] = {"ssl_certfile": self._settings.tls_certificate, "ssl_keyfile": self._settings.tls_key}
-        config = uvicorn.Config(application(gateway), **OPTIONS, **_limits(self._settings), **tls)
+        config = uvicorn.Config(served, **OPTIONS, **_limits(self._settings), **tls)
         config.load()
         if config.ssl is not None:
             config.ssl.sni_callback = reload_certificate(self._settings)
@@ -141,7 +149,7 @@ class GatewayServer:
         try:
             await asyncio.shield(serving)
         finally:
-            gateway.stopped.set()
+            stopped.set()
             listener.should_exit = True
             await serving
 
@@ -174,8 +182,8 @@ def reload_certificate(settings: GatewaySettings) -> Callable[[ssl.SSLObject, st
     return show
 
 
-def application(gateway: Gateway) -> ASGIApp:
-    """The web application: console, API and OpenAPI document, behind the guard."""
+def application(gateway: Gateway, mcp: ASGIApp | None = None) -> ASGIApp:
+    """The web application: console, API and OpenAPI document, and /mcp where it is served, behind the guard."""
     document = pages.read(DOCUMENT)
     sessions = gateway.authentication.sessions
     routes = [
@@ -183,6 +191,7 @@ def application(gateway: Gateway) -> ASGIApp:
         Route("/openapi.json", document.serve),
         Route("/healthz", _healthy),
         *gateway.routes(),
+        *([Route("/mcp", mcp)] if mcp is not None else []),
     ]
     settings = gateway.settings
     return Guard(Starlette(routes=routes), served_names(settings.names), settings.max_header_bytes)

@@ -1,5 +1,6 @@
 """What can be set about the gateway. Environment: POINTSMAN_GATEWAY_<NAME>."""
 
+import importlib.util
 from pathlib import Path
 from typing import Annotated
 
@@ -57,6 +58,10 @@ class GatewaySettings(Settings, prefix="POINTSMAN_GATEWAY_"):
         Meta(ge=0, le=65535, description="Port of the Prometheus endpoint of a gateway that runs alone; 0 has none."),
     ] = 0
 
+    mcp: Annotated[
+        bool, Meta(description="Whether /mcp serves the Model Context Protocol; needs the extra `pointsman[mcp]`.")
+    ] = False
+
     tls_certificate: Annotated[Path | None, Meta(description="PEM file of the gateway's certificate chain.")] = None
     tls_key: Annotated[Path | None, Meta(description="PEM file of the gateway's private key.")] = None
     token_keys: Annotated[
@@ -90,7 +95,9 @@ class GatewaySettings(Settings, prefix="POINTSMAN_GATEWAY_"):
         )
 
     def check_exposure(self) -> None:
-        """Refuse to listen where strangers are, without TLS and authentication."""
+        """Refuse what cannot be served, and to listen where strangers are without TLS and authentication."""
+        if self.mcp and importlib.util.find_spec("mcp") is None:
+            raise SystemExit("POINTSMAN_GATEWAY_MCP needs an extra that is not installed: pip install 'pointsman[mcp]'")
         guarded = self.tls_certificate is not None and self.tls_key is not None and self.token_keys is not None
         if not is_loopback(self.host) and not guarded:
             raise SystemExit(

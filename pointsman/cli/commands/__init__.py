@@ -134,6 +134,12 @@ def _deliver() -> "Typer":
     return app
 
 
+def _mcp() -> "Typer":
+    from pointsman.cli.commands.mcp import app
+
+    return app
+
+
 def _evidence() -> "Typer":
     from pointsman.cli.commands.evidence import app
 
@@ -285,6 +291,12 @@ COMMANDS: Mapping[str, Command] = {
         Group.OPERATE,
         "start a worker: verifier, surveyor, or any command-line agent",
         ("agent --role verifier --role surveyor --repo .", "agent --role coder --agent claude --repo ."),
+    ),
+    "mcp": Command(
+        _mcp,
+        Group.OPERATE,
+        "serve runs to an MCP client on standard input and output",
+        ("mcp", "mcp --repo ~/work/shop"),
     ),
     "serve": Command(_serve, Group.OPERATE, "start one service", ("serve orchestrator",)),
     "migrate": Command(_migrate, Group.OPERATE, "bring the stores' tables up to date", ("migrate",)),

@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from pointsman._shared.redaction import redact
 from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.extras import MODULES, how_to_install, is_installed
 from pointsman.credentials.location import LOCK, owner_of
 from pointsman.sandbox import probe, supports_grades
 from pointsman.services.all_in_one import CONTEXTS, migrations_of
@@ -57,7 +58,7 @@ class Finding:
 @app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False) -> None:
     """Check Python, git, data directory, isolation, databases, migrations, ports and peers; exit 1 if something needs fixing."""
-    findings = [*_machine(), *_stores(), *_serving()]
+    findings = [*_machine(), *_extras(), *_stores(), *_serving()]
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -82,6 +83,16 @@ def _machine() -> Iterator[Finding]:
         advice = f"other users can look into it: chmod 700 {shlex.quote(str(folder))}"
     yield Finding("data directory", writable and private, str(folder), advice)
     yield from _isolation(folder)
+
+
+def _extras() -> Iterator[Finding]:
+    """What of the optional edges is installed; none is needed."""
+    for extra in MODULES:
+        detail = "installed" if is_installed(extra) else f"not installed ({how_to_install(extra)})"
+        yield Finding(f"extra {extra}", ok=True, detail=detail)
+    if load(GatewaySettings).mcp:
+        advice = "" if is_installed("mcp") else how_to_install("mcp")
+        yield Finding("/mcp of the gateway", is_installed("mcp"), "asked for by POINTSMAN_GATEWAY_MCP", advice)
 
 
 def _isolation(data_directory: Path) -> Iterator[Finding]:
