@@ -85,6 +85,11 @@ class Database:
         if not self.is_postgresql:
             driver_of(connection).execute("BEGIN IMMEDIATE")
 
+    def release(self, connection: Connection) -> None:
+        """Unlock a SQLite file: closing does not, as long as the traceback of a failure holds a cursor with rows."""
+        if not self.is_postgresql:
+            driver_of(connection).rollback()
+
     def synchronise_clock(self) -> None:
         """Read the clock of the database server; a SQLite store uses the clock of the machine."""
         if isinstance(self.clock, DatabaseClock):

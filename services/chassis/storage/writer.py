@@ -215,6 +215,8 @@ class Writer:
         connection, self._connection = self._connection, None
         if connection is not None:
             with contextlib.suppress(*_database_errors()):
+                self._database.release(connection)
+            with contextlib.suppress(*_database_errors()):
                 connection.invalidate()
                 connection.close()
 
