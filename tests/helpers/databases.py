@@ -1,8 +1,10 @@
-"""Empty databases: a new one where a test wants several, one that was emptied for most."""
+"""Empty databases: a new one where a test wants several, one that was emptied for most. And how to break one."""
 
 import itertools
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 import psycopg
 
@@ -48,3 +50,13 @@ def _empty(url: str) -> None:
         for (schema,) in schemas:
             connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
         connection.execute("CREATE SCHEMA public")
+
+
+def break_stores(data: Path) -> None:
+    """Take the tables away below the running services: whatever they are asked for now is a fault that is logged."""
+    for path in data.glob("*.db"):
+        with closing(sqlite3.connect(path, timeout=scaled(30))) as store:
+            for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                if not name.startswith("sqlite_"):
+                    store.execute(f'ALTER TABLE "{name}" RENAME TO "lost_{name}"')
+            store.commit()

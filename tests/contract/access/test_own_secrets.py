@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import grpc
@@ -20,9 +21,11 @@ from pointsman.credentials.tokens import Identity, mint
 from pointsman.services.chassis.telemetry.logs import LIBRARY_LOGGERS, configure_logs
 from pointsman.services.gateway import sessions
 from tests.contract.access.loopbacks import Loopback, loopback
-from tests.contract.gateway.test_sessions import LIST, code, log_in, web
+from tests.contract.gateway.gateways import Web
+from tests.contract.gateway.test_sessions import LIST, Headers, code, log_in, web
 from tests.contract.orchestrator.test_holders import beat, give_up, hand_in, poll
 from tests.helpers.collector import collector
+from tests.helpers.databases import break_stores
 from tests.helpers.eventually import eventually
 from tests.helpers.loopback import with_credentials
 from tests.scenarios.planes import Plane, clients
@@ -51,8 +54,17 @@ async def _refused(here: Plane, run_id: str, token: str, said: list[str]) -> Non
             said.append(f"{error.details()} {error.trailing_metadata()!r}")
 
 
-async def _leased(there: Loopback, said: list[str]) -> tuple[str, dict[str, str]]:
-    """A lease through its whole life, with wrong calls about it; the run, and the secrets of the lease."""
+async def _shown(there: Loopback, tokens: Iterable[str], secret: str, said: list[str]) -> None:
+    """Every token, whole and cut, with calls that name things by secrets."""
+    bare = clients(await there.bare())
+    for token in tokens:
+        await _refused(bare, token, token, said)
+        await _refused(bare, secret, token[:-4], said)
+        await _refused(bare, secret, token, said)
+
+
+async def _leased(there: Loopback, said: list[str]) -> tuple[agent.Lease, dict[str, str]]:
+    """A lease through its whole life, with wrong calls about it, and its secrets."""
     planner, coder, operator = [await there.acting_as(name) for name in ("planner/box-1", "coder/box-1", "operator")]
     waiting = asyncio.ensure_future(poll(planner, "box-1", RESEARCH, "first", 50))
     await operator.submit()
@@ -63,13 +75,11 @@ async def _leased(there: Loopback, said: list[str]) -> tuple[str, dict[str, str]
     said.append(f"{await hand_in(planner, 'box-1', lease)}")
     listed = agent.ListAssignmentsRequest(run_id=lease.assignment.run_id)
     said.append(f"{await operator.agents.ListAssignments(listed)}")
-    return lease.assignment.run_id, {"lease secret": lease.secret, "further lease secret": again.secret}
+    return lease, {"lease secret": lease.secret, "further lease secret": again.secret}
 
 
-async def _console(there: Loopback, said: list[str]) -> dict[str, str]:
-    """A session that is opened and misused; its secrets."""
-    browser, given = await web(there), code(there)
-    session = await log_in(browser, given)
+async def _console(browser: Web, given: str, session: Headers, said: list[str]) -> dict[str, str]:
+    """A session that is used and misused; its secrets."""
     cookie, proof = session["cookie"].partition("=")[2], session[sessions.PROOF]
     for path, headers in (
         (f"/login?code={given}", {}),
@@ -126,13 +136,11 @@ async def test_what_the_control_plane_makes_as_a_secret_is_seen_by_its_holder_on
                 secrets = {f"secret of {role}": there.folder.read_secret(role).decode() for role in CredentialRole}
                 tokens = {role: mint(Identity(there.folder, role)) for role in CredentialRole}
                 secrets |= {f"token of {role}": token.rpartition(".")[2] for role, token in tokens.items()}
-                run_id, of_lease = await _leased(there, said)
-                secrets |= of_lease | await _console(there, said)
-                bare = clients(await there.bare())
-                for token in tokens.values():
-                    await _refused(bare, token, token, said)
-                    await _refused(bare, of_lease["lease secret"], token[:-4], said)
-                    await _refused(bare, of_lease["lease secret"], token, said)
+                lease, of_lease = await _leased(there, said)
+                run_id, browser, given = lease.assignment.run_id, await web(there), code(there)
+                session = await log_in(browser, given)
+                secrets |= of_lease | await _console(browser, given, session, said)
+                await _shown(there, tokens.values(), lease.secret, said)
 
                 async def has_spans() -> bool:
                     return any(run_id in str(span) for span in kept.spans)
@@ -141,6 +149,9 @@ async def test_what_the_control_plane_makes_as_a_secret_is_seen_by_its_holder_on
                 commands = (("runs",), ("show", run_id), ("agents",))
                 printed = [await _printed(there, *command) for command in commands]
                 stored = _stored(tmp_path)
+                break_stores(tmp_path)
+                await _console(browser, given, session, said)
+                await _shown(there, tokens.values(), lease.secret, said)
     shown = capfd.readouterr()
     places = {
         "errors": "\n".join(said), "logs": shown.out + shown.err, "spans": "\n".join(map(str, kept.spans)),
@@ -149,6 +160,8 @@ async def test_what_the_control_plane_makes_as_a_secret_is_seen_by_its_holder_on
     assert leaks(secrets, places) == []
     assert len(secrets) == 2 * len(CredentialRole) + 5
     assert run_id in stored
+    logged = [json.loads(line)["event"] for line in shown.err.splitlines() if line.startswith("{")]
+    assert logged.count("internal_error") > len(tokens), "each token was shown to a fault that is logged"
     assert all(run_id in text or command[0] == "agents" for command, text in zip(commands, printed, strict=True))
 
 

@@ -4,9 +4,7 @@ import asyncio
 import json
 import logging
 import re
-import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from pointsman.services.chassis.telemetry.logs import LIBRARY_LOGGERS, configure
 from tests.contract.wire_samples import files, sample
 from tests.helpers.canaries import all_seen, canaries, seen_in
 from tests.helpers.collector import collector
+from tests.helpers.databases import break_stores
 from tests.helpers.eventually import eventually
 from tests.helpers.limits import scaled
 from tests.scenarios.planes import WISH, Plane, plane
@@ -64,7 +63,7 @@ async def test_no_secret_leaves_by_another_door(
                 run = await _poisoned_run(here)
                 await _poisoned_names(here)
                 await eventually(lambda: _arrived(kept, run), 60)
-                _break_stores(tmp_path)
+                break_stores(tmp_path)
                 await _call_all(here, poisoned(all_together()), errors)
     finally:
         structlog.reset_defaults()
@@ -101,16 +100,6 @@ async def _call_all(here: Plane, waiting: Iterator[tuple[MethodDescriptor, Messa
         return sum([await _call(here, *made, errors) for made in waiting])
 
     return sum(await asyncio.gather(*(work() for _ in range(CALLERS))))
-
-
-def _break_stores(data: Path) -> None:
-    """Take the tables away below the running services: whatever they are asked for now is a fault that is logged."""
-    for path in data.glob("*.db"):
-        with closing(sqlite3.connect(path, timeout=scaled(30))) as store:
-            for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-                if not name.startswith("sqlite_"):
-                    store.execute(f'ALTER TABLE "{name}" RENAME TO "lost_{name}"')
-            store.commit()
 
 
 def in_small_groups() -> list[str]:
