@@ -11,7 +11,15 @@ It never reads git (callers hand it names and contents), never judges tests, and
 """
 
 from pointsman.project.command_line import Command, InvalidCommand, split_command
-from pointsman.project.model import Budget, Crew, CrewMember, ProjectFile, ProofSection, WorkspaceSection
+from pointsman.project.model import (
+    Budget,
+    Crew,
+    CrewMember,
+    DeliverSection,
+    ProjectFile,
+    ProofSection,
+    WorkspaceSection,
+)
 from pointsman.project.problems import InvalidProjectFile, Problem
 from pointsman.project.reader import FILE_NAME, INCLUDE_FILE_NAME, read_include_file, read_project_file
 
@@ -22,6 +30,7 @@ __all__ = [
     "Command",
     "Crew",
     "CrewMember",
+    "DeliverSection",
     "InvalidCommand",
     "InvalidProjectFile",
     "Problem",

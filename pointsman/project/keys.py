@@ -54,6 +54,20 @@ BUDGET: Mapping[str, Key] = {
     "assignments": Key(values.integer(1, 1_000_000), "Starts of agents."),
     "tokens": Key(values.integer(1, 10**12), "Tokens that agents may report."),
 }
-SECTIONS: Mapping[str, Mapping[str, Key]] = {"workspace": WORKSPACE, "proof": PROOF, "crew": CREW, "budget": BUDGET}
-RESERVED = ("deliver", "notify")
+DELIVER: Mapping[str, Key] = {
+    "onto": Key(values.branch, "The branch that accepted work goes to; `pointsman deliver` lands on it."),
+    "branches": Key(values.list_of(values.text, "branches"), "Branches that may be landed on besides; globs."),
+    "push": Key(values.text, "The remote whose branch it is, and the only one that may be pushed to."),
+    "pr": Key(values.flag, "Whether a pull request is opened instead of a fast-forward."),
+    "squash": Key(values.flag, "Whether a run becomes one commit."),
+    "auto": Key(values.flag, "Whether `pointsman run` puts its work into the queue by itself."),
+}
+SECTIONS: Mapping[str, Mapping[str, Key]] = {
+    "workspace": WORKSPACE,
+    "proof": PROOF,
+    "crew": CREW,
+    "budget": BUDGET,
+    "deliver": DELIVER,
+}
+RESERVED = ("notify",)
 """Sections that later features read; their keys are not checked."""

@@ -72,6 +72,19 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliverSection:
+    """`[deliver]`: where accepted work goes, and which remote and branches may be touched."""
+
+    onto: str = ""
+    branches: tuple[str, ...] = ()
+    push: str = ""
+    """A remote; empty for the branch of the repository itself."""
+    pr: bool = False
+    squash: bool = False
+    auto: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectFile:
     """A whole `pointsman.toml`."""
 
@@ -79,5 +92,6 @@ class ProjectFile:
     proof: ProofSection = field(default_factory=ProofSection)
     crew: Crew = field(default_factory=Crew)
     budget: Budget = field(default_factory=Budget)
+    deliver: DeliverSection = field(default_factory=DeliverSection)
     given: frozenset[str] = frozenset()
     """The keys that the file names, such as `proof.verify`; all others have their default."""

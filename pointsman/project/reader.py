@@ -7,7 +7,7 @@ from typing import Any
 
 from pointsman.project import values
 from pointsman.project.keys import RESERVED, SECTIONS
-from pointsman.project.model import Budget, Crew, ProjectFile, ProofSection, WorkspaceSection
+from pointsman.project.model import Budget, Crew, DeliverSection, ProjectFile, ProofSection, WorkspaceSection
 from pointsman.project.problems import InvalidProjectFile, Problem, Problems
 
 FILE_NAME = "pointsman.toml"
@@ -40,6 +40,7 @@ def read_project_file(content: bytes) -> ProjectFile:
         ProofSection(**found.get("proof", {})),
         Crew(**found.get("crew", {})),
         Budget(**found.get("budget", {})),
+        DeliverSection(**found.get("deliver", {})),
         frozenset(given),
     )
 

@@ -16,6 +16,7 @@ Reader = Callable[[Problems, str, Any], Any]
 
 MAX_TEXT = 4096
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRANCH = re.compile(r"(?!refs/)[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _SERVICE = re.compile(r"[a-z][a-z0-9_-]*")
 _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "a table"}
 KNOWN_SERVICES = ("postgres",)
@@ -46,6 +47,15 @@ def text(problems: Problems, key: str, value: Any) -> str | None:
     else:
         return value
     return None
+
+
+def branch(problems: Problems, key: str, value: Any) -> str | None:
+    """The name of a branch."""
+    given = text(problems, key, value)
+    if given is not None and not _BRANCH.fullmatch(given):
+        problems.add(key, "takes the name of a branch, without `refs/heads/`", given)
+        return None
+    return given
 
 
 def list_of(read: Reader, wanted: str) -> Reader:

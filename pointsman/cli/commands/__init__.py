@@ -140,6 +140,12 @@ def _mcp() -> "Typer":
     return app
 
 
+def _queue() -> "Typer":
+    from pointsman.cli.commands.queue import app
+
+    return app
+
+
 def _evidence() -> "Typer":
     from pointsman.cli.commands.evidence import app
 
@@ -258,8 +264,19 @@ COMMANDS: Mapping[str, Command] = {
     "deliver": Command(
         _deliver,
         Group.WORK,
-        "put a run's accepted work on a branch",
-        ("deliver last", "deliver last --branch fix-parser"),
+        "put a run's accepted work on a branch, and land it",
+        (
+            "deliver last",
+            "deliver last --branch fix-parser",
+            "deliver last --onto main",
+            "deliver last --push origin --pr",
+        ),
+    ),
+    "queue": Command(
+        _queue,
+        Group.WORK,
+        "merge queues: what lands, what waits, and the integrator",
+        ("queue list --live", "queue work --push origin", "queue answer 3f2a retry"),
     ),
     "change": Command(
         _change, Group.WORK, "change what a run is to do", ('change last "keep the old flag as an alias"',)

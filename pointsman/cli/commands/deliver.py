@@ -1,20 +1,24 @@
-"""`pointsman deliver RUN`: the accepted work as a branch of your repository; nothing is ever overwritten."""
+"""`pointsman deliver RUN`: the accepted work as a branch of your repository, and from there into the branch it is for."""
 
 import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.cli.exit_codes import EXIT_FAILED
-from pointsman.cli.options.usage import project_name
+from pointsman.cli.options.usage import fail_usage, project_name
+from pointsman.cli.render.entries import entry_lines
+from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
+from pointsman.cli.session.landing import Wishes, exit_code_of, integrator_for, land_now, terms_of, with_project
 from pointsman.cli.session.run_client import RunId, find_run
 from pointsman.cli.session.usable_repository import repository_at
-from pointsman.client import Terms
+from pointsman.client import CallFailed, Client, Terms
 from pointsman.worker.git import GitFailed, text
 
 app = typer.Typer(add_completion=False)
@@ -26,26 +30,50 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     run_id: RunId,
     repo: Annotated[Path, typer.Option(help="The git repository.")] = Path(),
     branch: Annotated[str, typer.Option(help="The branch; default: pointsman/RUN.")] = "",
+    onto: Annotated[str, typer.Option(metavar="BRANCH", help="Land it on this branch, proven on its tip.")] = "",
+    push: Annotated[str, typer.Option(metavar="REMOTE", help="The branch is this remote's.")] = "",
+    pr: Annotated[bool, typer.Option("--pr", help="Open a pull request instead, and follow it.")] = False,
+    squash: Annotated[bool, typer.Option("--squash", help="One commit for the whole run.")] = False,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Only put it into the merge queue; `pointsman queue work` lands it.")
+    ] = False,
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
     project: Annotated[str, typer.Option(help="The project of the run.", callback=project_name)] = "local",
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
-    """Fetch what a run has accepted so far and put it on a new branch; your working tree is not touched."""
+    """Fetch what a run has accepted and put it on a new branch; with --onto or [deliver], land it on another one."""
+    wishes = Wishes(onto, push, pr, squash, queue)
+    if branch and wishes.any:
+        fail_usage("--branch only makes a branch; leave it out to land the work with --onto, --push, --pr or --queue")
 
-    async def work() -> str:
+    async def work() -> tuple[dict[str, Any], str, int]:
         folder = await repository_at(repo)
         async with control_plane(server) as plane:
             client = plane.client(Terms(project=project))
             found = await find_run(client, run_id)
             named = branch or f"pointsman/{found}"
             message = await put_on_branch(client, found, folder, named)
-        if not as_json:
-            return message
-        commit = await text(folder, "rev-parse", f"refs/heads/{named}")
-        return json.dumps({"run_id": found, "branch": named, "commit": commit})
+            commit = await text(folder, "rev-parse", f"refs/heads/{named}")
+            made = {"run_id": found, "branch": named, "commit": commit}
+            asked = wishes if branch else await with_project(wishes, folder)
+            if not asked.onto and not asked.any:
+                return made, message, 0
+            entry = await _land(client, found, asked, folder)
+        code = exit_code_of(entry) if not asked.queue else 0
+        return {**made, "entry": as_dict(entry)}, "\n".join((message, *entry_lines(entry))), code
 
     try:
-        print(asyncio.run(work()))
-    except (NotDelivered, GitFailed) as error:
+        made, message, code = asyncio.run(work())
+    except (NotDelivered, GitFailed, CallFailed) as error:
         print(f"pointsman: {error}", file=sys.stderr)
         sys.exit(EXIT_FAILED)
+    print(json.dumps(made) if as_json else message)
+    sys.exit(code)
+
+
+async def _land(client: Client, run_id: str, wishes: Wishes, folder: Path) -> pb.Entry:
+    """Puts the work into its queue and, unless it is only to wait there, lands it."""
+    entry = await client.landing.enqueue(run_id, await terms_of(wishes, folder))
+    if wishes.queue:
+        return entry
+    return await land_now(client, entry, integrator_for(folder, (wishes.push,)))

@@ -8,6 +8,7 @@ from pointsman.cli.exit_codes import EXIT_INTERRUPTED
 from pointsman.cli.session.background import continue_in_background
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.follow import TERMINAL, delivery_lines, exit_code, program, question_lines
+from pointsman.cli.session.landing import land_by_itself
 from pointsman.cli.session.questions import RunLeft, follow_or_ask
 from pointsman.cli.session.worker_specs import LocalWorkers
 from pointsman.cli.session.workers import worker_for, worker_running, workspace_for
@@ -32,6 +33,8 @@ async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) ->
     await report(client, run, workers.as_json)
     if run.state == RUN_STATE_COMPLETE and run.accepted_commit and workers.folder:
         workers.say(await _branch(client, run, workers.folder))
+        for line in await land_by_itself(client, run, workers.folder):
+            workers.say(line)
     return exit_code(run)
 
 

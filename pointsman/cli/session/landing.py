@@ -1,0 +1,122 @@
+"""Landing from the command line: terms from options and project file, and an integrator of this machine."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pointsman._shared.git import GitFailed, text
+from pointsman.api.orchestrator.v1 import landing_pb2 as pb
+from pointsman.api.orchestrator.v1.run_pb2 import Run
+from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
+from pointsman.cli.options.usage import fail_usage
+from pointsman.cli.render.entries import entry_lines
+from pointsman.cli.session.repository import read_project
+from pointsman.cli.session.workers import worker_root
+from pointsman.client import CallFailed, Client
+from pointsman.landing.integrator import Integrator, Place
+from pointsman.landing.permissions import Permissions
+from pointsman.landing.proposals import Proposals
+from pointsman.landing.steps import armed_by_environment
+from pointsman.worker.git import repository_id
+
+SETTLED = (
+    pb.ENTRY_STATE_LANDED,
+    pb.ENTRY_STATE_REJECTED,
+    pb.ENTRY_STATE_CANCELLED,
+    pb.ENTRY_STATE_ASKED,
+    pb.ENTRY_STATE_WAITING,
+    pb.ENTRY_STATE_PROPOSED,
+)
+"""States in which an integrator has done what it can for now."""
+EXIT_CODES = {pb.ENTRY_STATE_LANDED: 0, pb.ENTRY_STATE_PROPOSED: 0, pb.ENTRY_STATE_ASKED: EXIT_WAITS_FOR_PERSON}
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Where `deliver` is to land work, as its options say."""
+
+    onto: str = ""
+    push: str = ""
+    pr: bool = False
+    squash: bool = False
+    queue: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Whether an option asks for more than a branch."""
+        return bool(self.onto or self.push or self.pr or self.squash or self.queue)
+
+
+async def with_project(wishes: Wishes, folder: Path) -> Wishes:
+    """The wishes, with what [deliver] of the repository's HEAD says where options do not."""
+    section = (await read_project(folder, await text(folder, "rev-parse", "HEAD"))).deliver
+    return replace(
+        wishes,
+        onto=wishes.onto or section.onto,
+        push=wishes.push or section.push,
+        pr=wishes.pr or section.pr,
+        squash=wishes.squash or section.squash,
+    )
+
+
+async def terms_of(wishes: Wishes, folder: Path) -> pb.LandingTerms:
+    """Terms for the queue; ends the command where nothing says which branch it is."""
+    if not wishes.onto:
+        fail_usage("nothing says where the work is to land; name the branch with --onto, or in [deliver] onto")
+    if wishes.pr and not wishes.push:
+        fail_usage("--pr needs a remote; name it with --push, or in [deliver] push")
+    way = pb.LANDING_WAY_PULL_REQUEST if wishes.pr else pb.LANDING_WAY_FAST_FORWARD
+    return pb.LandingTerms(
+        repository_id=await repository_id(folder),
+        target=wishes.onto,
+        remote=wishes.push,
+        way=way,
+        squash=wishes.squash,
+    )
+
+
+def integrator_for(folder: Path, remotes: Sequence[str] = ()) -> Integrator:
+    """The integrator of this machine for a repository."""
+    reach = armed_by_environment()
+    name = f"{socket.gethostname().split('.')[0]}-integrator"
+    place = Place(worker_root(), folder, Permissions(tuple(filter(None, remotes))))
+    return Integrator(name, place, Proposals(folder, reach=reach), reach)
+
+
+async def land_now(client: Client, entry: pb.Entry, integrator: Integrator) -> pb.Entry:
+    """Works on the queue until an entry has gone as far as it can for now."""
+    stop = asyncio.Event()
+    working = asyncio.create_task(integrator.run(client, stop))
+    try:
+        async for _ in client.landing.watch(entry.id):
+            entry = await client.landing.get(entry.id)
+            if entry.state in SETTLED or working.done():
+                break
+    finally:
+        stop.set()
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    if working.done() and not working.cancelled() and isinstance(working.exception(), GitFailed):
+        raise GitFailed(str(working.exception()))
+    return entry
+
+
+async def land_by_itself(client: Client, run: Run, folder: Path) -> Sequence[str]:
+    """Lands the work of a run where [deliver] auto of its base says so; the lines that tell of it."""
+    section = (await read_project(folder, run.repository.base_commit)).deliver
+    if not section.auto or not section.onto or run.parent_entry:
+        return ()
+    wishes = Wishes(section.onto, section.push, section.pr, section.squash)
+    try:
+        entry = await client.landing.enqueue(run.id, await terms_of(wishes, folder))
+        entry = await land_now(client, entry, integrator_for(folder))
+    except (CallFailed, GitFailed) as error:
+        return (f"not landed: {error}; `pointsman deliver {run.id}` does it at any time",)
+    return tuple(entry_lines(entry))
+
+
+def exit_code_of(entry: pb.Entry) -> int:
+    """The exit code that tells where an entry is."""
+    return EXIT_CODES.get(entry.state, EXIT_FAILED)

@@ -1,0 +1,204 @@
+"""Pull requests of entries: pushed and opened once, and followed until they are merged or somebody is asked."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pointsman._shared.excerpt import excerpt
+from pointsman._shared.git import GitFailed, git, text
+from pointsman.api.orchestrator.v1 import landing_pb2 as pb
+from pointsman.client import CallFailed, Client
+from pointsman.landing.forge import Check, CheckState, Draft, Forge, ForgeAway, ForgeRefused, Request
+from pointsman.landing.forge.choice import forge_of, token_for
+from pointsman.landing.forge.credentials import git_variables, own_environment
+from pointsman.landing.messages import Story
+from pointsman.landing.permissions import OWN_BRANCHES
+from pointsman.landing.request_body import Told, marker, request_body, request_title
+from pointsman.landing.round import Report
+from pointsman.landing.steps import Reach, Step
+from pointsman.landing.target import Blocked, Target
+
+FOLLOW_SECONDS = 30.0
+MAX_LOG = 12_000
+MAX_FAILED = 5
+FOLLOWED = (pb.ENTRY_STATE_PROPOSED, pb.ENTRY_STATE_WAITING, pb.ENTRY_STATE_ASKED)
+
+MergedCommit = Callable[[pb.Entry], Awaitable[str]]
+
+log = logging.getLogger("pointsman.integrator")
+
+
+@dataclass(slots=True)
+class Proposals:
+    """Proposes entries on the forges of their remotes."""
+
+    folder: Path
+    environment: Mapping[str, str] = field(default_factory=own_environment, repr=False)
+    reach: Reach = lambda _step: None
+    follow_seconds: float = FOLLOW_SECONDS
+    forges: dict[str, Forge] = field(default_factory=dict)
+    merged_commit: MergedCommit | None = None
+    """Looks into the target itself: somebody may merge without the forge."""
+
+    async def forge(self, remote: str) -> Forge:
+        """The forge of a remote."""
+        if remote not in self.forges:
+            address = await text(self.folder, "remote", "get-url", remote)
+            self.forges[remote] = await forge_of(address, self.environment)
+        return self.forges[remote]
+
+    async def git_secrets(self, remote: str) -> dict[str, str]:
+        """What git shows to the remote; to the origin of a known forge only."""
+        if not remote:
+            return {}
+        try:
+            address = await text(self.folder, "remote", "get-url", remote)
+        except GitFailed:
+            return {}
+        return git_variables(address, await token_for(address, self.environment))
+
+    async def propose(self, target: Target, entry: pb.Entry, story: Story, report: Report) -> None:
+        """Pushes the candidate to a branch of ours and opens its pull request, if there is none yet."""
+        try:
+            made = await self._propose(target, entry, story)
+        except (Blocked, ForgeRefused) as error:
+            await report(entry, found=pb.LandingFinding(kind=pb.FINDING_KIND_BLOCKED, text=str(error)))
+            return
+        except ForgeAway as away:
+            log.warning("the forge does not answer, the entry %s is proposed later: %s", entry.id, away)
+            return
+        await report(entry, proposed=made)
+        self.reach(Step.REQUEST_REPORTED)
+
+    async def _propose(self, target: Target, entry: pb.Entry, story: Story) -> pb.Proposal:
+        if not target.remote:
+            raise Blocked("a pull request needs a remote: enqueue it with --push REMOTE")
+        forge, branch, head = await self.forge(target.remote), f"{OWN_BRANCHES}{entry.run_id}", entry.candidate.commit
+        await push_own_branch(target, branch, head)
+        self.reach(Step.BRANCH_PUSHED)
+        title, body = request_title(entry), request_body(Told(entry, story.delivery, story.attempts))
+        request = await self._find(forge, entry, branch)
+        self.reach(Step.REQUEST_LOOKED_UP)
+        if request is None:
+            request = await forge.open(Draft(title, body, branch, entry.terms.target))
+            self.reach(Step.REQUEST_OPENED)
+        elif request.body != body:
+            await forge.describe(request.number, title, body)
+        if entry.proposal.number:
+            await self._say_once(forge, request.number, entry, head)
+        return pb.Proposal(number=request.number, url=request.url, branch=branch, head=head)
+
+    async def _find(self, forge: Forge, entry: pb.Entry, branch: str) -> Request | None:
+        """The entry's own pull request, found by its marker."""
+        found = await forge.find(branch, entry.terms.target)
+        return next((one for one in found if marker(entry.id) in one.body and one.is_open), None)
+
+    async def _say_once(self, forge: Forge, number: int, entry: pb.Entry, head: str) -> None:
+        """Says what changed since the last push; looked up by its own marker first."""
+        mark = f"<!-- pointsman: {entry.id} {head} -->"
+        said = any(mark in comment for comment in await forge.comments(number))
+        self.reach(Step.COMMENT_LOOKED_UP)
+        if not said:
+            runs = ", ".join(f"`{link.run_id}`" for link in entry.links)
+            await forge.comment(number, f"Proven again at `{head[:12]}`, after {runs or 'the target moved'}.\n\n{mark}")
+            self.reach(Step.COMMENTED)
+
+    async def follow(self, client: Client, agent_id: str, repository_id: str, until: asyncio.Event) -> None:
+        """Looks at open pull requests again and again."""
+        pause = self.follow_seconds
+        while not until.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(until.wait(), pause)
+            try:
+                await self.look(client, agent_id, repository_id)
+                pause = self.follow_seconds
+            except ForgeAway as away:
+                pause = max(self.follow_seconds, away.retry_after_seconds)
+            except (CallFailed, GitFailed, ForgeRefused) as error:
+                log.warning("the pull requests could not be looked at: %s", error)
+
+    async def look(self, client: Client, agent_id: str, repository_id: str) -> None:
+        """Looks once at every pull request, and reports what its entry has to know."""
+        entries = [
+            one async for one in client.landing.all(FOLLOWED, repository_id=repository_id) if one.proposal.number
+        ]
+        for entry in entries:
+            said = await self.news_of(entry)
+            if said:
+                await client.landing.report(agent_id, entry, entry.epoch, **said)
+
+    async def news_of(self, entry: pb.Entry) -> Mapping[str, pb.LandingFinding | pb.AtCommit]:
+        """What the forge says that the entry does not know; nothing where it only has to wait."""
+        forge = await self.forge(entry.terms.remote)
+        request = await forge.request(entry.proposal.number)
+        self.reach(Step.FORGE_READ)
+        merged = request.merged_commit or await self._merged_by_hand(entry)
+        if merged:
+            return {"merged": pb.AtCommit(commit=merged)}
+        if entry.state != pb.ENTRY_STATE_PROPOSED:
+            return {}
+        if not request.is_open:
+            text_ = "the pull request was closed without being merged"
+            return {"found": pb.LandingFinding(kind=pb.FINDING_KIND_CLOSED, text=text_, url=request.url)}
+        if request.conflicts:
+            return {"base_moved": pb.AtCommit(commit=entry.candidate.base or entry.proposal.head)}
+        found = await self._review(forge, entry) or await self._checks(forge, entry)
+        return {"found": found} if found is not None else {}
+
+    async def _merged_by_hand(self, entry: pb.Entry) -> str:
+        try:
+            return await self.merged_commit(entry) if self.merged_commit is not None else ""
+        except Blocked:
+            return ""
+
+    async def _review(self, forge: Forge, entry: pb.Entry) -> pb.LandingFinding | None:
+        """What reviewers ask of the commit that is proposed now; older words were answered by a newer commit."""
+        asked = [
+            review
+            for review in await forge.reviews(entry.proposal.number)
+            if review.asks_for_changes and review.commit == entry.proposal.head
+        ]
+        if not asked:
+            return None
+        said = "\n\n".join(f"{review.author}: {review.text}" for review in asked)
+        return _untrusted(pb.FINDING_KIND_CHANGES_REQUESTED, said, asked[0].url, entry)
+
+    async def _checks(self, forge: Forge, entry: pb.Entry) -> pb.LandingFinding | None:
+        """Failed checks, once none is pending any more: one that is run again may still pass."""
+        checks = await forge.checks(entry.proposal.head)
+        failed = [check for check in checks if check.state is CheckState.FAILED]
+        if not failed or any(check.state is CheckState.PENDING for check in checks):
+            return None
+        logs = [f"{check.name}:\n{await self._log(forge, check)}" for check in failed[:MAX_FAILED]]
+        return _untrusted(pb.FINDING_KIND_CHECKS_FAILED, "\n\n".join(logs), failed[0].url, entry)
+
+    async def _log(self, forge: Forge, check: Check) -> str:
+        return excerpt(await forge.log_of(check), MAX_LOG // MAX_FAILED)
+
+
+def _untrusted(kind: pb.FindingKind.ValueType, said: str, url: str, entry: pb.Entry) -> pb.LandingFinding:
+    """A finding in a forge's words, which start from the commit that they are about."""
+    clean = said.replace("\0", "")
+    return pb.LandingFinding(
+        kind=kind, text=excerpt(clean, MAX_LOG), url=url[:2048], base=entry.proposal.head, untrusted=True
+    )
+
+
+async def push_own_branch(target: Target, branch: str, head: str) -> None:
+    """Pushes a branch of ours; force is for a branch that only Pointsman writes to, and only over what we saw there."""
+    assert branch.startswith(OWN_BRANCHES), "never with force to a branch that is not ours"
+    address = await target.address()
+    there = await git(target.clone, "ls-remote", address, f"refs/heads/{branch}", extra=target.secrets)
+    seen = there.decode().split("\t")[0].strip()
+    if seen == head:
+        return
+    try:
+        await git(
+            target.clone, "push", "-q", "--no-verify", f"--force-with-lease=refs/heads/{branch}:{seen}", address,
+            f"{head}:refs/heads/{branch}", extra=target.secrets,
+        )  # fmt: skip
+    except GitFailed as error:
+        raise Blocked(f"the branch {branch} cannot be pushed: {error}") from None

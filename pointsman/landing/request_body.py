@@ -1,0 +1,105 @@
+"""The body of a pull request: open risks first, then a table of claims, evidence and results, then changed tests."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pointsman.api.handoff.v1.delivery_pb2 import Delivery
+from pointsman.api.handoff.v1.handoff_pb2 import Evidence, EvidenceKind
+from pointsman.api.handoff.v1.proof_pb2 import Grade
+from pointsman.api.handoff.v1.work_pb2 import ClaimStatus
+from pointsman.api.orchestrator.v1.evidence_pb2 import Attempt
+from pointsman.api.orchestrator.v1.landing_pb2 import Entry
+from pointsman.proof.protection.rules import default_table
+from pointsman.worker.commit_message import one_line, subject
+
+MAX_ROWS, MAX_RISKS, MAX_TESTS = 60, 30, 40
+MAX_CELL = 300
+MAX_BODY = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a pull request tells of a run."""
+
+    entry: Entry
+    delivery: Delivery = field(default_factory=Delivery)
+    attempts: tuple[Attempt, ...] = ()
+
+
+def marker(entry_id: str) -> str:
+    """What shows that a pull request is an entry's; it is looked for before one is opened."""
+    return f"<!-- pointsman-entry: {entry_id} -->"
+
+
+def request_title(entry: Entry) -> str:
+    """The title."""
+    return subject(entry.title or f"Land {entry.run_id}")
+
+
+def request_body(told: Told) -> str:
+    """The body, bounded; words of agents are in cells and list items, on one line each."""
+    entry, delivery = told.entry, told.delivery
+    grade = Grade.Name(delivery.grade).removeprefix("GRADE_").replace("_", " ")
+    proven = f"Proven on `{entry.terms.target}` at `{entry.candidate.base[:12]}`: {_cell(entry.candidate.summary)}."
+    parts = [
+        _section(
+            "Open risks",
+            (f"- **{one_line(risk.key, 128)}**: {_cell(risk.statement)}" for risk in delivery.open_risks[:MAX_RISKS]),
+        ),
+        f"{proven} Grade: **{grade}**.",
+        _table(told),
+        _section("Changed tests", (f"- `{one_line(path, 300)}`" for path in changed_tests(delivery)[:MAX_TESTS])),
+        f"Run `{entry.work_run_id}`, entry `{entry.id}`.",
+        marker(entry.id),
+    ]
+    end = f"\n\n{parts[-1]}"
+    whole = "\n\n".join(filter(None, parts[:-1]))
+    return whole.encode()[: MAX_BODY - len(end.encode())].decode(errors="ignore") + end
+
+
+def changed_tests(delivery: Delivery) -> list[str]:
+    """The changed files that judge work."""
+    table = default_table()
+    paths = {file.path for item in delivery.deliverables for file in item.changed_files}
+    return sorted(path for path in paths if table.protection(path) is not None)
+
+
+def _section(title: str, lines: Iterable[str]) -> str:
+    shown = list(lines)
+    return "\n".join((f"### {title}", "", *shown)) if shown else ""
+
+
+def _table(told: Told) -> str:
+    results = {
+        (attempt.task_id, claim.claim_id): claim for attempt in told.attempts for claim in attempt.finding.claims
+    }
+    evidence = {(attempt.task_id, one.id): one for attempt in told.attempts for one in attempt.work.evidence}
+    rows = []
+    for item in told.delivery.deliverables:
+        for claim in item.claims:
+            found = results.get((item.task_id, claim.id))
+            said = ClaimStatus.Name(found.status).removeprefix("CLAIM_STATUS_") if found is not None else "ACCEPTED"
+            shown = "; ".join(_evidence(evidence, item.task_id, key) for key in claim.evidence_ids[:3])
+            rows.append(f"| {_cell(claim.statement)} | {shown or '-'} | {said} |")
+    if not rows:
+        return ""
+    more = [f"| and {len(rows) - MAX_ROWS} more | | |"] if len(rows) > MAX_ROWS else []
+    return "\n".join(("| claim | evidence | result |", "|---|---|---|", *rows[:MAX_ROWS], *more))
+
+
+def _evidence(known: Mapping[tuple[str, str], Evidence], task_id: str, key: str) -> str:
+    one = known.get((task_id, key))
+    if one is None:
+        return _cell(key)
+    kind = EvidenceKind.Name(one.kind).removeprefix("EVIDENCE_KIND_").lower()
+    shown = " ".join(one.command) or one.path or one.url or one.excerpt
+    end = f" (exit code {one.exit_code})" if one.command else ""
+    return f"{kind}: {_cell(shown)}{end}"
+
+
+def _cell(text: str) -> str:
+    """Others' words in a cell: one line, without what Markdown, HTML or a mention would make of them."""
+    line = one_line(text, MAX_CELL)
+    for sign, shown in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("`", "'"), ("@", "@\u200b")):
+        line = line.replace(sign, shown)
+    return line
