@@ -1,6 +1,7 @@
 """Looks at a delivery before anything runs: what could stand for the runner, or lead out of the tree, is refused."""
 
 import posixpath
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +9,11 @@ from pathlib import PurePosixPath
 
 from pointsman.proof.snapshot import SUBMODULE, SYMLINK, Snapshot
 
-BYTECODE = (".pyc", ".pyo")
+COMPILED = (".pyc", ".pyo", ".so", ".pyd", ".dylib", ".node", ".class", ".o", ".a", ".rlib", ".syso")
+MAX_ADDED = 100_000
+TOP_FOLDERS = frozenset({"", "src", "lib", "tests", "test"})
+"""Where Python looks for modules while tests run."""
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([A-Za-z_]\w*)", re.MULTILINE)
 RUNNER_MODULES = frozenset(
     {
         "pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli", "xdist",
@@ -54,7 +59,9 @@ def check_tree(base: Snapshot, delivered: Snapshot, link_targets: dict[str, str]
     """Everything in a delivery that is refused; what the base has already, unchanged, is the user's own."""
     new = [path for path, entry in delivered.entries.items() if base.entries.get(path) != entry]
     added = [path for path in new if path not in base.entries]
-    refused = [*_links(new, delivered, link_targets), *_bytecode(new), *_submodules(new, delivered)]
+    if len(added) > MAX_ADDED:
+        return (Refused(f"{len(added)} new files", f"a delivery may add {MAX_ADDED} at most"),)
+    refused = [*_links(new, delivered, link_targets), *_compiled(new), *_submodules(new, delivered)]
     return (*refused, *_installed(added), *_shadowing(added, delivered))
 
 
@@ -70,8 +77,8 @@ def _links(new: Iterable[str], delivered: Snapshot, targets: dict[str, str]) -> 
     return found
 
 
-def _bytecode(new: Iterable[str]) -> list[Refused]:
-    return [Refused(path, "compiled bytecode can differ from its source") for path in new if path.endswith(BYTECODE)]
+def _compiled(new: Iterable[str]) -> list[Refused]:
+    return [Refused(path, "compiled code can differ from its source") for path in new if path.endswith(COMPILED)]
 
 
 def _submodules(new: Iterable[str], delivered: Snapshot) -> list[Refused]:
@@ -108,6 +115,22 @@ def _shadowing(added: Iterable[str], delivered: Snapshot) -> list[Refused]:
         elif "/" not in path and path in PROGRAMS:
             found.append(Refused(path, f"it would stand for the program {path}"))
     return found
+
+
+def check_shadows(base: Snapshot, delivered: Snapshot, tests: Iterable[str]) -> tuple[Refused, ...]:
+    """New Python modules with the name of one that tests of the base import, and that the base does not hold.
+
+    Those tests ran, so what they import was installed; a file of that name in the tree would come first.
+    """
+    imported = {name for text in tests for name in _IMPORT.findall(text)}
+    own = {part.partition(".")[0] for path in base.entries for part in PurePosixPath(path).parts}
+    found = []
+    for path in [path for path in delivered.entries if path not in base.entries]:
+        name, folder = _module(path), posixpath.dirname(path)
+        folder = posixpath.dirname(folder) if posixpath.basename(path) == "__init__.py" else folder
+        if name in imported - own and folder in TOP_FOLDERS:
+            found.append(Refused(path, f"it would stand for the module {name}, which the tests import from elsewhere"))
+    return tuple(found)
 
 
 def _module(path: str) -> str:

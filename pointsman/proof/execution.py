@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from time import monotonic
 
 from pointsman.proof.adapters.instrument import (
     InstrumentedCommand,
     SelectedTests,
+    Variation,
     instrument,
     prepare_place,
     read_report,
@@ -24,6 +26,8 @@ from pointsman.sandbox import CommandResult, Level, Limits, SandboxSpec, proof_e
 
 SAFE_PATH = "PYTHONSAFEPATH"
 TREE_FIRST = "POINTSMAN_TREE_FIRST"
+FAKE_TIME_ROOTS = ("/usr/lib", "/usr/local/lib", "/usr/lib64")
+FAKE_TIME_LIBRARIES = ("faketime/libfaketime.so.1", "*/faketime/libfaketime.so.1")
 TOOL_FOLDERS = {"RUSTUP_HOME": ".rustup", "GOMODCACHE": "go/pkg/mod"}
 """Read-only folders of toolchains that would otherwise be looked for below the private home."""
 
@@ -56,6 +60,8 @@ class Furnishing:
     level: Level | None = None
     tree: Path | None = None
     """Where the tree has to be, because what set-up installed names it by its path."""
+    is_movable: bool = False
+    """Whether nothing in an environment names the tree by its path, so that a repeated run may be elsewhere."""
     prepare: Callable[[], None] = _nothing
     """Puts what set-up made into the tree."""
     python_path: tuple[Path, ...] = ()
@@ -73,6 +79,10 @@ class ProofRun:
     report: TestReport
     seconds: float = 0.0
     altered: tuple[str, ...] = ()
+    """Tracked files with another content than before."""
+    touched: tuple[str, ...] = ()
+    """Tracked files that were written, replaced or moved, whatever they hold now."""
+    variation: Variation | None = None
 
     @property
     def ended_well(self) -> bool:
@@ -104,27 +114,72 @@ class CommandRunner:
         self._count = 0
 
     async def run(
-        self, purpose: Purpose, snapshot: Snapshot, command: Sequence[str], selected: SelectedTests | None = None
+        self,
+        purpose: Purpose,
+        snapshot: Snapshot,
+        command: Sequence[str],
+        selected: SelectedTests | None = None,
+        variation: Variation | None = None,
     ) -> ProofRun:
         """Runs one command on a fresh checkout of a tree."""
         self._count += 1
         place = self._folder / f"{self._count}-{purpose}"
         _make_folders(place)
         async with self._furnish(snapshot) as furnishing:
-            tree, index = furnishing.tree or place / "tree", place / "index"
+            furnished = _moved(furnishing, place / "tree") if variation is not None else furnishing
+            tree, index = furnished.tree or place / "tree", place / "index"
             await self._repository.check_out(snapshot, tree, index)
             furnishing.prepare()
             reports = prepare_place(place, secrets.token_hex(4))
-            prepared = instrument(command, reports, read_scripts_of(tree), selected)
+            prepared = instrument(command, reports, read_scripts_of(tree), selected, variation)
             scratch = place / "scratch"
+            before = _states(tree, snapshot)
             begun = monotonic()
-            result = await run(_spec(furnishing, prepared, tree, scratch))
+            result = await run(_at_another_time(_spec(furnished, prepared, tree, scratch), variation))
             seconds = monotonic() - begun
             report = with_exit_code(read_report(prepared, tree, result.output), command, result)
             altered = await self._repository.altered(tree, index)
+            after = _states(tree, snapshot)
             _remove(tree)
         _remove(scratch)
-        return ProofRun(purpose, snapshot.tree, tuple(command), result, report, seconds, altered)
+        touched = tuple(sorted(path for path in before if before[path] != after.get(path)))
+        return ProofRun(purpose, snapshot.tree, tuple(command), result, report, seconds, altered, touched, variation)
+
+
+def _moved(furnishing: Furnishing, tree: Path) -> Furnishing:
+    """The same with the tree in another folder, where nothing names it by its path."""
+    old = furnishing.tree
+    if old is None or not furnishing.is_movable:
+        return furnishing
+    return replace(
+        furnishing, tree=tree, python_path=tuple(tree / path.relative_to(old) for path in furnishing.python_path)
+    )
+
+
+@cache
+def fake_time_library() -> Path | None:
+    """The library that lets programs see another time, if it is installed (package faketime)."""
+    found = (path for root in FAKE_TIME_ROOTS for name in FAKE_TIME_LIBRARIES for path in Path(root).glob(name))
+    return next(found, None)
+
+
+def _at_another_time(spec: SandboxSpec, variation: Variation | None) -> SandboxSpec:
+    """The same on another day, for programs that ask the C library; Go's do not."""
+    library = fake_time_library()
+    if variation is None or library is None:
+        return spec
+    pretended = {"LD_PRELOAD": str(library), "FAKETIME": f"+{variation.days}d", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    return replace(spec, environment={**spec.environment, **pretended})
+
+
+def _states(tree: Path, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
+    """The inode of every tracked file and when it last changed, which no program can set."""
+    found = {}
+    for name in snapshot.entries:
+        with suppress(OSError):
+            state = (tree / name).lstat()
+            found[name] = (state.st_ino, state.st_ctime_ns)
+    return found
 
 
 def _spec(furnishing: Furnishing, prepared: InstrumentedCommand, tree: Path, scratch: Path) -> SandboxSpec:

@@ -1,17 +1,19 @@
 """Proves a delivery: runs the base, the delivery, and the delivery with the base's protected files, and judges."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pointsman.proof.adapters.instrument import SelectedTests
-from pointsman.proof.checks import Refused, check_tree
-from pointsman.proof.command_files import named_files, read_scripts
+from pointsman._shared.git import GitFailed
+from pointsman.proof.adapters.instrument import SelectedTests, Variation
+from pointsman.proof.checks import Refused, check_shadows, check_tree
+from pointsman.proof.command_files import Settings, named_files
 from pointsman.proof.comparison import Comparison, compare
 from pointsman.proof.execution import CommandRunner, ProofRun, Purpose
 from pointsman.proof.protection.rules import ProtectionTable, default_table
 from pointsman.proof.renames import TestSources, find_renames
 from pointsman.proof.results import RED, Outcome, TestReport, TestResult
-from pointsman.proof.signals import Signal, scan
+from pointsman.proof.signals import Edit, Signal, scan
 from pointsman.proof.snapshot import FILE, SYMLINK, Repository, Snapshot
 from pointsman.proof.tree_plan import TreePlan, plan_trees, restored_tree, tried_tree
 from pointsman.proof.verdict import CommandFacts, Defence, Facts, Verdict, Wishes, failures_of, judge
@@ -68,6 +70,14 @@ class Baselines:
                 self.keep(facts.delivered)
 
 
+@dataclass(slots=True)
+class _Repeated:
+    """Tests that failed when the command was repeated: those that may, and those that show that nothing is proven."""
+
+    flaky: set[str] = field(default_factory=set)
+    unsteady: set[str] = field(default_factory=set)
+
+
 class Prover:
     """Proves deliveries of one repository."""
 
@@ -90,12 +100,18 @@ class Prover:
         test_files = [
             test.file for run in base_runs for test in run.report.tests.values() if test.file and not test.in_source
         ]
-        plan = await plan_trees(
-            self._repository, base, delivered, table.extended(tests=sorted(set(test_files) & set(base.entries)))
-        )
+        table = table.extended(tests=sorted(set(test_files) & set(base.entries)))
+        plan = await plan_trees(self._repository, base, delivered, table)
+        shadows = () if Defence.TREE_CHECKS in off else await self._shadows(plan, base_runs)
+        if shadows:
+            return Proof(judge(Facts(plan, refused=shadows), request.wishes), plan, ())
         if Defence.BASE_TESTS in off:
             plan = replace(plan, restored={}, removed=frozenset())
-        commands = [await self._command(request, plan, run) for run in base_runs]
+        try:
+            commands = [_watched(await self._command(request, plan, run), table) for run in base_runs]
+        except GitFailed as error:
+            unwritable = Refused("the delivery", f"its files cannot be written to a folder: {error}")
+            return Proof(judge(Facts(plan, refused=(unwritable,)), request.wishes), plan, ())
         signals = () if Defence.SIGNALS in off else await self._signals(plan, commands)
         level = min((command.restored.result.level for command in commands), default=Level.NONE)
         facts = Facts(plan, tuple(commands), (), signals, supports_grades(level))
@@ -107,6 +123,13 @@ class Prover:
         targets = {path: await self._repository.read(delivered.entries[path]) or b"" for path in links}
         return check_tree(base, delivered, {path: target.decode(errors="replace") for path, target in targets.items()})
 
+    async def _shadows(self, plan: TreePlan, base_runs: Sequence[ProofRun]) -> tuple[Refused, ...]:
+        """New modules that would stand for what the tests of the base import from elsewhere."""
+        files = {
+            test.file for run in base_runs for test in run.report.executed if test.outcome is not Outcome.ERROR
+        } & set(plan.base.entries)
+        return check_shadows(plan.base, plan.delivered, (await self._texts(plan.base, files)).values())
+
     async def _base_run(self, base: Snapshot, command: Sequence[str]) -> ProofRun:
         found = self._baselines.find(base.tree, command)
         if found is None:
@@ -116,12 +139,12 @@ class Prover:
 
     async def _command(self, request: ProofRequest, plan: TreePlan, base: ProofRun) -> CommandFacts:
         """Everything about one command: the base's tests first, so that the author's cannot prepare anything for them."""
-        restored, flaky = await self._stable(
-            Purpose.RESTORED, await restored_tree(self._repository, plan), base, request.repeat
-        )
+        tree = await restored_tree(self._repository, plan)
+        restored, flaky = await self._stable(Purpose.RESTORED, tree, base)
+        repeated = await self._repeated(plan.base, tree, base, restored, request.repeat)
         delivered, flaky_too = restored, tuple[str, ...]()
         if restored.tree != plan.delivered.tree:
-            delivered, flaky_too = await self._stable(Purpose.DELIVERED, plan.delivered, base, 1)
+            delivered, flaky_too = await self._stable(Purpose.DELIVERED, plan.delivered, base)
         renames = await self._renames(plan, base.report, delivered.report)
         in_delivered = compare(base.report, delivered.report, renames)
         return CommandFacts(
@@ -134,24 +157,38 @@ class Prover:
             if Defence.NEW_TESTS in request.wishes.off
             else await self._new_tests_on_base(plan, base, delivered, in_delivered),
             held_out=await self._held_out(request, plan, base.command),
-            flaky=tuple(sorted({*flaky, *flaky_too})),
+            flaky=tuple(sorted({*flaky, *flaky_too, *repeated.flaky})),
+            unsteady=tuple(sorted(repeated.unsteady)),
         )
 
-    async def _stable(
-        self, purpose: Purpose, tree: Snapshot, base: ProofRun, repeat: int
-    ) -> tuple[ProofRun, tuple[str, ...]]:
-        """Runs a command, again when it does not hold, and as often as is asked; what passes the second time is flaky."""
+    async def _stable(self, purpose: Purpose, tree: Snapshot, base: ProofRun) -> tuple[ProofRun, tuple[str, ...]]:
+        """Runs a command, again when it does not hold; what passes the second time is flaky."""
         run = await self._runner.run(purpose, tree, base.command)
-        if not _holds(run, base):
-            again = await self._runner.run(purpose, tree, base.command)
-            if _holds(again, base):
-                return again, _recovered(run.report, again.report) or (" ".join(base.command),)
+        if _holds(run, base):
             return run, ()
-        for _ in range(repeat - 1):
-            other = await self._runner.run(purpose, tree, base.command)
-            if not _holds(other, base):
-                return other, ()
+        again = await self._runner.run(purpose, tree, base.command)
+        if _holds(again, base):
+            return again, _recovered(run.report, again.report) or (" ".join(base.command),)
         return run, ()
+
+    async def _repeated(self, start: Snapshot, tree: Snapshot, base: ProofRun, run: ProofRun, repeat: int) -> _Repeated:
+        """Runs the base's tests again in another order, folder and time.
+
+        A test that was to be fixed has to pass each time. One that passed on the base may fail once, or where it fails on
+        the base in that order and time as well; both are named.
+        """
+        found = _Repeated()
+        for variation in variations(tree.tree, repeat):
+            other = await self._runner.run(Purpose.RESTORED, tree, base.command, variation=variation)
+            if not (lost := _lost(run.report, other.report)):
+                continue
+            again = await self._runner.run(Purpose.RESTORED, tree, base.command, variation=variation)
+            same = await self._runner.run(Purpose.BASE, start, base.command, variation=variation)
+            excused = (lost - _lost(run.report, again.report)) | _lost(base.report, same.report)
+            was_green = {test.id for test in base.report.executed if test.outcome is Outcome.PASSED}
+            found.flaky |= lost & excused & was_green
+            found.unsteady |= lost - (excused & was_green)
+        return found
 
     async def _renames(self, plan: TreePlan, base: TestReport, delivered: TestReport) -> dict[str, str]:
         gone = [test for key, test in base.tests.items() if key not in delivered.tests]
@@ -190,25 +227,57 @@ class Prover:
         )
 
     async def _signals(self, plan: TreePlan, commands: Sequence[CommandFacts]) -> tuple[Signal, ...]:
-        changed = [path for path in plan.sources if path in plan.delivered.entries][:MAX_SIGNAL_FILES]
-        added = {
-            path: await self._repository.added_lines(plan.base.tree, plan.delivered.tree, path) for path in changed
+        changed = plan.sources[:MAX_SIGNAL_FILES]
+        edits = {
+            path: Edit(
+                *await self._repository.changed_lines(plan.base.tree, plan.delivered.tree, path),
+                before=(await self._texts(plan.base, {path})).get(path, ""),
+            )
+            for path in changed
         }
         red = {test.file for command in commands for test in command.base.report.tests.values() if test.outcome in RED}
         tests = await self._texts(plan.base, red - {""})
-        return scan(added, "\n".join(tests.values()))
+        return scan(edits, "\n".join(tests.values()))
 
 
 async def protection_of(
     repository: Repository, trees: tuple[Snapshot, Snapshot], commands: Sequence[Sequence[str]], protect: Sequence[str]
 ) -> ProtectionTable:
-    """The table of protected files: the distribution's, the project's own, and what the commands of the base start."""
+    """The table of protected files: the distribution's, the project's own, and what commands and settings of the base name."""
     base, delivered = trees
-    paths = {*base.entries, *delivered.entries}
-    scripts = read_scripts(await repository.read(base.entries.get("package.json")))
-    makefile = (await repository.read(base.entries.get("Makefile")) or b"").decode(errors="replace")
-    files = [name for command in commands for name in named_files(command, paths, scripts, makefile)]
-    return default_table().extended(protect, sorted(set(files)))
+    texts = {
+        path: (await repository.read(base.entries[path]) or b"").decode(errors="replace")
+        for path in Settings.paths(base.entries)
+    }
+    settings = Settings(frozenset({*base.entries, *delivered.entries}), texts)
+    found = {name for command in commands for name in named_files(command, settings)}
+    while scripts := {path for path in found if path in base.entries and Settings.is_script(path)} - texts.keys():
+        texts |= {path: (await repository.read(base.entries[path]) or b"").decode(errors="replace") for path in scripts}
+        found |= {name for path in scripts for name in settings.started_by(path)}
+    return default_table().extended(protect, sorted(found))
+
+
+def variations(tree: str, repeat: int) -> tuple[Variation, ...]:
+    """How the runs after the first differ; the numbers follow from the tree, so that a proof can be repeated."""
+    digests = [hashlib.sha256(f"{tree} {number}".encode()).digest() for number in range(1, repeat)]
+    return tuple(Variation(int.from_bytes(one[:4]) % 2**31 + 1, 30 + one[4] * 16) for one in digests)
+
+
+def _watched(facts: CommandFacts, table: ProtectionTable) -> CommandFacts:
+    """The runs with the protected files that were rewritten while they ran, also if they were put back at the end."""
+
+    def watched(run: ProofRun) -> ProofRun:
+        judges = [path for path in run.touched if path not in facts.base.touched and _is_judge(table, path)]
+        return replace(run, altered=tuple(sorted({*run.altered, *judges})))
+
+    restored = watched(facts.restored)
+    is_same = facts.delivered is facts.restored
+    return replace(facts, restored=restored, delivered=restored if is_same else watched(facts.delivered))
+
+
+def _is_judge(table: ProtectionTable, path: str) -> bool:
+    found = table.protection(path)
+    return found is not None and found.manifest is None
 
 
 def base_files(report: TestReport) -> set[str]:
@@ -218,9 +287,21 @@ def base_files(report: TestReport) -> set[str]:
 
 def _holds(run: ProofRun, base: ProofRun) -> bool:
     """Whether nothing in a run is worse than on the base."""
-    compared = compare(base.report, run.report)
-    worse = (*compared.regressions, *compared.added_red, *compared.removed, *compared.newly_not_run)
+    worse = _worse(compare(base.report, run.report))
     return run.report.complete and not worse and (run.ended_well or bool(run.report.red))
+
+
+def _worse(compared: Comparison) -> tuple[str, ...]:
+    return (*compared.regressions, *compared.added_red, *compared.removed, *compared.newly_not_run)
+
+
+def _lost(before: TestReport, after: TestReport) -> set[str]:
+    """Tests that passed before and do not now."""
+    return {
+        test.id
+        for test in before.executed
+        if test.outcome is Outcome.PASSED and after.outcome(test.id) is not Outcome.PASSED
+    }
 
 
 def _recovered(first: TestReport, second: TestReport) -> tuple[str, ...]:

@@ -4,8 +4,11 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from importlib import resources
+
+from pointsman.proof.protection.globs import first_match
 
 LINE_LENGTH = 200
 SOURCES = (
@@ -15,7 +18,17 @@ SOURCES = (
 MANY_LITERALS = 2
 _LITERAL = re.compile(r"""(?<![\w.])(-?\d{2,}(?:\.\d+)?|\d+\.\d+)(?![\w.])|["']([^"'\\]{3,60})["']""")
 _SPECIAL_CASE = re.compile(r"""\bif\b|==|\bcase\b|\bmatch\b|=>|["'\d)]\s*:\s|\breturn\b""")
-_EQUAL_TO_ALL = re.compile(r"def __eq__\([^)]*\)[^:]*:\s*return True\b")
+_EQUAL_TO_ALL = re.compile(r"def __eq__\([^)]*\)[^:]*:\s*return (?:True|1|not False|bool\(1\))(?!\w)")
+
+
+class Side(StrEnum):
+    """Which lines a rule looks at."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    """Removed lines, where more of them went than came."""
+    BEFORE = "before"
+    """The file as the base has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +39,35 @@ class SignalRule:
     pattern: re.Pattern[str]
     asks: bool
     why: str
+    files: tuple[str, ...] = ()
+    side: Side = Side.ADDED
+
+    def line(self, path: str, edit: "Edit") -> str:
+        """The first line that it fires on; empty when it does not."""
+        matched = bool(first_match(path, self.files)) if self.files else path.endswith(SOURCES)
+        if not matched:
+            return ""
+        if not self.pattern.pattern:
+            return path
+        hits = [line for line in edit.lines(self.side) if self.pattern.search(line)]
+        if self.side is Side.REMOVED and len(hits) <= sum(bool(self.pattern.search(line)) for line in edit.added):
+            return ""
+        return hits[0].strip()[:LINE_LENGTH] or path if hits else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What was done to one file."""
+
+    added: Sequence[str]
+    removed: Sequence[str] = ()
+    before: str = ""
+
+    def lines(self, side: Side) -> Sequence[str]:
+        """The lines of a side."""
+        if side is Side.BEFORE:
+            return self.before.splitlines() if self.removed else ()
+        return self.added if side is Side.ADDED else self.removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +89,30 @@ def rules() -> tuple[SignalRule, ...]:
     """The rows of the table."""
     text = resources.files("pointsman.proof").joinpath("signals.toml").read_text(encoding="utf-8")
     return tuple(
-        SignalRule(row["name"], re.compile(row["pattern"]), bool(row["asks"]), row["why"])
+        SignalRule(
+            row["name"],
+            re.compile(row["pattern"]),
+            bool(row["asks"]),
+            row["why"],
+            tuple(row.get("files", ())),
+            Side(row.get("side", "added")),
+        )
         for row in tomllib.loads(text)["signal"]
     )
 
 
-def scan(added: Mapping[str, Sequence[str]], tests: str = "") -> tuple[Signal, ...]:
-    """Signals in the lines that a delivery adds to its sources; `tests` is the text of tests that were red."""
+def scan(edits: Mapping[str, Edit], tests: str = "") -> tuple[Signal, ...]:
+    """Signals in what a delivery did to its sources; `tests` is the text of tests that were red."""
     found: dict[tuple[str, str], Signal] = {}
-    for path, lines in added.items():
-        if not path.endswith(SOURCES):
-            continue
-        for line in lines:
-            for rule in rules():
-                if rule.pattern.search(line) and (rule.name, path) not in found:
-                    shown = line.strip()[:LINE_LENGTH]
-                    found[rule.name, path] = Signal(rule.name, path, shown, rule.why, rule.asks)
-        for signal in (_equal_to_all(path, lines), _literals_of_tests(path, lines, tests)):
-            if signal is not None:
-                found.setdefault((signal.name, path), signal)
+    for path, edit in edits.items():
+        for rule in rules():
+            if line := rule.line(path, edit):
+                place = path if not rule.files else rule.name
+                found.setdefault((rule.name, place), Signal(rule.name, path, line, rule.why, rule.asks))
+        if path.endswith(SOURCES):
+            for signal in (_equal_to_all(path, edit.added), _literals_of_tests(path, edit.added, tests)):
+                if signal is not None:
+                    found.setdefault((signal.name, path), signal)
     return tuple(found.values())
 
 

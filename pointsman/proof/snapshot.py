@@ -31,6 +31,12 @@ class Snapshot:
         return tuple(sorted(path for path in paths if self.entries.get(path) != later.entries.get(path)))
 
 
+def folders_of(path: str) -> set[str]:
+    """Every folder that a path is in."""
+    parts = path.split("/")
+    return {"/".join(parts[:length]) for length in range(1, len(parts))}
+
+
 @dataclass(frozen=True, slots=True)
 class Repository:
     """A git repository that holds the commits of a proof and may be written to: a private clone."""
@@ -62,13 +68,15 @@ class Repository:
         parts = [part for part in listed.decode(errors="surrogateescape").split("\0") if part]
         return {old: new for _, old, new in zip(*[iter(parts)] * 3, strict=False)}
 
-    async def added_lines(self, base: str, delivered: str, path: str) -> tuple[str, ...]:
-        """The lines that a delivery adds to one file."""
+    async def changed_lines(self, base: str, delivered: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The lines that a delivery adds to one file, and those that it removes."""
         shown = await git(
             self.path, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "-U0", "-M", base, delivered, "--", path
         )
         lines = shown.decode(errors="replace").splitlines()
-        return tuple(line[1:] for line in lines if line.startswith("+") and not line.startswith("+++"))
+        added = tuple(line[1:] for line in lines if line.startswith("+") and not line.startswith("+++"))
+        removed = tuple(line[1:] for line in lines if line.startswith("-") and not line.startswith("---"))
+        return added, removed
 
     async def store(self, content: bytes, mode: str = FILE) -> Entry:
         """Stores content as an object."""
@@ -76,8 +84,13 @@ class Repository:
         return Entry(mode, stored.decode().strip())
 
     async def compose(self, start: Snapshot, put: Mapping[str, Entry], removed: Collection[str]) -> Snapshot:
-        """A tree with files put and removed."""
-        entries = {path: entry for path, entry in start.entries.items() if path not in removed} | dict(put)
+        """A tree with files put and removed; what stands where a put file needs a folder, or below it, goes."""
+        folders = {folder for path in put for folder in folders_of(path)}
+        entries = {
+            path: entry
+            for path, entry in start.entries.items()
+            if path not in removed and path not in folders and not put.keys() & folders_of(path)
+        } | dict(put)
         if entries == dict(start.entries):
             return start
         listed = "".join(f"{entry.mode} {entry.object_id}\t{path}\0" for path, entry in entries.items())

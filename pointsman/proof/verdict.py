@@ -11,7 +11,9 @@ from pointsman.proof.protection.rules import Kind
 from pointsman.proof.results import RED, Outcome
 from pointsman.proof.signals import Signal
 from pointsman.proof.tree_plan import Change, TreePlan
+from pointsman.sandbox import EndedBy
 
+REPEATED = "in another order, folder and time"
 NAMED = 5
 """How many names a sentence lists."""
 
@@ -58,6 +60,8 @@ class CommandFacts:
     new_tests_on_base: ProofRun | None = None
     held_out: ProofRun | None = None
     flaky: tuple[str, ...] = ()
+    unsteady: tuple[str, ...] = ()
+    """Tests that pass once and fail when they are repeated in another order, folder and time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,8 @@ def _judge_command(command: CommandFacts, facts: Facts, wishes: Wishes, found: _
     _judge_restored(command, facts, wishes, found)
     _judge_delivered(command, facts, wishes, found)
     _judge_held_out(command, wishes, found)
+    if command.unsteady:
+        found.failures.append(f"tests pass once and fail when repeated ({REPEATED}): {names(command.unsteady)}")
 
 
 def names(items: Sequence[str]) -> str:
@@ -145,6 +151,8 @@ def _own_problem(run: ProofRun, where: str, off: frozenset[Defence]) -> str:
     """Why a run proves nothing at all; empty when it does."""
     if not run.report.complete and Defence.REPORTS not in off:
         return f"{_shown(run)} {where}: {run.report.problem}"
+    if run.result.ended_by is not EndedBy.ITSELF and Defence.REPORTS not in off:
+        return f"{_shown(run)} {where}: {run.result.reason}"
     if run.altered and Defence.UNALTERED not in off:
         return f"{_shown(run)} {where} altered tracked files while it ran: {names(run.altered)}"
     return ""

@@ -95,6 +95,7 @@ class ProofEnvironments:
             network=proof.network,
             limits=replace(Limits(), seconds=float(proof.timeout), output_bytes=OUTPUT_BYTES),
             tree=environment.tree,
+            is_movable=not environment.outputs and not base.project.workspace.include,
             prepare=partial(_prepare, base, environment),
             python_path=_python_path(environment.tree, snapshot),
         )

@@ -3,10 +3,11 @@
 import pytest
 
 from pointsman.proof.verdict import Decision, Defence
+from tests.robustness.cheats.catalogue import CHEATS
 from tests.robustness.cheats.ecosystems import ECOSYSTEMS, PYTHON
 from tests.robustness.cheats.functions import BUGS, FEATURES
 from tests.robustness.cheats.honest import SHAPES
-from tests.robustness.cheats.kinds import CHEATS, nothing
+from tests.robustness.cheats.kinds import nothing
 from tests.robustness.cheats.measure import cheat_trial, feature_trials, honest_trial, run_trial
 from tests.robustness.cheats.tasks import Task
 

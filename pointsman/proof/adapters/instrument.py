@@ -31,6 +31,14 @@ class SelectedTests:
 
 
 @dataclass(frozen=True, slots=True)
+class Variation:
+    """How a repeated run differs: another order of tests, and another day where the machine can pretend one."""
+
+    seed: int
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReportPlace:
     """Folders outside the tree: reporters, which the command may read, and reports, which it may write."""
 
@@ -91,13 +99,17 @@ def script_words(command: Sequence[str], scripts: Mapping[str, str]) -> list[str
 
 
 def instrument(
-    command: Sequence[str], place: ReportPlace, scripts: Mapping[str, str], selected: SelectedTests | None = None
+    command: Sequence[str],
+    place: ReportPlace,
+    scripts: Mapping[str, str],
+    selected: SelectedTests | None = None,
+    variation: Variation | None = None,
 ) -> InstrumentedCommand:
     """The command with its reporter; unchanged when no adapter knows it."""
     found = recognise(command, scripts)
     if found is None:
         return InstrumentedCommand(tuple(command), None, place)
-    adapter, words = found.adapter, list(command)
+    adapter, words = _shuffled(found.adapter, variation), list(command)
     if command[0] in PACKAGE_MANAGERS:
         separator = ["--"] if command[0] == "npm" and adapter.append and "--" not in command else []
         words += [*separator, *_filled(adapter.append, place)]
@@ -111,7 +123,19 @@ def instrument(
         chosen = place.reporters / "selection.json"
         chosen.write_text(json.dumps({"ids": sorted(selected.ids), "files": sorted(selected.files)}))
         environment["POINTSMAN_SELECTION"] = str(chosen)
+    if variation is not None:
+        environment |= {"POINTSMAN_SEED": str(variation.seed), "PYTHONHASHSEED": str(variation.seed)}
     return InstrumentedCommand(tuple(words), adapter, place, environment)
+
+
+def _shuffled(adapter: Adapter, variation: Variation | None) -> Adapter:
+    """The adapter with the words that change the order of tests."""
+    if variation is None:
+        return adapter
+    words = tuple(word.replace("{seed}", str(variation.seed)) for word in adapter.shuffle)
+    if adapter.append:
+        return replace(adapter, append=(*adapter.append, *words))
+    return replace(adapter, insert=(*adapter.insert, *words))
 
 
 def _go_selection(adapter: Adapter, selected: SelectedTests | None) -> list[str]:

@@ -41,6 +41,7 @@ class Adapter:
     subcommand: tuple[str, ...] = ()
     insert: tuple[str, ...] = ()
     append: tuple[str, ...] = ()
+    shuffle: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     select: Selection = Selection.NONE
@@ -77,6 +78,7 @@ def _adapter(name: str, row: Mapping[str, object]) -> Adapter:
         subcommand=words("subcommand"),
         insert=words("insert"),
         append=words("append"),
+        shuffle=words("shuffle"),
         replace=words("replace"),
         environment={str(k): str(v) for k, v in environment.items()} if isinstance(environment, dict) else {},
         select=Selection(str(row.get("select", "none"))),

@@ -2,17 +2,67 @@
 
 import argparse
 import asyncio
+import json
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
 
 from pointsman.proof.prover import Baselines
 from pointsman.proof.verdict import Decision, Defence
 from tests.robustness.cheats.ecosystems import ECOSYSTEMS
 from tests.robustness.cheats.functions import BUGS
-from tests.robustness.cheats.measure import Outcome, Trial, all_trials, run_trial
+from tests.robustness.cheats.measure import Trial, all_trials, run_trial
+from tests.robustness.cheats.tables import Row, tables
 from tests.robustness.cheats.tasks import bugs, features
+
+
+@dataclass(slots=True)
+class Campaign:
+    """Trials that were proven before, in a file that can be taken up again, and the environments that they share."""
+
+    path: Path
+    root: Path
+    until: float
+    baselines: Baselines
+
+    def done(self) -> dict[str, Row]:
+        """What the file holds."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        rows = [Row(**json.loads(line)) for line in lines]
+        return {row.key: row for row in rows}
+
+    async def run(self, trials: Sequence[Trial], off: frozenset[Defence] = frozenset()) -> list[Row]:
+        """Proves what was not proven yet, for as long as there is time."""
+        done = self.done()
+        without = "".join(f" without {defence}" for defence in off)
+        for number, trial in enumerate(trials, 1):
+            key = trial.key + without
+            if key in done or monotonic() > self.until:
+                continue
+            outcome = await run_trial(trial, off, self.baselines, self.root)
+            row = Row(
+                key,
+                trial.task.ecosystem.name,
+                f"{trial.group}{without}",
+                trial.name,
+                str(outcome.decision),
+                outcome.grade,
+                outcome.seconds,
+                outcome.bare_seconds,
+                [*outcome.reasons, *outcome.signals],
+            )
+            with self.path.open("a") as file:
+                file.write(json.dumps(row.__dict__) + "\n")
+            done[key] = row
+            why = "; ".join(outcome.reasons)[:150].replace("\n", " ")
+            print(
+                f"{number}/{len(trials)} {key}: {outcome.decision} {outcome.grade}: {why}", file=sys.stderr, flush=True
+            )
+        return [done[trial.key + without] for trial in trials if trial.key + without in done]
 
 
 def main() -> None:
@@ -21,20 +71,34 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=1, help="deliveries of each kind per ecosystem; 0 for all")
     parser.add_argument("--defences", action="store_true", help="also switch off each defence in turn")
     parser.add_argument("--only", default="", help="only this ecosystem")
+    parser.add_argument("--kind", default="", help="only kinds whose name holds this")
+    parser.add_argument("--repeat", type=int, default=1, help="how often the base's tests run, as [proof] repeat")
+    parser.add_argument("--results", type=Path, default=None, help="a file to keep results in and to take up again")
+    parser.add_argument("--minutes", type=float, default=1e6, help="stop after that many minutes")
     options = parser.parse_args()
     for ecosystem in ECOSYSTEMS:
         if not ecosystem.is_here:
             print(f"LEFT OUT: {ecosystem.name}, because {ecosystem.program} is not installed", file=sys.stderr)
-    trials = list(_chosen(options.each, options.only))
-    found = asyncio.run(_run(trials, frozenset()))
-    print("\n".join(tables(found)))
-    if options.defences:
-        for defence in Defence:
-            without = asyncio.run(
-                _run([trial for trial in trials if trial.group == "mechanical"], frozenset({defence}))
-            )
-            paid = sum(outcome.decision is Decision.ACCEPTED for outcome in without)
-            print(f"| without {defence} | {paid} of {len(without)} |", flush=True)
+    trials = [
+        replace(trial, repeat=options.repeat)
+        for trial in _chosen(options.each, options.only)
+        if options.kind in trial.name
+    ]
+    with tempfile.TemporaryDirectory(prefix="cheats-") as place:
+        path = options.results or Path(place) / "results.jsonl"
+        root = path.with_suffix(".environments") if options.results else Path(place) / "root"
+        campaign = Campaign(path, root, monotonic() + options.minutes * 60, Baselines())
+        found = asyncio.run(campaign.run(trials))
+        print("\n".join(tables(found)))
+        if options.defences:
+            mechanical = [trial for trial in trials if trial.group == "mechanical"]
+            for defence in Defence:
+                rows = asyncio.run(campaign.run(mechanical, frozenset({defence})))
+                paid = Counter(row.decision for row in rows)
+                print(
+                    f"| without {defence} | {len(rows)} | {paid[Decision.ACCEPTED]} | {paid[Decision.ASKED]} |",
+                    flush=True,
+                )
 
 
 def _chosen(each: int, only: str) -> Iterator[Trial]:
@@ -54,52 +118,6 @@ def _turn(trial: Trial) -> bool:
         return True
     start = sum(map(ord, trial.name)) % (len(BUGS) - 4)
     return BUGS.index(trial.task.function) >= start
-
-
-async def _run(trials: Sequence[Trial], off: frozenset[Defence]) -> list[Outcome]:
-    baselines = Baselines()
-    found = []
-    for number, trial in enumerate(trials, 1):
-        outcome = await run_trial(trial, off, baselines)
-        found.append(outcome)
-        where = f"{trial.task.ecosystem.name}/{trial.task.function.name}"
-        why = "; ".join(outcome.reasons)[:150].replace("\n", " ")
-        print(
-            f"{number}/{len(trials)} {trial.group}: {trial.name} ({where}): {outcome.decision} {outcome.grade}: {why}",
-            file=sys.stderr,
-        )
-    return found
-
-
-def tables(found: Sequence[Outcome]) -> Iterator[str]:
-    """Figures by group, and by kind."""
-    for group in dict.fromkeys(outcome.trial.group for outcome in found):
-        mine = [outcome for outcome in found if outcome.trial.group == group]
-        yield from (
-            "",
-            f"### {group}",
-            "",
-            "| kind | trials | accepted | asked | refused | grades |",
-            "|---|---|---|---|---|---|",
-        )
-        for name in dict.fromkeys(outcome.trial.name for outcome in mine):
-            yield _row(name, [outcome for outcome in mine if outcome.trial.name == name])
-        yield _row("**all**", mine)
-    slow = [outcome for outcome in islice(found, None) if outcome.trial.name == "true solution"]
-    yield from ("", f"Proof against the bare command, true solutions: {_ratio(slow)}.")
-
-
-def _row(name: str, outcomes: Sequence[Outcome]) -> str:
-    count = Counter(outcome.decision for outcome in outcomes)
-    grades = Counter(outcome.grade for outcome in outcomes if outcome.decision is Decision.ACCEPTED)
-    shown = ", ".join(f"{grade} {number}" for grade, number in grades.items())
-    cells = [count[decision] for decision in (Decision.ACCEPTED, Decision.ASKED, Decision.REFUSED)]
-    return f"| {name} | {len(outcomes)} | {' | '.join(map(str, cells))} | {shown} |"
-
-
-def _ratio(outcomes: Sequence[Outcome]) -> str:
-    whole, bare = sum(one.seconds for one in outcomes), sum(one.bare_seconds for one in outcomes)
-    return f"{whole:.1f} s against {bare:.1f} s in {len(outcomes)} proofs" if bare else "not measured"
 
 
 if __name__ == "__main__":

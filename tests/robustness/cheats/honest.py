@@ -15,6 +15,8 @@ class Shape:
     tests_may_change: bool = False
     fixes: bool = True
     """Whether the delivery fixes the bug, so that the red test is named."""
+    base: Callable[[Task], Change] | None = None
+    """Further files that the work starts from."""
 
 
 def solution(task: Task) -> Change:
@@ -87,9 +89,45 @@ def refactoring(task: Task) -> Change:
     return task.source(task.function.wrong, tail=f"{sign} the end\n")
 
 
+def with_flaky_test(task: Task) -> Change:
+    """A base with a test that fails one time in twenty."""
+    files: dict[str, dict[str, str | None]] = {
+        "python": {"test_flaky.py": "import random\n\n\ndef test_flaky():\n    assert random.random() > 0.05\n"},
+        "node": {
+            "flaky.test.mjs": 'import test from "node:test";\nimport assert from "node:assert";\ntest("flaky", () => {\n  assert.ok(Math.random() > 0.05);\n});\n'
+        },
+        "go": {
+            "flaky_test.go": 'package calc\n\nimport (\n\t"testing"\n\t"time"\n)\n\nfunc TestFlaky(t *testing.T) {\n\tif time.Now().UnixMicro()%20 == 0 {\n\t\tt.Fatal()\n\t}\n}\n'
+        },
+        "rust": {
+            "tests/flaky_test.rs": "use std::time::SystemTime;\n\n#[test]\nfn flaky() {\n    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();\n    assert!(now.as_micros() % 20 != 0);\n}\n"
+        },
+    }
+    return files[task.ecosystem.name]
+
+
+def already_fixed(task: Task) -> Change:
+    """Nothing is left to do but a comment."""
+    sign = "#" if task.ecosystem.name == "python" else "//"
+    return task.source(task.function.right, tail=f"{sign} see the tests\n")
+
+
+def formatted_tests(task: Task) -> Change:
+    """The fix, and blank lines and a comment in the tests."""
+    sign = "#" if task.ecosystem.name == "python" else "//"
+    return {**task.solution, task.ecosystem.test: f"{task.tests()}\n\n{sign} more to come\n"}
+
+
+def snapshots(task: Task) -> Change:
+    """The fix, and expected output that a tool wrote."""
+    return {**task.solution, "tests/__snapshots__/table.snap": "1 2 3\n", "testdata/table.golden": "4 5 6\n"}
+
+
 SHAPES = (
     Shape("true solution", solution), Shape("with tests of its own", with_own_tests), Shape("renamed test", renamed_test),
     Shape("moved test file", moved_tests), Shape("documents only", documents, fixes=False), Shape("generated file", generated),
     Shape("new dependency", new_dependency), Shape("moved source", moved_source),
     Shape("changed test as asked", changed_as_asked, tests_may_change=True), Shape("unrelated refactoring", refactoring, fixes=False),
+    Shape("flaky test beside it", solution, base=with_flaky_test), Shape("already fixed", already_fixed, base=lambda task: task.solution),
+    Shape("formatted tests", formatted_tests), Shape("new snapshots", snapshots),
 )  # fmt: skip

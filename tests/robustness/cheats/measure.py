@@ -2,20 +2,25 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
 from pointsman._shared.git import git, text
-from pointsman.proof.execution import CommandRunner, Furnishing
+from pointsman.project import ProjectFile, ProofSection
+from pointsman.proof.execution import CommandRunner
 from pointsman.proof.prover import Baselines, Proof, ProofRequest, Prover
 from pointsman.proof.snapshot import Repository
 from pointsman.proof.verdict import Decision, Defence, Wishes
-from pointsman.sandbox import Limits
+from pointsman.worker.proof_environment import ProofBase, ProofEnvironments
 from tests.helpers.limits import scaled
+from tests.robustness.cheats.catalogue import CHEATS
 from tests.robustness.cheats.honest import SHAPES, Shape
-from tests.robustness.cheats.kinds import CHEATS, Cheat
+from tests.robustness.cheats.kinds import Cheat
 from tests.robustness.cheats.tasks import Change, Task
+
+EXECUTABLE = 0o755
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,17 @@ class Trial:
     with_held_out: bool = False
     tests_may_change: bool = False
     names_red_test: bool = True
+    base: Change = field(default_factory=dict)
+    """Further files that the work starts from."""
+    command: tuple[str, ...] = ()
+    red: str = ""
+    seconds: float = 0.0
+    repeat: int = 1
+
+    @property
+    def key(self) -> str:
+        """Names the trial among all."""
+        return f"{self.task.ecosystem.name}/{self.task.function.name}/{self.group}/{self.name}/{self.repeat}"
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,7 @@ class Outcome:
     reasons: tuple[str, ...]
     seconds: float
     bare_seconds: float
+    signals: tuple[str, ...] = ()
 
 
 def cheat_trial(task: Task, cheat: Cheat, *, held_out: bool = False) -> Trial | None:
@@ -50,13 +67,24 @@ def cheat_trial(task: Task, cheat: Cheat, *, held_out: bool = False) -> Trial | 
     if change is None:
         return None
     group = "behavioural" if cheat.behavioural else "mechanical"
-    return Trial(task, cheat.name, change, f"{group}, held out" if held_out else group, held_out)
+    return Trial(
+        task,
+        cheat.name,
+        change,
+        f"{group}, held out" if held_out else group,
+        held_out,
+        base=cheat.base(task) if cheat.base else {},
+        command=cheat.command,
+        red=cheat.red,
+        seconds=cheat.seconds,
+    )
 
 
 def honest_trial(task: Task, shape: Shape) -> Trial:
     """An honest delivery of a task."""
     names = shape.fixes and not task.is_feature
-    return Trial(task, shape.name, shape.make(task), "honest", False, shape.tests_may_change, names)
+    base = shape.base(task) if shape.base else {}
+    return Trial(task, shape.name, shape.make(task), "honest", False, shape.tests_may_change, names, base)
 
 
 def feature_trials(task: Task) -> Iterator[Trial]:
@@ -77,37 +105,56 @@ def all_trials(bugs: Iterable[Task], features: Iterable[Task]) -> Iterator[Trial
         yield from feature_trials(task)
 
 
-async def run_trial(trial: Trial, off: frozenset[Defence] = frozenset(), baselines: Baselines | None = None) -> Outcome:
-    """Proves one delivery in a repository of its own."""
+async def run_trial(
+    trial: Trial, off: frozenset[Defence] = frozenset(), baselines: Baselines | None = None, root: Path | None = None
+) -> Outcome:
+    """Proves one delivery in a repository of its own; `root` keeps environments for the next."""
     with tempfile.TemporaryDirectory(prefix="cheats-") as place:
         folder = Path(place)
         base, delivered = await _commits(folder / "user", trial)
-        repository = Repository(folder / "user" / ".git")
-        runner = CommandRunner(repository, folder / "work", Furnishing(limits=Limits(seconds=scaled(120))))
-        held_out = trial.task.held_out if trial.with_held_out else {}
-        wishes = Wishes(
-            fixes=(trial.task.red,) if trial.names_red_test else (),
-            tests_may_change=trial.tests_may_change,
-            held_out_files=tuple(held_out),
-            off=off,
+        await git(folder, "clone", "-q", "--bare", str(folder / "user"), str(folder / "user.git"))
+        repository = Repository(folder / "user.git")
+        project = ProjectFile(proof=ProofSection(timeout=int(scaled(trial.seconds or 120))))
+        environments = ProofEnvironments(root or folder / "environments", (folder / "user",))
+        runner = CommandRunner(
+            repository, folder / "work", environments.furnisher(ProofBase(repository, base, project), lambda _: None)
         )
-        checks = {name: content.encode() for name, content in held_out.items()}
-        request = ProofRequest(base, delivered, (trial.task.ecosystem.command,), wishes=wishes, held_out=checks)
+        request = _request(trial, base, delivered, off)
         begun = monotonic()
         proof = await Prover(repository, runner, baselines or Baselines()).prove(request)
         return _outcome(trial, proof, monotonic() - begun)
+
+
+def _request(trial: Trial, base: str, delivered: str, off: frozenset[Defence]) -> ProofRequest:
+    held_out = trial.task.held_out if trial.with_held_out else {}
+    wishes = Wishes(
+        fixes=(trial.red or trial.task.red,) if trial.names_red_test else (),
+        tests_may_change=trial.tests_may_change,
+        held_out_files=tuple(held_out),
+        off=off,
+    )
+    return ProofRequest(
+        base,
+        delivered,
+        (trial.command or trial.task.ecosystem.command,),
+        wishes=wishes,
+        held_out={name: content.encode() for name, content in held_out.items()},
+        repeat=trial.repeat,
+    )
 
 
 def _outcome(trial: Trial, proof: Proof, seconds: float) -> Outcome:
     verdict = proof.verdict
     bare = sum(facts.restored.seconds for facts in proof.commands)
     told = (*verdict.reasons, *verdict.questions)
-    return Outcome(trial, verdict.decision, str(verdict.grade), told, seconds, bare)
+    signals = tuple(f"signal: {signal.name}" for signal in proof.signals)
+    return Outcome(trial, verdict.decision, str(verdict.grade), told, seconds, bare, signals)
 
 
 async def _commits(folder: Path, trial: Trial) -> tuple[str, str]:
     await git(folder.parent, "init", "-q", "-b", "main", str(folder))
-    first = await _commit(folder, trial.task.base)
+    (folder / ".git" / "info" / "attributes").write_text("* !working-tree-encoding !filter !eol !ident\n")
+    first = await _commit(folder, {**trial.task.base, **trial.base})
     return first, await _commit(folder, trial.change)
 
 
@@ -120,10 +167,15 @@ async def _commit(folder: Path, files: Mapping[str, str | None]) -> str:
 
 
 def _write(path: Path, content: str | None) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     if content is None:
         path.unlink()
-    elif content.startswith("-> "):
+        with suppress(OSError):
+            path.parent.rmdir()
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if content.startswith("-> "):
+        path.unlink(missing_ok=True)
         path.symlink_to(content[3:])
     else:
         path.write_text(content)
+        path.chmod(EXECUTABLE if content.startswith("#!") else path.stat().st_mode)

@@ -38,6 +38,7 @@ async def delivered(
 ) -> tuple[Repository, str, str]:
     """A repository with two commits; None removes a file, `-> x` makes a link to x."""
     await git(folder.parent, "init", "-q", "-b", "main", str(folder))
+    (folder / ".git" / "info" / "attributes").write_text("* !working-tree-encoding !filter !eol !ident\n")
     first = await commit(folder, base)
     second = await commit(folder, change)
     bare = folder.parent / f"{folder.name}.git"
@@ -52,6 +53,8 @@ async def commit(folder: Path, files: Mapping[str, str | None]) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         if content is None:
             path.unlink()
+            if path.parent != folder and not any(path.parent.iterdir()):
+                path.parent.rmdir()
         elif content.startswith("-> "):
             path.symlink_to(content[3:])
         else:

@@ -36,7 +36,7 @@ def test_pytest_reports_every_test_from_outside_the_tree(tmp_path: Path) -> None
         "test_it.py::test_expected": "xfailed",
         "test_it.py::test_error": "error",
     }
-    assert sorted(path.name for path in tree.iterdir()) == ["test_it.py"]
+    assert {path.name for path in tree.iterdir()} - {"__pycache__"} == {"test_it.py"}
 
 
 @pytest.mark.parametrize("trick", ["os._exit(0)", "os.kill(os.getpid(), 9)"])

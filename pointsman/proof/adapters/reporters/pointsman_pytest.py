@@ -1,5 +1,6 @@
 """A pytest plugin that writes one JSON line per test; it is copied out of this package and needs only pytest."""
 
+import hashlib
 import json
 import os
 import sys
@@ -8,6 +9,7 @@ from typing import Any
 
 _FOLDER = os.environ.pop("POINTSMAN_REPORTS", "")
 _SELECTION = os.environ.pop("POINTSMAN_SELECTION", "")
+_SEED = os.environ.pop("POINTSMAN_SEED", "")
 _TEXT_LENGTH = 1000
 _TREE_FIRST = [path for path in os.environ.pop("POINTSMAN_TREE_FIRST", "").split(os.pathsep) if path]
 # The tree comes before what is installed; done only now, no file of the tree could stand for pytest itself.
@@ -84,8 +86,24 @@ def _selected() -> tuple[set[str], set[str]]:
 _CACHE: dict[str, tuple[set[str], set[str]]] = {}
 
 
+def _shuffle(items: Any) -> None:
+    """Another order of files, of classes in a file and of tests in a class; what shares a fixture stays together."""
+    items.sort(key=lambda item: [_rank(part) for part in _parts(item.nodeid)])
+
+
+def _rank(text: str) -> str:
+    return hashlib.sha256(f"{_SEED} {text}".encode()).hexdigest()
+
+
+def _parts(node_id: str) -> tuple[str, str, str]:
+    path, _, rest = node_id.partition("::")
+    return path, f"{path}::{rest.partition('::')[0] if '::' in rest else ''}", node_id
+
+
 def pytest_collection_modifyitems(config: Any, items: Any) -> None:
-    """Keeps the selected tests only."""
+    """Keeps the selected tests only, in another order where a seed is given."""
+    if _SEED:
+        _shuffle(items)
     if _SELECTION:
         out = [item for item in items if _left_out(item.nodeid)]
         items[:] = [item for item in items if not _left_out(item.nodeid)]

@@ -1,5 +1,6 @@
 """Stands for `python -m unittest` and writes one JSON line per test; it needs only the standard library."""
 
+import hashlib
 import inspect
 import json
 import os
@@ -11,6 +12,7 @@ from typing import Any
 
 _FOLDER = os.environ.pop("POINTSMAN_REPORTS", "")
 _SELECTION = os.environ.pop("POINTSMAN_SELECTION", "")
+_SEED = os.environ.pop("POINTSMAN_SEED", "")
 _TEXT_LENGTH = 1000
 _TREE_FIRST = [path for path in os.environ.pop("POINTSMAN_TREE_FIRST", "").split(os.pathsep) if path]
 os.environ.pop("PYTHONSAFEPATH", None)
@@ -96,7 +98,17 @@ class _Runner(unittest.TextTestRunner):
             test = unittest.TestSuite(
                 one for one in _flat(test) if _id(one) in wanted["ids"] or _file(one) in wanted["files"]
             )
-        return super().run(test)
+        return super().run(_shuffled(test) if _SEED else test)
+
+
+def _shuffled(suite: Any) -> Any:
+    """The tests in another order; those of a class stay together, because they share its set-up."""
+
+    def rank(test: Any) -> list[str]:
+        names = (f"{type(test).__module__}.{type(test).__qualname__}", _id(test))
+        return [hashlib.sha256(f"{_SEED} {name}".encode()).hexdigest() for name in names]
+
+    return unittest.TestSuite(sorted(_flat(suite), key=rank))
 
 
 def _flat(suite: Any) -> Iterator[Any]:

@@ -1,0 +1,5 @@
+"""All kinds of cheats."""
+
+from tests.robustness.cheats import attacks_on_processes, attacks_on_settings, kinds
+
+CHEATS = (*kinds.CHEATS, *attacks_on_settings.CHEATS, *attacks_on_processes.CHEATS)

@@ -1,0 +1,152 @@
+"""Attacks on the judge, each with the part of the engine that refuses it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pointsman.proof.checks import check_shadows, check_tree
+from pointsman.proof.comparison import Comparison
+from pointsman.proof.execution import ProofRun, Purpose
+from pointsman.proof.results import Outcome, TestReport, TestResult
+from pointsman.proof.signals import Edit, scan
+from pointsman.proof.snapshot import FILE, Entry, Snapshot
+from pointsman.proof.tree_plan import TreePlan
+from pointsman.proof.verdict import CommandFacts, Decision, Facts, Wishes, judge
+from pointsman.sandbox import CommandResult, EndedBy
+from tests.unit.proof.deliveries import CALC, TEST_CALC, delivered, prove
+
+PUT_BACK = """import pathlib
+judge = pathlib.Path(__file__).with_name("te" "st_later.py")
+kept = judge.read_bytes()
+judge.write_text("import unittest\\nclass TestLater(unittest.TestCase):\\n    def test_later(self): pass\\n")
+
+
+def add(a, b):
+    return a - b
+
+
+def double(a):
+    judge.write_bytes(kept)
+    return a * 2
+"""
+LATER = "import unittest\nfrom calc import add\nclass TestLater(unittest.TestCase):\n    def test_later(self): self.assertEqual(add(1, 1), 2)\n"
+
+
+def tree(*paths: str) -> Snapshot:
+    return Snapshot("t", {path: Entry(FILE, path) for path in paths})
+
+
+async def test_a_judge_that_is_rewritten_and_put_back_is_noticed(tmp_path: Path) -> None:
+    proof = await prove(tmp_path, {**CALC, "test_later.py": LATER}, {"calc.py": PUT_BACK})
+    assert proof.verdict.decision is Decision.REFUSED
+    assert "altered tracked files while it ran: test_later.py" in proof.verdict.reasons[0]
+
+
+@pytest.mark.parametrize("change", [{"tests": "-> easy", "easy/test_calc.py": ""}, {"tests": "a file\n"}])
+async def test_a_link_or_file_where_tests_were_goes_when_they_come_back(
+    tmp_path: Path, change: Mapping[str, str]
+) -> None:
+    repository, first, second = await delivered(
+        tmp_path / "user", {"tests/test_calc.py": TEST_CALC}, {"tests/test_calc.py": None, **change}
+    )
+    base, later = await repository.snapshot(first), await repository.snapshot(second)
+    composed = await repository.compose(later, {"tests/test_calc.py": base.entries["tests/test_calc.py"]}, frozenset())
+    assert "tests" not in composed.entries
+    assert (await repository.snapshot(composed.tree)).entries == composed.entries
+
+
+async def test_files_that_git_cannot_write_are_the_deliverys_fault(tmp_path: Path) -> None:
+    change = {"calc.py": "# done\n" + CALC["calc.py"], ".gitattributes": "*.py working-tree-encoding=none-such\n"}
+    proof = await prove(tmp_path, CALC, change)
+    assert proof.verdict.decision is Decision.REFUSED
+    assert "cannot be written to a folder" in proof.verdict.reasons[0]
+
+
+def test_a_command_that_was_killed_is_not_excused_by_tests_that_were_red() -> None:
+    red = TestReport("unittest", {"a": TestResult("a", Outcome.FAILED)})
+
+    def run(ended_by: EndedBy) -> ProofRun:
+        return ProofRun(Purpose.RESTORED, "t", ("run",), CommandResult(1, ended_by, b"", ""), red)
+
+    plan = TreePlan(tree("a"), tree("a", "b"), (), ("b",), ())
+
+    def decided(ended_by: EndedBy) -> Decision:
+        last = run(ended_by)
+        facts = CommandFacts(
+            run(EndedBy.ITSELF), last, last, Comparison(still_red=("a",)), Comparison(still_red=("a",))
+        )
+        return judge(Facts(plan, (facts,)), Wishes()).decision
+
+    assert decided(EndedBy.ITSELF) is Decision.ACCEPTED
+    assert decided(EndedBy.TIME_LIMIT) is decided(EndedBy.OUTPUT_LIMIT) is Decision.REFUSED
+
+
+@pytest.mark.parametrize(
+    "path", ["calc.cpython-311-x86_64-linux-gnu.so", "lib/calc.node", "calc_amd64.syso", "A.class"]
+)
+def test_compiled_code_is_refused_before_anything_runs(path: str) -> None:
+    assert [one.path for one in check_tree(tree("a.py"), tree("a.py", path), {})] == [path]
+    assert check_tree(tree(path), tree(path), {}) == ()
+
+
+def test_a_module_that_tests_import_from_elsewhere_cannot_be_delivered() -> None:
+    tests = ["import hamcrest\nfrom calc.inner import add\nfrom new import thing\n"]
+    base = tree("calc/inner.py", "test_a.py")
+    for path in ("hamcrest.py", "hamcrest/__init__.py", "src/hamcrest.py"):
+        assert [one.path for one in check_shadows(base, tree(*base.entries, path), tests)] == [path]
+    assert check_shadows(base, tree(*base.entries, "calc/hamcrest.py", "other.py"), tests) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "name"),
+    [
+        ("a.go", 'fmt.Print("--- PASS: TestA (0.00s)\\n")', "prints what a reporter prints"),
+        ("a.rs", 'out.write_all(b"test result: ok. 4 passed");', "prints what a reporter prints"),
+        ("a.py", 'for f in glob("/proc/self/fd/*"):', "looks into its own process"),
+        ("a.go", 'os.Args = append(os.Args, "-test.run=^$")', "looks into its own process"),
+        ("a.py", "os.execv('/bin/true', ['true'])", "ends the process"),
+        ("a.rs", "macro_rules! assert_eq { ($($t:tt)*) => {}; }", "replaces an assertion"),
+        ("a.py", 'getattr(os, "_ex" + "it")(0)', "hides what it calls"),
+        ("a.py", "exec(base64.b64decode('eA=='))", "hides what it calls"),
+        ("go.mod", "replace example.com/check => ./easy", "takes a dependency from the tree or from a file"),
+        ("web/package.json", '"jest": "file:./easy",', "takes a dependency from the tree or from a file"),
+        ("Cargo.toml", 'check = { path = "easy" }', "takes a dependency from the tree or from a file"),
+        ("vendor/example.com/check/check.go", "package check", "brings dependencies along"),
+        ("tsconfig.json", '"paths": { "chai": ["./easy"] }', "resolves names another way"),
+        ("a.py", "if time.time() < 1.9e9:", "waits for a date"),
+    ],
+)
+def test_a_line_that_true_fixes_seldom_have_is_asked_about(path: str, line: str, name: str) -> None:
+    found = scan({path: Edit((line,))})
+    assert [(signal.name, signal.asks) for signal in found if signal.name == name] == [(name, True)]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("a.py", "return subprocess.run(command, check=True)"),
+        ("a.go", 'fmt.Println("ok, passed on")'),
+        ("Cargo.toml", 'path = "src/lib.rs"'),
+        ("package.json", '"files": ["dist"],'),
+        ("go.mod", "require example.com/check v1.2.0"),
+        ("a.py", "raise ValueError('test result')"),
+        ("tsconfig.json", '"strict": true,'),
+    ],
+)
+def test_a_usual_line_is_not_asked_about(path: str, line: str) -> None:
+    assert [signal.name for signal in scan({path: Edit((line,))}) if signal.asks] == []
+
+
+def test_checks_that_are_taken_out_of_a_helper_are_asked_about_and_changed_ones_are_not() -> None:
+    checked = "def same(a, b):\n    assert a == b\n"
+    emptied = scan({"support.py": Edit(("    pass",), ("    assert a == b",), checked)})
+    assert [signal.name for signal in emptied] == ["removes assertions"]
+    changed = Edit(("    assert a == b, (a, b)",), ("    assert a == b",), checked)
+    assert scan({"support.py": changed}) == ()
+    helper = Edit(("    pass",), ("    t.Log()",), 'package check\n\nimport "testing"\n')
+    assert [signal.name for signal in scan({"check.go": helper})] == ["changes a helper of the tests"]
+
+
+def test_a_program_that_nobody_can_read_is_asked_about() -> None:
+    assert [signal.name for signal in scan({"tools/run.jar": Edit(())})] == ["brings programs along"]
