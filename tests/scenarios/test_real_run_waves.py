@@ -52,7 +52,7 @@ def planned(*tasks: tuple[str, str, tuple[str, ...]]) -> work.Plan:
                 id=task_id,
                 name=f"append {task_id}",
                 actions=["append"],
-                files=[path],
+                files=[path] if path else [],
                 depends=depends,
                 acceptance_criteria=[
                     handoff.AcceptanceCriterion(
@@ -120,10 +120,17 @@ async def test_parallel_tasks_on_different_files_are_merged(world: World, tmp_pa
 async def test_a_conflict_is_reported_and_the_later_task_is_done_again_on_the_accepted_work(
     world: World, tmp_path: Path
 ) -> None:
-    journal = await run_to_end(world, planned(("T1", "log", ()), ("T2", "log", ())), tmp_path)
+    journal = await run_to_end(world, planned(("T1", "", ()), ("T2", "", ())), tmp_path)
     assert journal[-1].to_state == "COMPLETE", journal[-1]
     assert len(rejections(journal)) == 1
     assert "conflict in log" in rejections(journal)[0]
+    assert await delivered(world, journal, "log") == "start\nappend T1\nappend T2"
+
+
+async def test_tasks_on_the_same_file_are_done_one_after_the_other(world: World, tmp_path: Path) -> None:
+    journal = await run_to_end(world, planned(("T1", "log", ()), ("T2", "log", ())), tmp_path)
+    assert journal[-1].to_state == "COMPLETE", journal[-1]
+    assert rejections(journal) == []
     assert await delivered(world, journal, "log") == "start\nappend T1\nappend T2"
 
 

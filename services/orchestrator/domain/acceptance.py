@@ -47,6 +47,9 @@ def judge_wave(builder: DecisionBuilder) -> None:
             builder.risk(
                 f"tests-{task_id}", f"{task_id} changed {path}, which its criteria name as a test", task_id=task_id
             )
+        if outside := evidence.touched_outside(task):
+            statement = f"{task_id} changed what the plan does not name for it: {_named(outside)}"
+            builder.risk(f"outside-{task_id}", statement, severity=Severity.LOW, task_id=task_id)
     for task_id in _to_be_proven(builder):
         _have_reviewed(builder, task_id)
     go_on(builder)

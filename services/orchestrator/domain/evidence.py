@@ -1,5 +1,6 @@
 """What a claim is worth: rules that need nobody's judgement."""
 
+from pointsman._shared.globs import covers
 from pointsman.services.orchestrator.domain.enums import EvidenceKind
 from pointsman.services.orchestrator.domain.model import ClaimOutline, Task, Work
 
@@ -47,3 +48,10 @@ def touched_tests(task: Task) -> tuple[str, ...]:
     tests = {path for criterion in task.outline.criteria for path in criterion.test_files}
     changed = task.work.changed_files if task.work else ()
     return tuple(path for path in changed if path in tests)
+
+
+def touched_outside(task: Task) -> tuple[str, ...]:
+    """Changed files that no glob of the task covers; none where the plan names no files."""
+    globs = task.outline.files
+    changed = task.work.changed_files if task.work and globs else ()
+    return tuple(path for path in changed if not any(covers(glob, path) for glob in globs))

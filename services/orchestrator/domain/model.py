@@ -137,6 +137,8 @@ class TaskOutline:
     task_id: str
     name: str
     criteria: tuple[Criterion, ...]
+    files: tuple[str, ...] = ()
+    """Globs of the files that it is about; none means that the plan does not say."""
 
 
 @dataclass(frozen=True, slots=True)

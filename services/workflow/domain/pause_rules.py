@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from pointsman._shared.globs import overlap
 from pointsman.services.workflow.domain.enums import ExecutionMode, PauseCause, TaskStatus
 from pointsman.services.workflow.domain.model import Header, Workflow
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
@@ -11,6 +13,8 @@ HEAVY_LIMIT = 3
 MANY_ACTIONS_LIMIT = 5
 LIGHT_LIMIT = 8
 MANY_ACTIONS = 2
+SCANNED = 4
+"""How many times as many ready tasks are looked at as are wanted: some may touch the same files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +71,27 @@ def over_danger(header: Header) -> RequiredPause | None:
 
 
 def choose_tasks(state: Workflow, limit: int) -> tuple[Task, ...]:
-    """The ready tasks to hand out: one in step mode, of one phase in phase mode, a quality gate or commit alone."""
+    """The ready tasks to hand out: one in step mode, of one phase in phase mode, a quality gate or commit alone.
+
+    A task waits while another that is in progress could change a file of its own; those behind it may go first.
+    """
     header = state.header
     if header.exclusive_task or (header.execution_mode is ExecutionMode.STEP and _busy(header)):
         return ()
     most = 1 if header.execution_mode is ExecutionMode.STEP else limit
     chosen: list[Task] = []
-    for task in state.tasks.ready():
+    in_progress = state.tasks.with_status(TaskStatus.IN_PROGRESS)
+    for task in islice(state.tasks.ready(), SCANNED * limit):
         if len(chosen) == most or not _fits(header, chosen, task):
             break
-        chosen.append(task)
+        if not any(_collide(other, task) for other in (*in_progress, *chosen)):
+            chosen.append(task)
     return tuple(chosen)
+
+
+def _collide(one: Task, other: Task) -> bool:
+    """Whether two tasks could change the same file, by what the plan says of them."""
+    return any(overlap(mine, theirs) for mine in one.spec.files for theirs in other.spec.files)
 
 
 def _fits(header: Header, chosen: list[Task], task: Task) -> bool:

@@ -21,6 +21,7 @@ from pointsman.services.workflow.domain.commands import (
 )
 from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.domain.model import Header
+from pointsman.services.workflow.domain.pause_rules import SCANNED
 
 
 @dataclass(slots=True)
@@ -65,7 +66,8 @@ def needs_audit(header: Header, commands: Iterable[object]) -> bool:
 def _add(rows: RowSelection, command: object) -> None:
     match command:
         case NextTasks():
-            rows.ready += command.limit
+            rows.ready += SCANNED * command.limit
+            rows.statuses.add(TaskStatus.IN_PROGRESS)
         case CompleteTask() | FailTask():
             rows.add_finished((command.task_id,))
         case SettleTasks():

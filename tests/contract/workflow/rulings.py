@@ -96,16 +96,18 @@ class Rulings(Stage):
         return [(own_id, self.tasks[own_id]["attempt"]) for own_id in chosen]
 
     def _choice(self, limit: int) -> list[str]:
-        """In the plan's order, up to the first that may not go with what is in the air or chosen."""
+        """In the plan's order, up to the first that may not go with what is in the air or chosen; no two on one file."""
         chosen: list[str] = []
-        for own_id in self.ready():
+        for own_id in self.ready()[: 4 * limit]:
             beside = [*self.in_state("in_progress"), *chosen]
             alone = any(self.tasks[one]["gate"] or _commits(self.tasks[one]) for one in [own_id, *beside])
             full = len(chosen) == limit or (self.settings["mode"] == "step" and beside)
             other = {self.tasks[one]["phase"] for one in beside} - {self.tasks[own_id]["phase"]}
             if full or (alone and beside) or (self.settings["mode"] == "phase" and other):
                 break
-            chosen.append(own_id)
+            taken = {path for one in beside for path in self.tasks[one]["files"]}
+            if taken.isdisjoint(self.tasks[own_id]["files"]):
+                chosen.append(own_id)
         return chosen
 
     def release(self, ids: Sequence[str], *, every: bool, owner: bool) -> int:

@@ -1,5 +1,6 @@
 """Claims, evidence, reviewers, the verifier, and what becomes of a wave."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -347,6 +348,17 @@ def test_changes_to_files_that_a_criterion_names_as_its_tests_are_a_residual_ris
     driver = handing_in(coding("T1"), work("T1", files=("tests/test_it.py", "a.py")))
     review(driver)
     assert [risk.key for risk in driver.run.risks] == ["tests-T1"]
+
+
+def test_changes_outside_the_files_that_the_plan_names_for_a_task_are_a_residual_risk() -> None:
+    driver = coding("T1")
+    task = driver.run.tasks["T1"]
+    driver.run.change_task("T1", outline=replace(task.outline, files=("src/**", "README.md")))
+    handing_in(driver, work("T1", files=("src/deep/a.py", "readme.md", "setup.py", "docs/b.md")))
+    review(driver)
+    (risk,) = driver.run.risks
+    assert (risk.key, risk.task_id) == ("outside-T1", "T1")
+    assert risk.statement == "T1 changed what the plan does not name for it: setup.py, docs/b.md"
 
 
 def test_no_wave_passes_with_a_rejected_task_whatever_is_said() -> None:

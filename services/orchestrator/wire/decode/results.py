@@ -53,7 +53,7 @@ def plan(message: work.Plan) -> Plan | MalformedResult:
     repeated = _repeated(criterion.id for task in message.tasks for criterion in task.acceptance_criteria)
     if repeated:
         return MalformedResult("plan.tasks.acceptance_criteria", f"the criterion id {repeated} is used twice")
-    tasks = tuple(TaskOutline(t.id, t.name, _criteria(t.acceptance_criteria)) for t in message.tasks)
+    tasks = tuple(TaskOutline(t.id, t.name, _criteria(t.acceptance_criteria), tuple(t.files)) for t in message.tasks)
     slots = tuple(SlotOutline(slot.id, slot.question) for slot in message.research_slots)
     risks = tuple(_risk(risk) for risk in message.residual_risks)
     return Plan(tasks, slots, message.confidence, document(message), risks=risks)
