@@ -67,6 +67,8 @@ class EnglishRules:
     faults: str
     look_alikes: str
     """Words of their own that are one edit away from a verb or an approval."""
+    tags: str
+    """Words after an order that only ask for consent, a blank written as `_`: ok, will_you."""
     brands: str
     phrases: dict[str, str]
     commands: dict[str, str]
@@ -77,6 +79,8 @@ class LanguageRules:
     """The lexicon of another language: each term set is a list of words, stems (`*`) or fragments."""
 
     script: str
+    letters: str
+    """Letters that languages in Latin script seldom share, which show the language where no stop word does."""
     stopwords: str
     verb_ending: str
     question: str
@@ -89,6 +93,8 @@ class LanguageRules:
     work: str
     prose: str
     thanks: str
+    well: str
+    denied: str
     declined: str
     solved: str
     narrated: str
@@ -97,6 +103,7 @@ class LanguageRules:
     general: str
     follow_up: str
     turn: str
+    tag: str
     approval: str
     fault: str
     wish: str

@@ -80,6 +80,7 @@ def build_rule_book(document: RuleDocument) -> RuleBook:
             brands=frozenset(english.brands.split()),
             spelling=build_spelling(spelt_verbs(lexicon)),
             look_alikes=frozenset(english.look_alikes.split()),
+            tags=frozenset(tag.replace("_", " ") for tag in english.tags.split()),
         ),
         languages=build_languages(document.languages, frozenset(english.stopwords.split()), lexicon),
         fast_path=pattern_set(document.fast_path),

@@ -1,6 +1,5 @@
 """Reads English sentences: the speech act of each (question, imperative, approval, wish, fault report, …) and of a message."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from pointsman.services.router.domain.language.imperatives import imperatives_in
@@ -16,24 +15,24 @@ from pointsman.services.router.domain.language.lexicon import (
     LEAD,
     MAKE,
     MASK,
-    NEGATION,
-    PROSE,
     QUESTION,
-    REQUEST,
-    STRONG_WORK,
     SUBJECT,
     TELL,
     TOOL,
-    VERB,
-    WH,
     WORK,
 )
 from pointsman.services.router.domain.language.polite_requests import REQUEST_OPENERS, polite_requests_in
+from pointsman.services.router.domain.language.questions import (
+    CIRCUMSTANCES,
+    act_of_imperatives,
+    is_marked_imperative,
+    is_question,
+    read_question,
+)
 from pointsman.services.router.domain.language.scan import Message
 from pointsman.services.router.domain.language.sentence import (
     ACTIVE,
     English,
-    Imperative,
     Sentence,
     SpeechAct,
     phrases_in,
@@ -41,27 +40,21 @@ from pointsman.services.router.domain.language.sentence import (
 from pointsman.services.router.domain.language.spelling import corrected
 from pointsman.services.router.domain.language.statements import act_of_statement
 
-_AUXILIARIES = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would", "should"})
-_NO_SUBJECT = VERB | NEGATION | FAULT
 _LONG_COMMAND = 8
 _PREDICATE = FAULT | COPULA | DETERMINER | QUESTION | FUNCTION
-_NO_MANY = DETERMINER | SUBJECT | FUNCTION
-_EVER = frozenset({"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"})
-_CIRCUMSTANCES = frozenset({"for", "with", "in", "if", "on", "at", "once", "given", "without", "when", "where"})
-_INVERTED = frozenset({"do", "does", "did", "is", "are", "will", "would", "should"})
-_ASKED_ABOUT = frozenset({"i", "we", "it", "one", "they", "there", "this", "that"})
-_BEFORE_A_VERB = SUBJECT | QUESTION | COPULA | NEGATION
-_PERSONS = frozenset({"i", "you", "we", "they"})
 _DETERMINERS = frozenset({"the", "a", "an", "my", "our", "your", "this", "it"})
 _COMMAND_MARKS = frozenset("-~.*$\"'`|&;<>" + MASK)
 _SPOKEN = frozenset({"is", "are", "was", "were", "isn't", "aren't", "has", "have", "had", "vs", "versus", "or"})
 _NO_PACKAGE = ASK | TELL | CHANGE | COPULA | QUESTION
 """Words after `npm i` that show a pronoun and not the install subcommand: npm i think …."""
 _INFLECTED = ("ed", "s", "er", "ing", "ly")
+_OPENINGS = {"quick": ["quick", "question"], "in": ["in", "the", "meantime"]}
+"""Openings that say nothing about what follows, by their first words."""
 _PROMPTS = frozenset({"$", ">", "%", "#"})
 _GREETINGS = frozenset({"thanks", "thank", "thx", "ty", "cheers", "hi", "hello", "hey", "sorry"})
+_PROHIBITIONS = frozenset({"don't", "dont", "never", "not"})
+_INSTEAD = frozenset({"only", "just", "but", "instead", "rather", "please", "simply"})
 _STARTING_MARKS = frozenset("_$~./@" + MASK)
-_AT_HAND = (["the"], ["this"], ["our"])
 _PASSED_OVER = LEAD | CLAUSE
 _DOING = TOOL | CHANGE | MAKE
 _NOT_DOING = TELL | LEAD
@@ -84,17 +77,18 @@ def read_english(english: English, sentence: Sentence) -> None:
         return
     if words[0] in english.commands and is_command_line(english, words):
         sentence.act = SpeechAct.COMMAND
-    elif (words[-1] == "?" and not _is_marked_imperative(sentence, start)) or (
-        (flags[start] & QUESTION or words[start] in _CIRCUMSTANCES) and _is_question(sentence, start)
+    elif (words[-1] == "?" and not is_marked_imperative(english, sentence, start)) or (
+        (flags[start] & QUESTION or words[start] in CIRCUMSTANCES) and is_question(sentence, start)
     ):
-        _read_question(english, sentence, start)
+        read_question(english, sentence, start)
     else:
+        start = _after_prohibition(sentence, start)
         imperatives = imperatives_in(english, sentence, start)
         if not imperatives and words[start] in REQUEST_OPENERS:
             imperatives = polite_requests_in(english, sentence, start)
         if imperatives:
             sentence.imperatives = imperatives
-            sentence.act = SpeechAct.ORDER if imperatives[0].is_work else _act_of(imperatives)
+            sentence.act = SpeechAct.ORDER if imperatives[0].is_work else act_of_imperatives(imperatives)
         sentence.start = start
 
 
@@ -105,8 +99,9 @@ def _beginning_of(english: English, sentence: Sentence) -> int:
         del words[:2], flags[:2]
     if words[0] == "lets" and len(words) > 1:
         words[0], flags[0] = "let's", 0
-    if words[:3] == ["in", "the", "meantime"] and len(words) > 3:
-        del words[:3], flags[:3]
+    opening = _OPENINGS.get(words[0])
+    if opening and words[: len(opening)] == opening and len(words) > len(opening):
+        del words[: len(opening)], flags[: len(opening)]
     first = flags[0]
     start = 0
     if not first or first & _PASSED_OVER or (len(words) > 2 and words[1] == ")"):
@@ -118,6 +113,17 @@ def _beginning_of(english: English, sentence: Sentence) -> int:
     if words[start : start + 1] == ["think"] and start + 2 < len(words) and flags[start + 1] & SUBJECT:
         start += 1  # "also think we need …": the writer thinks
     return start
+
+
+def _after_prohibition(sentence: Sentence, start: int) -> int:
+    """Where the order begins that follows what is not to be done: don't use axios, use fetch."""
+    words = sentence.words
+    if words[start] not in _PROHIBITIONS or "," not in words[start + 2 : -1]:
+        return start
+    after = words.index(",", start + 2) + 1
+    while after < len(words) - 1 and words[after] in _INSTEAD:
+        after += 1
+    return after if sentence.flags[after] & _DOING and not sentence.flags[after] & _NOT_DOING else start
 
 
 def _correct(english: English, sentence: Sentence, at: int) -> None:
@@ -221,98 +227,6 @@ def _has_option(english: English, words: list[str]) -> bool:
         if english.lexicon.flags.get(word, 0) & FUNCTION and word not in english.launcher_verbs:
             return False
     return False
-
-
-def _is_marked_imperative(sentence: Sentence, start: int) -> bool:
-    """Whether a sentence with a question mark is an imperative (fix the header, ok?)."""
-    flag = sentence.flags[start]
-    if not flag & _DOING or flag & _NOT_DOING or sentence.seen & QUESTION:
-        return False
-    return bool(sentence.flags[start + 1] & DETERMINER)
-
-
-def _read_question(english: English, sentence: Sentence, start: int) -> None:
-    """Reads a question, which may be a polite request, a wish or a fault report."""
-    if sentence.seen & REQUEST or sentence.words[start] in REQUEST_OPENERS:
-        sentence.imperatives = polite_requests_in(english, sentence, start)
-    if sentence.imperatives:
-        sentence.act = _act_of(sentence.imperatives)
-    elif _wishes(sentence, start):
-        sentence.act = SpeechAct.WISH
-    elif not sentence.flags[start] & QUESTION and "complaint" in phrases_in(english, sentence):
-        sentence.act = SpeechAct.FAULT
-    else:
-        sentence.act = SpeechAct.FAULT if _reports(english, sentence, start) else SpeechAct.QUESTION
-
-
-def _reports(english: English, sentence: Sentence, start: int) -> bool:
-    """Whether a fault is reported and the question is only about it (login is broken, any idea?)."""
-    if not sentence.seen & FAULT or sentence.flags[start] & QUESTION or "," not in sentence.words:
-        return False
-    return "follow_up" in phrases_in(english, sentence)
-
-
-def _wishes(sentence: Sentence, start: int) -> bool:
-    """Whether "can the export contain the tags?" is a wish: about a part of the work, not about a whole system."""
-    words = sentence.words
-    if words[start] not in ("can", "could") or words[start + 1 : start + 2] not in _AT_HAND or len(words) < start + 5:
-        return False
-    flag = sentence.flags[start + 2]
-    return bool(flag & WORK) and not (flag & STRONG_WORK or sentence.seen & PROSE)
-
-
-def _act_of(imperatives: Sequence[Imperative]) -> SpeechAct:
-    """ORDER if one imperative is work, else REQUEST."""
-    for imperative in imperatives:
-        if imperative.is_work:
-            return SpeechAct.ORDER
-    return SpeechAct.REQUEST
-
-
-def _is_question(sentence: Sentence, start: int) -> bool:
-    """Whether a sentence without a question mark is a question, by its first words."""
-    words, flag = sentence.words, sentence.flags[start]
-    if flag & WH or (words[start] in _CIRCUMSTANCES and _is_inverted(sentence, start)):
-        return True
-    return bool(flag & QUESTION) and _opens_question(sentence, start)
-
-
-def _opens_question(sentence: Sentence, start: int) -> bool:
-    """Whether the auxiliary at the beginning has a subject after it, as in a question."""
-    words, flag = sentence.words, sentence.flags[start]
-    following = sentence.flags[start + 1] if start + 1 < len(words) else 0
-    first = words[start]
-    if first in ("when", "where"):
-        return bool(following & QUESTION) or words[start + 1 : start + 2] == ["to"]
-    if first in ("do", "have", "don't"):
-        return start + 1 < len(words) and (words[start + 1] in _PERSONS or _asks_of_many(sentence, start))
-    if following & (SUBJECT | DETERMINER):
-        return not flag & VERB
-    if first not in _AUXILIARIES or len(words) < start + 3 or (start and sentence.flags[start - 1] & SUBJECT):
-        return False
-    return words[start + 1] != "be" and not following & _NO_SUBJECT  # "would be nice if …" has no subject and is a wish
-
-
-def _is_inverted(sentence: Sentence, start: int) -> bool:
-    """Whether a question follows a circumstance: with this setup do I need a key, for a demo does it have to be public."""
-    words, flags = sentence.words, sentence.flags
-    for at in range(start + 2, len(words) - 2):
-        if flags[at] & WH:
-            return False
-        if words[at] in _INVERTED and words[at + 1] in _ASKED_ABOUT and not flags[at - 1] & _BEFORE_A_VERB:
-            return True
-    return False
-
-
-def _asks_of_many(sentence: Sentence, start: int) -> bool:
-    """Whether a plural and its verb follow: "do investors care …" asks; "do tests for …", "do exports first" are imperatives."""
-    words = sentence.words
-    if len(words) < start + 4 or words[start + 1][-1] != "s" or sentence.flags[start + 1] & _NO_MANY:
-        return False
-    if words[start] == "have" or words[start + 2] in _EVER:
-        return words[start + 2] in _EVER
-    flag = sentence.flags[start + 2]
-    return words[start] == "do" and words[start + 2].isalpha() and not flag & (FUNCTION | CLAUSE | LEAD | DETERMINER)
 
 
 class _Context(NamedTuple):

@@ -113,13 +113,21 @@ def detect_language(languages: Languages, text: str, words: set[str]) -> Languag
         words = words_of(text)
     distinctive = languages.distinctive & words
     if not distinctive:
-        return None
+        return None if ascii_only or words & languages.english else _by_letters(languages, text)
     candidates = _candidates(languages, distinctive, words & languages.english)
     if ascii_only and len(distinctive) == 1 and len(min(distinctive)) < _DISTINCTIVE_LETTERS:
         candidates = [language for language in candidates if language.hits(text) & _SPOKEN]
     if len(candidates) > 1:
         return _most_alike(candidates, without_accents(text))
     return candidates[0] if candidates else None
+
+
+def _by_letters(languages: Languages, text: str) -> Language | None:
+    """The language in Latin script whose letters a text has, if its term sets match too."""
+    folded = without_accents(text)
+    written = [language for language in languages.latin if not language.letters.isdisjoint(text)]
+    candidates = [language for language in written if language.hits(folded) & _SPOKEN]
+    return _most_alike(candidates, folded) if candidates else None
 
 
 def _candidates(languages: Languages, distinctive: frozenset[str], english: set[str]) -> list[Language]:

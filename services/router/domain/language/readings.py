@@ -7,6 +7,7 @@ from pointsman.services.router.domain.language.languages import without_accents
 from pointsman.services.router.domain.language.term_sets import (
     APPROVAL,
     DECLINED,
+    DENIED,
     DO,
     FAULT,
     FOLLOW_UP,
@@ -24,10 +25,12 @@ from pointsman.services.router.domain.language.term_sets import (
     SOLVED,
     SPENT,
     STARTER,
+    TAG,
     TELL,
     THANKS,
     TOLD,
     TURN,
+    WELL,
     WISH,
     WORK,
     Language,
@@ -119,10 +122,12 @@ def _rule_of(language: Language, text: str, hits: int) -> tuple[str, int]:
 
 def _rule_of_part(language: Language, text: str, hits: int) -> tuple[str, int]:
     """The row of one sentence or clause."""
+    if hits & TAG and (row := _row_before_tag(language, text)):
+        return row, hits
     if hits & TOLD and not _does_more(language, text):
         return "tell", hits
     asked = "?" in text or "？" in text or "¿" in text or text[-1:] in _ASKING_PARTICLES
-    if asked and (hits & GENERAL or not hits & REQUEST):
+    if hits & GENERAL or (asked and not hits & REQUEST):
         hits &= ~POLITE
     if hits & OPENER and _asks_once(text):
         hits &= ~POLITE
@@ -130,6 +135,17 @@ def _rule_of_part(language: Language, text: str, hits: int) -> tuple[str, int]:
         hits &= ~QUESTION
     hits = _with_unlisted_imperative(language, text, _without_told(hits))
     return _first_row(hits, hits & PROSE != 0 and _prose_rules(language, text, hits)), hits
+
+
+def _row_before_tag(language: Language, text: str) -> str | None:
+    """The row of the order that a tag follows; None for what is only told."""
+    tag = language.term_sets.first("tag", text)
+    before = "" if tag is None else text[: tag[0]].rstrip(" ,、，")
+    hits = language.hits(before)
+    if not before or hits & (TAG | QUESTION) or before.endswith(_OR):
+        return None
+    row = _rule_of_part(language, before, hits)[0]
+    return row if row in _ASKED_ROWS else None
 
 
 def _without_told(hits: int) -> int:
@@ -169,6 +185,8 @@ def _rule_of_parts(language: Language, parts: list[str]) -> str:
     if "question" in rows:
         general = any(hits & GENERAL for row, hits in read if row == "question")
         rows = {row for row, hits in read if not _explains_question(language, row, hits, general)}
+        if read[-1][0] in _HARD_ROWS:  # an order after the question is none of its background
+            rows.add(read[-1][0])
     return min(rows, key=_WEIGHT_OF_ROW.__getitem__)
 
 
@@ -205,6 +223,9 @@ _ASKING_PARTICLES = ("吗", "呢")
 _HEAD_LAST = frozenset({"han", "kana", "hangul"})
 _SOFT_ROWS = frozenset({"fault", "unlisted", "wish", "work"})
 _HARD_ROWS = frozenset({"approval", "order", "make", "read"})
+_OR = (" o", " ou", " oder", " или")
+_ASKED_ROWS = _HARD_ROWS | {"unlisted", "wish"}
+"""Rows of what is asked for, not of what is told."""
 _WEIGHTS = (
     "order",
     "make",
@@ -223,11 +244,12 @@ _WEIGHTS = (
 )
 _WEIGHT_OF_ROW = {row: weight for weight, row in enumerate(_WEIGHTS)}
 _ACTIVE_ROWS = frozenset({"approval", "fault", "order", "make", "read", "unlisted", "wish", "work"})
-_ASKING = 1 << 40
+_ASKING = 1 << 60
 """A question without a polite request."""
-_HEAD = 1 << 41
+_HEAD = 1 << 61
 """The head noun is prose."""
 _ROWS: tuple[tuple[str, int, int], ...] = (
+    ("declined", WELL, QUESTION | FAULT | WISH | TURN | POLITE | DENIED | STARTER | JOINED | APPROVAL),
     ("declined", DECLINED, QUESTION | FAULT | WISH),
     ("declined", SOLVED, QUESTION | WISH | TURN),
     ("approval", APPROVAL, _ASKING),
@@ -237,6 +259,7 @@ _ROWS: tuple[tuple[str, int, int], ...] = (
     ("prose", _HEAD, 0),
     ("order", DO, 0),
     ("make", MAKE | WORK, 0),
+    ("make", MAKE | STARTER, 0),
     ("make", MAKE, TELL),
     ("tell", TELL, 0),
     ("read", READ, 0),

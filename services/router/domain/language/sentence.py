@@ -16,6 +16,13 @@ IDENTIFIER = "shape.identifier"
 _MARKS = re.compile(f"([,?{re.escape(MARKS)}])")
 _NOWHERE = (0, -1)
 _PASSED = LEAD | FILLER
+_CONTRACTED = {
+    "didnt": "didn't", "doesnt": "doesn't", "isnt": "isn't", "arent": "aren't", "wasnt": "wasn't", "cant": "can't",
+    "wont": "won't", "wouldnt": "wouldn't", "shouldnt": "shouldn't", "couldnt": "couldn't", "havent": "haven't",
+    "hasnt": "hasn't", "im": "i'm", "ive": "i've", "thats": "that's", "theres": "there's", "youre": "you're",
+}  # fmt: skip
+"""Contractions as people type them, with the apostrophe they lack."""
+_UNMARKED = frozenset(_CONTRACTED)
 
 
 class SpeechAct(StrEnum):
@@ -129,6 +136,8 @@ class English:
     """Verbs and approvals by their spellings with a letter left out."""
     look_alikes: frozenset[str]
     """Words of their own that only look like a misspelt verb."""
+    tags: frozenset[str]
+    """Words after an order that only ask for consent: ok, will you."""
 
 
 def sentences_of(text: str, marks: int) -> list[list[str]]:
@@ -148,6 +157,9 @@ def sentences_of(text: str, marks: int) -> list[list[str]]:
 def make_sentences(lexicon: Lexicon, parts: list[list[str]], message: Message) -> list[Sentence]:
     """The sentences of a message, each word with its lexicon flags."""
     known = lexicon.flags
+    for words in parts:
+        if not _UNMARKED.isdisjoint(words):
+            words[:] = [_CONTRACTED.get(word, word) for word in words]
     return [Sentence(words, [known.get(word, 0) for word in words], message) for words in parts]
 
 

@@ -45,6 +45,7 @@ _FEELINGS = frozenset({"likes", "loves", "enjoys", "hates", "prefers", "adores",
 _FINITE = _FEELINGS | words_of(
     "is are was were be been am has have had will would i we he she they you i'm it's that's"
 )
+_BYGONE = frozenset({"yesterday", "ago", "already", "earlier"})
 _POINTERS = frozenset({"the", "this", "our", "that", "these", "those"})
 _TALK = frozenset({"informs", "plan", "declined", "person"})
 _NOT = frozenset({"not", "nt"})
@@ -196,7 +197,7 @@ def _is_part_at_hand(sentence: Sentence) -> bool:
     """Whether a phrase without a verb points at a part of the work, also to correct: no, the other button."""
     words, flags = sentence.words, sentence.flags
     corrects = words[0] in _DENIALS and words[1:2] == [","]
-    if (flags[0] & LEAD and not corrects) or not _FINITE.isdisjoint(words):
+    if (flags[0] & LEAD and not corrects) or not _FINITE.isdisjoint(words) or words[-1] in _BYGONE:
         return False
     return any(
         word in _POINTERS and any(flag & WORK for flag in flags[at + 1 : at + 4]) for at, word in enumerate(words[:-1])

@@ -47,15 +47,22 @@ JOINED = 1 << 23
 """A verb of doing at the beginning of a later clause."""
 REQUEST = 1 << 24
 """The polite words that are not only wishes; in a question only these request something."""
+TAG = 1 << 31
+"""A word at the end that asks for consent to the order before it: ok?"""
+WELL = 1 << 32
+"""Good news and praise: it works, all green, well done."""
+DENIED = 1 << 33
+"""Words that deny: not, never, no."""
 _DERIVED = {"opener": OPENER, "starter": STARTER, "joined": JOINED, "request": REQUEST}
 _BITS = _DERIVED | {
     "do": DO, "make": MAKE, "read": READ, "tell": TELL, "work": WORK, "prose": PROSE, "fault": FAULT, "question": QUESTION,
     "polite": POLITE, "wish": WISH, "thanks": THANKS, "approval": APPROVAL, "declined": DECLINED, "solved": SOLVED,
     "narrated": NARRATED, "spent": SPENT, "told": TOLD, "turn": TURN, "general": GENERAL, "follow_up": FOLLOW_UP,
     "imperative": IMPERATIVE, "destructive": 1 << 25, "data": 1 << 26, "deployment": 1 << 27, "security": 1 << 28,
-    "bulk": 1 << 29, "vague": 1 << 30,
+    "bulk": 1 << 29, "vague": 1 << 30, "tag": TAG, "well": WELL,
+    "denied": DENIED,
 }  # fmt: skip
-_NO_LISTS = frozenset({"script", "stopwords", "verb_ending", "imperative"})
+_NO_LISTS = frozenset({"script", "letters", "stopwords", "verb_ending", "imperative", "tag"})
 _LISTS = tuple(part.name for part in fields(LanguageRules) if part.name not in _NO_LISTS)
 _DOING = ("do", "make", "read")
 _SEPARATORS = r"(?:[,.;!?，。；！？、\n]|\b(?:und|dann|et|puis|y|luego|e|poi|depois)\b|然后|并且?|接着|顺便)"
@@ -67,6 +74,7 @@ class Language:
 
     code: str
     script: str
+    letters: frozenset[str]
     stopwords: frozenset[str]
     patterns: Mapping[str, str]
     bits: tuple[int, ...]
@@ -121,6 +129,8 @@ def build_language(code: str, rules: LanguageRules) -> Language:
     if rules.verb_ending:
         for name in _DOING:
             patterns[name] = _verbs(getattr(rules, name).split(), rules)
+    tags = "|".join(_stem(item, script) for item in rules.tag.split())
+    patterns["tag"] = rf"[,、，\s]\s*(?:{tags})\s*[?？]\s*$"
     openers = [item for item in rules.question.split() if item.startswith("^")]
     if openers:
         patterns["opener"] = _any_of(openers, script)
@@ -129,7 +139,7 @@ def build_language(code: str, rules: LanguageRules) -> Language:
     joined = "|".join(_stem(verb, script) for verb in verbs)
     patterns["joined"] = rf"{_SEPARATORS}[^\pL]*(?:{joined})"
     bits = tuple(_BITS[name] for name in patterns)
-    return Language(code, script, frozenset(rules.stopwords.split()), patterns, bits)
+    return Language(code, script, frozenset(rules.letters), frozenset(rules.stopwords.split()), patterns, bits)
 
 
 def _verbs(items: list[str], rules: LanguageRules) -> str:
