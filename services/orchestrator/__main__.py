@@ -10,7 +10,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, landing_pb2, 
 from pointsman.credentials.folder import CredentialFolder, CredentialRole
 from pointsman.credentials.tokens import Identity
 from pointsman.services.chassis.core.config import PeerSettings, StoreSettings, load
-from pointsman.services.chassis.rpc.client import open_channel, own_identity
+from pointsman.services.chassis.rpc.client import open_channel, open_peer, own_identity
 from pointsman.services.chassis.runtime.service import Service, serve_alone
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.mock_agents.agents import MockAgents
@@ -52,7 +52,7 @@ def build_on(
     quota = Quota(settings.max_project_artifact_bytes, settings.max_principal_artifact_bytes)
     limits = Limits(settings.max_project_leases, settings.max_leases, settings.max_principal_leases)
     store = OrchestratorStore(database, settings.lease_seconds, settings.present_seconds, limits)
-    channels = Channels(*(open_channel(one, identity=own) for one in (peers.router, peers.workflow, peers.pipeline)))
+    channels = Channels(*(open_peer(one, own) for one in (peers.router, peers.workflow, peers.pipeline)))
     clients = Peers(channels)
     engine = Engine(store, clients, settings)
     mock_settings = mocks or MockSettings()

@@ -9,11 +9,13 @@ from typing import Any, Generic, TypeVar
 import grpc
 
 from pointsman._shared.reloading_channel import ReloadingChannel
-from pointsman.credentials.channel import open_local
+from pointsman.credentials.channel import AuthorizedChannel, open_local
 from pointsman.credentials.folder import CredentialFolder, CredentialRole
-from pointsman.credentials.tokens import Identity
+from pointsman.credentials.tokens import Identity, TokenSource
 from pointsman.services.chassis.core.config import ClientSettings, StoreSettings, load
+from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.rpc.file_watcher import WatchedFiles, check_pair, read_authority
+from pointsman.services.chassis.rpc.in_process import SERVERS, InProcessChannel
 from pointsman.services.chassis.rpc.status import refusal_from
 from pointsman.services.chassis.telemetry.recording import call_recorder
 
@@ -71,6 +73,17 @@ def open_channel(
     return ReloadingChannel(watched, lambda current: grpc.aio.secure_channel(address, current, options=options))
 
 
+def open_peer(address: str, identity: Identity) -> grpc.aio.Channel:
+    """A channel for unary calls to a peer: without gRPC where this process serves it and takes tokens, or nothing."""
+    settings = load(ClientSettings)
+    if address not in SERVERS or settings.authority is not None:
+        return open_channel(address, identity=identity)
+    channel = InProcessChannel(address)
+    if settings.insecure_loopback or not identity.folder.is_complete:
+        return channel
+    return AuthorizedChannel(channel, TokenSource(identity))
+
+
 def channel_credentials(settings: ClientSettings) -> grpc.ChannelCredentials:
     """TLS credentials of the settings, with a client certificate or a bearer token."""
     assert settings.authority is not None
@@ -119,6 +132,9 @@ class Peer(Generic[Stub]):
         try:
             answer = await method(request, timeout=DEADLINE_SECONDS, metadata=metadata_for(project, traceparent))
             code = "OK"
+        except Refusal as refusal:
+            code = refusal.code.value
+            raise
         except grpc.aio.AioRpcError as error:
             code = error.code().name
             raise refusal_from(error) from None

@@ -25,6 +25,7 @@ from pointsman.services.chassis.core.ids import new_nonce
 from pointsman.services.chassis.rpc.admission import AdmissionHandler, MethodLimit, is_urgent, overloaded
 from pointsman.services.chassis.rpc.authentication import Access, MethodAccess, method_access, server_credentials
 from pointsman.services.chassis.rpc.health import Health
+from pointsman.services.chassis.rpc.in_process import InProcessContext, Metadata
 from pointsman.services.chassis.rpc.status import abort, internal_error
 from pointsman.services.chassis.rpc.stream_rights import Right, Rights
 from pointsman.services.chassis.rpc.validation import Malformed, deserializer, read_metadata, validate
@@ -72,6 +73,7 @@ class Server:
         self._health = Health(settings.max_health_watchers)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         self._names: list[str] = []
+        self._unary_methods: dict[str, tuple[_Method, Callable[[bytes], Message | Malformed]]] = {}
         self._calls: dict[asyncio.Task[Any] | None, float] = {}
         self._waiting: dict[asyncio.Task[Any] | None, float] = {}
         self._overdue: set[asyncio.Task[Any] | None] = set()
@@ -161,7 +163,13 @@ class Server:
             return grpc.stream_unary_rpc_method_handler(self._upload(bound), read)
         if method.server_streaming:
             return grpc.unary_stream_rpc_method_handler(self._stream(bound), read)
+        self._unary_methods[name] = (bound, read)
         return grpc.unary_unary_rpc_method_handler(self._unary(bound), read)
+
+    async def call(self, name: str, request: bytes, metadata: Metadata) -> bytes:
+        """Answer a unary call of a service of this process; in a task of its own, as gRPC does."""
+        method, read = self._unary_methods[name]
+        return await asyncio.create_task(self._answer(method, read(request), InProcessContext(metadata)))
 
     def _limit_of(self, method: MethodDescriptor) -> tuple[Collection[Any], int]:
         """The calls that count against the limit of a method, and the limit."""

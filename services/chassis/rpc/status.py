@@ -98,6 +98,21 @@ def refusal_from(error: grpc.aio.AioRpcError) -> Refusal:
     )
 
 
+def as_received(refusal: Refusal) -> Refusal:
+    """A refusal as its status on the wire would carry it: texts masked and truncated."""
+    violations = (
+        Violation(_truncate(one.field, MAX_METADATA_TEXT), _truncate(one.description, MAX_METADATA_TEXT))
+        for one in refusal.violations[:MAX_VIOLATIONS]
+    )
+    return Refusal(
+        refusal.reason,
+        _truncate(refusal.message, MAX_STATUS_TEXT),
+        metadata={key: _truncate(value, MAX_METADATA_TEXT) for key, value in refusal.metadata.items()},
+        violations=tuple(violations),
+        retry_after_seconds=refusal.retry_after_seconds,
+    )
+
+
 def internal_error(error: BaseException, error_id: str) -> Refusal:
     """The refusal for an unexpected exception: the caller gets an id, the log has the stack trace under it."""
     _logger().error("internal_error", error_id=error_id, error=type(error).__name__, exc_info=error)

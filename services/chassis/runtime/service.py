@@ -18,6 +18,7 @@ from pointsman.services.chassis.core.config import ServerSettings, StoreSettings
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
 from pointsman.services.chassis.core.supervision import Loops
+from pointsman.services.chassis.rpc.in_process import SERVERS
 from pointsman.services.chassis.rpc.loopback import loopback_credentials, warn_if_insecure
 from pointsman.services.chassis.rpc.server import Server
 from pointsman.services.chassis.runtime.housekeeping import housekeeping
@@ -64,7 +65,7 @@ class Running:
     """The locks of the SQLite files of the stores."""
     exporter: "Exporter | None" = None
     socket: ExitStack = field(default_factory=ExitStack)
-    """Removes the Unix socket."""
+    """Removes the Unix socket, and the server from those of this process."""
 
     async def stop(self) -> None:
         """Drain: calls in flight finish, loops stop, stores close."""
@@ -97,6 +98,8 @@ async def start(
     address = settings.replace(port=port).address
     socket = ExitStack()
     local = server.listen_on_socket(socket.enter_context(credentials.socket_path())) if credentials else address
+    SERVERS[local] = server
+    socket.callback(SERVERS.pop, local)
     services = build(local)
     running = Running(services, server, address, local, locks=_lock_stores(services, local, address), socket=socket)
     for service in services:
