@@ -19,7 +19,7 @@ from pointsman.services.chassis.core.errors import Reason
 from pointsman.services.chassis.rpc.loopback import POWERS
 from pointsman.services.chassis.rpc.status import refusal_from
 from tests.contract.access.loopbacks import Loopback, loopback
-from tests.contract.access.test_matrix import MAY, OWN, TABLE, outcome, short
+from tests.contract.access.test_matrix import ENDLESS_CALLS, MAY, OWN, SHORT_CALLS, TABLE, outcome, short
 from tests.contract.access.test_stream_rights import read_on
 from tests.contract.chassis.test_access import METHODS
 from tests.helpers.eventually import eventually
@@ -77,9 +77,11 @@ async def test_each_role_reaches_what_its_powers_say_in_every_project(
             if (reason == "PERMISSION_DENIED") is allowed or reason == "UNAUTHENTICATED":
                 wrong.append((short(name), role, reason))
 
-        for role in CredentialRole:
-            channel = await there.channel(role)
-            await asyncio.gather(*(check(channel, role, name, method) for name, method in METHODS))
+        channels = {role: await there.channel(role) for role in CredentialRole}
+        for role, channel in channels.items():
+            await asyncio.gather(*(check(channel, role, name, method) for name, method in SHORT_CALLS))
+        waiting = (check(channel, role, *one) for role, channel in channels.items() for one in ENDLESS_CALLS)
+        await asyncio.gather(*waiting)
     assert wrong == []
 
 
