@@ -73,9 +73,16 @@ def _fill(message: Any, known: Known, depth: int) -> None:
             continue
         if oneof is not None:
             chosen.add(oneof.name)
-        if _is_map(field) or (field.message_type is not None and depth == 0):
-            continue
-        _fill_field(message, field, known, depth)
+        if _wants_a_pair(field):
+            getattr(message, field.name)["a"] = "a"
+        elif not _is_map(field) and (field.message_type is None or depth > 0):
+            _fill_field(message, field, known, depth)
+
+
+def _wants_a_pair(field: FieldDescriptor) -> bool:
+    """Whether a map must not be empty; those that must not are of texts."""
+    rules = _rules(field, "map") if _is_map(field) else None
+    return rules is not None and int(rules.min_pairs) > 0
 
 
 def _fill_field(message: Any, field: FieldDescriptor, known: Known, depth: int) -> None:
