@@ -41,6 +41,7 @@ from pointsman.worker.json_files import InvalidFile
 from pointsman.worker.login import private_home
 from pointsman.worker.prompt import is_judge, prompt_for
 from pointsman.worker.sdk import GiveUp, Job, log
+from pointsman.worker.survey import survey_of
 from pointsman.worker.verifier import BUNDLE_TYPE
 from pointsman.worker.workspace import AssignmentFolders, Workspace, fetch_result
 
@@ -74,6 +75,7 @@ class CommandAgent:
                 environment = await self._set_up(job, folders, clone)
                 visible = self._with_handoff_inside(folders)
                 contents = files.handoff_files(job.lease, await _artifact_texts(job))
+                contents += await _survey(job, clone)
                 prompt = prompt_for(job.lease, visible.handoff, [files.THE_PROMPT, *contents])
                 files.write_handoff(visible.handoff, prompt, contents)
                 files.write_by_products(visible.handoff, environment.made)
@@ -272,6 +274,13 @@ def _own_packages() -> tuple[Path, Path]:
     """This package and the one that its generated code imports; the folder around them may be the user's clone."""
     own = Path(pointsman.__file__).parent
     return own, own.parent / "buf"
+
+
+async def _survey(job: Job, clone: Clone | None) -> list[files.HandoffFile]:
+    """A survey for a planner; others have research, or the task, to start from."""
+    if clone is None or job.assignment.purpose not in (assignments.PURPOSE_PLAN, assignments.PURPOSE_PATCH):
+        return []
+    return [files.survey_file(await survey_of(clone, job.assignment.repository.base_commit))]
 
 
 async def _artifact_texts(job: Job) -> dict[str, str]:

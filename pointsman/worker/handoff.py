@@ -12,8 +12,9 @@ from google.protobuf.message import Message
 from pointsman._shared.files import atomic_write
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1.agent_pb2 import Lease
-from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_DESIGN
+from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_DESIGN, PURPOSE_PATCH, PURPOSE_PLAN
 from pointsman.worker.json_files import to_json_object
+from pointsman.worker.plan_file import schema_text
 from pointsman.worker.quoting import quote_document
 
 PROMPT, USAGE = "prompt.md", "usage.json"
@@ -59,7 +60,15 @@ def handoff_files(lease: Lease, bodies: Mapping[str, str]) -> list[HandoffFile]:
         found.append(HandoffFile(FINDING, about, _json(asked.finding)))
     if kind in ("plan", "design"):
         found += _research(asked.research, bodies)
+    if lease.assignment.purpose in (PURPOSE_PLAN, PURPOSE_PATCH):
+        found.append(HandoffFile("plan.schema.json", "the JSON schema that plan.json has to fit", schema_text()))
     return found
+
+
+def survey_file(survey: str) -> HandoffFile:
+    """A survey of the repository, for a planner."""
+    about = "the repository at a glance: files, latest commits, how it is tested; quoted"
+    return HandoffFile("survey.md", about, quote_document(survey, "the repository"))
 
 
 def write_handoff(folder: Path, prompt: str, contents: Sequence[HandoffFile]) -> None:

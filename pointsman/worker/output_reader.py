@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.worker import handoff as files
+from pointsman.worker import plan_file
 from pointsman.worker.git import Captured
 from pointsman.worker.json_files import InvalidFile, from_json_object, strict_json
 
@@ -214,9 +215,8 @@ def _check_lines(folder: Path, name: str) -> None:
 
 
 def plan(folder: Path) -> work.Plan:
-    """Reads a planner's plan."""
-    made = read_message(folder, files.PLAN, work.Plan())
-    if not made.tasks:
-        raise InvalidFile(f"{files.PLAN}: has no task")
-    _check_ids(files.PLAN, [task.id for task in made.tasks])
-    return made
+    """Reads a planner's plan; one that does not fit its schema is refused with all its problems."""
+    found = plan_file.problems(strict_json(read_bytes(folder, files.PLAN), files.PLAN))
+    if found:
+        raise InvalidFile(f"{files.PLAN} does not fit plan.schema.json: {'; '.join(found)}")
+    return read_message(folder, files.PLAN, work.Plan())

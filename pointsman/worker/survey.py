@@ -15,6 +15,7 @@ from pointsman.worker.workspace import Workspace
 README_LINES = 40
 LISTED_FILES = 200
 COMMITS = 20
+MOST_BYTES = 60_000
 SURVEY_SLOT = re.compile(r"survey(-[0-9]+)?")
 WORD = re.compile(r"\w{3,}")
 MOST_WORDS = 12
@@ -40,7 +41,7 @@ class Surveyor:
         log = await text(clone.path, "log", f"-{COMMITS}", "--format=%h %s", commit)
         readme = await _readme(clone, commit, files)
         command = await test_command_of(clone.path, commit)
-        facts = _facts(job, files, command)
+        facts = _facts(job.work.slot.question, commit, files, command)
         found = await _words_found(clone, commit, files, job.work.slot.question)
         summary = _summary(facts, files, log, readme) + _places(found)
         operations = [
@@ -49,13 +50,22 @@ class Surveyor:
         return ResearchReport(
             agent_id=job.agent_id,
             slot=job.work.slot.id,
-            summary_md=Document(text=summary.encode()[:60_000].decode(errors="ignore")),
+            summary_md=Document(text=summary.encode()[:MOST_BYTES].decode(errors="ignore")),
             memory_jsonl=Document(text=json.dumps({"agent_id": job.agent_id, **facts}) + "\n"),
             analysis_meta=Document(text=json.dumps(facts)),
             operations=Document(text="".join(json.dumps(item) + "\n" for item in operations)),
             confidence=confidence(job.work.slot.id, facts, len(log.splitlines()), found),
             is_survey=True,
         )
+
+
+async def survey_of(clone: Clone, commit: str) -> str:
+    """What a survey says about a commit, in Markdown, for a planner that has to know where it is."""
+    files = (await text(clone.path, "ls-tree", "-r", "--name-only", commit)).splitlines()
+    log = await text(clone.path, "log", f"-{COMMITS}", "--format=%h %s", commit)
+    facts = _facts("", commit, files, await test_command_of(clone.path, commit))
+    summary = _summary(facts, files, log, await _readme(clone, commit, files))
+    return summary.encode()[:MOST_BYTES].decode(errors="ignore")
 
 
 def confidence(slot: str, facts: Mapping[str, Any], commits: int, found: Mapping[str, Sequence[str]]) -> float:
@@ -84,11 +94,11 @@ def _places(found: Mapping[str, Sequence[str]]) -> str:
     return "\n## Words of the question\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
-def _facts(job: Job, files: list[str], command: tuple[str, ...]) -> dict[str, Any]:
+def _facts(question: str, commit: str, files: list[str], command: tuple[str, ...]) -> dict[str, Any]:
     kinds = Counter(PurePosixPath(path).suffix or "(none)" for path in files)
     return {
-        "question": job.work.slot.question,
-        "commit": job.assignment.repository.base_commit,
+        "question": question,
+        "commit": commit,
         "files": len(files),
         "kinds": dict(kinds.most_common(10)),
         "test_command": list(command),

@@ -11,6 +11,8 @@ from pointsman.services.orchestrator.domain.enums import (
     Call,
     Grade,
     InternalEvent,
+    Question,
+    Reply,
     State,
     TaskStatus,
     Trigger,
@@ -153,7 +155,7 @@ def _planned(run: Run, data: events.Planned) -> Run:
     slots = {slot.slot_id: Slot(slot.question) for slot in plan.slots}
     return run.change(tasks=tasks, slots=slots, confidence=plan.confidence, plan_count=run.plan_count + 1, audit_errors=(),
         plan_built_in=plan.built_in, plan_is_fresh=True, reasons=(), risks=(*run.risks, *plan.risks), wave=(), attempts=data.attempts,
-        plan_authors=_with(run.plan_authors, data.principal),
+        plan_authors=_with(run.plan_authors, data.principal), plan_approved=False,
     )  # fmt: skip
 
 
@@ -307,7 +309,9 @@ def _asked(run: Run, data: events.Asked) -> Run:
 
 
 def _answered(run: Run, data: events.Answered) -> Run:
-    return run.change(question=None, budget=data.budget or run.budget)
+    is_about_plan = run.question is not None and run.question.kind is Question.DEBATE
+    approved = run.plan_approved or (is_about_plan and data.reply is Reply.PROCEED)
+    return run.change(question=None, budget=data.budget or run.budget, plan_approved=approved)
 
 
 def _budget_held(run: Run, data: events.BudgetHeld) -> Run:

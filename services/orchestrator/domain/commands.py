@@ -45,6 +45,9 @@ class Answer:
     budget: Budget | None = None
     task_id: str = ""
     stage: str = ""
+    plan: Plan | None = None
+    """Instead of the plan that is asked about."""
+    principal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

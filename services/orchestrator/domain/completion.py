@@ -30,6 +30,7 @@ from pointsman.services.orchestrator.domain.commands import (
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, last_setback
 from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Capability, Purpose, Verdict
 from pointsman.services.orchestrator.domain.model import Assignment, Lease, Usage
+from pointsman.services.orchestrator.domain.planning import plan_problems
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
 
 CAUSE_LENGTH = 2000
@@ -206,13 +207,15 @@ def _problem(builder: DecisionBuilder, assignment: Assignment, result: Result) -
     expected, field = EXPECTED[assignment.purpose]
     if not isinstance(result, expected):
         return MalformedResult(field, f"an assignment for {assignment.purpose} takes a {field}")
-    if isinstance(result, StageResult):
-        return _stage_problem(assignment, result)
-    if isinstance(result, ReviewResult):
-        return _review_problem(builder, assignment, result)
-    if isinstance(result, VerifyResult):
-        return _verify_problem(builder, result)
-    return None
+    match result:
+        case StageResult():
+            return _stage_problem(assignment, result)
+        case ReviewResult():
+            return _review_problem(builder, assignment, result)
+        case VerifyResult():
+            return _verify_problem(builder, result)
+    found = plan_problems(result.plan, builder.run) if isinstance(result, PlanResult) else []
+    return MalformedResult("plan.tasks", "; ".join(found)) if found else None
 
 
 def _stage_problem(assignment: Assignment, result: StageResult) -> MalformedResult | None:

@@ -24,7 +24,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Trigger,
 )
 from pointsman.services.orchestrator.domain.event_types import EVENTS
-from pointsman.services.orchestrator.domain.model import Budget, OpenQuestion
+from pointsman.services.orchestrator.domain.model import Budget, OpenQuestion, Plan
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.table import TABLE, VERSION
 
@@ -110,6 +110,15 @@ def _check_answer(builder: DecisionBuilder, question: OpenQuestion, command: com
         raise invalid_field("stage", "name the stage")
     if question.kind is Question.LOW_CONFIDENCE:
         intake.check_switch_text(command)
+    if command.plan is not None:
+        _check_plan(builder, question, command.reply, command.plan)
+
+
+def _check_plan(builder: DecisionBuilder, question: OpenQuestion, reply: Reply, plan: Plan) -> None:
+    if question.kind is not Question.DEBATE or reply is not Reply.MODIFY:
+        raise invalid_field("plan", "goes with MODIFY, where the plan is asked about")
+    if found := planning.plan_problems(plan, builder.run):
+        raise invalid_field("plan", "; ".join(found))
 
 
 def _raised(builder: DecisionBuilder, command: commands.Answer) -> Budget | None:

@@ -96,6 +96,8 @@ class Order:
     """Whether only workers that ask for this run are given its work."""
     parallel: int = 0
     """How many tasks are worked on at the same time; 0 leaves it to the budget's fan-out."""
+    review_plan: bool = False
+    """Whether a person looks at the plan before the work begins."""
     parent_entry: str = ""
     """The entry of a merge queue that this run was started for; it is told how the run ends."""
 
@@ -139,6 +141,7 @@ class TaskOutline:
     criteria: tuple[Criterion, ...]
     files: tuple[str, ...] = ()
     """Globs of the files that it is about; none means that the plan does not say."""
+    depends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

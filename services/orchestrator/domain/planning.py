@@ -1,7 +1,12 @@
 """PLAN_BASELINE, PLAN_REVIEW and REPLAN_PATCH: the plan, its debate, its patch."""
 
+import re
+from collections import Counter
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+
 from pointsman.services.orchestrator.domain import builtin, criteria, events
-from pointsman.services.orchestrator.domain.calls.plans import judge_plan, take_plan
+from pointsman.services.orchestrator.domain.calls.plans import ask_about_plan, judge_plan, take_plan
 from pointsman.services.orchestrator.domain.calls.resolve_debate import ResolveDebate, block, go_by_verdict
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
@@ -22,9 +27,11 @@ from pointsman.services.orchestrator.domain.enums import (
     Trigger,
 )
 from pointsman.services.orchestrator.domain.model import Assignment, OpenRemark, Plan
-from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_REPLANS
+from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_REPLANS, Run
 
 _SEVERITIES = tuple(Severity)
+_BAD_PATH = re.compile(r"[\x00-\x1f\\]|^/|^~|^[A-Za-z]:|^\s*$")
+MOST_PROBLEMS = 40
 
 
 def make_plan(builder: DecisionBuilder) -> None:
@@ -42,11 +49,49 @@ def _ask_for_plan(builder: DecisionBuilder, purpose: Purpose) -> None:
         take_plan(builder, builtin.plan(builder.run))
 
 
+def plan_problems(plan: Plan, run: Run) -> list[str]:
+    """Everything that keeps a plan from being carried out; an accepted task of the run may be left out of it."""
+    found = [f"the task id {name} is used twice" for name in _repeated(task.task_id for task in plan.tasks)]
+    criteria_ids = (criterion.criterion_id for task in plan.tasks for criterion in task.criteria)
+    found += [f"the criterion id {name} is used twice" for name in _repeated(criteria_ids)]
+    accepted = {task_id for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED}
+    known = accepted | {task.task_id for task in plan.tasks}
+    for task in plan.tasks:
+        found += [f"{task.task_id} depends on {name}, which is no task" for name in task.depends if name not in known]
+        found += [f"{task.task_id}: '{path}' is no path below the repository" for path in task.files if not _safe(path)]
+    return [*found, *_circle(plan)][:MOST_PROBLEMS]
+
+
+def _circle(plan: Plan) -> list[str]:
+    order: TopologicalSorter[str] = TopologicalSorter()
+    for task in plan.tasks:
+        order.add(task.task_id, *task.depends)
+    try:
+        order.prepare()
+    except CycleError as error:
+        return [f"tasks wait for each other in a circle: {' → '.join(error.args[1])}"]
+    return []
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _safe(path: str) -> bool:
+    """Whether a path or glob stays below its folder."""
+    return not _BAD_PATH.search(path) and ".." not in path.split("/")
+
+
 def planned(builder: DecisionBuilder, result: PlanResult, principal: str = "") -> None:
     """The planner handed in a plan."""
+    _adopt(builder, result.plan, principal)
+
+
+def _adopt(builder: DecisionBuilder, made: Plan, principal: str) -> None:
+    """Take a plan with the user's own criteria in it, and a survey where it asks nothing."""
     run = builder.run
     accepted = [task_id for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED]
-    plan = criteria.insist(result.plan, run.given_criteria, accepted)
+    plan = criteria.insist(made, run.given_criteria, accepted)
     slots = plan.slots or builtin.survey_slots(run)
     take_plan(builder, Plan(plan.tasks, slots, plan.confidence, plan.document, risks=plan.risks), principal)
 
@@ -55,6 +100,8 @@ def debate_plan(builder: DecisionBuilder) -> None:
     """Let a critic look at the plan; the audit's errors block it without one."""
     if builder.run.audit_errors:
         block(builder, "; ".join(builder.run.audit_errors))
+    elif builder.run.order.review_plan and (builder.run.debated or not builder.run.order.routing.debate):
+        ask_about_plan(builder)
     elif builder.is_present(Capability.DEBATE, builder.run.plan_authors):
         builder.assign(Assignment("", Purpose.DEBATE, Capability.DEBATE))
     else:
@@ -109,8 +156,10 @@ def _worst(remarks: tuple[OpenRemark, ...]) -> OpenRemark | None:
 
 
 def answer_debate(builder: DecisionBuilder, command: Answer) -> None:
-    """Go by a person's verdict."""
-    if command.reply is Reply.MODIFY:
+    """Go by a person's verdict, or with the plan that comes with it."""
+    if command.plan is not None:
+        _adopt(builder, command.plan, command.principal)
+    elif command.reply is Reply.MODIFY:
         block(builder, command.text or "a person wants the plan changed")
     else:
         go_by_verdict(builder, DebateVerdict(str(command.reply)))

@@ -78,6 +78,8 @@ class Run:
     plan_count: int = 0
     plan_built_in: bool = False
     plan_is_fresh: bool = False
+    plan_approved: bool = False
+    """Whether a person said yes to the plan as it is."""
     audit_errors: tuple[str, ...] = ()
     remarks: dict[str, OpenRemark] = field(default_factory=dict)
     blocking_rounds: int = 0

@@ -73,7 +73,7 @@ class OrchestratorServicer:
 
     async def Answer(self, request: pb.AnswerRequest, caller: Caller) -> pb.AnswerResponse:
         """Answer the open question."""
-        await self._store.ledger.submit(caller, decode.runs.answer(request))
+        await self._store.ledger.submit(caller, decode.runs.answer(request, caller.principal))
         return pb.AnswerResponse(run=encode.runs.run(await self._store.view(caller.project, request.run_id)))
 
     async def CancelRun(self, request: pb.CancelRunRequest, caller: Caller) -> pb.CancelRunResponse:

@@ -70,6 +70,7 @@ class PlanTask(_message.Message):
     QUALITY_GATE_FIELD_NUMBER: _builtins.int
     ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
     TESTS_MAY_CHANGE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in the plan."""
     name: _builtins.str
@@ -84,13 +85,15 @@ class PlanTask(_message.Message):
     """The task is to change tests: what fails with the tests of the base is shown to somebody who is not the author
     instead of being refused.
     """
+    size: _builtins.str
+    """How much work it is: `S`, `M` or `L`; may be empty."""
     @_builtins.property
     def actions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What to do, step by step."""
 
     @_builtins.property
     def files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Files it is about, relative to the repository's root."""
+        """Files it is about, relative to the repository's root: paths, folders or globs. Tasks that could touch the same are never done at the same time."""
 
     @_builtins.property
     def depends(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -118,10 +121,11 @@ class PlanTask(_message.Message):
         quality_gate: _builtins.bool = ...,
         acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
         tests_may_change: _builtins.bool = ...,
+        size: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "actions", b"actions", "blocked_by", b"blocked_by", "depends", b"depends", "files", b"files", "id", b"id", "name", b"name", "phase", b"phase", "quality_gate", b"quality_gate", "requirement", b"requirement", "tests_may_change", b"tests_may_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "actions", b"actions", "blocked_by", b"blocked_by", "depends", b"depends", "files", b"files", "id", b"id", "name", b"name", "phase", b"phase", "quality_gate", b"quality_gate", "requirement", b"requirement", "size", b"size", "tests_may_change", b"tests_may_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -13,6 +13,7 @@ from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from pointsman.api.common.v1 import common_pb2 as _common_pb2
 from pointsman.api.handoff.v1 import delivery_pb2 as _delivery_pb2
 from pointsman.api.handoff.v1 import handoff_pb2 as _handoff_pb2
+from pointsman.api.handoff.v1 import work_pb2 as _work_pb2
 from pointsman.api.orchestrator.v1 import assignment_pb2 as _assignment_pb2
 from pointsman.api.orchestrator.v1 import run_pb2 as _run_pb2
 import builtins as _builtins
@@ -164,6 +165,7 @@ class SubmitRequest(_message.Message):
     BARRIER_TIMEOUT_FIELD_NUMBER: _builtins.int
     LENIENT_FIELD_NUMBER: _builtins.int
     CREW_FIELD_NUMBER: _builtins.int
+    REVIEW_PLAN_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     message: _builtins.str
@@ -190,6 +192,8 @@ class SubmitRequest(_message.Message):
     """Let the pipelines go on as the pipeline service does by itself: a judge that could not be read three times passes, a stage without retries left is forced on; each stays a
     residual risk. Without it a person is asked instead.
     """
+    review_plan: _builtins.bool
+    """A person looks at the plan before the work begins: Run.question then asks about it, in PLAN_REVIEW."""
     @_builtins.property
     def repository(self) -> _run_pb2.Repository:
         """The repository to work in; absent for work without one."""
@@ -245,10 +249,11 @@ class SubmitRequest(_message.Message):
         barrier_timeout: _duration_pb2.Duration | None = ...,
         lenient: _builtins.bool = ...,
         crew: Global___Crew | None = ...,
+        review_plan: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "repository", b"repository"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "execution_mode", b"execution_mode", "labels", b"labels", "lenient", b"lenient", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "execution_mode", b"execution_mode", "labels", b"labels", "lenient", b"lenient", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "review_plan", b"review_plan", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -670,6 +675,7 @@ class AnswerRequest(_message.Message):
     BUDGET_FIELD_NUMBER: _builtins.int
     TASK_ID_FIELD_NUMBER: _builtins.int
     STAGE_FIELD_NUMBER: _builtins.int
+    PLAN_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     run_id: _builtins.str
@@ -690,6 +696,10 @@ class AnswerRequest(_message.Message):
     def budget(self) -> _run_pb2.Budget:
         """RAISE: the new budget; fields left 0 stay as they are."""
 
+    @_builtins.property
+    def plan(self) -> _work_pb2.Plan:
+        """MODIFY, asked about the plan: the plan instead of the one that there is; the question is asked again with it."""
+
     def __init__(
         self,
         *,
@@ -702,10 +712,11 @@ class AnswerRequest(_message.Message):
         budget: _run_pb2.Budget | None = ...,
         task_id: _builtins.str = ...,
         stage: _builtins.str = ...,
+        plan: _work_pb2.Plan | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "budget", b"budget", "confidence", b"confidence"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "budget", b"budget", "confidence", b"confidence", "plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "answer", b"answer", "budget", b"budget", "confidence", b"confidence", "question_id", b"question_id", "request_id", b"request_id", "run_id", b"run_id", "stage", b"stage", "task_id", b"task_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "answer", b"answer", "budget", b"budget", "confidence", b"confidence", "plan", b"plan", "question_id", b"question_id", "request_id", b"request_id", "run_id", b"run_id", "stage", b"stage", "task_id", b"task_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
     _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015

@@ -6,7 +6,7 @@ from pointsman.services.orchestrator.domain import builtin
 from pointsman.services.orchestrator.domain.calls.peer_call import PeerCall, fail_run
 from pointsman.services.orchestrator.domain.commands import CallRefused
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because
-from pointsman.services.orchestrator.domain.enums import Call, Severity, State, Trigger
+from pointsman.services.orchestrator.domain.enums import Call, Question, Severity, State, Trigger
 from pointsman.services.orchestrator.domain.events import Planned, PlanStored
 from pointsman.services.orchestrator.domain.model import Plan
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR
@@ -41,6 +41,8 @@ def plan_stored(builder: DecisionBuilder, answer: PlanStored) -> None:
     builder.emit(answer)
     if builder.in_state(State.REPLAN_PATCH):
         builder.transition(Trigger.PATCH_APPLIED)
+    elif builder.in_state(State.PLAN_REVIEW):
+        ask_about_plan(builder)
     else:
         judge_plan(builder)
 
@@ -48,13 +50,20 @@ def plan_stored(builder: DecisionBuilder, answer: PlanStored) -> None:
 def judge_plan(builder: DecisionBuilder) -> None:
     """Confidence first, then whether the plan has to be debated."""
     run = builder.run
-    debate = run.order.routing.debate and not run.debated
+    debate = (run.order.routing.debate and not run.debated) or (run.order.review_plan and not run.plan_approved)
     if run.effective_confidence < CONFIDENCE_FLOOR:
         builder.transition(Trigger.CONFIDENCE_LT_0_6)
     elif debate or run.audit_errors:
         builder.transition(Trigger.NEED_PLAN_REVIEW, "; ".join(run.audit_errors))
     else:
         builder.transition(Trigger.SKIP_PLAN_REVIEW)
+
+
+def ask_about_plan(builder: DecisionBuilder) -> None:
+    """Show the plan to a person before the work begins."""
+    tasks = tuple(f"{task.outline.task_id}: {task.outline.name}" for task in builder.run.tasks.values())
+    text = "The plan waits for you. PROCEED begins the work; MODIFY says what is to change, or brings another plan."
+    builder.ask(Question.DEBATE, text, tasks)
 
 
 def _plan_refused(builder: DecisionBuilder, command: CallRefused) -> None:

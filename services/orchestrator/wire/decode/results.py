@@ -45,15 +45,12 @@ def result(agent_id: str, completion: agent.Completion) -> Result:
     return taken
 
 
-def plan(message: work.Plan) -> Plan | MalformedResult:
+def plan(message: work.Plan) -> Plan:
     """A planner's plan."""
-    repeated = _repeated(task.id for task in message.tasks)
-    if repeated:
-        return MalformedResult("plan.tasks", f"the task id {repeated} is used twice")
-    repeated = _repeated(criterion.id for task in message.tasks for criterion in task.acceptance_criteria)
-    if repeated:
-        return MalformedResult("plan.tasks.acceptance_criteria", f"the criterion id {repeated} is used twice")
-    tasks = tuple(TaskOutline(t.id, t.name, _criteria(t.acceptance_criteria), tuple(t.files)) for t in message.tasks)
+    tasks = tuple(
+        TaskOutline(t.id, t.name, _criteria(t.acceptance_criteria), tuple(t.files), tuple(t.depends))
+        for t in message.tasks
+    )
     slots = tuple(SlotOutline(slot.id, slot.question) for slot in message.research_slots)
     risks = tuple(_risk(risk) for risk in message.residual_risks)
     return Plan(tasks, slots, message.confidence, document(message), risks=risks)
@@ -64,8 +61,7 @@ def _criteria(messages: Iterable[handoff.AcceptanceCriterion]) -> tuple[Criterio
 
 
 def _plan_result(_agent_id: str, message: work.Plan) -> Result:
-    planned = plan(message)
-    return planned if isinstance(planned, MalformedResult) else commands.PlanResult(planned)
+    return commands.PlanResult(plan(message))
 
 
 def _review_result(_agent_id: str, message: handoff.ReviewDecision) -> Result:

@@ -13,6 +13,7 @@ from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import ExecutionMode, Resume
 from pointsman.services.orchestrator.domain.model import Budget, GivenCriterion, Order, Routing
 from pointsman.services.orchestrator.wire import enums
+from pointsman.services.orchestrator.wire.decode import results
 
 STRONG, WEAK, VAGUE = 0.9, 0.7, 0.5
 _RESERVED = re.compile(r"V[0-9]+")
@@ -42,6 +43,7 @@ def order(request: pb.SubmitRequest, routing: Routing, project: str, traceparent
         crew=tuple(enums.CAPABILITY.all_to_domain(request.crew.capabilities)),
         reserved=request.crew.reserved,
         parallel=request.crew.parallel,
+        review_plan=request.review_plan,
     )
 
 
@@ -90,7 +92,7 @@ def budget(message: runs.Budget, default: Budget) -> Budget:
     )
 
 
-def answer(request: pb.AnswerRequest) -> commands.Answer:
+def answer(request: pb.AnswerRequest, principal: str) -> commands.Answer:
     """A person's answer."""
     raised = budget(request.budget, Budget(0, 0, 0, 0, 0, 0.0)) if request.HasField("budget") else None
     return commands.Answer(
@@ -102,6 +104,8 @@ def answer(request: pb.AnswerRequest) -> commands.Answer:
         raised,
         request.task_id,
         request.stage,
+        results.plan(request.plan) if request.HasField("plan") else None,
+        principal,
     )
 
 

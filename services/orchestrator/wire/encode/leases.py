@@ -153,7 +153,7 @@ def _ask_proof(message: work.VerifyRequest, task_ids: Sequence[str], documents: 
     message.accepted_commit = run.accepted_commit or run.order.base_commit
     if run.accepted_bundle:
         message.accepted_bundle.CopyFrom(revive(run.accepted_bundle, handoff.ArtifactRef()))
-    changing = {task.id for task in documents.plan.tasks if task.tests_may_change}
+    changing = {task.id for task in documents.plan.tasks if task.tests_may_change and run.plan_approved}
     for task_id in task_ids:
         message.tasks.append(
             work.VerifyTask(
