@@ -16,6 +16,7 @@ from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.api.orchestrator.v1.evidence_pb2 import Attempt
 from pointsman.client import CallFailed, Client, NotFound, TerminalError, Unavailable
 from pointsman.credentials.folder import CredentialRole
+from pointsman.landing.forge import ForgeAway
 from pointsman.landing.messages import Story, landing_message
 from pointsman.landing.permissions import Permissions
 from pointsman.landing.proposals import Proposals
@@ -77,16 +78,24 @@ class Integrator:
                 following.cancel()
                 await asyncio.gather(following, return_exceptions=True)
 
+    async def look(self, client: Client) -> None:
+        """Looks once at the pull requests of the repository."""
+        await self.prepare()
+        await self._proposals.look(client, self.name, self._repository_id)
+
     async def _once(self, client: Client, until: asyncio.Event) -> None:
         try:
             await self.round(client, WAIT_SECONDS)
         except Unavailable:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(until.wait(), AWAY_SECONDS)
-        except (CallFailed, GitFailed) as error:
+        except (CallFailed, GitFailed, ForgeAway) as error:
             log.warning("the round did not come to its end, and is tried again: %s", error)
+            pause = (
+                max(AWAY_SECONDS, error.retry_after_seconds or 0.0) if isinstance(error, ForgeAway) else AWAY_SECONDS
+            )
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(until.wait(), AWAY_SECONDS)
+                await asyncio.wait_for(until.wait(), pause)
 
     async def prepare(self) -> None:
         """Makes the private clone."""
@@ -140,21 +149,15 @@ class Integrator:
         fresh = [entry for entry in held.entries if entry.state == pb.ENTRY_STATE_PROVING]
         recorded = [entry for entry in held.entries if entry.state == pb.ENTRY_STATE_LANDING]
         await landing.recover([entry for entry in recorded if not _is_proposed(entry)])
-        for entry in filter(_is_proposed, recorded):
-            await self._proposals.propose(target, entry, await self._story(client, entry), landing.report)
+        proposed = [entry for entry in recorded if _is_proposed(entry)]
         tip = await target.tip()
         items = [await self._item(client, target, entry, tip) for entry in fresh]
         ready = [item for item in items if item is not None]
         await landing.land([item for item in ready if not _is_proposed(item.entry)])
-        for item in ready:
-            if _is_proposed(item.entry):
-                await self._prove_and_propose(client, landing, item)
-
-    async def _prove_and_propose(self, client: Client, landing: Round, item: Item) -> None:
-        """A pull request is proven alone: it may be merged without the others."""
-        entry = await landing.candidate(item)
-        if entry is not None:
-            await self._proposals.propose(landing.target, entry, await self._story(client, entry), landing.report)
+        # a pull request is proven alone: it may be merged without the others
+        alone = [await landing.candidate(item) for item in ready if _is_proposed(item.entry)]
+        for entry in (*proposed, *filter(None, alone)):
+            await self._proposals.propose(target, entry, await self._story(client, entry), landing.report)
 
     async def _target(self, terms: pb.LandingTerms) -> Target:
         """The target branch, if the project lets it be touched."""

@@ -26,6 +26,8 @@ MAX_LOG = 12_000
 MAX_FAILED = 5
 FOLLOWED = (pb.ENTRY_STATE_PROPOSED, pb.ENTRY_STATE_WAITING, pb.ENTRY_STATE_ASKED)
 
+PushBranch = Callable[[Target, str, str], Awaitable[None]]
+"""Pushes a branch of ours to the target's remote."""
 MergedCommit = Callable[[pb.Entry], Awaitable[str]]
 
 log = logging.getLogger("pointsman.integrator")
@@ -40,6 +42,7 @@ class Proposals:
     reach: Reach = lambda _step: None
     follow_seconds: float = FOLLOW_SECONDS
     forges: dict[str, Forge] = field(default_factory=dict)
+    push: PushBranch = field(default_factory=lambda: push_own_branch)
     merged_commit: MergedCommit | None = None
     """Looks into the target itself: somebody may merge without the forge."""
 
@@ -61,14 +64,14 @@ class Proposals:
         return git_variables(address, await token_for(address, self.environment))
 
     async def propose(self, target: Target, entry: pb.Entry, story: Story, report: Report) -> None:
-        """Pushes the candidate to a branch of ours and opens its pull request, if there is none yet."""
+        """Pushes the candidate to a branch of ours and opens its pull request, if there is none yet.
+
+        ForgeAway leaves the entry as it is: whoever takes it next looks for what was done.
+        """
         try:
             made = await self._propose(target, entry, story)
         except (Blocked, ForgeRefused) as error:
             await report(entry, found=pb.LandingFinding(kind=pb.FINDING_KIND_BLOCKED, text=str(error)))
-            return
-        except ForgeAway as away:
-            log.warning("the forge does not answer, the entry %s is proposed later: %s", entry.id, away)
             return
         await report(entry, proposed=made)
         self.reach(Step.REQUEST_REPORTED)
@@ -77,7 +80,7 @@ class Proposals:
         if not target.remote:
             raise Blocked("a pull request needs a remote: enqueue it with --push REMOTE")
         forge, branch, head = await self.forge(target.remote), f"{OWN_BRANCHES}{entry.run_id}", entry.candidate.commit
-        await push_own_branch(target, branch, head)
+        await self.push(target, branch, head)
         self.reach(Step.BRANCH_PUSHED)
         title, body = request_title(entry), request_body(Told(entry, story.delivery, story.attempts))
         request = await self._find(forge, entry, branch)

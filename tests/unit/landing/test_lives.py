@@ -1,0 +1,86 @@
+"""Two hundred lives of a pull request, all merged or asked; no second push, request or comment, whenever it is killed."""
+
+from collections import Counter
+
+import pytest
+
+from pointsman.landing.steps import Step
+from pointsman.services.orchestrator.domain.landing.enums import EntryState
+from pointsman.services.orchestrator.domain.landing.model import MAX_LINKS
+from tests.unit.landing.lives import ENTRY, REST, Life
+from tests.unit.landing.queues import Killed, die_at
+
+LIVES = 200
+FORGE_STEPS = (
+    Step.BRANCH_PUSHED, Step.REQUEST_LOOKED_UP, Step.REQUEST_OPENED, Step.REQUEST_REPORTED, Step.FORGE_READ,
+    Step.COMMENT_LOOKED_UP, Step.COMMENTED,
+)  # fmt: skip
+
+
+def nothing_twice(life: Life) -> None:
+    """No head was pushed twice, no request opened twice, no comment of ours made twice."""
+    assert max(Counter(life.pushes).values()) == 1
+    assert Counter(pull.branch for pull in life.fake.pulls) == {"pointsman/run_1": 1}
+    ours = [text for pull in life.fake.pulls for text in pull.comments if "<!-- pointsman:" in text]
+    assert len(ours) == len(set(ours))
+    assert life.fake.problems == [], "every request is as the description has it"
+
+
+@pytest.mark.parametrize("group", range(10))
+async def test_every_life_ends_merged_or_asked(group: int) -> None:
+    for number in range(LIVES // 10):
+        life = Life(f"{group}/{number}")
+        await life.live()
+        assert life.status in REST, life.happened
+        nothing_twice(life)
+        assert len(life.client.landing.entries[ENTRY].links) <= MAX_LINKS
+
+
+async def test_the_lives_meet_everything_that_can_happen() -> None:
+    met: Counter[str] = Counter()
+    ends: Counter[EntryState] = Counter()
+    for group in range(10):
+        for number in range(LIVES // 10):
+            life = Life(f"{group}/{number}")
+            await life.live()
+            met.update(life.happened)
+            ends[life.status] += 1
+    wanted = "merged green pending red flaky review approved comment dirty closed limited broken lost unheard Killed ForgeAway"
+    assert {name for name in wanted.split() if met[name] < 5} == set()
+    assert min(ends.values()) > 20
+
+
+@pytest.mark.parametrize("step", FORGE_STEPS)
+async def test_killed_at_every_step_of_a_pull_request_nothing_happens_twice(step: Step) -> None:
+    life = Life("fixed")
+    happenings = iter(["red", "merged"])
+
+    def happen() -> None:
+        dict(life.happenings())[next(happenings)]()
+
+    killing = die_at(step)
+    life.begin()
+    killed = 0
+    while life.status not in REST:
+        if life.status is EntryState.PROPOSED:
+            happen()
+        for _ in range(3):
+            try:
+                await _turn(life, killing)
+                break
+            except Killed:
+                killed += 1
+    assert (life.status, killed) == (EntryState.LANDED, 1)
+    nothing_twice(life)
+    (pull,) = life.fake.pulls
+    assert sum("<!-- pointsman:" in text for text in pull.comments) == 1
+
+
+async def _turn(life: Life, reach: object) -> None:
+    proposals = life.proposals(reach)  # type: ignore[arg-type]
+    if life.status is EntryState.PROPOSED:
+        await proposals.look(life.client, "one", "repository")
+    elif life.status is EntryState.WAITING:
+        life.linked_run()
+    else:
+        await life.round(proposals)

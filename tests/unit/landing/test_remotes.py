@@ -1,0 +1,121 @@
+"""Real bare remotes, over the file protocol and over HTTP; never with force, never over what others pushed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pointsman.landing.proposals import push_own_branch
+from pointsman.landing.steps import Step
+from pointsman.landing.target import Blocked, Target
+from pointsman.services.orchestrator.domain.landing.enums import EntryState, Way
+from tests.helpers.git_http import git_over_http
+from tests.unit.landing.queues import Scene, die_at, git, scene
+
+
+@pytest.fixture(params=["file", "http"])
+def there(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
+    made = scene(tmp_path)
+    served = tmp_path / "served"
+    served.mkdir()
+    git(served, "clone", "-q", "--bare", str(made.folder), "remote.git")
+    git(served / "remote.git", "config", "http.receivepack", "true")
+    git(served / "remote.git", "config", "core.logAllRefUpdates", "always")
+    made.remote = "origin"
+    if request.param == "file":
+        git(made.folder, "remote", "add", "origin", str(served / "remote.git"))
+        yield made
+        return
+    with git_over_http(served) as address:
+        git(made.folder, "remote", "add", "origin", f"{address}/remote.git")
+        yield made
+
+
+def remote(there: Scene) -> Path:
+    return there.root.parent / "served" / "remote.git"
+
+
+async def test_entries_land_on_a_remote_and_somebody_elses_push_is_kept(there: Scene) -> None:
+    entries = [there.enqueue(number, {f"f{number}": "x\n"}) for number in (1, 2)]
+    other = there.root.parent / "other"
+
+    def push() -> None:
+        git(there.root.parent, "clone", "-q", str(remote(there)), str(other))
+        (other / "theirs").write_text("y\n")
+        git(other, "add", "-A")
+        git(other, "commit", "-q", "-m", "theirs")
+        git(other, "push", "-q", "origin", "HEAD:main")
+
+    there.before_proof = [push]
+    await there.settle()
+    assert {there.status(entry) for entry in entries} == {EntryState.LANDED}
+    assert {"f1", "f2", "theirs"} <= set(git(remote(there), "ls-tree", "--name-only", "main").splitlines())
+    tips = git(remote(there), "reflog", "--format=%H", "refs/heads/main").splitlines()
+    theirs = git(other, "rev-parse", "HEAD")
+    assert set(tips) - {theirs} <= there.proven
+    assert git(there.folder, "rev-parse", "main") != tips[0], "the user's own branch is not touched"
+
+
+@pytest.mark.parametrize("step", [Step.CANDIDATE_REPORTED, Step.PUSHED])
+async def test_killed_around_the_push_it_is_pushed_once(step: Step, there: Scene) -> None:
+    entry = there.enqueue(1, {"f1": "x\n"})
+    assert await there.settle(die_at(step)) == 1
+    assert (there.status(entry), there.proofs) == (EntryState.LANDED, 1), "what is proven is not proven again"
+    tips = git(remote(there), "reflog", "--format=%H", "refs/heads/main").splitlines()
+    assert (len(tips), set(tips) <= there.proven) == (1, True)
+
+
+async def test_a_remote_that_refuses_by_a_hook_asks_a_person_with_its_words(there: Scene) -> None:
+    hook = remote(there) / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    entry = there.enqueue(1, {"f1": "x\n"})
+    await there.settle()
+    found = there.landing.entries[entry].finding
+    assert there.status(entry) is EntryState.ASKED
+    assert found is not None
+    assert "refuses to move main" in found.text
+
+
+async def test_a_plain_remote_gets_a_branch_of_ours_and_a_merge_by_hand_is_seen(there: Scene) -> None:
+    there.way = Way.PULL_REQUEST
+    entry = there.enqueue(1, {"f1": "x\n"})
+    integrator = there.integrator()
+    await integrator.round(there.client)
+    proposed = there.landing.shown(entry)
+    assert there.status(entry) is EntryState.PROPOSED
+    assert git(remote(there), "rev-parse", "pointsman/run_1") == proposed.proposal.head
+    assert git(remote(there), "rev-list", "--count", "main") == "1", "the target waits for a person"
+    await integrator.look(there.client)
+    assert there.status(entry) is EntryState.PROPOSED
+    git(remote(there), "update-ref", "refs/heads/main", proposed.proposal.head)
+    await integrator.look(there.client)
+    assert there.status(entry) is EntryState.LANDED
+
+
+async def test_force_is_for_our_branches_and_only_over_what_was_seen(there: Scene) -> None:
+    await there.integrator().prepare()
+    clone = next((there.root / "repositories").iterdir())
+    target = Target(clone, there.folder, "main", "origin")
+    first, second = there.work(1, {"a": "1\n"}), there.work(2, {"a": "2\n"})
+    for commit in (first, second):
+        git(clone, "fetch", "-q", str(there.folder), commit)
+        await push_own_branch(target, "pointsman/run_1", commit)
+    assert git(remote(there), "rev-parse", "pointsman/run_1") == second
+    with pytest.raises(AssertionError, match="not ours"):
+        await push_own_branch(target, "main", first)
+    assert await target.advance("0" * 40, first)
+    assert not await target.advance(first, second), "what is no fast-forward is refused by the remote"
+    assert git(remote(there), "rev-parse", "main") == first
+
+
+async def test_a_remote_that_is_not_there_asks_a_person(tmp_path: Path) -> None:
+    there = scene(tmp_path)
+    there.remote = "nowhere"
+    entry = there.enqueue(1, {"f1": "x\n"})
+    await there.settle()
+    found = there.landing.entries[entry].finding
+    assert found is not None
+    assert "no remote 'nowhere'" in found.text
+    with pytest.raises(Blocked):
+        await Target(there.folder, there.folder, "no-such-branch").tip()
