@@ -72,7 +72,16 @@ def _run(run: ProofRun) -> dict[str, Any]:
     }
     if run.purpose is not Purpose.HELD_OUT:
         values["tests"] = {test.id: str(test.outcome) for test in report.tests.values()}
+        values["messages"] = {test.id: test.message for test in report.red if test.message}
+        values["output"] = unexplained_output(run)
     return values
+
+
+def unexplained_output(run: ProofRun) -> str:
+    """What a command printed, where no test explains how it ended; nothing of held-out checks."""
+    if run.purpose is Purpose.HELD_OUT or (run.report.complete and (run.ended_well or run.report.red)):
+        return ""
+    return run.result.excerpt()
 
 
 def to_junit(proof: Proof) -> bytes:

@@ -29,10 +29,13 @@ def clean_environment(extra: Mapping[str, str], passed_on: Sequence[str] = ()) -
 
 
 def proof_environment(scratch: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables of a proof: a home and a temporary folder below `scratch`, and Python that looks nowhere else."""
+    """The variables of a proof: a home and a temporary folder below `scratch`, and Python that looks nowhere else.
+
+    Gradle has to be told its home: Java asks the system for the user's, and does not read HOME.
+    """
     home, temporary = scratch / "home", scratch / "tmp"
     for folder in (home, temporary):
         folder.mkdir(parents=True, exist_ok=True)
     inherited = {name: os.environ[name] for name in PROOF_PASSED_ON if name in os.environ}
-    private = {"HOME": str(home), "TMPDIR": str(temporary)}
+    private = {"HOME": str(home), "TMPDIR": str(temporary), "GRADLE_USER_HOME": str(home / ".gradle")}
     return {**inherited, **PROOF_SETTINGS, **private, **(extra or {})}

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from pointsman.proof.prover import Proof
-from pointsman.proof.summary import runs_of
+from pointsman.proof.summary import runs_of, unexplained_output
 from pointsman.proof.verdict import Decision, Grade
 
+SHOWN_FAILURES = 3
 GRADES = {
     Grade.PROVEN: "PROVEN",
     Grade.UNBROKEN: "UNBROKEN",
@@ -34,3 +35,8 @@ def proof_lines(proof: Proof) -> Iterator[str]:
         for run in runs_of(command):
             counted = f"{len(run.report.executed)} tests, {len(run.report.red)} red"
             yield f"  {run.purpose.replace('_', ' ')}: {counted}, exit code {run.result.exit_code}, {run.seconds:.1f} s"
+            yield from (f"    {line}" for line in unexplained_output(run).splitlines())
+        worse = (*command.in_restored.regressions, *command.in_delivered.added_red)
+        for test in [test for test in command.delivered.report.red if test.id in worse][:SHOWN_FAILURES]:
+            yield f"  {test.id}:"
+            yield from (f"    {line}" for line in test.message.splitlines())

@@ -79,11 +79,8 @@ def main() -> None:
     for ecosystem in ECOSYSTEMS:
         if not ecosystem.is_here:
             print(f"LEFT OUT: {ecosystem.name}, because {ecosystem.program} is not installed", file=sys.stderr)
-    trials = [
-        replace(trial, repeat=options.repeat)
-        for trial in _chosen(options.each, options.only)
-        if options.kind in trial.name
-    ]
+    chosen = [trial for trial in _chosen(options.each, options.only) if options.kind in trial.name]
+    trials = [replace(trial, repeat=options.repeat) for trial in _in_turn(chosen)]
     with tempfile.TemporaryDirectory(prefix="cheats-") as place:
         path = options.results or Path(place) / "results.jsonl"
         root = path.with_suffix(".environments") if options.results else Path(place) / "root"
@@ -110,6 +107,17 @@ def _chosen(each: int, only: str) -> Iterator[Trial]:
         if each == 0 or (seen[key] < each and _turn(trial)):
             seen[key] += 1
             yield trial
+
+
+def _in_turn(trials: Sequence[Trial]) -> list[Trial]:
+    """Every kind once, each in another ecosystem than the one before it, then every kind again: any part is a sample."""
+    kinds: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        kinds.setdefault((trial.group, trial.name), []).append(trial)
+    rounds: list[tuple[int, int, Trial]] = []
+    for number, mine in enumerate(kinds.values()):
+        rounds += [((place - number) % len(mine), number, trial) for place, trial in enumerate(mine)]
+    return [trial for _, _, trial in sorted(rounds, key=lambda one: one[:2])]
 
 
 def _turn(trial: Trial) -> bool:

@@ -106,6 +106,6 @@ async def _held_out(session: ProofSession, verify_from: str) -> dict[str, bytes]
     if not verify_from:
         return {}
     try:
-        return await read_held_out(verify_from, session.folder)
+        return await read_held_out(verify_from, session.folder, session.base)
     except NoChecks as error:
         fail_usage(f"--verify-from: {error}")
