@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from pointsman.api.workflow.v1 import model_pb2, plans_pb2, workflow_pb2_grpc
+from pointsman.api.common.v1 import common_pb2
+from pointsman.api.workflow.v1 import model_pb2, plans_pb2, reading_pb2, workflow_pb2_grpc
 from pointsman.cli.session.control_plane import Absent
 from pointsman.cli.session.service_client import Answer, AsJson, File, IsJson, Reason, Server, ask_service, say
 
@@ -23,6 +24,18 @@ Subagent = Annotated[bool | None, typer.Option("--subagent/--no-subagent", help=
 def ask(server: str, question: Callable[[Stub], Awaitable[Answer]], absent: Absent = Absent.PRIVATE) -> Answer:
     """Calls the workflow service."""
     return ask_service(server, "workflow", lambda channel: question(Stub(channel)), absent)
+
+
+async def whole_workflow(stub: Stub, workflow_id: str) -> reading_pb2.GetWorkflowResponse:
+    """A workflow with all its tasks, page by page."""
+    page = common_pb2.Page(page_size=1000)
+    whole = await stub.GetWorkflow(reading_pb2.GetWorkflowRequest(workflow_id=workflow_id, page=page))
+    while whole.next_page_token:
+        page.page_token = whole.next_page_token
+        more = await stub.GetWorkflow(reading_pb2.GetWorkflowRequest(workflow_id=workflow_id, page=page))
+        whole.tasks.extend(more.tasks)
+        whole.next_page_token = more.next_page_token
+    return whole
 
 
 def settings_of(step: bool, phase: bool, whole: bool, subagent: bool | None) -> plans_pb2.ExecutionSettings:

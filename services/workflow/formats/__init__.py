@@ -1,1 +1,1 @@
-"""Readers and writers of foreign formats: workflow-state.json and tasks.md."""
+"""Readers and writers of foreign formats: workflow-state.json, tasks.md, and the task files of other tools."""

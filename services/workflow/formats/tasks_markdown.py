@@ -9,6 +9,7 @@ from pointsman.services.chassis.core.errors import Violation, invalid_fields
 from pointsman.services.workflow.domain.commands import PlannedTask
 from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.domain.tasks import Task, TaskSpec
+from pointsman.services.workflow.formats.tasks_file import TasksFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,10 @@ class _Parser:
         self.problems.append(Violation(f"markdown:{line}", f"line {line}: {message}"))
 
 
-@dataclass(frozen=True, slots=True)
-class TasksFile:
-    """A tasks.md as read: tasks, the line of each for messages, and problems."""
-
-    tasks: tuple[PlannedTask, ...]
-    places: tuple[str, ...]
-    problems: tuple[Violation, ...]
+def has_tasks(markdown: str) -> bool:
+    """Whether a heading begins a task: its id has a number, unlike `## Tasks: …`."""
+    headings = (_HEADING.fullmatch(line.rstrip()) for line in markdown.splitlines() if line.startswith("## "))
+    return any(found and re.search(r"\d", found[1]) for found in headings)
 
 
 def read_file(markdown: str) -> TasksFile:

@@ -14,7 +14,7 @@ from pointsman.services.workflow.domain.enums import Category, ConstraintPhase, 
 from pointsman.services.workflow.domain.events import Fields, Imported
 from pointsman.services.workflow.domain.model import Settings
 from pointsman.services.workflow.domain.tasks import TaskSpec
-from pointsman.services.workflow.formats.tasks_markdown import read_file
+from pointsman.services.workflow.formats.tasks_reader import read_any
 from pointsman.services.workflow.wire import enums
 
 
@@ -177,7 +177,7 @@ def import_tasks(request: reading_pb2.ImportTasksRequest) -> commands.UpsertPlan
 
 
 def _plan(workflow_id: str, markdown: str) -> commands.UpsertPlan:
-    found = read_file(markdown)
+    found = read_any(markdown)
     return commands.UpsertPlan(workflow_id, tasks=found.tasks, places=found.places, unreadable=found.problems)
 
 

@@ -57,6 +57,26 @@ def test_both_files_are_saved_whole_and_loaded_again(shell: Shell, tmp_path: Pat
     assert shell.run("export-tasks copy").stdout == TASKS
 
 
+def test_a_plan_of_spec_kit_goes_in_twice_and_its_boxes_are_ticked(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "tasks.md"
+    file.write_text(
+        "## Phase 1\n- [x] T001 Model in src/model.py\n- [ ] T002 [P] Store in src/store.py\n- [ ] T003 [P] Docs\n"
+    )
+    for _ in range(2):
+        assert "1/3 done" in shell.run(f"import-tasks albums {file}").stdout
+    shell.run("execute albums")
+    shell.run("next albums")
+    shell.run("complete albums T002")
+    assert "1 tasks changed" in shell.run(f"write-back albums {file}").stdout
+    assert file.read_text().count("[x]") == 2
+    assert "0 tasks changed" in shell.run(f"write-back albums {file}").stdout
+
+
+def test_a_file_without_tasks_is_refused_with_its_line(shell: Shell) -> None:
+    refused = shell.run("import-tasks albums -", stdin='{"some": "json"}', exits=1).stderr
+    assert "spec-kit" in refused
+
+
 def test_the_default_folder_is_below_the_home_and_an_id_cannot_leave_it(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -412,7 +412,8 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ImportTasks(self, request, context):
-        """ImportTasks stores a tasks.md as the plan, as UpsertPlan does; its status fields count for tasks that were not known.
+        """ImportTasks stores a file of tasks as the plan, as UpsertPlan does; its states count for tasks that were not known. The
+        format is recognised by the content: our tasks.md, spec-kit's tasks.md, beads' issues.jsonl, GitHub issues, task-master's.
         Errors: INVALID_FIELD (each problem with its line; the stored plan stays), STATE_FORBIDS (as UpsertPlan).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

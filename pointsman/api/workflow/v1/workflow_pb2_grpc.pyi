@@ -147,7 +147,8 @@ class WorkflowServiceStub:
     Errors: NOT_FOUND.
     """
     ImportTasks: _aio.UnaryUnaryMultiCallable[_reading_pb2.ImportTasksRequest, _reading_pb2.ImportTasksResponse]
-    """ImportTasks stores a tasks.md as the plan, as UpsertPlan does; its status fields count for tasks that were not known.
+    """ImportTasks stores a file of tasks as the plan, as UpsertPlan does; its states count for tasks that were not known. The
+    format is recognised by the content: our tasks.md, spec-kit's tasks.md, beads' issues.jsonl, GitHub issues, task-master's.
     Errors: INVALID_FIELD (each problem with its line; the stored plan stays), STATE_FORBIDS (as UpsertPlan).
     """
     ExportTasks: _aio.UnaryUnaryMultiCallable[_reading_pb2.ExportTasksRequest, _reading_pb2.ExportTasksResponse]
@@ -443,7 +444,8 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reading_pb2.ImportTasksRequest,
         context: _aio.ServicerContext[_reading_pb2.ImportTasksRequest, _abc.Awaitable[_reading_pb2.ImportTasksResponse]],
     ) -> _abc.Awaitable[_reading_pb2.ImportTasksResponse]:
-        """ImportTasks stores a tasks.md as the plan, as UpsertPlan does; its status fields count for tasks that were not known.
+        """ImportTasks stores a file of tasks as the plan, as UpsertPlan does; its states count for tasks that were not known. The
+        format is recognised by the content: our tasks.md, spec-kit's tasks.md, beads' issues.jsonl, GitHub issues, task-master's.
         Errors: INVALID_FIELD (each problem with its line; the stored plan stays), STATE_FORBIDS (as UpsertPlan).
         """
 

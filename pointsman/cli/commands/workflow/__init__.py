@@ -13,6 +13,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export": files.export_state,
     "import-tasks": files.import_tasks,
     "export-tasks": files.export_tasks,
+    "write-back": files.write_back,
     "load": files.load,
     "save": files.save,
     "set": fields.set_fields,

@@ -20,10 +20,14 @@ from pointsman.cli.session.workflow_client import (
     ask,
     progress_line,
     say,
+    task_status_name,
+    whole_workflow,
 )
 from pointsman.services.chassis.core.ids import new_nonce
 from pointsman.services.workflow.domain.dependency_classes import classify_dependencies as classes_of
+from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.formats.tasks_markdown import read_tasks
+from pointsman.services.workflow.formats.tasks_reader import with_statuses
 from pointsman.services.workflow.formats.workflow_state_reader import PROJECT_ID
 
 STATE_FILE = "workflow-state.json"
@@ -35,6 +39,7 @@ Output = Annotated[str, typer.Option("--output", "-o", help="Write to this file 
 Replace = Annotated[bool, typer.Option("--replace", help="Import over a stored workflow of that id.")]
 OwnId = Annotated[str, typer.Option("--id", help="The workflow's id; default: the document's project_id.")]
 PlanId = Annotated[str, typer.Argument(metavar="WORKFLOW", help="The workflow's id; a new one makes a new workflow.")]
+PlanFile = Annotated[Path, typer.Argument(help="The file that the tasks were imported from.", exists=True)]
 Chinese = Annotated[bool, typer.Option("--chinese", help="Chinese field names.")]
 Folder = Annotated[str, typer.Option(help="Where the two files are; default: ~/.claude/workflows/<id>/.")]
 
@@ -60,7 +65,10 @@ def export_state(
 
 
 def import_tasks(workflow_id: PlanId = "", file: File = "-", server: Server = "", as_json: AsJson = False) -> None:
-    """Import a tasks.md as the plan of a workflow; a new one is created."""
+    """Import a file of tasks as the plan of a workflow; a new one is created.
+
+    The format is recognised by the content: our tasks.md, spec-kit's tasks.md, beads' issues.jsonl, `gh issue list --json …`, task-master's tasks.json.
+    """
     _require_plan_id(workflow_id, file)
     markdown = read_text(file)
     if not markdown.strip():
@@ -76,6 +84,19 @@ def export_tasks(
     """Export the tasks of a workflow as tasks.md."""
     markdown = ask(server, lambda stub: _markdown(stub, workflow_id, chinese))
     _write(json.dumps({"markdown": markdown}, ensure_ascii=False) + "\n" if as_json else markdown, output)
+
+
+def write_back(workflow_id: WorkflowId, file: PlanFile, server: Server = "", as_json: AsJson = False) -> None:
+    """Write the states of tasks into the file that they came from: spec-kit's tasks.md or beads' issues.jsonl."""
+    before = read_text(str(file))
+    whole = ask(server, lambda stub: whole_workflow(stub, workflow_id))
+    after = with_statuses(
+        before, {task.spec.task_id: TaskStatus(task_status_name(task.status)) for task in whole.tasks}
+    )
+    changed = sum(old != new for old, new in zip(before.splitlines(), after.splitlines(), strict=True))
+    if changed:
+        write_file(file, after)
+    print(json.dumps({"file": str(file), "changed": changed}) if as_json else f"{file}: {changed} tasks changed")
 
 
 def save(

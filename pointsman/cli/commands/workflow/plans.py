@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, reading_pb2
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.control_plane import Absent
@@ -24,27 +23,17 @@ from pointsman.cli.session.workflow_client import (
     settings_of,
     status_name,
     task_status_name,
+    whole_workflow,
 )
 from pointsman.services.chassis.core.ids import new_nonce
 
 
 def show(workflow_id: WorkflowId, server: Server = "", as_json: AsJson = False) -> None:
     """Show a workflow with its tasks."""
-    answer = ask(server, lambda stub: _whole(stub, workflow_id))
+    answer = ask(server, lambda stub: whole_workflow(stub, workflow_id))
     lines = [progress_line(answer.workflow.progress), *(_task_line(task) for task in answer.tasks)]
     lines += [f"  risk: {risk.description}" for risk in answer.workflow.risks]
     say(answer, as_json, "\n".join(lines))
-
-
-async def _whole(stub: Stub, workflow_id: str) -> reading_pb2.GetWorkflowResponse:
-    page = common_pb2.Page(page_size=1000)
-    whole = await stub.GetWorkflow(reading_pb2.GetWorkflowRequest(workflow_id=workflow_id, page=page))
-    while whole.next_page_token:
-        page.page_token = whole.next_page_token
-        more = await stub.GetWorkflow(reading_pb2.GetWorkflowRequest(workflow_id=workflow_id, page=page))
-        whole.tasks.extend(more.tasks)
-        whole.next_page_token = more.next_page_token
-    return whole
 
 
 def _task_line(task: model_pb2.Task) -> str:

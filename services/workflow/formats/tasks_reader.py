@@ -1,0 +1,54 @@
+"""Reads a file of tasks in whichever format it has: ours, spec-kit's, beads', GitHub's or task-master's."""
+
+from collections.abc import Mapping
+
+from pointsman._shared.strict_json import JsonError, decode
+from pointsman.services.chassis.core.errors import Violation, invalid_field
+from pointsman.services.workflow.domain.enums import TaskStatus
+from pointsman.services.workflow.formats.beads_issues import is_beads, read_beads, write_beads
+from pointsman.services.workflow.formats.github_issues import is_github, read_github
+from pointsman.services.workflow.formats.spec_kit_tasks import is_spec_kit, read_spec_kit, write_spec_kit
+from pointsman.services.workflow.formats.task_master_tasks import is_task_master, read_task_master
+from pointsman.services.workflow.formats.tasks_file import TasksFile
+from pointsman.services.workflow.formats.tasks_markdown import has_tasks, read_file
+
+FORMATS = (
+    "'## T1: name' headings (ours), '- [ ] T001 …' lines (spec-kit), one issue a line (beads' issues.jsonl), "
+    "`gh issue list --json …`, task-master's tasks.json"
+)
+
+
+def read_any(text: str) -> TasksFile:
+    """The tasks of a file, whose format is recognised by its content."""
+    if text.lstrip()[:1] in ("[", "{"):
+        return _read_json(text)
+    if not has_tasks(text) and is_spec_kit(text):
+        return read_spec_kit(text)
+    return read_file(text)
+
+
+def with_statuses(text: str, statuses: Mapping[str, TaskStatus]) -> str:
+    """The file with the state of each task; refused where the format has none that we write."""
+    if is_beads(text):
+        return write_beads(text, statuses)
+    if not has_tasks(text) and is_spec_kit(text):
+        return write_spec_kit(text, statuses)
+    raise invalid_field("file", "states are written into spec-kit's tasks.md and beads' issues.jsonl only")
+
+
+def _read_json(text: str) -> TasksFile:
+    if is_beads(text):
+        return read_beads(text)
+    try:
+        value = decode(text)
+    except JsonError as error:
+        return _unreadable(error.problem)
+    if is_github(value):
+        return read_github(value)
+    if is_task_master(value):
+        return read_task_master(value)
+    return _unreadable(f"is JSON without tasks that are known here; known are {FORMATS}")
+
+
+def _unreadable(problem: str) -> TasksFile:
+    return TasksFile((), (), (Violation("markdown", problem),))
