@@ -186,6 +186,11 @@ def as_the_version_before(connection: object) -> None:
         "ALTER TABLE agents DROP COLUMN principal",
         "ALTER TABLE artifacts DROP COLUMN principal",
         "DROP TABLE outputs",
+        "ALTER TABLE assignments DROP COLUMN reserved",
+        "ALTER TABLE agents DROP COLUMN run_ids",
+        "DROP TABLE entry_index",
+        "DROP INDEX run_index_by_outcome",
+        *(f"ALTER TABLE run_index DROP COLUMN {name}" for name in ("outcome", "asked_at_us", "words")),
         "UPDATE context_version SET version_num = '0004'",
     ):
         connection.execute(text(change))  # type: ignore[attr-defined]
