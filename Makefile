@@ -14,7 +14,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -82,6 +82,9 @@ router-campaign: $(DEV_STAMP) ## decide a million random, hostile and rule-made 
 
 faults: $(DEV_STAMP) ## break real processes under load and prove that nothing is lost (FAULT_SECONDS=150 FAULT_RUNS=64 FAULT_DATABASES=sqlite,postgresql)
 	@$(BIN)/python -m tests.robustness.faults
+
+tutorial: $(DEV_STAMP) ## play every command of the tutorial as a new user, with an audit of all stores after each
+	@POINTSMAN_WHOLE_TUTORIAL=1 $(BIN)/pytest -q tests/scenarios/test_tutorial.py
 
 cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in four ecosystems, and print what was paid (EACH=1, 0 for all; DEFENCES=1 switches each off)
 	@$(BIN)/python -m tests.robustness.cheats --each $(or $(EACH),1) $(if $(DEFENCES),--defences)
