@@ -13,6 +13,7 @@ from pointsman.services.chassis.core.config import PeerSettings
 from pointsman.services.chassis.core.supervision import Loops
 from tests.contract.gateway.gateways import free_gateway
 from tests.helpers.certificates import Authority
+from tests.helpers.limits import within
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BODY_TO_COME = (
@@ -35,7 +36,7 @@ class Connection:
 
     async def answer(self) -> tuple[int, bytes]:
         """The status and the body of the next answer."""
-        async with asyncio.timeout(ANSWER_SECONDS):
+        async with within(ANSWER_SECONDS):
             head = await self._reader.readuntil(b"\r\n\r\n")
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
             return int(head.split()[1]), await self._reader.readexactly(int(length.split(b":")[1]))
@@ -46,12 +47,12 @@ class Connection:
         return (await self.answer())[0]
 
     async def line(self) -> bytes:
-        async with asyncio.timeout(ANSWER_SECONDS):
+        async with within(ANSWER_SECONDS):
             return await self._reader.readline()
 
     async def ended(self) -> bytes:
         """What comes until the other side ends the connection."""
-        async with asyncio.timeout(ANSWER_SECONDS):
+        async with within(ANSWER_SECONDS):
             with contextlib.suppress(ConnectionResetError):
                 return await self._reader.read()
         return b""
