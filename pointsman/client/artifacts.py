@@ -21,13 +21,14 @@ class Artifacts:
         self._calls = calls
         self._stub = ArtifactServiceStub(calls.channel)
 
-    async def put(self, body: bytes, media_type: str, run_id: str = "") -> ArtifactRef:
-        """Stores a body; storing it twice changes nothing."""
+    async def put(self, body: bytes, media_type: str, run_id: str = "", *, held_out: bool = False) -> ArtifactRef:
+        """Stores a body; storing it twice changes nothing. One that is held out is for operators and verifiers alone."""
+        who = pb.ARTIFACT_CLASS_HELD_OUT if held_out else pb.ARTIFACT_CLASS_UNSPECIFIED
         digest = hashlib.sha256(body).hexdigest()
         wanted = ArtifactRef(sha256=digest, size_bytes=len(body), media_type=media_type)
 
         async def parts() -> AsyncIterator[pb.PutRequest]:
-            yield pb.PutRequest(start=pb.PutStart(artifact=wanted, run_id=run_id))
+            yield pb.PutRequest(start=pb.PutStart(artifact=wanted, run_id=run_id, artifact_class=who))
             for start in range(0, len(body), CHUNK_BYTES):
                 yield pb.PutRequest(chunk=body[start : start + CHUNK_BYTES])
 

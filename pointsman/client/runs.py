@@ -16,6 +16,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     Attention,
     Budget,
     ExecutionMode,
+    ProofTerms,
     Repository,
     Run,
     RunState,
@@ -47,6 +48,8 @@ class Order:
     """Start a run even if the router would only answer."""
     barrier_timeout_seconds: float = 0.0
     """How long barriers of its pipelines wait; 0 leaves it to the pipeline service."""
+    proof_terms: ProofTerms | None = None
+    """What the proof has to show besides the commands: fixed tests, held-out checks, a grade; whether tests may change."""
     lenient: bool = False
     """Go on past a judge that cannot be read and past stages without retries left; else a person is asked."""
     crew: pb.Crew | None = None
@@ -90,6 +93,7 @@ class Runs:
             labels=order.labels,
             priority=order.priority,
             lenient=order.lenient,
+            proof_terms=order.proof_terms,
             crew=order.crew,
         )
         if order.barrier_timeout_seconds:

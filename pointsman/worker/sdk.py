@@ -74,7 +74,7 @@ class Job:
     """The trace context for spans of the agent itself."""
     transcript: Transcript = field(default_factory=Transcript)
     """What the agent prints; people can watch it, and it is kept with the assignment."""
-    attributes: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str | int] = field(default_factory=dict)
     """What the handler adds to the span of the work; only declared names are kept."""
 
     @property

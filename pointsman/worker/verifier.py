@@ -22,6 +22,7 @@ from pointsman.sandbox import CommandResult, Limits, SandboxSpec, available_leve
 from pointsman.worker import evidence_check
 from pointsman.worker.base_project import project_at
 from pointsman.worker.commit_message import merge_message
+from pointsman.worker.delivery_terms import NO_TERMS, Terms, keep_output, read_terms
 from pointsman.worker.evidence import command_evidence
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments
@@ -81,6 +82,8 @@ class _MergeTarget:
     """As the run's base has it: no task of the run changes how it is proven."""
     furnish: Furnish
     """Furnishes sandboxes for trees on the accepted commit."""
+    terms: Terms = NO_TERMS
+    """What the proof has to show besides its commands."""
 
 
 class Verifier:
@@ -101,6 +104,7 @@ class Verifier:
                 return stage_verdict(findings[0]) if is_stage else work.VerificationReport(tasks=findings)
             clone = await self._workspace.clone_for(job)
             findings, accepted = await self._merge_all(job, request, folders, clone)
+            job.attributes["pointsman.proof.reused"] = sum(finding.proof.reused for finding in findings)
             if grades := [finding.proof.grade for finding in findings if finding.accepted]:
                 job.attributes["pointsman.proof.grade"] = Grade.Name(min(grades)).removeprefix("GRADE_")
             return stage_verdict(findings[0]) if is_stage else await _report(job, clone, findings, accepted)
@@ -115,7 +119,10 @@ class Verifier:
             await fetch_commit(job.client, clone, CommitRef(accepted, request.accepted_bundle), base)
         project = await project_at(clone.path, await _run_base(job) or accepted)
         findings: list[work.TaskFinding] = []
+        terms = await read_terms(job, request)
+        job.attributes |= {"pointsman.proof.fixes": len(terms.fixes), "pointsman.proof.held_out": len(terms.held_out)}
         for number, task in enumerate(request.tasks):
+            is_last = number == len(request.tasks) - 1 and all(finding.accepted for finding in findings)
             furnish = self._furnisher(job, clone, accepted, project)
             place = _MergeTarget(
                 accepted,
@@ -124,6 +131,7 @@ class Verifier:
                 standing(request, findings),
                 project,
                 furnish,
+                terms if is_last else NO_TERMS,
             )
             finding, accepted = await self._merge_and_verify(job, clone, task, place)
             findings.append(finding)
@@ -145,7 +153,7 @@ class Verifier:
         if earlier := _reusable(task, key):
             return earlier, merged.commit
         try:
-            finding = await self._verify_merged(clone, task, place, merged.commit)
+            finding = await self._verify_merged(job, clone, task, place, merged.commit)
             finding.proof.key = key if finding.HasField("proof") else ""
         except DeliveryNotInstallable as error:
             return _refused(task, str(error)), accepted
@@ -159,7 +167,7 @@ class Verifier:
         return ProofEnvironments(self._workspace.root, self._workspace.private_places).furnisher(base, log.info)
 
     async def _verify_merged(
-        self, clone: Clone, task: work.VerifyTask, place: _MergeTarget, merged: str
+        self, job: Job, clone: Clone, task: work.VerifyTask, place: _MergeTarget, merged: str
     ) -> work.TaskFinding:
         """Proves the merged commit, then checks the evidence on it, in the same environment."""
         proof = await self._prove(clone, task, place, merged)
@@ -182,6 +190,8 @@ class Verifier:
         if proof is not None:
             changed = await clone.changed_files(accepted, merged)
             finding.proof.CopyFrom(proof_message(proof, accepted, changed))
+            if output := await keep_output(job, proof):
+                finding.proof.held_out_output.CopyFrom(output)
         if finding.accepted and proof is not None:
             self._baselines.keep_accepted(proof)
         return finding
@@ -217,7 +227,8 @@ def _proof_request(task: work.VerifyTask, place: _MergeTarget, merged: str) -> P
         delivered=merged,
         commands=tuple(dict.fromkeys(tuple(item.verify_command) for item in criteria if item.verify_command)),
         protect=proof.protect,
-        wishes=Wishes(tests_may_change=task.tests_may_change),
+        wishes=Wishes(place.terms.fixes, task.tests_may_change, tuple(place.terms.held_out)),
+        held_out=place.terms.held_out,
         repeat=proof.repeat,
     )
 
@@ -230,6 +241,7 @@ async def _key(clone: Clone, task: work.VerifyTask, place: _MergeTarget, merged:
     facts = (
         *trees,
         repr((request.commands, request.protect, request.repeat, request.wishes)),
+        place.terms.digest,
         str(available_level()),
         *(item.SerializeToString(deterministic=True).hex() for item in said),
     )

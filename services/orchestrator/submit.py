@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.router.v1 import decision_pb2 as decision
 from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.chassis.core.ids import derived_id
 from pointsman.services.chassis.telemetry.context import current_transition, new_traceparent
 from pointsman.services.orchestrator.config import OrchestratorSettings
@@ -40,8 +41,16 @@ class SubmitMessage:
 
     async def submit(self, request: pb.SubmitRequest, caller: Caller) -> Submission:
         """Admission first: a project that is full costs the router nothing."""
+        await self._require_held_out(request.proof_terms.held_out.sha256, caller.project)
         async with self._store.admission.slot(caller.project, self._max_live_runs):
             return await self._route(request, caller)
+
+    async def _require_held_out(self, sha256: str, project: str) -> None:
+        """Held-out checks have to be there, and out of every agent's reach, before anything is paid."""
+        if sha256 and not await self._store.artifacts.is_held_out(project, sha256):
+            raise invalid_field(
+                "proof_terms.held_out", "is no artifact of this project of the class HELD_OUT; put it as one first"
+            )
 
     async def _route(self, request: pb.SubmitRequest, caller: Caller) -> Submission:
         run_id = run_id_for(caller.project, request.request_id)

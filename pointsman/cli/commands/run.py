@@ -30,8 +30,13 @@ from pointsman.cli.options.order_options import (
     AcceptOption,
     BarrierTimeoutOption,
     BudgetOption,
+    FixesOption,
     IncludeChangesOption,
     LenientOption,
+    RequireOption,
+    TestsMayChangeOption,
+    VerifyFromOption,
+    VerifyOption,
 )
 from pointsman.cli.options.run_options import (
     criteria_in_words,
@@ -51,6 +56,7 @@ from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.crew import CrewOptions, crew_of
 from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
 from pointsman.cli.session.project_check import require_baseline
+from pointsman.cli.session.proof_terms import TermOptions, read_checks, require_red
 from pointsman.cli.session.questions import RunLeft
 from pointsman.cli.session.repository import read_project, require_repository, starts_run, with_repository
 from pointsman.cli.session.usable_repository import find_repository
@@ -58,6 +64,7 @@ from pointsman.cli.session.work_on_run import leave_run, patient_terms, work_and
 from pointsman.cli.session.worker_specs import LocalWorkers, options_to_restart
 from pointsman.cli.session.workers import isolation_note
 from pointsman.client import Client, Order
+from pointsman.proof.baseline import Baseline
 
 app = typer.Typer(add_completion=False)
 
@@ -93,6 +100,7 @@ class RunOptions:
     as_json: bool
     follows: bool
     tries_base: bool
+    terms: TermOptions
 
 
 @app.command()
@@ -117,11 +125,13 @@ def run(  # noqa: PLR0913 - one parameter per option
     lenient: LenientOption = False,
     mode: Annotated[Mode, typer.Option(help="When the work pauses for a person.")] = Mode.QUALITY_GATE,
     strict: Annotated[bool, typer.Option("--strict", help="Errors of the zero-decision audit block the plan.")] = False,
-    verify: Annotated[
-        list[str] | None, typer.Option(help="A command that proves the work, several times; each is proven apart.")
-    ] = None,
+    verify: VerifyOption = None,
     accept: AcceptOption = None,
     budget: BudgetOption = "",
+    fixes: FixesOption = None,
+    verify_from: VerifyFromOption = "",
+    require: RequireOption = None,
+    tests_may_change: TestsMayChangeOption = False,
     include_changes: IncludeChangesOption = False,
     session: Annotated[str, typer.Option(help="Runs of one session conflict with each other; default: its own.")] = "",
     resume: Annotated[Resume | None, typer.Option(help="Unfinished work; default: ask on a terminal, else no.")] = None,
@@ -135,6 +145,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     """Submit a task and follow it to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
     if not task.strip():
         fail_usage('the task is empty: say what is wanted, for example `pointsman run "fix the failing test"`')
+    terms = TermOptions(tuple(fixes or ()), verify_from, require, tests_may_change)
     order = Order(
         task,
         verify_commands=[split_command(command, "--verify") for command in verify or ()],
@@ -151,7 +162,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     )
     roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
     crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()))
-    options = RunOptions(order, repo, crew, include_changes, as_json, not detach, not no_baseline)
+    options = RunOptions(order, repo, crew, include_changes, as_json, not detach, not no_baseline, terms)
     sys.exit(asyncio.run(_run(options, server, project)))
 
 
@@ -160,11 +171,12 @@ async def _run(options: RunOptions, server: str, project: str) -> int:
     folder, notes = await find_repository(options.repo), list[str]()
     order = await with_repository(options.order, folder, notes.append, include_changes=options.include_changes)
     crew = crew_of(options.crew, await _project_crew(order, folder))
-    order = replace(order, crew=crew.message())
+    order = replace(order, crew=crew.message(), proof_terms=options.terms.message())
     workers = LocalWorkers(folder, crew, options_to_restart(folder, crew, server, project), options.as_json)
     notes += crew.notes()
-    if options.tries_base and starts_run(order):
-        await _try_base(order, workers, notes)
+    checks = await read_checks(options.terms.verify_from, folder, order)
+    tried = await _try_base(order, workers, notes) if options.tries_base and starts_run(order) else None
+    require_red(options.terms.fixes, tried)
     needed = bool(crew.members)
     require_repository(order, folder, is_local=needed)
     try:
@@ -173,7 +185,7 @@ async def _run(options: RunOptions, server: str, project: str) -> int:
             require_repository(order, folder, is_local=needed)
             client = plane.client(patient_terms(project))
             await _note_single_step(client, order, workers)
-            answer = await client.runs.submit(order)
+            answer = await client.runs.submit(await checks.upload(client, order))
             if not answer.HasField("run"):
                 return _without_run(order, answer, options.as_json)
             plane.announce()
@@ -196,12 +208,13 @@ async def _project_crew(order: Order, folder: Path | None) -> project_file.Crew:
     return (await read_project(folder, order.repository.base_commit)).crew
 
 
-async def _try_base(order: Order, workers: LocalWorkers, notes: list[str]) -> None:
+async def _try_base(order: Order, workers: LocalWorkers, notes: list[str]) -> Baseline | None:
     """Says what is known so far, then tries set-up and proof on the base, which can take a while."""
     while notes:
         workers.say(notes.pop(0))
-    if workers.folder is not None and order.verify_commands:
-        await require_baseline(order, workers.folder, workers.say)
+    if workers.folder is None or not order.verify_commands:
+        return None
+    return await require_baseline(order, workers.folder, workers.say)
 
 
 async def _note_single_step(client: Client, order: Order, workers: LocalWorkers) -> None:

@@ -1,10 +1,19 @@
 """Options about the terms of a run."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from pointsman.cli.options.run_options import BUDGET_FIELDS
+
+
+class Requirement(StrEnum):
+    """What work has to be worth."""
+
+    PROVEN = "proven"
+    UNBROKEN = "unbroken"
+
 
 BarrierTimeoutOption = Annotated[
     float | None,
@@ -19,5 +28,27 @@ AcceptOption = Annotated[
 ]
 BudgetOption = Annotated[
     str, typer.Option("--budget", help=f"For example assignments=50,minutes=30; also {', '.join(BUDGET_FIELDS)}.")
+]
+VerifyOption = Annotated[
+    list[str] | None,
+    typer.Option("--verify", help="A command that proves the work, several times; each is proven apart."),
+]
+FixesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fixes", metavar="ID", help="A test that fails now and must pass in what is delivered, several times."
+    ),
+]
+VerifyFromOption = Annotated[
+    str,
+    typer.Option(
+        "--verify-from", metavar="DIR|REF:PATH", help="Checks that no agent ever sees; they judge what is delivered."
+    ),
+]
+RequireOption = Annotated[
+    Requirement | None, typer.Option("--require", help="The least grade that is accepted without asking you.")
+]
+TestsMayChangeOption = Annotated[
+    bool, typer.Option("--tests-may-change", help="Changed tests are asked about, not refused.")
 ]
 IncludeChangesOption = Annotated[bool, typer.Option("--include-changes", help="Start from uncommitted changes too.")]

@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.handoff.v1.proof_pb2 import Grade
 from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_LEASED, Assignment, Purpose
-from pointsman.api.orchestrator.v1.run_pb2 import Run, RunState, Usage, WaitKind
+from pointsman.api.orchestrator.v1.run_pb2 import ProofTerms, Run, RunState, Usage, WaitKind
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.render.transition_lines import event_lines
 
@@ -112,6 +112,7 @@ def status(run: Run) -> str:
         [f"cost {spent.cost_micros / 1e6:.2f}/{budget.cost_micros / 1e6 or 'no limit'}"] if spent.cost_micros else []
     )
     lines = [f"{state_name(run)}  {int(elapsed.total_seconds())} s  {', '.join(limits)}{grade_text(run.grade)}"]
+    lines += [f"  {line}" for line in terms_lines(run.proof_terms)]
     lines += [
         f"  {task.task_id} {task.status}{grade_text(task.grade)} (attempt {task.attempt}) {task.name[:80]}"
         f"{usage_text(task.usage)}"
@@ -122,6 +123,18 @@ def status(run: Run) -> str:
         kind = WaitKind.Name(waiting.kind).removeprefix("WAIT_KIND_").lower()
         lines.append(f"  waits for {kind}: {waiting.who} {waiting.action}")
     return "\n".join(lines)
+
+
+def terms_lines(terms: ProofTerms) -> Iterator[str]:
+    """What the proof has to show besides its commands."""
+    if terms.fixes:
+        yield f"has to fix {', '.join(terms.fixes)}"
+    if terms.HasField("held_out"):
+        yield f"is judged by held-out checks ({terms.held_out.sha256[:12]})"
+    if terms.require_grade:
+        yield f"a person sees what is worth less than {grade_text(terms.require_grade).removeprefix(', ')}"
+    if terms.tests_may_change:
+        yield "tests may change"
 
 
 def usage_text(usage: Usage) -> str:

@@ -84,8 +84,8 @@ async def _key(trial: Trial, clone: Clone, plan: SetupPlan) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-async def require_baseline(order: Order, folder: Path, say: Say) -> None:
-    """Ends the command if nothing could judge the work: set-up fails, or a proof command cannot run on the base."""
+async def require_baseline(order: Order, folder: Path, say: Say) -> Baseline:
+    """What the base is like; ends the command if nothing could judge the work: set-up fails, or a proof command cannot run on the base."""
     assert order.repository is not None
     commit = order.repository.base_commit
     trial = Trial(folder, commit, await read_project(folder, commit), order.verify_commands)
@@ -101,6 +101,7 @@ async def require_baseline(order: Order, folder: Path, say: Say) -> None:
     if found.broken:
         shown = "\n".join(line for command in found.broken for line in broken_lines(command))
         fail_usage(f"nothing was submitted: the proof cannot run on {commit[:12]}.\n{shown}")
+    return found
 
 
 def broken_lines(command: CommandBaseline) -> list[str]:

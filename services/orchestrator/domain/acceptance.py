@@ -184,14 +184,27 @@ def _judge_finding(builder: DecisionBuilder, task_id: str, finding: TaskFinding 
         ]
         builder.named_risks(asked, task_id)
     proven = all(c.has_command for c in task.outline.criteria if c.required) and not finding.questions
-    accepted = True if task.judgement.reviewed or proven else None
-    reason = "" if accepted else "; ".join(finding.questions)[:QUESTIONS_LENGTH]
     grade = finding.grade or (Grade.ON_WORD if task.judgement.reviewed else None)
+    below = _below_required(builder, grade or Grade.ON_WORD)
+    accepted = True if (task.judgement.reviewed or proven) and not below else None
+    reason = "" if accepted else "; ".join(filter(None, (below, *finding.questions)))[:QUESTIONS_LENGTH]
     builder.emit(
         events.TaskJudged(
             task_id, "verifier", accepted=accepted, reason=reason, grade=grade, proof_reused=finding.reused
         )
     )
+
+
+def _below_required(builder: DecisionBuilder, grade: Grade) -> str:
+    """Why a person has to see work of this grade; empty where it is worth what the user requires."""
+    required, grades = builder.run.proof_terms.require_grade, list(Grade)
+    if required is None or grades.index(grade) >= grades.index(required):
+        return ""
+    return f"it is worth {_words(grade)}, and {_words(required)} is required"
+
+
+def _words(grade: Grade) -> str:
+    return str(grade).replace("_", " ")
 
 
 def verifier_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
@@ -205,7 +218,9 @@ def conclude(builder: DecisionBuilder) -> None:
     """What reviewers passed is accepted where nothing needs a verifier; a person decides the rest."""
     for task_id in _to_be_proven(builder):
         if builder.run.tasks[task_id].judgement.reviewed and not builder.run.needs_verifier:
-            builder.emit(events.TaskJudged(task_id, "reviewer", accepted=True, grade=Grade.ON_WORD))
+            below = _below_required(builder, Grade.ON_WORD)
+            accepted = None if below else True
+            builder.emit(events.TaskJudged(task_id, "reviewer", accepted, below, grade=Grade.ON_WORD))
     left = _undecided(builder)
     if left:
         why = "; ".join(f"{task_id}: {_why_a_person(builder.run.tasks[task_id])}" for task_id in left)

@@ -64,6 +64,22 @@ class GivenCriterion:
 
 
 @dataclass(frozen=True, slots=True)
+class ProofTerms:
+    """What the proof of the work has to show besides its commands."""
+
+    fixes: tuple[str, ...] = ()
+    """Tests that fail on the base and have to pass in what is delivered."""
+    held_out: str = ""
+    """SHA-256 of an archive of checks that no agent gets; empty where there are none."""
+    require_grade: Grade | None = None
+    """Work that is worth less is shown to a person."""
+    tests_may_change: bool = False
+
+
+NO_TERMS = ProofTerms()
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """What was submitted, and on which terms."""
 
@@ -88,6 +104,7 @@ class Order:
     traceparent: str = ""
     barrier_timeout_seconds: float = 0.0
     """How long barriers of its pipelines wait; 0 leaves it to the pipeline service."""
+    proof_terms: ProofTerms = NO_TERMS
     lenient: bool = False
     """An unreadable judge passes in the end, as the pipeline service has it by itself; else a person is asked."""
     crew: tuple[Capability, ...] = ()

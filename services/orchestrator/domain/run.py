@@ -1,6 +1,7 @@
 """A run as its journal makes it."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
@@ -17,6 +18,7 @@ from pointsman.services.orchestrator.domain.enums import (
     WorkflowStatus,
 )
 from pointsman.services.orchestrator.domain.model import (
+    NO_TERMS,
     NOTHING_SPENT,
     Assignment,
     Budget,
@@ -26,6 +28,7 @@ from pointsman.services.orchestrator.domain.model import (
     OpenQuestion,
     OpenRemark,
     Order,
+    ProofTerms,
     Risk,
     Slot,
     Task,
@@ -130,6 +133,15 @@ class Run:
         """The user's criteria for what the run works on; on a resumed epic, whose wish is another, the commands."""
         criteria = self.order.criteria
         return tuple(item for item in criteria if item.command) if self.queued_epic_id else criteria
+
+    @property
+    def proof_terms(self) -> ProofTerms:
+        """What the proof has to show besides the commands; of a resumed epic, whose wish is another, nothing."""
+        return NO_TERMS if self.queued_epic_id else self.order.proof_terms
+
+    def is_last_work(self, task_ids: Sequence[str]) -> bool:
+        """Whether nothing is left to do once these tasks are accepted: then they are what is delivered."""
+        return all(task.status is TaskStatus.ACCEPTED or key in task_ids for key, task in self.tasks.items())
 
     @property
     def needs_verifier(self) -> bool:

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 
 from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
 from pointsman.services.chassis.core.caller import Caller, Role
-from pointsman.services.chassis.core.errors import invalid_field, not_found
+from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field, not_found
+from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.artifacts import NO_QUOTA, Artifact, Quota
 
@@ -22,7 +23,9 @@ class ArtifactServicer:
         first = await anext(requests, artifact.PutRequest())
         if not first.HasField("start"):
             raise invalid_field("start", "the first message says what is put")
-        wanted = first.start.artifact
+        wanted, is_held_out = first.start.artifact, first.start.artifact_class == artifact.ARTIFACT_CLASS_HELD_OUT
+        if is_held_out:
+            _require_judge(caller, wanted.sha256)
         with self._store.artifacts.receiving(caller.project, self._max_bytes) as body:
             async for request in requests:
                 if body.size_bytes + len(request.chunk) > min(self._max_bytes, wanted.size_bytes):
@@ -32,16 +35,30 @@ class ArtifactServicer:
                 raise invalid_field("start.artifact", "digest or size do not match the body")
             principal = "" if Role.SERVICE in caller.roles else caller.principal
             stored = Artifact(
-                caller.project, body.sha256, body.size_bytes, wanted.media_type, first.start.run_id, principal
-            )
+                caller.project, body.sha256, body.size_bytes, wanted.media_type, first.start.run_id, principal,
+                is_held_out,
+            )  # fmt: skip
             await self._store.artifacts.put(stored, body.file, self._quota)
         return artifact.PutResponse(artifact=wanted)
 
     async def Get(self, request: artifact.GetRequest, caller: Caller) -> AsyncIterator[artifact.GetResponse]:
         """A body in chunks."""
+        if await self._store.artifacts.is_held_out(caller.project, request.sha256):
+            _require_judge(caller, request.sha256)
         number = 0
         while (chunk := await self._store.artifacts.chunk(caller.project, request.sha256, number)) is not None:
             yield artifact.GetResponse(chunk=chunk)
             number += 1
         if number == 0 and request.sha256 != hashlib.sha256(b"").hexdigest():
             raise not_found("artifact", request.sha256)
+
+
+def _require_judge(caller: Caller, sha256: str) -> None:
+    """Refuses whoever might show held-out checks to an agent: they are for operators and verifiers."""
+    if Role.OPERATOR not in caller.roles and not caller.may(Capability.VERIFY.lower()):
+        raise Refusal(
+            Reason.PERMISSION_DENIED,
+            f"{caller.principal} may not read or put held-out checks; show the credential of an operator, or one that is "
+            "granted the capability verify",
+            metadata={"artifact": sha256},
+        )

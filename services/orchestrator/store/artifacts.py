@@ -19,6 +19,8 @@ from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.store import tables
 
 ORPHANS_AT_ONCE = 100
+HELD_OUT = "HELD_OUT"
+"""The class of bodies that only operators and verifiers may read."""
 CHUNK_BYTES = 1024 * 1024
 """A body is stored in pieces of this size, and read into memory no more than one at a time."""
 PROJECTS_AT_ONCE = 2
@@ -39,6 +41,8 @@ class Artifact:
     run_id: str
     principal: str = ""
     """Who put it; empty for the control plane itself."""
+    is_held_out: bool = False
+    """Only operators and verifiers may read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,12 @@ class Artifacts:
         )
         named = (self.table.c.project == bindparam("project"), self.table.c.sha256 == bindparam("sha256"))
         self._known = select(self.table.c.sha256).where(*named)
+        self._class = select(self.table.c.artifact_class).where(*named)
+        self._withhold = (
+            update(self.table)
+            .where(self.table.c.project == bindparam("of_project"), self.table.c.sha256 == bindparam("of_sha256"))
+            .values(artifact_class=HELD_OUT)
+        )
         size_bytes = self.table.c.size_bytes
         own_bytes = case((self.table.c.principal == bindparam("principal"), size_bytes), else_=0)
         self._stored_bytes = select(
@@ -149,7 +159,9 @@ class Artifacts:
             is_known = connection.execute(self._known, key).first() is not None
             if not is_known and (refusal := self._beyond(connection, artifact, quota)) is not None:
                 return refusal
-            connection.execute(self._insert, {**key, **facts, "created_at_us": created_at_us})
+            connection.execute(self._insert, {**key, **facts, "created_at_us": created_at_us, "artifact_class": ""})
+            if artifact.is_held_out:
+                connection.execute(self._withhold, {"of_project": artifact.project, "of_sha256": artifact.sha256})
             body.seek(0)
             for number in count() if not is_known else ():
                 piece = body.read(CHUNK_BYTES)
@@ -174,6 +186,14 @@ class Artifacts:
             who = f"{artifact.principal} in project {artifact.project}"
             return _over_quota(artifact, who, own_bytes, ("PRINCIPAL", quota.principal_bytes))
         return None
+
+    async def is_held_out(self, project: str, sha256: str) -> bool | None:
+        """Whether only operators and verifiers may read a body; None when there is no such artifact."""
+        key = {"project": project, "sha256": sha256}
+        found = await self._store.database.read(
+            lambda connection: connection.execute(self._class, key).scalar_one_or_none()
+        )
+        return None if found is None else found == HELD_OUT
 
     async def chunk(self, project: str, sha256: str, number: int) -> bytes | None:
         """One chunk; None after the last, and when there is no such artifact."""

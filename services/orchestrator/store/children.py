@@ -231,6 +231,9 @@ class _Rows:
         """A new run."""
         row = {"entity_id": change.entity_id, "project": change.project, "session_id": data.order.session_id}
         found_by = words(change.entity_id, data.intent, data.order)
+        if data.order.proof_terms.held_out:
+            use = {"entity_id": change.entity_id, "project": change.project}
+            self.uses.append({**use, "sha256": data.order.proof_terms.held_out})
         self.index.append({**row, "ended_at_us": 0, "outcome": "", "asked_at_us": 0, "words": found_by})
 
     def reworded(self, change: Change[RunState], data: Any) -> None:  # noqa: ARG002

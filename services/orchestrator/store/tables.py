@@ -114,6 +114,7 @@ def artifacts(metadata: MetaData) -> Table:
         Column("run_id", String(128), nullable=False),
         Column("created_at_us", BigInteger, nullable=False),
         Column("principal", Text, nullable=False),
+        Column("artifact_class", String(16), nullable=False, server_default=""),
         Index("artifacts_by_run", "run_id"),
     )
 

@@ -137,3 +137,55 @@ async def test_uploads_at_once_pass_the_quota_together_never(database_url: str) 
 
 async def _is_stored(store: OrchestratorStore, body: bytes) -> bool:
     return await store.artifacts.chunk("local", reference(body).sha256, 0) is not None
+
+
+AGENT = frozenset({Role.AGENT, Role.VIEWER})
+WHO = {
+    "operator": Caller("operator", "local", AGENT | {Role.OPERATOR}),
+    "verifier": Caller("verifier/box", "local", AGENT, capabilities=frozenset({"verify"})),
+    "coder": Caller("coder/box", "local", AGENT, capabilities=frozenset({"code", "review", "plan"})),
+    "viewer": Caller("viewer", "local", frozenset({Role.VIEWER})),
+}
+
+
+def withheld(body: bytes) -> AsyncIterator[artifact.PutRequest]:
+    async def parts() -> AsyncIterator[artifact.PutRequest]:
+        start = artifact.PutStart(artifact=reference(body), artifact_class=artifact.ARTIFACT_CLASS_HELD_OUT)
+        yield artifact.PutRequest(start=start)
+        yield artifact.PutRequest(chunk=body)
+
+    return parts()
+
+
+async def read(servicer: ArtifactServicer, body: bytes, who: Caller) -> bytes:
+    request = artifact.GetRequest(sha256=reference(body).sha256)
+    return b"".join([part.chunk async for part in servicer.Get(request, who)])
+
+
+async def test_held_out_checks_are_put_and_read_by_operators_and_verifiers_alone(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        servicer = ArtifactServicer(store, LARGEST)
+        for name in ("operator", "verifier"):
+            body = f"checks of the {name}".encode()
+            await servicer.Put(withheld(body), WHO[name])
+            assert {await read(servicer, body, WHO[one]) for one in ("operator", "verifier")} == {body}
+            for other in ("coder", "viewer"):
+                with pytest.raises(Refusal) as caught:
+                    await read(servicer, body, WHO[other])
+                assert caught.value.reason is Reason.PERMISSION_DENIED
+        with pytest.raises(Refusal) as caught:
+            await servicer.Put(withheld(b"mine"), WHO["coder"])
+        assert caught.value.reason is Reason.PERMISSION_DENIED
+
+
+async def test_a_body_that_was_held_out_once_is_not_published_by_putting_it_again(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        servicer = ArtifactServicer(store, LARGEST)
+        await servicer.Put(withheld(b"checks"), WHO["operator"])
+        await servicer.Put(send(b"checks", reference(b"checks")), WHO["coder"])
+        with pytest.raises(Refusal):
+            await read(servicer, b"checks", WHO["coder"])
+        await servicer.Put(send(b"open", reference(b"open")), WHO["coder"])
+        await servicer.Put(withheld(b"open"), WHO["operator"])
+        with pytest.raises(Refusal):
+            await read(servicer, b"open", WHO["coder"])

@@ -23,12 +23,17 @@ FIXED = FILES["calc.py"].replace("a - b", "a + b")
 BROKEN = FIXED.replace("return 1", "return 2")
 
 
-@pytest.fixture
-async def yard(tmp_path: Path) -> Yard:
+async def calculator(tmp_path: Path) -> Yard:
+    """A repository with a red and a green test, a coder and a verifier."""
     base = await repository(tmp_path / "user", FILES)
     coder = await clone_of(tmp_path / "user", tmp_path / "coder")
     workspace = Workspace(tmp_path / "verifier", {"repo": tmp_path / "user"})
     return Yard(base, coder, Verifier(workspace), Shelf(base), tmp_path)
+
+
+@pytest.fixture
+async def yard(tmp_path: Path) -> Yard:
+    return await calculator(tmp_path)
 
 
 async def task_of(yard: Yard, name: str, files: dict[str, str]) -> work.VerifyTask:

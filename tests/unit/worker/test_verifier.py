@@ -34,6 +34,8 @@ class Shelf:
 
     base: str
     bodies: dict[str, bytes] = field(default_factory=dict)
+    withheld: set[str] = field(default_factory=set)
+    """What was put for operators and verifiers alone."""
 
     @property
     def artifacts(self) -> "Shelf":
@@ -43,8 +45,11 @@ class Shelf:
     def runs(self) -> "RunsOf":
         return RunsOf(self.base)
 
-    async def put(self, body: bytes, media_type: str, run_id: str = "") -> handoff.ArtifactRef:
+    async def put(
+        self, body: bytes, media_type: str, run_id: str = "", *, held_out: bool = False
+    ) -> handoff.ArtifactRef:
         digest = hashlib.sha256(body).hexdigest()
+        self.withheld |= {digest} if held_out else set()
         self.bodies[digest] = body
         return handoff.ArtifactRef(sha256=digest, size_bytes=len(body), media_type=media_type)
 

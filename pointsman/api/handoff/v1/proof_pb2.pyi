@@ -232,6 +232,7 @@ class Proof(_message.Message):
     CHANGED_FILES_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
     REUSED_FIELD_NUMBER: _builtins.int
+    HELD_OUT_OUTPUT_FIELD_NUMBER: _builtins.int
     grade: Global___Grade.ValueType
     """What the work is worth once every question is answered with yes."""
     base_commit: _builtins.str
@@ -268,6 +269,10 @@ class Proof(_message.Message):
     def changed_files(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.ChangedFile]:
         """What changed between base_commit and the tree, as the verifier computed it."""
 
+    @_builtins.property
+    def held_out_output(self) -> _handoff_pb2.ArtifactRef:
+        """What the held-out checks printed, of the class HELD_OUT; absent where none ran."""
+
     def __init__(
         self,
         *,
@@ -283,10 +288,11 @@ class Proof(_message.Message):
         changed_files: _abc.Iterable[_handoff_pb2.ChangedFile] | None = ...,
         key: _builtins.str = ...,
         reused: _builtins.bool = ...,
+        held_out_output: _handoff_pb2.ArtifactRef | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["held_out_output", b"held_out_output"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "changed_files", b"changed_files", "commands", b"commands", "grade", b"grade", "isolation", b"isolation", "key", b"key", "protected_changes", b"protected_changes", "questions", b"questions", "reasons", b"reasons", "reused", b"reused", "risks", b"risks", "tree_hash", b"tree_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "changed_files", b"changed_files", "commands", b"commands", "grade", b"grade", "held_out_output", b"held_out_output", "isolation", b"isolation", "key", b"key", "protected_changes", b"protected_changes", "questions", b"questions", "reasons", b"reasons", "reused", b"reused", "risks", b"risks", "tree_hash", b"tree_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

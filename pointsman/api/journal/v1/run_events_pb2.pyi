@@ -1580,6 +1580,7 @@ class Order(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     RIVAL_RUN_ID_FIELD_NUMBER: _builtins.int
     EPIC_ID_FIELD_NUMBER: _builtins.int
+    PROOF_TERMS_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     resume: _builtins.str
@@ -1616,6 +1617,10 @@ class Order(_message.Message):
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Labels for filters."""
 
+    @_builtins.property
+    def proof_terms(self) -> Global___ProofTermsOutline:
+        """What the proof of the work has to show besides its commands."""
+
     def __init__(
         self,
         *,
@@ -1634,14 +1639,51 @@ class Order(_message.Message):
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         rival_run_id: _builtins.str = ...,
         epic_id: _builtins.str = ...,
+        proof_terms: Global___ProofTermsOutline | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["routing", b"routing"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["proof_terms", b"proof_terms", "routing", b"routing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_resume", b"auto_resume", "base_commit", b"base_commit", "criteria", b"criteria", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "labels", b"labels", "priority", b"priority", "repository_id", b"repository_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "rival_run_id", b"rival_run_id", "routing", b"routing", "session_id", b"session_id", "template", b"template"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_resume", b"auto_resume", "base_commit", b"base_commit", "criteria", b"criteria", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "labels", b"labels", "priority", b"priority", "proof_terms", b"proof_terms", "repository_id", b"repository_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "rival_run_id", b"rival_run_id", "routing", b"routing", "session_id", b"session_id", "template", b"template"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Order: _TypeAlias = Order  # noqa: Y015
+
+@_typing.final
+class ProofTermsOutline(_message.Message):
+    """What the proof of the work has to show besides its commands."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIXES_FIELD_NUMBER: _builtins.int
+    HELD_OUT_FIELD_NUMBER: _builtins.int
+    REQUIRE_GRADE_FIELD_NUMBER: _builtins.int
+    TESTS_MAY_CHANGE_FIELD_NUMBER: _builtins.int
+    held_out: _builtins.str
+    """SHA-256 of the archive of held-out checks; empty where there are none."""
+    require_grade: _proof_pb2.Grade.ValueType
+    """Work that is worth less is shown to a person."""
+    tests_may_change: _builtins.bool
+    """Tests may change in every task."""
+    @_builtins.property
+    def fixes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Tests that fail on the base and have to pass in what is delivered."""
+
+    def __init__(
+        self,
+        *,
+        fixes: _abc.Iterable[_builtins.str] | None = ...,
+        held_out: _builtins.str = ...,
+        require_grade: _proof_pb2.Grade.ValueType = ...,
+        tests_may_change: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fixes", b"fixes", "held_out", b"held_out", "require_grade", b"require_grade", "tests_may_change", b"tests_may_change"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProofTermsOutline: _TypeAlias = ProofTermsOutline  # noqa: Y015
 
 @_typing.final
 class Candidate(_message.Message):

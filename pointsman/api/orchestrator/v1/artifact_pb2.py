@@ -27,7 +27,7 @@ from pointsman.api.common.v1 import common_pb2 as pointsman_dot_api_dot_common_d
 from pointsman.api.handoff.v1 import handoff_pb2 as pointsman_dot_api_dot_handoff_dot_v1_dot_handoff__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,pointsman/api/orchestrator/v1/artifact.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1b\x62uf/validate/validate.proto\x1a$pointsman/api/common/v1/common.proto\x1a&pointsman/api/handoff/v1/handoff.proto\"e\n\x08PutStart\x12?\n\x08\x61rtifact\x18\x01 \x01(\x0b\x32%.pointsman.api.handoff.v1.ArtifactRefB\x06\xbaH\x03\xc8\x01\x01\x12\x18\n\x06run_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"j\n\nPutRequest\x12\x38\n\x05start\x18\x01 \x01(\x0b\x32\'.pointsman.api.orchestrator.v1.PutStartH\x00\x12\x1a\n\x05\x63hunk\x18\x02 \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@H\x00\x42\x06\n\x04part\"F\n\x0bPutResponse\x12\x37\n\x08\x61rtifact\x18\x01 \x01(\x0b\x32%.pointsman.api.handoff.v1.ArtifactRef\"3\n\nGetRequest\x12%\n\x06sha256\x18\x01 \x01(\tB\x15\xbaH\x12r\x10\x32\x0e^[0-9a-f]{64}$\"\x1c\n\x0bGetResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\x32\xdd\x01\n\x0f\x41rtifactService\x12\x64\n\x03Put\x12).pointsman.api.orchestrator.v1.PutRequest\x1a*.pointsman.api.orchestrator.v1.PutResponse\"\x04\xc0\xe4\x18\x03(\x01\x12\x64\n\x03Get\x12).pointsman.api.orchestrator.v1.GetRequest\x1a*.pointsman.api.orchestrator.v1.GetResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,pointsman/api/orchestrator/v1/artifact.proto\x12\x1dpointsman.api.orchestrator.v1\x1a\x1b\x62uf/validate/validate.proto\x1a$pointsman/api/common/v1/common.proto\x1a&pointsman/api/handoff/v1/handoff.proto\"\xb5\x01\n\x08PutStart\x12?\n\x08\x61rtifact\x18\x01 \x01(\x0b\x32%.pointsman.api.handoff.v1.ArtifactRefB\x06\xbaH\x03\xc8\x01\x01\x12\x18\n\x06run_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12N\n\x0e\x61rtifact_class\x18\x03 \x01(\x0e\x32,.pointsman.api.orchestrator.v1.ArtifactClassB\x08\xbaH\x05\x82\x01\x02\x10\x01\"j\n\nPutRequest\x12\x38\n\x05start\x18\x01 \x01(\x0b\x32\'.pointsman.api.orchestrator.v1.PutStartH\x00\x12\x1a\n\x05\x63hunk\x18\x02 \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@H\x00\x42\x06\n\x04part\"F\n\x0bPutResponse\x12\x37\n\x08\x61rtifact\x18\x01 \x01(\x0b\x32%.pointsman.api.handoff.v1.ArtifactRef\"3\n\nGetRequest\x12%\n\x06sha256\x18\x01 \x01(\tB\x15\xbaH\x12r\x10\x32\x0e^[0-9a-f]{64}$\"\x1c\n\x0bGetResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c*L\n\rArtifactClass\x12\x1e\n\x1a\x41RTIFACT_CLASS_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x41RTIFACT_CLASS_HELD_OUT\x10\x01\x32\xdd\x01\n\x0f\x41rtifactService\x12\x64\n\x03Put\x12).pointsman.api.orchestrator.v1.PutRequest\x1a*.pointsman.api.orchestrator.v1.PutResponse\"\x04\xc0\xe4\x18\x03(\x01\x12\x64\n\x03Get\x12).pointsman.api.orchestrator.v1.GetRequest\x1a*.pointsman.api.orchestrator.v1.GetResponse\"\x04\xc0\xe4\x18\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,6 +38,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PUTSTART'].fields_by_name['artifact']._serialized_options = b'\272H\003\310\001\001'
   _globals['_PUTSTART'].fields_by_name['run_id']._loaded_options = None
   _globals['_PUTSTART'].fields_by_name['run_id']._serialized_options = b'\272H\005r\003\030\200\001'
+  _globals['_PUTSTART'].fields_by_name['artifact_class']._loaded_options = None
+  _globals['_PUTSTART'].fields_by_name['artifact_class']._serialized_options = b'\272H\005\202\001\002\020\001'
   _globals['_PUTREQUEST'].fields_by_name['chunk']._loaded_options = None
   _globals['_PUTREQUEST'].fields_by_name['chunk']._serialized_options = b'\272H\006z\004\030\200\200@'
   _globals['_GETREQUEST'].fields_by_name['sha256']._loaded_options = None
@@ -46,16 +48,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ARTIFACTSERVICE'].methods_by_name['Put']._serialized_options = b'\300\344\030\003'
   _globals['_ARTIFACTSERVICE'].methods_by_name['Get']._loaded_options = None
   _globals['_ARTIFACTSERVICE'].methods_by_name['Get']._serialized_options = b'\300\344\030\001'
-  _globals['_PUTSTART']._serialized_start=186
-  _globals['_PUTSTART']._serialized_end=287
-  _globals['_PUTREQUEST']._serialized_start=289
-  _globals['_PUTREQUEST']._serialized_end=395
-  _globals['_PUTRESPONSE']._serialized_start=397
-  _globals['_PUTRESPONSE']._serialized_end=467
-  _globals['_GETREQUEST']._serialized_start=469
-  _globals['_GETREQUEST']._serialized_end=520
-  _globals['_GETRESPONSE']._serialized_start=522
-  _globals['_GETRESPONSE']._serialized_end=550
-  _globals['_ARTIFACTSERVICE']._serialized_start=553
-  _globals['_ARTIFACTSERVICE']._serialized_end=774
+  _globals['_ARTIFACTCLASS']._serialized_start=633
+  _globals['_ARTIFACTCLASS']._serialized_end=709
+  _globals['_PUTSTART']._serialized_start=187
+  _globals['_PUTSTART']._serialized_end=368
+  _globals['_PUTREQUEST']._serialized_start=370
+  _globals['_PUTREQUEST']._serialized_end=476
+  _globals['_PUTRESPONSE']._serialized_start=478
+  _globals['_PUTRESPONSE']._serialized_end=548
+  _globals['_GETREQUEST']._serialized_start=550
+  _globals['_GETREQUEST']._serialized_end=601
+  _globals['_GETRESPONSE']._serialized_start=603
+  _globals['_GETRESPONSE']._serialized_end=631
+  _globals['_ARTIFACTSERVICE']._serialized_start=712
+  _globals['_ARTIFACTSERVICE']._serialized_end=933
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ Bodies over 64 KiB, stored by their content."""
 
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from pointsman.api.handoff.v1 import handoff_pb2 as _handoff_pb2
 import builtins as _builtins
 import sys
@@ -17,6 +18,26 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _ArtifactClass:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ArtifactClassEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ArtifactClass.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ARTIFACT_CLASS_UNSPECIFIED: _ArtifactClass.ValueType  # 0
+    """Everybody in the project."""
+    ARTIFACT_CLASS_HELD_OUT: _ArtifactClass.ValueType  # 1
+    """Operators, and principals that are granted `verify`: held-out checks and what they printed. Nobody else puts one."""
+
+class ArtifactClass(_ArtifactClass, metaclass=_ArtifactClassEnumTypeWrapper):
+    """Who may read a body."""
+
+ARTIFACT_CLASS_UNSPECIFIED: ArtifactClass.ValueType  # 0
+"""Everybody in the project."""
+ARTIFACT_CLASS_HELD_OUT: ArtifactClass.ValueType  # 1
+"""Operators, and principals that are granted `verify`: held-out checks and what they printed. Nobody else puts one."""
+Global___ArtifactClass: _TypeAlias = ArtifactClass  # noqa: Y015
+
 @_typing.final
 class PutStart(_message.Message):
     """What is about to be put."""
@@ -25,8 +46,11 @@ class PutStart(_message.Message):
 
     ARTIFACT_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
+    ARTIFACT_CLASS_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run that needs it; the body is kept as long as the run."""
+    artifact_class: Global___ArtifactClass.ValueType
+    """Who may read it; a body that is there already keeps its class, and the narrower one wins."""
     @_builtins.property
     def artifact(self) -> _handoff_pb2.ArtifactRef:
         """What the body will be; its digest and size are checked at the end."""
@@ -36,10 +60,11 @@ class PutStart(_message.Message):
         *,
         artifact: _handoff_pb2.ArtifactRef | None = ...,
         run_id: _builtins.str = ...,
+        artifact_class: Global___ArtifactClass.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["artifact", b"artifact"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifact", b"artifact", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifact", b"artifact", "artifact_class", b"artifact_class", "run_id", b"run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -52,14 +52,14 @@ class ArtifactServiceServicer:
     """
 
     def Put(self, request_iterator, context):
-        """Put stores a body sent in chunks: first one `start`, then `chunk`s. Errors: INVALID_FIELD (no start, too large, digest or size do not match), OVERLOADED (too much is on its way at once, or the project's stored artifacts would pass their quota; the text says which).
+        """Put stores a body sent in chunks: first one `start`, then `chunk`s. Errors: INVALID_FIELD (no start, too large, digest or size do not match), PERMISSION_DENIED (a class that the caller may not put), OVERLOADED (too much is on its way at once, or the project's stored artifacts would pass their quota; the text says which).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Get(self, request, context):
-        """Get streams a body in chunks of at most 1 MiB. Errors: NOT_FOUND (no such artifact in this project).
+        """Get streams a body in chunks of at most 1 MiB. Errors: NOT_FOUND (no such artifact in this project), PERMISSION_DENIED (its class is not for the caller).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

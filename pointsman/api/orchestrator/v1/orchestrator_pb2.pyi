@@ -166,6 +166,7 @@ class SubmitRequest(_message.Message):
     LENIENT_FIELD_NUMBER: _builtins.int
     CREW_FIELD_NUMBER: _builtins.int
     REVIEW_PLAN_FIELD_NUMBER: _builtins.int
+    PROOF_TERMS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     message: _builtins.str
@@ -226,6 +227,10 @@ class SubmitRequest(_message.Message):
     def crew(self) -> Global___Crew:
         """The submitter's own workers; absent means whoever polls."""
 
+    @_builtins.property
+    def proof_terms(self) -> _run_pb2.ProofTerms:
+        """What the proof of the work has to show besides its commands."""
+
     def __init__(
         self,
         *,
@@ -250,10 +255,11 @@ class SubmitRequest(_message.Message):
         lenient: _builtins.bool = ...,
         crew: Global___Crew | None = ...,
         review_plan: _builtins.bool = ...,
+        proof_terms: _run_pb2.ProofTerms | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "repository", b"repository"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "proof_terms", b"proof_terms", "repository", b"repository"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "execution_mode", b"execution_mode", "labels", b"labels", "lenient", b"lenient", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "review_plan", b"review_plan", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "execution_mode", b"execution_mode", "labels", b"labels", "lenient", b"lenient", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "proof_terms", b"proof_terms", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "review_plan", b"review_plan", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

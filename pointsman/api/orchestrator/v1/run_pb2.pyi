@@ -458,6 +458,44 @@ class VerifyCommand(_message.Message):
 Global___VerifyCommand: _TypeAlias = VerifyCommand  # noqa: Y015
 
 @_typing.final
+class ProofTerms(_message.Message):
+    """What the proof of a run's work has to show besides its commands."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIXES_FIELD_NUMBER: _builtins.int
+    HELD_OUT_FIELD_NUMBER: _builtins.int
+    REQUIRE_GRADE_FIELD_NUMBER: _builtins.int
+    TESTS_MAY_CHANGE_FIELD_NUMBER: _builtins.int
+    require_grade: _proof_pb2.Grade.ValueType
+    """Work that is worth less is shown to a person, who accepts it or not; UNSPECIFIED asks nobody."""
+    tests_may_change: _builtins.bool
+    """Tests may change in every task: what fails with the tests of the base is asked about, not refused."""
+    @_builtins.property
+    def fixes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Tests that fail on the base and have to pass in what is delivered, by the ids of their runner."""
+
+    @_builtins.property
+    def held_out(self) -> _handoff_pb2.ArtifactRef:
+        """A tar archive of held-out checks, put as ARTIFACT_CLASS_HELD_OUT: laid over what is delivered at proof time only; no agent gets it."""
+
+    def __init__(
+        self,
+        *,
+        fixes: _abc.Iterable[_builtins.str] | None = ...,
+        held_out: _handoff_pb2.ArtifactRef | None = ...,
+        require_grade: _proof_pb2.Grade.ValueType = ...,
+        tests_may_change: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["held_out", b"held_out"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fixes", b"fixes", "held_out", b"held_out", "require_grade", b"require_grade", "tests_may_change", b"tests_may_change"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProofTerms: _TypeAlias = ProofTerms  # noqa: Y015
+
+@_typing.final
 class Budget(_message.Message):
     """What a run may spend; 0 means the server's default."""
 
@@ -798,6 +836,7 @@ class Run(_message.Message):
     ATTENTION_FIELD_NUMBER: _builtins.int
     ENDED_AT_FIELD_NUMBER: _builtins.int
     GRADES_FIELD_NUMBER: _builtins.int
+    PROOF_TERMS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___RunState.ValueType
@@ -886,6 +925,10 @@ class Run(_message.Message):
     def grades(self) -> Global___GradeCounts:
         """What its tasks are worth."""
 
+    @_builtins.property
+    def proof_terms(self) -> Global___ProofTerms:
+        """What the proof of its work has to show besides its commands."""
+
     def __init__(
         self,
         *,
@@ -920,10 +963,11 @@ class Run(_message.Message):
         attention: Global___Attention.ValueType = ...,
         ended_at: _timestamp_pb2.Timestamp | None = ...,
         grades: Global___GradeCounts | None = ...,
+        proof_terms: Global___ProofTerms | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "ended_at", b"ended_at", "grades", b"grades", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "ended_at", b"ended_at", "grades", b"grades", "proof_terms", b"proof_terms", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "id", b"id", "intent", b"intent", "labels", b"labels", "parent_entry", b"parent_entry", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "id", b"id", "intent", b"intent", "labels", b"labels", "parent_entry", b"parent_entry", "proof_terms", b"proof_terms", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

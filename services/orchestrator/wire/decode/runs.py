@@ -11,7 +11,7 @@ from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.chassis.rpc.paging import seconds_of
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import ExecutionMode, Resume
-from pointsman.services.orchestrator.domain.model import Budget, GivenCriterion, Order, Routing
+from pointsman.services.orchestrator.domain.model import Budget, GivenCriterion, Order, ProofTerms, Routing
 from pointsman.services.orchestrator.wire import enums
 from pointsman.services.orchestrator.wire.decode import results
 
@@ -40,11 +40,18 @@ def order(request: pb.SubmitRequest, routing: Routing, project: str, traceparent
         traceparent=traceparent,
         barrier_timeout_seconds=seconds_of(request.barrier_timeout),
         lenient=request.lenient,
+        proof_terms=proof_terms(request.proof_terms),
         crew=tuple(enums.CAPABILITY.all_to_domain(request.crew.capabilities)),
         reserved=request.crew.reserved,
         parallel=request.crew.parallel,
         review_plan=request.review_plan,
     )
+
+
+def proof_terms(message: runs.ProofTerms) -> ProofTerms:
+    """What the proof has to show besides the commands."""
+    required = enums.GRADE.to_domain(message.require_grade) if message.require_grade else None
+    return ProofTerms(tuple(message.fixes), message.held_out.sha256, required, message.tests_may_change)
 
 
 def given_criteria(request: pb.SubmitRequest) -> tuple[GivenCriterion, ...]:

@@ -15,7 +15,7 @@ from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
 from pointsman.services.orchestrator.wire import enums
 from pointsman.services.orchestrator.wire.encode.documents import RunDocuments, revive
-from pointsman.services.orchestrator.wire.encode.runs import criterion
+from pointsman.services.orchestrator.wire.encode.runs import criterion, held_out_ref
 
 _JUDGING = (Capability.REVIEW, Capability.VERIFY)
 
@@ -153,7 +153,13 @@ def _ask_proof(message: work.VerifyRequest, task_ids: Sequence[str], documents: 
     message.accepted_commit = run.accepted_commit or run.order.base_commit
     if run.accepted_bundle:
         message.accepted_bundle.CopyFrom(revive(run.accepted_bundle, handoff.ArtifactRef()))
-    changing = {task.id for task in documents.plan.tasks if task.tests_may_change and run.plan_approved}
+    if run.is_last_work(task_ids):
+        terms = run.proof_terms
+        message.delivery_terms.fixes.extend(terms.fixes)
+        if held_out := held_out_ref(terms):
+            message.delivery_terms.held_out.CopyFrom(held_out)
+    every = run.proof_terms.tests_may_change
+    changing = {task.id for task in documents.plan.tasks if every or (task.tests_may_change and run.plan_approved)}
     for task_id in task_ids:
         message.tasks.append(
             work.VerifyTask(

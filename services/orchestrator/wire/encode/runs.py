@@ -12,13 +12,21 @@ from pointsman.api.router.v1 import decision_pb2 as decision
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.rpc.paging import timestamp
 from pointsman.services.orchestrator.domain.enums import TAKES, Attention, Grade, TaskStatus
-from pointsman.services.orchestrator.domain.model import Budget, GivenCriterion, OpenQuestion, Risk
+from pointsman.services.orchestrator.domain.model import (
+    NO_TERMS,
+    Budget,
+    GivenCriterion,
+    OpenQuestion,
+    ProofTerms,
+    Risk,
+)
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.views import RunCounts, RunView
 from pointsman.services.orchestrator.domain.waiting import AtWork, attention, waiting_for
 from pointsman.services.orchestrator.wire import enums
 
 ABANDONED = "abandoned"
+ARCHIVE_TYPE = "application/x-tar"
 LINE_LENGTH = 300
 MOST_SUBJECTS = 8
 _NOT_IN_A_LINE = (
@@ -75,6 +83,7 @@ def run(view: RunView) -> runs.Run:
         grade=enums.GRADE.to_wire(it.grade),
         parent_entry=it.order.parent_entry,
         grades=_grades(it),
+        proof_terms=_proof_terms(it.order.proof_terms),
         created_at=timestamp(view.created_at_us),
         updated_at=timestamp(view.updated_at_us),
         ended_at=timestamp(to_us(it.since)) if it.ended else None,
@@ -189,6 +198,23 @@ def _tasks(it: Run) -> list[runs.TaskProgress]:
         )
         for task_id, task in it.tasks.items()
     ]
+
+
+def _proof_terms(terms: ProofTerms) -> runs.ProofTerms | None:
+    """What the proof has to show besides the commands; nothing where that is all."""
+    if terms == NO_TERMS:
+        return None
+    return runs.ProofTerms(
+        fixes=terms.fixes,
+        held_out=held_out_ref(terms),
+        require_grade=enums.GRADE.to_wire(terms.require_grade),
+        tests_may_change=terms.tests_may_change,
+    )
+
+
+def held_out_ref(terms: ProofTerms) -> handoff.ArtifactRef | None:
+    """The archive of held-out checks; None where there is none."""
+    return handoff.ArtifactRef(sha256=terms.held_out, media_type=ARCHIVE_TYPE) if terms.held_out else None
 
 
 def _question(it: OpenQuestion) -> runs.Question:
