@@ -24,6 +24,10 @@ class Router:
         )
         return (await self._calls.mutate(self._stub.Classify, request)).decision
 
+    async def preview(self, message: decision_pb2.Message) -> decision_pb2.RoutingDecision:
+        """What would be decided about a message; nothing is recorded."""
+        return (await self._calls.call(self._stub.Preview, decision_pb2.PreviewRequest(message=message))).decision
+
     async def classify_all(
         self, messages: Sequence[decision_pb2.Message], *, run_id: str = "", session_id: str = "", request_id: str = ""
     ) -> Sequence[decision_pb2.RoutingDecision]:

@@ -186,12 +186,14 @@ def application(gateway: Gateway, mcp: ASGIApp | None = None) -> ASGIApp:
     """The web application: console, API and OpenAPI document, and /mcp where it is served, behind the guard."""
     document = pages.read(DOCUMENT)
     sessions = gateway.authentication.sessions
+    views, missing = pages.routes(sessions, asks_for_tokens=gateway.settings.token_keys is not None)
     routes = [
-        *pages.routes(sessions, asks_for_tokens=gateway.settings.token_keys is not None),
+        *views,
         Route("/openapi.json", document.serve),
         Route("/healthz", _healthy),
         *gateway.routes(),
         *([Route("/mcp", mcp)] if mcp is not None else []),
+        missing,
     ]
     settings = gateway.settings
     return Guard(Starlette(routes=routes), served_names(settings.names), settings.max_header_bytes)

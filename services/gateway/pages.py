@@ -12,13 +12,14 @@ from starlette.routing import BaseRoute, Route
 
 from pointsman.services.gateway import login
 from pointsman.services.gateway.bundling import bundle
+from pointsman.services.gateway.compression import BEST, GZIP, VARY, compress, takes_gzip
 from pointsman.services.gateway.contract import PREFIX
 from pointsman.services.gateway.sessions import Sessions
 
 FOLDER = Path(__file__).parent / "console"
 INDEX, ICON, SCRIPT, STYLE, LOGIN = "index.html", "icon.svg", "console.js", "console.css", "login.js"
 ENTRY = "main"
-VIEWS = ("/", "/runs", "/people", "/agents", "/router")
+VIEWS = ("/", "/runs", "/new", "/people", "/agents", "/router", "/components")
 RUN_VIEW = "/runs/{run_id:path}"
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -37,23 +38,33 @@ ORCHESTRATOR = f"{PREFIX}/orchestrator.OrchestratorService"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file, in memory."""
+    """One file, in memory, as it is and compressed."""
 
     body: bytes
     media_type: str
     caching: str = REVALIDATE
     tag: str = field(init=False)
+    compressed: bytes = field(init=False)
 
     def __post_init__(self) -> None:
-        """Compute the ETag."""
+        """Compute the ETag and the compressed body."""
         object.__setattr__(self, "tag", f'"{_digest(self.body)}"')
+        object.__setattr__(self, "compressed", compress(self.body, BEST))
 
     async def serve(self, request: Request) -> Response:
         """The file, or 304 if the browser has it."""
-        headers = {"ETag": self.tag, "Cache-Control": self.caching}
+        headers = {"ETag": self.tag, "Cache-Control": self.caching, **VARY}
         if request.headers.get("if-none-match") == self.tag:
             return Response(status_code=304, headers=headers)
+        if takes_gzip(request):
+            return Response(self.compressed, headers={**headers, **GZIP}, media_type=self.media_type)
         return Response(self.body, headers=headers, media_type=self.media_type)
+
+    async def serve_missing(self, request: Request) -> Response:
+        """The page for an address that leads nowhere; it says so itself."""
+        response = await self.serve(request)
+        response.status_code = 404
+        return response
 
     async def serve_run(self, request: Request) -> Response:
         """The page with preload links for the run, so that it loads beside the script."""
@@ -72,8 +83,8 @@ def read(path: Path) -> File:
     return File(path.read_bytes(), MEDIA_TYPES[path.suffix])
 
 
-def routes(sessions: Sessions | None, *, asks_for_tokens: bool) -> list[BaseRoute]:
-    """Script, style and icon under a path with their digest, and the page for every view."""
+def routes(sessions: Sessions | None, *, asks_for_tokens: bool) -> tuple[list[BaseRoute], BaseRoute]:
+    """Script, style and icon under a path with their digest, the page for every view, and last the one for no view."""
     icon = (FOLDER / ICON).read_bytes()
     assets = {SCRIPT: script().encode(), STYLE: style().encode(), ICON: icon, LOGIN: (FOLDER / LOGIN).read_bytes()}
     version = _digest(b"".join(assets.values()))
@@ -88,7 +99,7 @@ def routes(sessions: Sessions | None, *, asks_for_tokens: bool) -> list[BaseRout
         *(login.routes(sessions, f"/console/{version}/{LOGIN}") if sessions is not None else ()),
         *(Route(view, gate(page.serve)) for view in VIEWS),
         Route(RUN_VIEW, gate(page.serve if is_plain else page.serve_run)),
-    ]
+    ], Route("/{path:path}", gate(page.serve_missing))
 
 
 def script() -> str:

@@ -17,6 +17,7 @@ from pointsman.services.chassis.core.ids import new_nonce
 from pointsman.services.chassis.rpc.status import internal_error
 from pointsman.services.chassis.rpc.validation import validate
 from pointsman.services.gateway.authentication import Authentication
+from pointsman.services.gateway.compression import FAST, GZIP, VARY, WORTH_COMPRESSING, compress, takes_gzip
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.contract import METHODS, PREFIX, Method
 from pointsman.services.gateway.errors import CLOSE, JSON, Rejected, response_of
@@ -57,13 +58,15 @@ class Gateway:
     async def get_mock_policy(self, request: Request) -> Response:
         """The mock policy, with the names of the command line."""
         method, message = get_policy()
-        return _json(as_words(await self.peers.call(method, message, self.authentication.admit(method, request))))
+        answer = await self.peers.call(method, message, self.authentication.admit(method, request))
+        return _json(as_words(answer), request)
 
     async def set_mock_policy(self, request: Request) -> Response:
         """Change how a mock role behaves."""
         body = read_json(await self._body(request), MOCK_PATH)
         method, message = set_policy(as_request(body, new_nonce()))
-        return _json(as_words(await self.peers.call(method, message, self.authentication.admit(method, request))))
+        answer = await self.peers.call(method, message, self.authentication.admit(method, request))
+        return _json(as_words(answer), request)
 
     def _endpoint(self, method: Method) -> Endpoint:
         if method.streams_in:
@@ -75,7 +78,7 @@ class Gateway:
     async def _unary(self, method: Method, request: Request) -> Response:
         metadata = self.authentication.admit(method, request)
         message = await self._message(method, request)
-        return _json(encode(await self.peers.call(method, message, metadata)))
+        return _json(encode(await self.peers.call(method, message, metadata)), request)
 
     async def _stream(self, method: Method, request: Request) -> Response:
         metadata = self.authentication.admit(method, request)
@@ -95,7 +98,7 @@ class Gateway:
         _require(request, LINES)
         messages = self._lines(method, request)
         try:
-            return _json(encode(await self.peers.upload(method, messages, metadata)))
+            return _json(encode(await self.peers.upload(method, messages, metadata)), request)
         finally:
             await messages.aclose()  # type: ignore[attr-defined]
 
@@ -160,8 +163,11 @@ def _too_large(limit: int) -> Rejected:
     return Rejected(413, Reason.INVALID_FIELD, f"must be at most {limit} bytes", CLOSE)
 
 
-def _json(value: Any) -> Response:
-    return Response(msgspec.json.encode(value), media_type=JSON, headers={"Cache-Control": "no-store"})
+def _json(value: Any, request: Request) -> Response:
+    body, headers = msgspec.json.encode(value), {"Cache-Control": "no-store", **VARY}
+    if len(body) > WORTH_COMPRESSING and takes_gzip(request):
+        body, headers = compress(body, FAST), {**headers, **GZIP}
+    return Response(body, media_type=JSON, headers=headers)
 
 
 async def _unknown(request: Request) -> Response:

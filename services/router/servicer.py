@@ -45,6 +45,12 @@ class RouterServicer:
         (stored,) = await self._decide([request.message], request.run_id, request.session_id, caller)
         return decision_pb2.ClassifyResponse(decision=encode.decision(stored.made, stored.decided_at))
 
+    async def Preview(self, request: decision_pb2.PreviewRequest, caller: Caller) -> decision_pb2.PreviewResponse:
+        """Decides one message and stores nothing."""
+        message = decision_pb2.Message(text=request.message.text, system_generated=request.message.system_generated)
+        (made,) = await self._made([message], "", "", caller.project)
+        return decision_pb2.PreviewResponse(decision=encode.decision(made, self.router.store.database.clock.now()))
+
     async def BatchClassify(
         self, request: decision_pb2.BatchClassifyRequest, caller: Caller
     ) -> decision_pb2.BatchClassifyResponse:
@@ -130,8 +136,14 @@ class RouterServicer:
         self, messages: Sequence[decision_pb2.Message], run_id: str, session_id: str, caller: Caller
     ) -> list[StoredDecision]:
         """Classifies all messages before any is stored, so that a refusal stores none."""
+        return await self.router.store_decisions(caller, await self._made(messages, run_id, session_id, caller.project))
+
+    async def _made(
+        self, messages: Sequence[decision_pb2.Message], run_id: str, session_id: str, project: str
+    ) -> list[RoutingDecision]:
+        """What is decided about the messages."""
         tasks = [task_id(message.text) for message in messages] if session_id else []
-        known, debated = await self.router.decision_context(caller.project, session_id, tasks)
+        known, debated = await self.router.decision_context(project, session_id, tasks)
         policy = known or self._default
         book = rule_book_with(policy.rules, policy.doubt)
         now = self.router.store.database.clock.now()
@@ -156,8 +168,7 @@ class RouterServicer:
 
         # Long texts must not block the event loop; for short ones a thread would cost more than the decision.
         long = sum(len(message.text) for message in messages) > LONG_LETTERS
-        decisions = await asyncio.to_thread(decide_all) if long else decide_all()
-        return await self.router.store_decisions(caller, decisions)
+        return await asyncio.to_thread(decide_all) if long else decide_all()
 
 
 def _day(text: str) -> date:

@@ -183,6 +183,8 @@ def forgive(view: View, *words: str) -> None:
 LOADED = {
     "/runs": ".vspace .vrow",
     "/people": "#questions > *",
+    "/new": "#message",
+    "/components": "#rest",
     "/agents": "#agents tbody tr",
     "/router": "#recent > *",
 }
@@ -190,7 +192,7 @@ LOADED = {
 
 async def loaded(page: Page, path: str) -> None:
     """Wait until what the page is about is there, and is painted."""
-    await expect(page.locator(LOADED.get(path, ".waterfall li")).first).to_be_visible()
+    await expect(page.locator(LOADED.get(path.partition("?")[0], "#review-summary")).first).to_be_visible()
     await painted(page)
 
 

@@ -70,7 +70,7 @@ async def test_a_conflict_is_decided(tmp_path: Path, browser: Browser, choice: s
         await answer(page, second, choice)
         if choice == "switch":
             assert (await here.plane.ended(first.id)).end_reason == "parked"
-            await expect(page.locator("#run-head h1")).to_contain_text("COMPLETE")
+            await expect(page.locator("#run-head h1")).to_contain_text("done")
         else:
             ended = await here.plane.ended(second.id)
             assert ended.end_reason.startswith("kept" if choice == "keep" else "merged")

@@ -56,7 +56,7 @@ LEAST = {
         "service": "ForgetRun",
     },
     "RouterService": {
-        "viewer": "GetPolicy ListDecisions GetStats ExportLog",
+        "viewer": "Preview GetPolicy ListDecisions GetStats ExportLog",
         "operator": "Classify BatchClassify ReportOutcome ResolveDebate RouteThinking",
         "service": "ForgetRun",
         "admin": "SetPolicy",

@@ -120,6 +120,7 @@ async def use_landing(client: Client) -> None:
 async def use_router(client: Client) -> None:
     message = decision_pb2.Message(text="fix the failing test in src/lexer.py")
     decided = await client.router.classify(message, session_id="s")
+    assert (await client.router.preview(message)).mode == decided.mode
     both = await client.router.classify_all([message, decision_pb2.Message(text="hello")])
     assert [one.mode for one in both] == [decision_pb2.MODE_ACTION, decision_pb2.MODE_ANSWER]
     listed = [one.decision_id async for one in client.router.decisions(mode=decision_pb2.MODE_ACTION)]

@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&pointsman/api/router/v1/decision.proto\x12\x17pointsman.api.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"u\n\x07Trigger\x12\x32\n\x04kind\x18\x01 \x01(\x0e\x32$.pointsman.api.router.v1.TriggerKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04rule\x18\x03 \x01(\t\x12\r\n\x05start\x18\x04 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x05 \x01(\x05\"s\n\x0c\x44\x65\x62\x61teReason\x12\x39\n\x07trigger\x18\x01 \x01(\x0e\x32(.pointsman.api.router.v1.PlanningTrigger\x12\x0c\n\x04rule\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x04 \x01(\x05\"\xb1\x05\n\x0fRoutingDecision\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\x12.\n\ndecided_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0ctext_excerpt\x18\x04 \x01(\t\x12+\n\x04mode\x18\x05 \x01(\x0e\x32\x1d.pointsman.api.router.v1.Mode\x12\x37\n\nconfidence\x18\x06 \x01(\x0e\x32#.pointsman.api.router.v1.Confidence\x12\x32\n\x08triggers\x18\x07 \x03(\x0b\x32 .pointsman.api.router.v1.Trigger\x12\x33\n\x05route\x18\x08 \x01(\x0e\x32$.pointsman.api.router.v1.RouteTarget\x12\x11\n\tfast_path\x18\t \x01(\x08\x12/\n\x06\x64\x65\x62\x61te\x18\n \x01(\x0e\x32\x1f.pointsman.api.router.v1.Debate\x12/\n\x06stakes\x18\x0b \x01(\x0e\x32\x1f.pointsman.api.router.v1.Stakes\x12<\n\rdebate_bypass\x18\x0c \x01(\x0e\x32%.pointsman.api.router.v1.DebateBypass\x12=\n\x0e\x64\x65\x62\x61te_reasons\x18\r \x03(\x0b\x32%.pointsman.api.router.v1.DebateReason\x12\r\n\x05rules\x18\x0e \x03(\t\x12\x18\n\x10rule_set_version\x18\x0f \x01(\t\x12\x10\n\x08\x65nforced\x18\x10 \x01(\x08\x12\x12\n\noverridden\x18\x11 \x01(\x08\x12\x0e\n\x06run_id\x18\x12 \x01(\t\x12\x12\n\nsession_id\x18\x13 \x01(\t\"|\n\x07Message\x12\x17\n\x04text\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04\x12\x18\n\x10system_generated\x18\x02 \x01(\x08\x12>\n\rmode_override\x18\x03 \x01(\x0e\x32\x1d.pointsman.api.router.v1.ModeB\x08\xbaH\x05\x82\x01\x02\x10\x01\"\xa4\x01\n\x0f\x43lassifyRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x39\n\x07message\x18\x02 \x01(\x0b\x32 .pointsman.api.router.v1.MessageB\x06\xbaH\x03\xc8\x01\x01\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x1c\n\nsession_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"N\n\x10\x43lassifyResponse\x12:\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32(.pointsman.api.router.v1.RoutingDecision\"\xaf\x01\n\x14\x42\x61tchClassifyRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12?\n\x08messages\x18\x02 \x03(\x0b\x32 .pointsman.api.router.v1.MessageB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x1c\n\nsession_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"T\n\x15\x42\x61tchClassifyResponse\x12;\n\tdecisions\x18\x01 \x03(\x0b\x32(.pointsman.api.router.v1.RoutingDecision*>\n\x04Mode\x12\x14\n\x10MODE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bMODE_ANSWER\x10\x01\x12\x0f\n\x0bMODE_ACTION\x10\x02*i\n\nConfidence\x12\x1a\n\x16\x43ONFIDENCE_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43ONFIDENCE_NONE\x10\x01\x12\x13\n\x0f\x43ONFIDENCE_WEAK\x10\x02\x12\x15\n\x11\x43ONFIDENCE_STRONG\x10\x03*\x94\x01\n\x0bRouteTarget\x12\x1c\n\x18ROUTE_TARGET_UNSPECIFIED\x10\x00\x12 \n\x1cROUTE_TARGET_DIRECT_RESPONSE\x10\x01\x12#\n\x1fROUTE_TARGET_SWARM_ORCHESTRATOR\x10\x02\x12 \n\x1cROUTE_TARGET_TOOL_SPECIALIST\x10\x03*F\n\x06\x44\x65\x62\x61te\x12\x16\n\x12\x44\x45\x42\x41TE_UNSPECIFIED\x10\x00\x12\x0f\n\x0b\x44\x45\x42\x41TE_NONE\x10\x01\x12\x13\n\x0f\x44\x45\x42\x41TE_PLANNING\x10\x02*U\n\x06Stakes\x12\x16\n\x12STAKES_UNSPECIFIED\x10\x00\x12\x0f\n\x0bSTAKES_NONE\x10\x01\x12\x11\n\rSTAKES_MEDIUM\x10\x02\x12\x0f\n\x0bSTAKES_HIGH\x10\x03*\xc1\x01\n\x0c\x44\x65\x62\x61teBypass\x12\x1d\n\x19\x44\x45\x42\x41TE_BYPASS_UNSPECIFIED\x10\x00\x12\x16\n\x12\x44\x45\x42\x41TE_BYPASS_NONE\x10\x01\x12\x1f\n\x1b\x44\x45\x42\x41TE_BYPASS_USER_OVERRIDE\x10\x02\x12\x19\n\x15\x44\x45\x42\x41TE_BYPASS_TRIVIAL\x10\x03\x12\x1b\n\x17\x44\x45\x42\x41TE_BYPASS_READ_ONLY\x10\x04\x12!\n\x1d\x44\x45\x42\x41TE_BYPASS_ALREADY_DEBATED\x10\x05*\xe2\x01\n\x0bTriggerKind\x12\x1c\n\x18TRIGGER_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14TRIGGER_KIND_KEYWORD\x10\x01\x12\x15\n\x11TRIGGER_KIND_PATH\x10\x02\x12\x14\n\x10TRIGGER_KIND_URL\x10\x03\x12\x15\n\x11TRIGGER_KIND_HOST\x10\x04\x12\x1b\n\x17TRIGGER_KIND_CODE_BLOCK\x10\x05\x12\x1f\n\x1bTRIGGER_KIND_CODE_INDICATOR\x10\x06\x12\x19\n\x15TRIGGER_KIND_OWN_RULE\x10\x07*\xf5\x01\n\x0fPlanningTrigger\x12 \n\x1cPLANNING_TRIGGER_UNSPECIFIED\x10\x00\x12 \n\x1cPLANNING_TRIGGER_DESTRUCTIVE\x10\x01\x12\x1f\n\x1bPLANNING_TRIGGER_DEPLOYMENT\x10\x02\x12\x1d\n\x19PLANNING_TRIGGER_SECURITY\x10\x03\x12\x19\n\x15PLANNING_TRIGGER_BULK\x10\x04\x12$\n PLANNING_TRIGGER_AMBIGUOUS_SCOPE\x10\x05\x12\x1d\n\x19PLANNING_TRIGGER_OWN_RULE\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&pointsman/api/router/v1/decision.proto\x12\x17pointsman.api.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"u\n\x07Trigger\x12\x32\n\x04kind\x18\x01 \x01(\x0e\x32$.pointsman.api.router.v1.TriggerKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04rule\x18\x03 \x01(\t\x12\r\n\x05start\x18\x04 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x05 \x01(\x05\"s\n\x0c\x44\x65\x62\x61teReason\x12\x39\n\x07trigger\x18\x01 \x01(\x0e\x32(.pointsman.api.router.v1.PlanningTrigger\x12\x0c\n\x04rule\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x04 \x01(\x05\"\xb1\x05\n\x0fRoutingDecision\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\x12.\n\ndecided_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0ctext_excerpt\x18\x04 \x01(\t\x12+\n\x04mode\x18\x05 \x01(\x0e\x32\x1d.pointsman.api.router.v1.Mode\x12\x37\n\nconfidence\x18\x06 \x01(\x0e\x32#.pointsman.api.router.v1.Confidence\x12\x32\n\x08triggers\x18\x07 \x03(\x0b\x32 .pointsman.api.router.v1.Trigger\x12\x33\n\x05route\x18\x08 \x01(\x0e\x32$.pointsman.api.router.v1.RouteTarget\x12\x11\n\tfast_path\x18\t \x01(\x08\x12/\n\x06\x64\x65\x62\x61te\x18\n \x01(\x0e\x32\x1f.pointsman.api.router.v1.Debate\x12/\n\x06stakes\x18\x0b \x01(\x0e\x32\x1f.pointsman.api.router.v1.Stakes\x12<\n\rdebate_bypass\x18\x0c \x01(\x0e\x32%.pointsman.api.router.v1.DebateBypass\x12=\n\x0e\x64\x65\x62\x61te_reasons\x18\r \x03(\x0b\x32%.pointsman.api.router.v1.DebateReason\x12\r\n\x05rules\x18\x0e \x03(\t\x12\x18\n\x10rule_set_version\x18\x0f \x01(\t\x12\x10\n\x08\x65nforced\x18\x10 \x01(\x08\x12\x12\n\noverridden\x18\x11 \x01(\x08\x12\x0e\n\x06run_id\x18\x12 \x01(\t\x12\x12\n\nsession_id\x18\x13 \x01(\t\"|\n\x07Message\x12\x17\n\x04text\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04\x12\x18\n\x10system_generated\x18\x02 \x01(\x08\x12>\n\rmode_override\x18\x03 \x01(\x0e\x32\x1d.pointsman.api.router.v1.ModeB\x08\xbaH\x05\x82\x01\x02\x10\x01\"\xa4\x01\n\x0f\x43lassifyRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x39\n\x07message\x18\x02 \x01(\x0b\x32 .pointsman.api.router.v1.MessageB\x06\xbaH\x03\xc8\x01\x01\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x1c\n\nsession_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"N\n\x10\x43lassifyResponse\x12:\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32(.pointsman.api.router.v1.RoutingDecision\"K\n\x0ePreviewRequest\x12\x39\n\x07message\x18\x01 \x01(\x0b\x32 .pointsman.api.router.v1.MessageB\x06\xbaH\x03\xc8\x01\x01\"M\n\x0fPreviewResponse\x12:\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32(.pointsman.api.router.v1.RoutingDecision\"\xaf\x01\n\x14\x42\x61tchClassifyRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12?\n\x08messages\x18\x02 \x03(\x0b\x32 .pointsman.api.router.v1.MessageB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x1c\n\nsession_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"T\n\x15\x42\x61tchClassifyResponse\x12;\n\tdecisions\x18\x01 \x03(\x0b\x32(.pointsman.api.router.v1.RoutingDecision*>\n\x04Mode\x12\x14\n\x10MODE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bMODE_ANSWER\x10\x01\x12\x0f\n\x0bMODE_ACTION\x10\x02*i\n\nConfidence\x12\x1a\n\x16\x43ONFIDENCE_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43ONFIDENCE_NONE\x10\x01\x12\x13\n\x0f\x43ONFIDENCE_WEAK\x10\x02\x12\x15\n\x11\x43ONFIDENCE_STRONG\x10\x03*\x94\x01\n\x0bRouteTarget\x12\x1c\n\x18ROUTE_TARGET_UNSPECIFIED\x10\x00\x12 \n\x1cROUTE_TARGET_DIRECT_RESPONSE\x10\x01\x12#\n\x1fROUTE_TARGET_SWARM_ORCHESTRATOR\x10\x02\x12 \n\x1cROUTE_TARGET_TOOL_SPECIALIST\x10\x03*F\n\x06\x44\x65\x62\x61te\x12\x16\n\x12\x44\x45\x42\x41TE_UNSPECIFIED\x10\x00\x12\x0f\n\x0b\x44\x45\x42\x41TE_NONE\x10\x01\x12\x13\n\x0f\x44\x45\x42\x41TE_PLANNING\x10\x02*U\n\x06Stakes\x12\x16\n\x12STAKES_UNSPECIFIED\x10\x00\x12\x0f\n\x0bSTAKES_NONE\x10\x01\x12\x11\n\rSTAKES_MEDIUM\x10\x02\x12\x0f\n\x0bSTAKES_HIGH\x10\x03*\xc1\x01\n\x0c\x44\x65\x62\x61teBypass\x12\x1d\n\x19\x44\x45\x42\x41TE_BYPASS_UNSPECIFIED\x10\x00\x12\x16\n\x12\x44\x45\x42\x41TE_BYPASS_NONE\x10\x01\x12\x1f\n\x1b\x44\x45\x42\x41TE_BYPASS_USER_OVERRIDE\x10\x02\x12\x19\n\x15\x44\x45\x42\x41TE_BYPASS_TRIVIAL\x10\x03\x12\x1b\n\x17\x44\x45\x42\x41TE_BYPASS_READ_ONLY\x10\x04\x12!\n\x1d\x44\x45\x42\x41TE_BYPASS_ALREADY_DEBATED\x10\x05*\xe2\x01\n\x0bTriggerKind\x12\x1c\n\x18TRIGGER_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14TRIGGER_KIND_KEYWORD\x10\x01\x12\x15\n\x11TRIGGER_KIND_PATH\x10\x02\x12\x14\n\x10TRIGGER_KIND_URL\x10\x03\x12\x15\n\x11TRIGGER_KIND_HOST\x10\x04\x12\x1b\n\x17TRIGGER_KIND_CODE_BLOCK\x10\x05\x12\x1f\n\x1bTRIGGER_KIND_CODE_INDICATOR\x10\x06\x12\x19\n\x15TRIGGER_KIND_OWN_RULE\x10\x07*\xf5\x01\n\x0fPlanningTrigger\x12 \n\x1cPLANNING_TRIGGER_UNSPECIFIED\x10\x00\x12 \n\x1cPLANNING_TRIGGER_DESTRUCTIVE\x10\x01\x12\x1f\n\x1bPLANNING_TRIGGER_DEPLOYMENT\x10\x02\x12\x1d\n\x19PLANNING_TRIGGER_SECURITY\x10\x03\x12\x19\n\x15PLANNING_TRIGGER_BULK\x10\x04\x12$\n PLANNING_TRIGGER_AMBIGUOUS_SCOPE\x10\x05\x12\x1d\n\x19PLANNING_TRIGGER_OWN_RULE\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,6 +45,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLASSIFYREQUEST'].fields_by_name['run_id']._serialized_options = b'\272H\005r\003\030\200\001'
   _globals['_CLASSIFYREQUEST'].fields_by_name['session_id']._loaded_options = None
   _globals['_CLASSIFYREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\005r\003\030\200\001'
+  _globals['_PREVIEWREQUEST'].fields_by_name['message']._loaded_options = None
+  _globals['_PREVIEWREQUEST'].fields_by_name['message']._serialized_options = b'\272H\003\310\001\001'
   _globals['_BATCHCLASSIFYREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_BATCHCLASSIFYREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\007r\005\020\001\030\200\001'
   _globals['_BATCHCLASSIFYREQUEST'].fields_by_name['messages']._loaded_options = None
@@ -53,22 +55,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BATCHCLASSIFYREQUEST'].fields_by_name['run_id']._serialized_options = b'\272H\005r\003\030\200\001'
   _globals['_BATCHCLASSIFYREQUEST'].fields_by_name['session_id']._loaded_options = None
   _globals['_BATCHCLASSIFYREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\005r\003\030\200\001'
-  _globals['_MODE']._serialized_start=1694
-  _globals['_MODE']._serialized_end=1756
-  _globals['_CONFIDENCE']._serialized_start=1758
-  _globals['_CONFIDENCE']._serialized_end=1863
-  _globals['_ROUTETARGET']._serialized_start=1866
-  _globals['_ROUTETARGET']._serialized_end=2014
-  _globals['_DEBATE']._serialized_start=2016
-  _globals['_DEBATE']._serialized_end=2086
-  _globals['_STAKES']._serialized_start=2088
-  _globals['_STAKES']._serialized_end=2173
-  _globals['_DEBATEBYPASS']._serialized_start=2176
-  _globals['_DEBATEBYPASS']._serialized_end=2369
-  _globals['_TRIGGERKIND']._serialized_start=2372
-  _globals['_TRIGGERKIND']._serialized_end=2598
-  _globals['_PLANNINGTRIGGER']._serialized_start=2601
-  _globals['_PLANNINGTRIGGER']._serialized_end=2846
+  _globals['_MODE']._serialized_start=1850
+  _globals['_MODE']._serialized_end=1912
+  _globals['_CONFIDENCE']._serialized_start=1914
+  _globals['_CONFIDENCE']._serialized_end=2019
+  _globals['_ROUTETARGET']._serialized_start=2022
+  _globals['_ROUTETARGET']._serialized_end=2170
+  _globals['_DEBATE']._serialized_start=2172
+  _globals['_DEBATE']._serialized_end=2242
+  _globals['_STAKES']._serialized_start=2244
+  _globals['_STAKES']._serialized_end=2329
+  _globals['_DEBATEBYPASS']._serialized_start=2332
+  _globals['_DEBATEBYPASS']._serialized_end=2525
+  _globals['_TRIGGERKIND']._serialized_start=2528
+  _globals['_TRIGGERKIND']._serialized_end=2754
+  _globals['_PLANNINGTRIGGER']._serialized_start=2757
+  _globals['_PLANNINGTRIGGER']._serialized_end=3002
   _globals['_TRIGGER']._serialized_start=129
   _globals['_TRIGGER']._serialized_end=246
   _globals['_DEBATEREASON']._serialized_start=248
@@ -81,8 +83,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLASSIFYREQUEST']._serialized_end=1348
   _globals['_CLASSIFYRESPONSE']._serialized_start=1350
   _globals['_CLASSIFYRESPONSE']._serialized_end=1428
-  _globals['_BATCHCLASSIFYREQUEST']._serialized_start=1431
-  _globals['_BATCHCLASSIFYREQUEST']._serialized_end=1606
-  _globals['_BATCHCLASSIFYRESPONSE']._serialized_start=1608
-  _globals['_BATCHCLASSIFYRESPONSE']._serialized_end=1692
+  _globals['_PREVIEWREQUEST']._serialized_start=1430
+  _globals['_PREVIEWREQUEST']._serialized_end=1505
+  _globals['_PREVIEWRESPONSE']._serialized_start=1507
+  _globals['_PREVIEWRESPONSE']._serialized_end=1584
+  _globals['_BATCHCLASSIFYREQUEST']._serialized_start=1587
+  _globals['_BATCHCLASSIFYREQUEST']._serialized_end=1762
+  _globals['_BATCHCLASSIFYRESPONSE']._serialized_start=1764
+  _globals['_BATCHCLASSIFYRESPONSE']._serialized_end=1848
 # @@protoc_insertion_point(module_scope)

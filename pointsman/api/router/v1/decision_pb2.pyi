@@ -537,6 +537,54 @@ class ClassifyResponse(_message.Message):
 Global___ClassifyResponse: _TypeAlias = ClassifyResponse  # noqa: Y015
 
 @_typing.final
+class PreviewRequest(_message.Message):
+    """Asks what would be decided."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def message(self) -> Global___Message:
+        """The message; its mode_override plays no part."""
+
+    def __init__(
+        self,
+        *,
+        message: Global___Message | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PreviewRequest: _TypeAlias = PreviewRequest  # noqa: Y015
+
+@_typing.final
+class PreviewResponse(_message.Message):
+    """Gives what would be decided."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def decision(self) -> Global___RoutingDecision:
+        """The decision; its id names nothing."""
+
+    def __init__(
+        self,
+        *,
+        decision: Global___RoutingDecision | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PreviewResponse: _TypeAlias = PreviewResponse  # noqa: Y015
+
+@_typing.final
 class BatchClassifyRequest(_message.Message):
     """Asks for several decisions."""
 

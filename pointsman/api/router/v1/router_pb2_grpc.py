@@ -47,6 +47,11 @@ class RouterServiceStub:
                 request_serializer=pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.ClassifyRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.ClassifyResponse.FromString,
                 _registered_method=True)
+        self.Preview = channel.unary_unary(
+                '/pointsman.api.router.v1.RouterService/Preview',
+                request_serializer=pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.PreviewRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.PreviewResponse.FromString,
+                _registered_method=True)
         self.BatchClassify = channel.unary_unary(
                 '/pointsman.api.router.v1.RouterService/BatchClassify',
                 request_serializer=pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.BatchClassifyRequest.SerializeToString,
@@ -110,6 +115,14 @@ class RouterServiceServicer:
         """Classify decides one message and stores the decision.
         Errors: OVERRIDE_REFUSED (mode_override against a STRONG decision while hard routing is on),
         REQUEST_ID_REUSED (the request_id came with another body before).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Preview(self, request, context):
+        """Preview decides one message as Classify would, for whoever is still writing it; nothing is stored.
+        Errors: none of its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -207,6 +220,11 @@ def add_RouterServiceServicer_to_server(servicer, server):
                     request_deserializer=pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.ClassifyRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.ClassifyResponse.SerializeToString,
             ),
+            'Preview': grpc.unary_unary_rpc_method_handler(
+                    servicer.Preview,
+                    request_deserializer=pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.PreviewRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.PreviewResponse.SerializeToString,
+            ),
             'BatchClassify': grpc.unary_unary_rpc_method_handler(
                     servicer.BatchClassify,
                     request_deserializer=pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.BatchClassifyRequest.FromString,
@@ -289,6 +307,33 @@ class RouterService:
             '/pointsman.api.router.v1.RouterService/Classify',
             pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.ClassifyRequest.SerializeToString,
             pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.ClassifyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Preview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.router.v1.RouterService/Preview',
+            pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.PreviewRequest.SerializeToString,
+            pointsman_dot_api_dot_router_dot_v1_dot_decision__pb2.PreviewResponse.FromString,
             options,
             channel_credentials,
             insecure,

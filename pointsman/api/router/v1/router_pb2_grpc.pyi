@@ -32,6 +32,10 @@ class RouterServiceStub:
     Errors: OVERRIDE_REFUSED (mode_override against a STRONG decision while hard routing is on),
     REQUEST_ID_REUSED (the request_id came with another body before).
     """
+    Preview: _aio.UnaryUnaryMultiCallable[_decision_pb2.PreviewRequest, _decision_pb2.PreviewResponse]
+    """Preview decides one message as Classify would, for whoever is still writing it; nothing is stored.
+    Errors: none of its own.
+    """
     BatchClassify: _aio.UnaryUnaryMultiCallable[_decision_pb2.BatchClassifyRequest, _decision_pb2.BatchClassifyResponse]
     """BatchClassify decides several messages, each as Classify would, and stores them; if one is refused, none is stored.
     Errors: OVERRIDE_REFUSED (for any of the messages; none is stored), REQUEST_ID_REUSED (as for Classify).
@@ -93,6 +97,16 @@ class RouterServiceServicer(metaclass=_abc_1.ABCMeta):
         """Classify decides one message and stores the decision.
         Errors: OVERRIDE_REFUSED (mode_override against a STRONG decision while hard routing is on),
         REQUEST_ID_REUSED (the request_id came with another body before).
+        """
+
+    @_abc_1.abstractmethod
+    def Preview(
+        self,
+        request: _decision_pb2.PreviewRequest,
+        context: _aio.ServicerContext[_decision_pb2.PreviewRequest, _abc.Awaitable[_decision_pb2.PreviewResponse]],
+    ) -> _abc.Awaitable[_decision_pb2.PreviewResponse]:
+        """Preview decides one message as Classify would, for whoever is still writing it; nothing is stored.
+        Errors: none of its own.
         """
 
     @_abc_1.abstractmethod

@@ -1,6 +1,7 @@
 // What people may do, each with its consequence said before it is done.
 
 import { change, ORCHESTRATOR, PIPELINE, WORKFLOW } from "./api.js";
+import { dialog, field } from "./dialogs.js";
 import { h, toast } from "./dom.js";
 import { plain, word } from "./words.js";
 
@@ -110,7 +111,7 @@ export function planActions(status) {
   return PLAN_ACTIONS.filter((action) => action.when.includes(word(status)));
 }
 
-function ruleOf(kind) {
+export function answerRule(kind) {
   return { title: plain(kind), then: "The answer is given.", ...ANSWERS[word(kind)] };
 }
 
@@ -127,7 +128,7 @@ export function choices(all) {
 
 export function answerChoices(run, style = "") {
   return run.question.takes.map((kind) => {
-    const { title, then } = ruleOf(kind);
+    const { title, then } = answerRule(kind);
     return { title, then, style, act: () => askAnswer(run, kind) };
   });
 }
@@ -138,18 +139,19 @@ export function cancelChoice(run, title) {
   return { title, then: CANCELLED, style: "danger", act: () => askCancel(run) };
 }
 
-export function askAnswer(run, kind) {
-  const rule = ruleOf(kind);
+export function askAnswer(run, kind, given = {}) {
+  const rule = answerRule(kind);
   const { question } = run;
   const fields = [
     rule.text &&
       field("text", rule.text, {
         list: rule.subjects ? question.subjects : [],
-        value: rule.subjects ? (question.subjects[0] ?? "") : "",
+        value: given.text ?? (rule.subjects ? (question.subjects[0] ?? "") : ""),
+        area: Boolean(given.text),
         required: true,
       }),
     rule.task &&
-      field("task_id", "Task (empty: all that the question names)", { list: run.tasks.map((task) => task.task_id) }),
+      field("task_id", "Task (empty: all that the question names)", { list: run.tasks.map((task) => task.task_id), value: given.task_id ?? "" }),
     rule.stage &&
       field("stage", "Stage", { list: question.subjects, value: question.subjects.at(-1) ?? "", required: true }),
     rule.confidence &&
@@ -244,70 +246,25 @@ function choicesFor(action, workflow, tasks) {
   return tasks.filter((task) => wanted.includes(word(task.status))).map((task) => task.spec.task_id);
 }
 
+// So much more than was spent that the next step does not ask again.
+const ROOM = { assignments: 20 };
+
 function budgetFields(run) {
-  const twice = (name) => String(2 * Number(run.budget?.[name] ?? 0));
+  const more = (name) => {
+    const limit = Number(run.budget?.[name] ?? 0);
+    return String(limit ? Math.max(2 * limit, Number(run.usage?.[name] ?? 0) + Math.max(limit, ROOM[name] ?? 0)) : 0);
+  };
+  const isLate = run.question.subjects.includes("wall_clock");
+  const hours = isLate ? Math.ceil((2 * (Date.now() - Date.parse(run.created_at))) / 3600000) : 0;
   return [
-    field("assignments", "Assignments in all", { type: "number", min: "0", value: twice("assignments") }),
-    field("tokens", "Tokens in all (0: as it is)", { type: "number", min: "0", value: twice("tokens") }),
-    field("cost_micros", "Cost in millionths (0: as it is)", { type: "number", min: "0", value: twice("cost_micros") }),
-    field("hours", "Hours from the start (0: as it is)", { type: "number", min: "0", value: "0" }),
+    field("assignments", "Assignments in all", { type: "number", min: "0", value: more("assignments") }),
+    field("tokens", "Tokens in all (0: as it is)", { type: "number", min: "0", value: more("tokens") }),
+    field("cost_micros", "Cost in millionths (0: as it is)", { type: "number", min: "0", value: more("cost_micros") }),
+    field("hours", "Hours from the start (0: as it is)", { type: "number", min: "0", value: String(hours) }),
   ];
 }
 
 function budgetOf(values) {
   const budget = { assignments: Number(values.assignments), tokens: values.tokens, cost_micros: values.cost_micros };
   return Number(values.hours) ? { ...budget, wall_clock: `${Number(values.hours) * 3600}s` } : budget;
-}
-
-function field(name, title, { type = "text", area = false, value = "", list = [], required = false, ...rest }) {
-  const id = `field-${name}`;
-  const input = area
-    ? h("textarea", { id, name, rows: 4, required }, value)
-    : h("input", { id, name, type, value, required, list: list.length ? `${id}-list` : undefined, ...rest });
-  const options = list.length
-    ? h(
-        "datalist",
-        { id: `${id}-list` },
-        list.slice(0, 200).map((one) => h("option", { value: one })),
-      )
-    : null;
-  return h("p", { class: "field" }, h("label", { for: id }, title), input, options);
-}
-
-function dialog(title, consequence, fields, act, danger = false) {
-  const problem = h("p", { class: "problem", role: "alert", hidden: true });
-  const confirm = h("button", { type: "submit", class: danger ? "danger" : "primary" }, "Confirm");
-  const form = h(
-    "form",
-    { method: "dialog" },
-    h("h2", { id: "dialog-title" }, title),
-    h("p", { class: "consequence" }, consequence),
-    fields,
-    problem,
-    h("div", { class: "actions" }, confirm, h("button", { type: "button", onclick: () => box.close() }, "Back")),
-  );
-  const box = h("dialog", { "aria-labelledby": "dialog-title" }, form);
-  const opener = document.activeElement;
-  box.addEventListener("close", () => {
-    box.remove();
-    opener?.focus?.();
-  });
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    confirm.disabled = true;
-    try {
-      await act(Object.fromEntries(new FormData(form)));
-      box.close();
-    } catch (error) {
-      problem.textContent = [
-        error.message,
-        ...(error.violations ?? []).map((one) => `${one.field}: ${one.description}`),
-      ].join("\n");
-      problem.hidden = false;
-      confirm.disabled = false;
-    }
-  });
-  document.body.append(box);
-  box.showModal();
-  return box;
 }

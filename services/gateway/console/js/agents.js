@@ -2,18 +2,17 @@
 
 import { AGENTS, all } from "./api.js";
 import { ago, chip, h, keepCards, link, replace, section, table } from "./dom.js";
-import { glance } from "./feed.js";
+import { title } from "./counts.js";
 import { poll } from "./watch.js";
-import { plain, shortId, tone, word } from "./words.js";
+import { money, plain, shortId, tone, word } from "./words.js";
 
-const LOOK_AGAIN = 1500;
-const AGENT_COLUMNS = ["Agent", "State", "Can do", "Works on", "Last heard of"];
+const LOOK_AGAIN = 3000;
+const AGENT_COLUMNS = ["Agent", "State", "Can do", "Works on, since when", "Repositories", "Spent", "Last heard of"];
 const WORK_COLUMNS = ["Run", "For", "Needs", "Attempt", "Waits"];
 const LIVE = ["ASSIGNMENT_STATE_OPEN", "ASSIGNMENT_STATE_LEASED"];
 
 export async function show(main, { signal }) {
-  document.title = "Agents · Pointsman";
-  glance(signal);
+  title("Agents");
   const agents = h("tbody", {});
   const open = h("tbody", {});
   replace(
@@ -32,12 +31,12 @@ async function load(agents, open, signal) {
   ]);
   if (signal.aborted) return;
   const held = grouped(work.filter(isHeld));
-  const order = { WORKING: 0, LOST: 1, IDLE: 2 };
+  const order = { WORKING: 0, LOST: 2, IDLE: 1 };
   const sorted = known.sort(
     (one, other) => order[word(one.state)] - order[word(other.state)] || (one.id < other.id ? -1 : 1),
   );
   const rows = sorted.map((agent) => ({ agent, work: held.get(agent.id) ?? [] }));
-  keepCards(agents, rows, version, agentRow, empty(5, "No agent has ever polled. Start one with: pointsman agent"));
+  keepCards(agents, rows, version, agentRow, empty(7, "No agent has ever polled. Start one with: pointsman agent"));
   rows.forEach(({ agent }, place) => hear(agents.children[place], agent));
   const waiting = work.filter((one) => !isHeld(one));
   keepCards(open, waiting, JSON.stringify, openRow, empty(5, "No work waits for an agent."));
@@ -80,6 +79,8 @@ function agentRow({ agent, work }) {
         ? work.map((one) => h("p", {}, about(one), h("span", { class: "dim" }, " for ", ago(one.created_at))))
         : h("span", { class: "dim" }, "nothing"),
     ),
+    h("td", {}, agent.repository_ids.slice(0, 5).map((one) => h("code", { class: "subject" }, shortId(one)))),
+    h("td", {}, money(agent.usage?.cost_micros) || `${agent.usage?.assignments ?? 0} started`),
     h("td", { class: "dim" }),
   );
 }

@@ -8,6 +8,7 @@ export const WORKFLOW = "workflow.WorkflowService";
 export const ROUTER = "router.RouterService";
 
 const TRIES = 4;
+const PATIENCE = 20000;
 
 export class Refused extends Error {
   constructor(status, error) {
@@ -49,12 +50,13 @@ export function call(service, method, request, signal) {
 // A read by its address alone: the gateway may have told the browser to fetch it before the script was there.
 export function read(service, method, request = {}) {
   const query = Object.entries(request).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  return answered(`/api/v1/${service}/${method}${query.length ? `?${query.join("&")}` : ""}`, { headers: headers() });
+  const address = `/api/v1/${service}/${method}${query.length ? `?${query.join("&")}` : ""}`;
+  return answered(address, { headers: headers(), signal: AbortSignal.timeout(PATIENCE) });
 }
 
 async function answered(address, options) {
   const answer = await fetch(address, options);
-  const body = await answer.json();
+  const body = await answer.json().catch(() => ({ error: { message: `the gateway answered ${answer.status}` } }));
   if (!answer.ok) throw new Refused(answer.status, body.error);
   return body;
 }

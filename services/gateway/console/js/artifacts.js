@@ -1,8 +1,7 @@
 // What was handed over: plans, research, designs, and stored bodies by their digest.
 
-import { ARTIFACTS, headers } from "./api.js";
+import { bytesOf } from "./artifact.js";
 import { h, nothing, toast } from "./dom.js";
-import { events } from "./watch.js";
 import { clock, details, shortId } from "./words.js";
 
 const TITLES = {
@@ -79,16 +78,12 @@ function references(body) {
 }
 
 async function download(artifact) {
-  const answer = await fetch(`/api/v1/${ARTIFACTS}/Get?sha256=${encodeURIComponent(artifact.sha256)}`, {
-    headers: headers(),
-  });
-  const parts = [];
-  for await (const event of events(answer.body)) {
-    if (event.kind === "refusal") return toast("The artifact is not there any more", "bad");
-    if (event.kind === "message" && event.data)
-      parts.push(Uint8Array.from(atob(JSON.parse(event.data).chunk), (letter) => letter.charCodeAt(0)));
+  try {
+    const parts = await bytesOf(artifact.sha256);
+    const url = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
+    h("a", { href: url, download: `${artifact.sha256.slice(0, 12)}.bin` }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10000);
+  } catch (error) {
+    toast(error.message, "bad");
   }
-  const url = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
-  h("a", { href: url, download: `${artifact.sha256.slice(0, 12)}.bin` }).click();
-  return setTimeout(() => URL.revokeObjectURL(url), 10000);
 }

@@ -1,10 +1,9 @@
 // What was claimed, beside what supports it, what the verifier found and who judged it how.
 
-import { ago, chip, h, nothing } from "./dom.js";
+import { ago, chip, claimed, h, nothing, said } from "./dom.js";
 import { plain, shortId, tone, word } from "./words.js";
 
 const MOST_FILES = 500;
-const JUDGED = { accepted: "good", rejected: "bad" };
 
 // The latest attempt at each task in full, earlier ones folded away below it.
 export function claimsView(attempts) {
@@ -51,18 +50,19 @@ function about({ task_id: task, attempt, author }) {
   return [task, attempt > 1 ? `attempt ${attempt}` : "", author ? `by ${author}` : ""].filter(Boolean).join(", ");
 }
 
-function claimRow(claim, { work, finding, status: outcome }) {
+function claimRow(claim, attempt) {
+  const { work, finding, status: outcome } = attempt;
   const evidence = work.evidence.filter((one) => claim.evidence_ids.includes(one.id));
   const found = finding?.claims.find((one) => one.claim_id === claim.id);
   const open = outcome === "running" ? "not verified yet" : "not verified";
   const status = found ? word(found.status) : evidence.length ? open : "MISSING";
   return h(
     "div",
-    { class: "claim", "data-claim": claim.id },
+    { class: "claim", "data-claim": claim.id, id: `claim-${attempt.task_id}-${attempt.attempt}-${claim.id}` },
     h(
       "div",
       { class: "said" },
-      h("p", {}, chip(plain(status), found || !evidence.length ? tone(status) : "dim"), " ", claim.statement),
+      h("p", {}, found ? chip(plain(status), tone(status)) : claimed(evidence.length ? status : "no evidence"), " ", said(claim.statement)),
       h(
         "p",
         { class: "dim" },
@@ -71,14 +71,16 @@ function claimRow(claim, { work, finding, status: outcome }) {
       ),
       found?.detail ? h("p", { class: "dim" }, found.detail) : null,
     ),
-    h("div", { class: "proof" }, evidence.length ? evidence.map(evidenceCard) : nothing("no evidence")),
+    h("div", { class: "proof" }, evidence.length ? evidence.map((one) => evidenceCard(one)) : nothing("no evidence")),
   );
 }
 
-function evidenceCard(one) {
+// ours: the verifier took it itself; what an agent says is never drawn like that.
+function evidenceCard(one, ours = false) {
   const kind = word(one.kind);
   const subject = one.command.join(" ") || one.path || one.url;
-  const exit = kind === "COMMAND" ? chip(`exit ${one.exit_code ?? 0}`, one.exit_code ? "bad" : "good") : null;
+  const ended = `exit ${one.exit_code ?? 0}`;
+  const exit = kind !== "COMMAND" ? null : ours ? chip(`we ran it: ${ended}`, one.exit_code ? "bad" : "good") : claimed(`agent says ${ended}`);
   const marks = [
     one.digest && `sha256 ${shortId(one.digest)}`,
     one.tree_hash && `tree ${shortId(one.tree_hash)}`,
@@ -115,7 +117,7 @@ function criterion({ id, statement, required }, found) {
     mark,
     ` ${id} ${statement} `,
     found?.detail ? h("span", { class: "dim" }, found.detail) : null,
-    found?.evidence ? evidenceCard(found.evidence) : null,
+    found?.evidence ? evidenceCard(found.evidence, true) : null,
   );
 }
 
@@ -128,8 +130,9 @@ function judgements(all) {
       h(
         "li",
         {},
-        chip(`${one.judge}: ${one.verdict}`, JUDGED[one.verdict] ?? "dim"),
-        one.reason ? ` ${one.reason}` : "",
+        chip(`${one.judge}: ${one.verdict}`, one.verdict === "rejected" ? "bad" : one.judge === "verifier" && one.verdict === "accepted" ? "good" : "said"),
+        " ",
+        one.reason ? said(one.reason) : "",
       ),
     ),
   );

@@ -7,7 +7,8 @@ import { age, plain, tone, word } from "./words.js";
 const BOX = { halfWidth: 64, halfHeight: 27 };
 const CELL = { cellWidth: 168, cellHeight: 76, spread: false };
 
-export function pipelineView(pipeline, width) {
+// agentOf: who did a stage, by its name.
+export function pipelineView(pipeline, width, agentOf) {
   const stages = pipeline.stages.map((stage) => ({ ...stage, id: stage.node.stage }));
   const ids = stages.map((stage) => stage.id);
   const lines = stages.flatMap((stage) => stage.node.next.map((next) => [stage.id, next]));
@@ -41,11 +42,11 @@ export function pipelineView(pipeline, width) {
       lines.map(([from, to]) =>
         svg("path", {
           class: "edge",
-          d: curve(places.get(from), places.get(to), BOX),
+          d: curve(places.get(from), places.get(to), { ...BOX, boxes: [...places.values()] }),
           "marker-end": "url(#dag-arrow)",
         }),
       ),
-      stages.map((stage) => box(stage, places.get(stage.id))),
+      stages.map((stage) => box({ ...stage, agent_id: agentOf(stage.id) }, places.get(stage.id))),
     ),
   );
 }

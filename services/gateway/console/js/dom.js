@@ -1,6 +1,6 @@
 // Elements from data. Text always goes through text nodes: nothing that anybody wrote is ever read as markup.
 
-import { age, clock } from "./words.js";
+import { age, clock, tame } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -18,23 +18,33 @@ function fill(element, properties, children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "class") element.setAttribute("class", value);
     else if (name in element && !(element instanceof SVGElement) && typeof value === "boolean") element[name] = value;
-    else element.setAttribute(name, String(value));
+    else element.setAttribute(name, SPOKEN.has(name) ? tame(String(value)) : String(value));
   }
-  element.append(
-    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
-  );
+  element.append(...shown(children));
   return element;
 }
 
+const SPOKEN = new Set(["title", "aria-label"]);
+
+function shown(children) {
+  return children
+    .flat(Infinity)
+    .filter((child) => child !== null && child !== undefined && child !== false)
+    .map((child) => (child instanceof Node ? child : tame(String(child))));
+}
+
 export function replace(element, ...children) {
-  element.replaceChildren(
-    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
-  );
+  element.replaceChildren(...shown(children));
   return element;
 }
 
 export function chip(text, tone) {
   return h("span", { class: `chip ${tone ?? ""}` }, text);
+}
+
+// What an agent says, never drawn like what we know: an outline, whatever it says.
+export function claimed(text) {
+  return h("span", { class: "chip claimed" }, text);
 }
 
 // How long ago something was; it grows by itself, so that nothing has to be drawn again for it.
@@ -59,7 +69,7 @@ export function table(id, label, titles, body) {
   const head = titles.map((title) => h("th", { scope: "col" }, title));
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": `${label}, as a table` },
     h("table", { id }, h("thead", {}, h("tr", {}, head)), body),
   );
 }
@@ -77,8 +87,21 @@ export function section(id, title, ...children) {
   );
 }
 
+// A way to another page, in the same project.
 export function link(path, ...children) {
-  return h("a", { href: path, "data-nav": "" }, children);
+  return h("a", { href: here(path), "data-nav": "" }, children);
+}
+
+export function here(path) {
+  const project = new URLSearchParams(location.search).get("project");
+  const target = new URL(path, location.origin);
+  if (project && !target.searchParams.has("project")) target.searchParams.set("project", project);
+  return target.pathname + target.search + target.hash;
+}
+
+// Somebody's words within ours: what they write keeps to itself.
+export function said(...children) {
+  return h("bdi", {}, children);
 }
 
 export function toast(text, tone) {

@@ -1,45 +1,81 @@
-// The runs as they are and as they change: pages first, then every transition of the store.
+// The runs of a list as they are and as they change: pages first, then every transition of the store.
 
-import { call, ORCHESTRATOR, pages } from "./api.js";
+import { call, ORCHESTRATOR } from "./api.js";
 import { debounce } from "./dom.js";
 import { watch } from "./watch.js";
-import { ENDED, RUN_STATES } from "./words.js";
+import { ATTENTION, word } from "./words.js";
 
 const AT_ONCE = 8;
 const REDRAW = 80;
-const GLANCE = 5000;
-export const LIVE = RUN_STATES.filter((state) => !ENDED.has(state)).map((state) => `RUN_STATE_${state}`);
+const FIRST_PAGE = 100;
+const NEXT_PAGES = 1000;
+const MOST = 20000;
+const RANKS = Object.keys(ATTENTION);
+const LIVING = ["NEEDS_YOU", "STUCK", "WORKING"];
+
+// What a list shows of runs that live, then of runs that ended, the latest end first.
+function lanes(filter) {
+  const wanted = filter.attention.length ? filter.attention : RANKS;
+  const full = (names) => names.map((name) => `ATTENTION_${name}`);
+  const living = full(wanted.filter((name) => LIVING.includes(name)));
+  const ended = full(wanted.filter((name) => !LIVING.includes(name)));
+  const rest = { text: filter.text, labels: filter.labels, session_id: filter.session, view: "RUN_VIEW_LINE" };
+  return [
+    ...(living.length ? [{ ...rest, attention: living }] : []),
+    ...(ended.length ? [{ ...rest, attention: ended, order: "RUN_ORDER_ENDED" }] : []),
+  ];
+}
 
 export class RunFeed {
+  // filter: { attention: names, text, labels, session }
   constructor({ filter, signal, onChange }) {
-    this.filter = filter;
-    this.signal = signal;
-    this.runs = new Map();
-    this.dirty = new Set();
-    this.busy = false;
-    this.loaded = false;
+    Object.assign(this, { filter, signal, runs: new Map(), dirty: new Set(), busy: false, loaded: false });
     this.changed = debounce(() => signal.aborted || onChange(this), REDRAW);
     this.draw = onChange;
   }
 
-  // Newest first.
+  // Whoever needs somebody first, then the stuck, those at work, and the ended ones by their end.
   get list() {
-    return [...this.runs.values()].sort(byAge);
+    return [...this.runs.values()].sort(byAttention);
   }
 
   async start() {
-    let first = true;
-    for await (const page of pages(ORCHESTRATOR, "ListRuns", this.filter)) {
-      if (this.signal.aborted) return;
-      for (const run of page.runs) this.runs.set(run.id, run);
-      if (first) {
+    let followed = false;
+    const found = new Map();
+    for (const lane of lanes(this.filter)) {
+      for await (const page of laneOf(lane)) {
+        if (this.signal.aborted) return;
+        for (const run of page.runs) {
+          found.set(run.id, run);
+          this.runs.set(run.id, run);
+        }
+        if (!followed) this.follow(page.newest_position ?? 0);
+        followed = true;
         this.draw(this);
-        this.follow(page.newest_position ?? 0);
-      } else this.changed();
-      first = false;
+        if (this.runs.size >= MOST) break;
+      }
     }
     this.loaded = true;
     this.changed();
+  }
+
+  // The same again, for what changes without a transition: agents that come and go.
+  async again() {
+    if (!this.loaded || this.signal.aborted) return;
+    this.loaded = false;
+    const found = new Map();
+    for (const lane of lanes(this.filter)) {
+      const page = { page_size: FIRST_PAGE };
+      const answer = await call(ORCHESTRATOR, "ListRuns", { ...lane, page }, this.signal).catch(() => ({ runs: [] }));
+      for (const run of answer.runs) found.set(run.id, run);
+    }
+    for (const [id, run] of this.runs) {
+      if (!found.has(id) && LIVING.includes(word(run.attention))) this.dirty.add(id);
+    }
+    for (const [id, run] of found) this.runs.set(id, run);
+    this.loaded = true;
+    this.changed();
+    this.refresh();
   }
 
   async follow(position) {
@@ -65,45 +101,45 @@ export class RunFeed {
   async reload(id) {
     try {
       const { run } = await call(ORCHESTRATOR, "GetRun", { run_id: id }, this.signal);
-      const wanted = !this.filter.states?.length || this.filter.states.includes(run.state);
-      if (wanted) this.runs.set(id, run);
+      if (admits(this.filter, run)) this.runs.set(id, run);
       else this.runs.delete(id);
     } catch (error) {
       if (error.reason === "NOT_FOUND") this.runs.delete(id);
-      else if (!this.signal.aborted) setTimeout(() => this.again(id), 500);
+      else if (!this.signal.aborted) setTimeout(() => this.retry(id), 500);
     }
   }
 
-  again(id) {
+  retry(id) {
     this.dirty.add(id);
     this.refresh();
   }
 }
 
-function byAge(one, other) {
-  if (one.created_at !== other.created_at) return one.created_at < other.created_at ? 1 : -1;
+async function* laneOf(lane) {
+  let token = "";
+  do {
+    const page = { page_size: token ? NEXT_PAGES : FIRST_PAGE, page_token: token };
+    const answer = await call(ORCHESTRATOR, "ListRuns", { ...lane, page });
+    yield answer;
+    token = answer.next_page_token;
+  } while (token);
+}
+
+// Whether a run that has changed belongs into the list; the server's own rules, for one run.
+export function admits({ attention, text, labels, session }, run) {
+  if (attention.length && !attention.includes(word(run.attention))) return false;
+  if (session && run.session_id !== session) return false;
+  if (Object.entries(labels).some(([key, value]) => run.labels[key] !== value)) return false;
+  const named = Object.entries(run.labels).map(([key, value]) => `${key}=${value}`);
+  const words = [run.id, run.intent, run.session_id, ...named].join(" ").toLowerCase();
+  return text.toLowerCase().split(/\s+/).slice(0, 8).every((one) => words.includes(one));
+}
+
+function byAttention(one, other) {
+  const rank = RANKS.indexOf(word(one.attention)) - RANKS.indexOf(word(other.attention));
+  const bothEnded = one.ended_at && other.ended_at;
+  if (rank && !bothEnded) return rank;
+  const [first, second] = bothEnded ? [one.ended_at, other.ended_at] : [one.created_at, other.created_at];
+  if (first !== second) return first < second ? 1 : -1;
   return one.id < other.id ? 1 : -1;
-}
-
-export function countPeople(runs) {
-  const waiting = runs.filter((run) => run.question).length;
-  const badge = document.getElementById("people-count");
-  badge.textContent = String(waiting);
-  badge.hidden = waiting === 0;
-}
-
-// On pages that do not list the runs: who waits for a person among the newest live ones, now and then.
-export function glance(signal) {
-  const look = async () => {
-    if (document.hidden) return;
-    const { runs } = await call(ORCHESTRATOR, "ListRuns", { states: LIVE, page: { page_size: 200 } }, signal);
-    if (!signal.aborted) countPeople(runs);
-  };
-  const quietly = () => look().catch(() => {});
-  const first = setTimeout(quietly, 400);
-  const timer = setInterval(quietly, GLANCE);
-  signal.addEventListener("abort", () => {
-    clearTimeout(first);
-    clearInterval(timer);
-  });
 }

@@ -1,85 +1,88 @@
-// The top of a run's page: what was wanted, where it stands, what it asks, what it spent.
+// The top of a run's page: what was wanted, what it asks, what was proven, where it stands, what it spent.
 
-import { answerChoices, askCancel, askChange, choices } from "./actions.js";
-import { ago, chip, gauge, h } from "./dom.js";
-import { clock, ENDED, gradeName, limits, plain, tone, word } from "./words.js";
+import { askCancel, askChange } from "./actions.js";
+import { ago, chip, gauge, h, link, said } from "./dom.js";
+import { rail } from "./phases.js";
+import { isAboutPlan } from "./plan.js";
+import { questionView } from "./review.js";
+import { ATTENTION, clock, ENDED, limits, plain, stateWord, tone, word } from "./words.js";
 
 const LONG = 160;
 
 export function headView(run) {
-  const state = word(run.state);
+  const asks = word(run.attention);
   return [
     h(
       "div",
       { class: "bar" },
       h("p", { class: "dim id" }, run.id),
-      ENDED.has(state) ? null : h("div", { class: "actions" }, buttons(run)),
+      h("div", { class: "actions" }, buttons(run)),
     ),
-    h("h1", {}, chip(state, tone(state)), gradeChip(run.grade), " ", wanted(run.intent)),
-    h(
-      "p",
-      { class: "dim" },
-      `Submitted ${clock(run.created_at)}, `,
-      ago(run.created_at),
-      " ago ",
-      Object.entries(run.labels).map(([key, value]) => chip(`${key}=${value}`, "dim")),
-    ),
-    run.question ? question(run) : null,
+    h("h1", {}, chip(ATTENTION[asks] ?? stateWord(run.state), tone(asks)), " ", wanted(run.intent)),
+    h("p", { class: "why" }, why(run)),
+    grades(run),
+    rail(run),
+    run.question && !isAboutPlan(run.question) && word(run.question.kind) !== "ACCEPTANCE" ? questionView(run) : null,
     risks(run.residual_risks),
-    h("dl", { class: "facts" }, waits(run), limits(run).map(spent), fact("Confidence", run.confidence.toFixed(2))),
     names(run),
   ];
 }
 
-function gradeChip(grade) {
-  const name = gradeName(grade);
-  return name ? [" ", chip(name, tone(name))] : null;
+// What the tasks are worth: only what the verifier proved is solid.
+export function grades(run) {
+  const { tasks = 0, proven = 0, unbroken = 0, on_word: onWord = 0, caught = 0, caught_then_proven: thenProven = 0, forced = 0 } = run.grades ?? {};
+  const then = caught && thenProven === caught ? ", then proven" : thenProven ? `, ${thenProven} then proven` : "";
+  const part = (name, value, kind) => h("li", { class: kind }, h("span", {}, name), ` ${value}`);
+  return h(
+    "ul",
+    { class: "grades", id: "grades", "aria-label": "What was proven" },
+    part("PROVEN", `${proven}/${tasks}`, proven && proven === tasks ? "solid" : proven ? "some" : ""),
+    part("UNBROKEN", unbroken, unbroken ? "some" : ""),
+    part("ON WORD", onWord, onWord ? "word" : ""),
+    part("CAUGHT", `${caught}${then}`, caught ? "caught" : ""),
+    part("FORCED", forced, forced ? "caught" : ""),
+  );
 }
 
 function wanted(intent) {
   const long = intent.length > LONG;
-  return h("span", { class: long ? "wanted long" : "wanted", tabindex: long ? "0" : undefined }, intent);
+  return h("span", { class: long ? "wanted long" : "wanted", tabindex: long ? "0" : undefined }, said(intent));
 }
 
 function buttons(run) {
+  const ended = ENDED.has(word(run.state));
   return [
-    h("button", { type: "button", onclick: () => askChange(run) }, "change the requirement"),
-    h("button", { type: "button", class: "danger", onclick: () => askCancel(run) }, "cancel"),
+    ended ? link(`/new?from=${encodeURIComponent(run.id)}`, h("span", { class: "button" }, "Run again")) : null,
+    ended ? null : h("button", { type: "button", onclick: () => askChange(run) }, "change the requirement"),
+    ended ? null : h("button", { type: "button", class: "danger", onclick: () => askCancel(run) }, "cancel"),
   ];
 }
 
-function question(run) {
-  return h(
-    "div",
-    { class: "asked", role: "note" },
-    h("p", {}, chip(plain(run.question.kind), "ask"), " ", h("strong", {}, run.question.text)),
-    choices(answerChoices(run, "primary")),
-  );
+// Whom it waits for, or how it ended: said once.
+function why(run) {
+  const wait = run.waiting_for;
+  const labels = Object.entries(run.labels).map(([key, value]) => chip(`${key}=${value}`, "dim"));
+  const submitted = h("span", { class: "dim", title: clock(run.created_at) }, " submitted ", ago(run.created_at), " ago ");
+  if (!wait) return [said(run.end_reason || ""), h("span", { class: "dim" }, " ended ", ago(run.ended_at ?? run.updated_at), " ago,"), submitted, labels];
+  const kind = word(wait.kind);
+  if (run.question) return [h("span", { class: "dim" }, "asked ", ago(run.question.asked_at), " ago,"), submitted, labels];
+  if (kind === "AGENT" && wait.holder) return [said(wait.holder), " is at work, heard of ", ago(wait.heard_at), " ago;", submitted, labels];
+  if (kind === "AGENT") return [wait.agents_able ? `${wait.agents_able} can take it: ` : "nobody who is present can ", h("code", {}, wait.who), wait.agents_able ? "" : [", see ", link("/agents", "agents")], submitted, labels];
+  return [`waits for ${plain(kind)} ${wait.who}, `, ago(wait.since), submitted, labels];
 }
 
 function risks(all) {
   if (all.length === 0) return null;
   return h(
     "details",
-    { class: "risks", open: true },
+    { class: "risks" },
     h("summary", {}, all.length === 1 ? "1 residual risk" : `${all.length} residual risks`),
-    h(
-      "ul",
-      {},
-      all.map((risk) => h("li", {}, chip(plain(risk.severity), tone(risk.severity)), ` ${risk.statement}`)),
-    ),
+    h("ul", {}, all.map((risk) => h("li", {}, chip(plain(risk.severity), tone(risk.severity)), " ", said(risk.statement)))),
   );
 }
 
 function fact(name, ...value) {
   return h("div", {}, h("dt", {}, name), h("dd", {}, value));
-}
-
-function waits(run) {
-  const wait = run.waiting_for;
-  if (!wait) return fact("Ended", run.end_reason || plain(run.state));
-  const what = run.question ? wait.who : `${wait.who}: ${wait.action}`;
-  return fact("Waits for", chip(plain(wait.kind), tone(wait.kind)), ` ${what}, `, ago(wait.since));
 }
 
 function spent({ name, used, limit, share }) {
@@ -88,6 +91,7 @@ function spent({ name, used, limit, share }) {
 
 function names(run) {
   const known = [
+    ["State", word(run.state)],
     ["Epic", run.epic_id],
     ["Session", run.session_id],
     ["Accepted commit", run.accepted_commit],
@@ -98,11 +102,8 @@ function names(run) {
   return h(
     "details",
     { class: "names" },
-    h("summary", {}, "Names"),
-    h(
-      "dl",
-      {},
-      known.map(([name, value]) => [h("dt", {}, name), h("dd", {}, h("code", {}, value))]),
-    ),
+    h("summary", {}, "Spent and names"),
+    h("dl", { class: "facts" }, limits(run).map(spent), fact("Confidence", run.confidence.toFixed(2))),
+    h("dl", {}, known.map(([name, value]) => [h("dt", {}, name), h("dd", {}, h("code", {}, value))])),
   );
 }

@@ -76,12 +76,12 @@ export class MachineView {
     replace(this.steps, skipped ? h("li", { class: "dim" }, `${skipped} moves before`) : null, items);
   }
 
-  // Every edge of the table, the ones from anywhere only where the run went along them.
+  // The edges that the run went along: those that it did not take lead through one another and say nothing.
   edges(taken) {
     const found = new Map();
     for (const row of this.rows) {
       const key = `${row.source}>${row.target}`;
-      if (FROM_ANYWHERE.has(row.event) && !taken.has(key)) continue;
+      if (!taken.has(key)) continue;
       const entry = found.get(key) ?? [row.source, row.target, []];
       entry[2].push(row.guard ? `${row.event} [${row.guard}]` : row.event);
       found.set(key, entry);
@@ -139,7 +139,8 @@ function edge({ places, size, taken, latest }, source, target, events) {
 
 function box(state, place, { current, visited, terminal, size }) {
   const been = visited.some((move) => move.from_state === state || move.to_state === state);
-  const kind = state === current ? "now" : been ? "been" : "";
+  const stopped = state === current && (state === "FAILED" || state === "CANCELLED");
+  const kind = `${state === current ? "now" : been ? "been" : ""} ${stopped ? "stopped" : ""}`;
   return svg(
     "g",
     {

@@ -1,8 +1,14 @@
 // Which page is shown for which address, and what every page shares.
 
 import { signIn } from "./api.js";
-import { h, replace, tick } from "./dom.js";
+import { chooseNews, startCounting, title, wantsNews } from "./counts.js";
+import { dialog, field } from "./dialogs.js";
+import { h, here, replace, tick } from "./dom.js";
+import { helpPage, startKeys } from "./keys.js";
+import { openPalette } from "./palette.js";
 import { show as showAgents } from "./agents.js";
+import { show as showComponents } from "./components.js";
+import { show as showNew } from "./newrun.js";
 import { show as showPeople } from "./people.js";
 import { show as showRouter } from "./router.js";
 import { show as showRun } from "./run.js";
@@ -11,38 +17,59 @@ import { show as showRuns } from "./runs.js";
 const PAGES = [
   [/^\/(runs)?$/, showRuns],
   [/^\/runs\/(?<id>.+)$/, showRun],
+  [/^\/new$/, showNew],
   [/^\/people$/, showPeople],
   [/^\/agents$/, showAgents],
   [/^\/router$/, showRouter],
+  [/^\/components$/, showComponents],
 ];
+const TRY_AGAIN = 3000;
 let leave = new AbortController();
+let shown = "";
 
-export function go(path) {
-  const kept = new URLSearchParams(location.search).get("project");
-  const target = new URL(path, location.origin);
-  if (kept && !target.searchParams.has("project")) target.searchParams.set("project", kept);
-  history.pushState(null, "", target);
-  show();
+// quietly: the address is replaced, not added to the history; keepFocus: whoever writes goes on writing.
+export function go(path, { quietly = false, keepFocus = false } = {}) {
+  const target = here(path);
+  if (quietly) history.replaceState(null, "", target);
+  else history.pushState(null, "", target);
+  show({ keepFocus });
 }
 
-async function show() {
+async function show({ keepFocus = false } = {}) {
+  shown = location.pathname + location.search;
   leave.abort();
   leave = new AbortController();
   const { signal } = leave;
   const main = document.getElementById("main");
+  const focused = keepFocus ? document.activeElement?.id : "";
   mark();
   for (const [pattern, showPage] of PAGES) {
     const match = pattern.exec(location.pathname);
     if (!match) continue;
-    replace(main);
+    if (!keepFocus) replace(main);
     try {
-      await showPage(main, { signal, id: decodeURIComponent(match.groups?.id ?? ""), go });
+      const drawn = showPage(main, { signal, id: decodeURIComponent(match.groups?.id ?? ""), go });
+      if (focused) refocus(focused);
+      await drawn;
     } catch (error) {
-      if (!signal.aborted) replace(main, failure(error));
+      if (!signal.aborted) fail(main, error, signal);
     }
     return;
   }
-  replace(main, h("h1", {}, "There is no such page"));
+  title("No such page");
+  replace(main, h("h1", {}, "There is no such page"), h("p", {}, h("a", { href: here("/runs"), "data-nav": "" }, "All runs")));
+}
+
+function refocus(id) {
+  const field = document.getElementById(id);
+  field?.focus();
+  if (field?.setSelectionRange) field.setSelectionRange(field.value.length, field.value.length);
+}
+
+// Only what follows the # has changed: the page stays, and goes to the place itself.
+function moved() {
+  if (location.pathname + location.search === shown) dispatchEvent(new Event("placechange"));
+  else show();
 }
 
 // Where the gateway asks who is there.
@@ -64,26 +91,31 @@ function signInForm(error) {
   );
 }
 
-function failure(error) {
-  if (error.reason === "UNAUTHENTICATED") return signInForm(error);
-  const again = h("button", { type: "button", onclick: show }, "Try again");
-  return h(
-    "div",
-    { class: "failure", role: "alert" },
-    h("h1", {}, "This page cannot be shown"),
-    h("p", {}, error.message),
-    again,
+// An outage passes: the page is tried again by itself until it is there.
+function fail(main, error, signal) {
+  if (error.reason === "UNAUTHENTICATED") {
+    replace(main, signInForm(error));
+    return;
+  }
+  const passing = error.status === undefined || error.status >= 500 || error.status === 429;
+  const again = h("button", { type: "button", onclick: () => show() }, "Try again");
+  const text = passing ? "Pointsman cannot be reached. This page comes by itself as soon as it can." : error.message;
+  replace(
+    main,
+    h("div", { class: "failure", role: "alert" }, h("h1", {}, "This page cannot be shown"), h("p", {}, text), again),
   );
+  if (passing) setTimeout(() => signal.aborted || show(), TRY_AGAIN);
 }
 
 function mark() {
   for (const anchor of document.querySelectorAll("header nav a")) {
-    const here =
-      location.pathname.startsWith(new URL(anchor.href).pathname) ||
-      (location.pathname === "/" && anchor.pathname === "/runs");
-    if (here) anchor.setAttribute("aria-current", "page");
+    const path = new URL(anchor.href).pathname;
+    anchor.href = here(path);
+    const isHere = location.pathname.startsWith(path) || (location.pathname === "/" && path === "/runs");
+    if (isHere) anchor.setAttribute("aria-current", "page");
     else anchor.removeAttribute("aria-current");
   }
+  document.getElementById("project").textContent = new URLSearchParams(location.search).get("project") ?? "local";
 }
 
 function onClick(event) {
@@ -91,6 +123,14 @@ function onClick(event) {
   if (!anchor || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
   event.preventDefault();
   go(anchor.getAttribute("href"));
+}
+
+function chooseProject() {
+  const now = new URLSearchParams(location.search).get("project") ?? "local";
+  dialog("Another project", "Everything that is shown belongs to one project.", [field("project", "Project", { value: now, required: true })], ({ project }) => {
+    history.pushState(null, "", `/runs${project === "local" ? "" : `?project=${encodeURIComponent(project)}`}`);
+    show();
+  });
 }
 
 function theme() {
@@ -106,9 +146,30 @@ function theme() {
   });
 }
 
+function news() {
+  const button = document.getElementById("news");
+  const draw = (wanted) => button.setAttribute("aria-pressed", String(wanted));
+  draw(wantsNews());
+  button.hidden = !("Notification" in globalThis);
+  button.addEventListener("click", async () => draw(await chooseNews()));
+}
+
 document.getElementById("live").textContent = "ready";
+document.getElementById("project").addEventListener("click", chooseProject);
+document.getElementById("help").addEventListener("click", helpPage);
 document.addEventListener("click", onClick);
-addEventListener("popstate", show);
+addEventListener("popstate", moved);
 theme();
+news();
+startKeys({
+  palette: () => openPalette(go),
+  "/": () => (document.getElementById("search") ? document.getElementById("search").focus() : openPalette(go)),
+  "?": helpPage,
+  n: () => go("/new"),
+  "g r": () => go("/runs"),
+  "g p": () => go("/people"),
+  "g a": () => go("/agents"),
+});
 setInterval(() => document.hidden || tick(), 1000);
 show();
+startCounting();

@@ -1,17 +1,19 @@
-// Everything that waits for a person, on one page: the question, what each answer leads to, and the button.
+// Everything that waits for a person, by kind of question: the question, what each answer leads to, and the same answer for all.
 
 import { answerChoices, cancelChoice, choices } from "./actions.js";
-import { ago, chip, h, keepCards, link, replace } from "./dom.js";
-import { countPeople, LIVE, RunFeed } from "./feed.js";
+import { BulkBar } from "./bulk.js";
+import { title } from "./counts.js";
+import { ago, chip, h, keepCards, link, replace, said } from "./dom.js";
+import { RunFeed } from "./feed.js";
 import { drawEpics, drawPipelines } from "./unowned.js";
 import { poll } from "./watch.js";
-import { plain, shortId, word } from "./words.js";
+import { questionWord, shortId, stateWord } from "./words.js";
 
-const LOOK_AGAIN = 3000;
+const LOOK_AGAIN = 5000;
 
 export async function show(main, { signal }) {
-  document.title = "Waits for a person · Pointsman";
-  const questions = h("div", { class: "cards", id: "questions" });
+  title("People");
+  const questions = h("div", { id: "questions" });
   const epics = h("div", { class: "cards", id: "epics" });
   const pipelines = h("div", { class: "cards", id: "pipelines" });
   replace(
@@ -21,7 +23,8 @@ export async function show(main, { signal }) {
     part("Epics that no run works on", epics),
     part("Escalated pipelines without a run", pipelines),
   );
-  const feed = new RunFeed({ filter: { states: LIVE }, signal, onChange: (now) => draw(questions, now) });
+  const filter = { attention: ["NEEDS_YOU"], text: "", labels: {}, session: "" };
+  const feed = new RunFeed({ filter, signal, onChange: (now) => draw(questions, now) });
   const reload = async () => {
     await Promise.all([drawEpics(epics, signal, reload), drawPipelines(pipelines, signal, reload)]);
     for (const holder of [epics, pipelines]) holder.parentElement.hidden = !holder.querySelector(".card");
@@ -32,16 +35,32 @@ export async function show(main, { signal }) {
 }
 
 // Parts without anything in them are not shown.
-function part(title, holder) {
-  return h("section", { hidden: true }, h("h2", {}, title), holder);
+function part(text, holder) {
+  return h("section", { hidden: true }, h("h2", {}, text), holder);
 }
 
 function draw(holder, feed) {
   const asked = feed.list
     .filter((run) => run.question)
     .sort((one, other) => (one.question.asked_at < other.question.asked_at ? -1 : 1));
-  countPeople(asked);
-  keepCards(holder, asked, key, card, feed.loaded ? "Nobody is waited for." : "loading");
+  const kinds = new Map();
+  for (const run of asked) kinds.set(questionWord(run.question), [...(kinds.get(questionWord(run.question)) ?? []), run]);
+  const groups = [...kinds].map(([name, runs]) => ({ name, runs }));
+  const make = ({ name }) => h("section", { class: "kind", "aria-label": name }, h("div", { class: "bar" }), h("div", { class: "cards" }));
+  keepCards(holder, groups, ({ name }) => name, make, feed.loaded ? "Nobody is waited for." : "loading");
+  groups.forEach(({ name, runs }, place) => {
+    const [bar, cards] = holder.children[place].children;
+    const text = `${name} ${runs.length}`;
+    if (bar.dataset.text !== text) replace(bar, h("h2", {}, `${name} `, chip(String(runs.length), "ask")), allAlike(runs));
+    bar.dataset.text = text;
+    keepCards(cards, runs, key, card, "");
+  });
+}
+
+function allAlike(runs) {
+  if (runs.length < 2) return null;
+  const bar = new BulkBar(new Map(runs.map((run) => [run.id, run])), () => {});
+  return h("button", { type: "button", onclick: () => bar.answer(runs) }, `answer all ${runs.length} alike`);
 }
 
 function key(run) {
@@ -51,32 +70,29 @@ function key(run) {
 function card(run) {
   const { question } = run;
   const about = question.subjects.length
-    ? h(
-        "p",
-        {},
-        "About: ",
-        question.subjects.map((one) => h("code", { class: "subject" }, one)),
-      )
+    ? h("p", {}, "About: ", question.subjects.map((one) => h("code", { class: "subject" }, one)))
     : null;
+  const path = `/runs/${encodeURIComponent(run.id)}`;
   return h(
     "article",
     { class: "card" },
     h(
       "div",
       { class: "bar" },
-      chip(plain(question.kind), "ask"),
+      h("span", {}, chip(questionWord(question), "ask"), link(`${path}#review`, "evidence")),
       h("span", { class: "dim" }, "asked ", ago(question.asked_at), " ago"),
     ),
-    h("p", { class: "question" }, question.text),
+    h("p", { class: "question" }, said(question.text)),
     about,
-    h(
-      "p",
-      { class: "dim" },
-      "Run ",
-      link(`/runs/${encodeURIComponent(run.id)}`, shortId(run.id)),
-      ` in ${word(run.state)}: `,
-      h("span", { class: "intent" }, run.intent.slice(0, 300)),
-    ),
+    evidence(run),
+    h("p", { class: "dim" }, "Run ", link(path, shortId(run.id)), ` ${stateWord(run.state)}: `, h("span", { class: "intent" }, said(run.intent.slice(0, 300)))),
     choices([...answerChoices(run), cancelChoice(run, "cancel the run")]),
   );
+}
+
+// What has been shown so far, so that nobody answers blindly.
+function evidence(run) {
+  const { tasks = 0, proven = 0, accepted = 0, caught = 0 } = run.grades ?? {};
+  if (!tasks) return null;
+  return h("p", { class: "dim" }, `${proven} of ${tasks} tasks proven, ${accepted} accepted${caught ? `, ${caught} caught` : ""}; ${run.usage?.assignments ?? 0} of ${run.budget?.assignments ?? 0} agents started`);
 }

@@ -2,14 +2,14 @@
 
 import { call, change, ROUTER } from "./api.js";
 import { ago, chip, h, nothing, replace, section, table } from "./dom.js";
-import { glance } from "./feed.js";
+import { title } from "./counts.js";
 import { plain, word } from "./words.js";
 
 const DAYS = 14;
 const DAY = 86400000;
 
 export async function show(main, { signal }) {
-  document.title = "Router · Pointsman";
+  title("Router");
   const text = h("textarea", {
     id: "router-text",
     rows: 4,
@@ -44,11 +44,10 @@ export async function show(main, { signal }) {
     section("over-time", "Over time", stats),
     section("latest", "Latest decisions", recent),
   );
-  glance(signal);
   await reload();
 }
 
-function decided(decision, text) {
+export function decided(decision, text) {
   const facts = [
     ["Confidence", plain(decision.confidence)],
     ["Goes to", plain(decision.route)],

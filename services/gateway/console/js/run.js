@@ -1,34 +1,40 @@
-// One run: where it is, what it did, what it waits for, and why anything of it may be believed.
+// One run: what it asks, what was proven, the change itself, what its agents print, and how it came about.
 
-import { all, call, ORCHESTRATOR, PIPELINE, read, WORKFLOW } from "./api.js";
+import { AGENTS, all, call, ORCHESTRATOR, PIPELINE, read, WORKFLOW } from "./api.js";
 import { artifactsView } from "./artifacts.js";
-import { claimsView } from "./claims.js";
+import { title } from "./counts.js";
 import { debounce, h, replace, section } from "./dom.js";
-import { glance } from "./feed.js";
 import { headView } from "./head.js";
+import { onKey } from "./keys.js";
 import { MachineView } from "./machine.js";
+import { OutputView } from "./output.js";
+import { approval, isAboutPlan, planGraph } from "./plan.js";
+import { ReviewView } from "./review.js";
 import { TasksView } from "./tasks.js";
 import { drawWaterfall, TimelineView } from "./timeline.js";
 import { watch } from "./watch.js";
 import { ENDED, word } from "./words.js";
 
 const REDRAW = 16;
-const LOOK_AGAIN = 2000;
+const LOOK_AGAIN = 5000;
 const SAID = new Set(["work_handed_in", "task_judged", "wave_verified", "assignment_ended"]);
 const HANDED_OVER = new Set(["planned", "epic_resumed", "researched", "designed", "wave_verified"]);
 const FINISHED = new Set(["COMPLETED", "COMPLETED_WITH_FAILURES", "ABORTED", "CANCELLED"]);
-const PARTS = [
-  ["machine", "Machine"],
-  ["tasks", "Tasks"],
-  ["claims", "Claims"],
+const ATTENTION_AT_END = { COMPLETE: "ATTENTION_DONE", CANCELLED: "ATTENTION_CANCELLED", FAILED: "ATTENTION_FAILED" };
+const TABS = [
+  ["review", "Review"],
+  ["output", "Output"],
+  ["plan", "Plan"],
+  ["phases", "Phases"],
+  ["journal", "Journal"],
   ["artifacts", "Artifacts"],
-  ["trace", "Trace"],
-  ["timeline", "Timeline"],
 ];
+// Places inside a tab, by how their names begin.
+const INSIDE = { line: "review", file: "review", claim: "review", criterion: "review", diff: "review", event: "journal", machine: "phases", timeline: "journal", trace: "journal", tasks: "plan", claims: "review" };
 
 // Everything is asked for at once; the head is drawn as soon as it is known, the rest as it comes.
 export async function show(main, { signal, id }) {
-  document.title = "Run · Pointsman";
+  title("Run");
   const reading = Promise.all([read(ORCHESTRATOR, "GetRun", { run_id: id }), read(ORCHESTRATOR, "GetMachine")]);
   const [{ run }, machine] = await reading;
   if (signal.aborted) return;
@@ -37,34 +43,35 @@ export async function show(main, { signal, id }) {
   page.draw();
   performance.mark("first-view");
   page.start();
-  glance(signal);
 }
 
 class RunPage {
   constructor(run, machine, signal) {
-    Object.assign(this, { run, signal, transitions: [], planned: [], attempts: [], pipelines: new Map() });
+    Object.assign(this, { run, signal, transitions: [], planned: [], attempts: [], pipelines: new Map(), agents: new Map() });
     Object.assign(this, { said: 0, saidWhenRead: -1, handedOver: 0, drawn: {}, refreshing: false, again: false });
     this.head = h("div", { id: "run-head" });
     this.machine = new MachineView(machine);
+    this.review = new ReviewView();
+    this.output = new OutputView(run.id, signal);
+    this.approval = h("div", {});
+    this.graph = h("div", {});
     this.tasks = new TasksView();
-    this.claims = h("div", { id: "claims-list" });
     this.artifacts = h("div", { id: "artifacts-list" });
     this.timeline = new TimelineView();
     this.trace = h("div", { id: "trace-list" });
-    this.element = h(
-      "div",
-      { class: "run" },
-      this.head,
-      contents(),
-      section("machine", "Machine", this.machine.element, this.machine.way),
-      section("tasks", "Tasks and pipelines", this.tasks.element),
-      section("claims", "Claims and evidence", this.claims),
-      section("artifacts", "Artifacts", this.artifacts),
-      section("trace", "Trace", this.trace),
-      section("timeline", "Timeline", this.timeline.element),
-    );
+    this.panels = new Map([
+      ["review", section("review", "Review", this.review.element)],
+      ["output", section("output", "What agents print", this.output.element)],
+      ["plan", section("plan", "Plan", this.approval, this.graph, this.tasks.element)],
+      ["phases", section("phases", "Every state", this.machine.element, this.machine.way)],
+      ["journal", section("journal", "Trace and journal", this.trace, this.timeline.element)],
+      ["artifacts", section("artifacts", "Artifacts", this.artifacts)],
+    ]);
+    this.tabs = h("nav", { class: "contents", "aria-label": "Parts of the run" }, TABS.map(([id, text]) => h("a", { href: `#${id}` }, text)));
+    this.element = h("div", { class: "run" }, this.head, this.tabs, [...this.panels.values()]);
     this.redraw = debounce(() => signal.aborted || this.draw(), REDRAW);
     this.refresh = debounce(() => signal.aborted || this.reload(), REDRAW);
+    this.place = () => this.goTo(location.hash.slice(1));
   }
 
   start() {
@@ -73,11 +80,30 @@ class RunPage {
     this.reloadRest().catch(() => this.refresh());
     const timer = setInterval(() => document.hidden || this.ended || this.reload(), LOOK_AGAIN);
     addEventListener("resize", this.redraw);
+    addEventListener("placechange", this.place);
+    this.place();
+    onKey({ a: () => this.review.accept(), r: () => this.review.reject() }, this.signal);
     this.signal.addEventListener("abort", () => {
       clearInterval(timer);
       removeEventListener("resize", this.redraw);
+      removeEventListener("placechange", this.place);
       this.timeline.close();
     });
+  }
+
+  // The tab that the address names, and the place in it; without one, the tab that what is asked is about.
+  goTo(name) {
+    const wanted = this.panels.has(name) ? name : INSIDE[name.split("-")[0]];
+    this.tab = wanted ?? this.tab ?? (isAboutPlan(this.run.question) ? "plan" : "review");
+    for (const [id, panel] of this.panels) panel.hidden = id !== this.tab;
+    for (const anchor of this.tabs.children) {
+      if (anchor.hash === `#${this.tab}`) anchor.setAttribute("aria-current", "true");
+      else anchor.removeAttribute("aria-current");
+    }
+    if (this.tab === "output") this.output.start();
+    this.draw();
+    if (name && !this.panels.has(name)) document.getElementById(name)?.scrollIntoView({ block: "center" });
+    if (name.startsWith("event-")) this.timeline.reveal(Number(name.slice(6)));
   }
 
   take(transition) {
@@ -85,7 +111,9 @@ class RunPage {
     if (SAID.has(transition.event)) this.said += 1;
     if (HANDED_OVER.has(transition.event)) this.handedOver += 1;
     if (Number(transition.seq) > Number(this.run.seq)) {
-      this.run = { ...this.run, state: `RUN_STATE_${transition.to_state}`, seq: transition.seq };
+      const ends = ATTENTION_AT_END[transition.to_state];
+      const known = ends ? { attention: ends, question: undefined, waiting_for: undefined, ended_at: transition.at } : {};
+      this.run = { ...this.run, state: `RUN_STATE_${transition.to_state}`, seq: transition.seq, ...known };
       this.refresh();
     }
     this.redraw();
@@ -115,8 +143,12 @@ class RunPage {
     }
   }
 
+  // What has not changed since it was read is not read again.
   async reloadRest() {
-    await Promise.all([this.reloadTasks(), this.reloadPipelines(), this.reloadClaims()]);
+    if (this.seqWhenRead === this.run.seq) return;
+    const { seq } = this.run;
+    await Promise.all([this.reloadTasks(), this.reloadPipelines(), this.reloadClaims(), this.reloadAgents()]);
+    this.seqWhenRead = seq;
     this.redraw();
   }
 
@@ -138,6 +170,12 @@ class RunPage {
     );
   }
 
+  // Who did which stage: the pipelines only know who handed it out.
+  async reloadAgents() {
+    const made = await all(AGENTS, "ListAssignments", { run_id: this.run.id }, "assignments").catch(() => []);
+    for (const one of made) if (one.agent_id) this.agents.set(`${one.task_id}/${one.stage}`, one.agent_id);
+  }
+
   async reloadClaims() {
     const { said } = this;
     if (said === this.saidWhenRead) return;
@@ -145,34 +183,34 @@ class RunPage {
     this.saidWhenRead = said;
   }
 
-  // Draw a part only where what it shows has changed: what has the focus, is open or is marked stays so.
+  // Draw a part only where it is looked at and what it shows has changed: what has the focus, is open or is marked stays so.
   draw() {
     const { run, transitions, drawn } = this;
-    const part = (name, value, work) => {
+    const part = (tab, name, value, work) => {
+      if (tab && tab !== this.tab) return;
       const now = JSON.stringify(value);
       if (drawn[name] === now) return;
       drawn[name] = now;
       work();
     };
     const width = this.element.clientWidth;
-    part("head", run, () => replace(this.head, headView(run)));
-    part("machine", [run.state, transitions.length, width], () => this.machine.draw(word(run.state), transitions));
-    part("tasks", [run.tasks, this.planned, [...this.pipelines], width], () =>
-      this.tasks.draw(run, this.planned, this.pipelines),
+    part("", "head", headOf(run), () => replace(this.head, headView(run)));
+    part("review", "review", [this.attempts, run.question, run.acceptance_criteria], () => this.review.draw(run, this.attempts));
+    part("phases", "machine", [run.state, transitions.length, width], () => this.machine.draw(word(run.state), transitions));
+    part("plan", "approval", run.question, () => replace(this.approval, approval(run)));
+    part("plan", "graph", [run.tasks, this.planned, width], () => replace(this.graph, planGraph(run, this.planned, Math.max(300, width - 40))));
+    part("plan", "tasks", [run.tasks, this.planned, [...this.pipelines], [...this.agents], width], () =>
+      this.tasks.draw(run, this.planned, this.pipelines, this.agents),
     );
-    part("claims", this.attempts, () => replace(this.claims, claimsView(this.attempts)));
-    part("artifacts", this.handedOver, () => replace(this.artifacts, artifactsView(transitions)));
-    part("trace", [transitions.length, this.ended || Math.floor(Date.now() / 1000)], () =>
+    part("artifacts", "artifacts", this.handedOver, () => replace(this.artifacts, artifactsView(transitions)));
+    part("journal", "trace", [transitions.length, this.ended || Math.floor(Date.now() / 1000)], () =>
       drawWaterfall(this.trace, transitions),
     );
-    this.timeline.draw(transitions);
+    if (this.tab === "journal") this.timeline.draw(transitions);
   }
 }
 
-function contents() {
-  return h(
-    "nav",
-    { class: "contents", "aria-label": "Parts of the run" },
-    PARTS.map(([id, title]) => h("a", { href: `#${id}` }, title)),
-  );
+// Without what changes all the time and is shown elsewhere.
+function headOf(run) {
+  return { ...run, seq: "", updated_at: "", usage: { ...run.usage, transitions: 0 } };
 }

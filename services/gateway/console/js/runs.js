@@ -1,169 +1,212 @@
-// The list of runs: live, filtered by what stands in the address, as long as it likes.
+// The list of runs by what they ask of whoever looks: searched and counted on the server, as long as it likes.
 
-import { ago, chip, gauge, h, link, nothing, replace } from "./dom.js";
-import { countPeople, RunFeed } from "./feed.js";
+import { BulkBar } from "./bulk.js";
+import { counts, onCounts, title } from "./counts.js";
+import { ago, chip, h, here, link, nothing, replace, said, toast } from "./dom.js";
+import { RunFeed } from "./feed.js";
+import { onKey } from "./keys.js";
+import { savedViews } from "./views.js";
 import { VirtualTable } from "./virtual.js";
-import { ENDED, limits, plain, RUN_STATES, shortId, tone, word } from "./words.js";
+import { ATTENTION, gradeName, money, phaseOf, plain, questionWord, shortId, tone, word } from "./words.js";
 
-const GROUPS = {
-  "": { title: "All", states: [] },
-  live: { title: "Live", states: RUN_STATES.filter((state) => !ENDED.has(state)) },
-  COMPLETE: { title: "Complete", states: ["COMPLETE"] },
-  FAILED: { title: "Failed", states: ["FAILED"] },
-  CANCELLED: { title: "Cancelled", states: ["CANCELLED"] },
-};
 const FIRST = 'pointsman run "fix the failing test in src/parser.py"';
-const WAITS = ["", "PERSON", "AGENT", "DEPENDENCY", "PAUSE", "BUDGET", "TIMER", "PEER"];
-const COLUMNS = [
-  { title: "State", class: "c-state" },
-  { title: "Run", class: "c-run" },
-  { title: "Waits for", class: "c-wait" },
-  { title: "Budget", class: "c-budget" },
-  { title: "Age", class: "c-age" },
-];
+const TABS = { ...Object.fromEntries(Object.entries(ATTENTION).map(([key, text]) => [slug(text), key])), all: "" };
+const SEARCH_PAUSE = 200;
+
+function slug(text) {
+  return text.replaceAll(" ", "-");
+}
 
 export async function show(main, { signal, go }) {
-  document.title = "Runs · Pointsman";
+  title("Runs");
   const filters = readFilters();
   const count = h("p", { class: "dim", role: "status", id: "run-count" }, "loading");
+  const picked = new Map();
+  const bulk = new BulkBar(picked, () => table.draw(true));
+  const all = h("input", { type: "checkbox", "aria-label": "Pick all that are shown" });
+  all.addEventListener("change", () => pickAll(all.checked));
   const table = new VirtualTable({
     label: "Runs",
-    columns: COLUMNS,
-    row,
+    columns: columns(all),
+    row: (run) => row(run, picked, () => bulk.draw()),
+    version: (run) => JSON.stringify([run.id, run.seq, run.attention, run.waiting_for?.holder, run.waiting_for?.heard_at, run.labels, picked.has(run.id)]),
     onOpen: (run) => go(`/runs/${encodeURIComponent(run.id)}`),
   });
+  const pickAll = (on) => {
+    for (const run of table.items) on ? picked.set(run.id, run) : picked.delete(run.id);
+    bulk.draw();
+    table.draw(true);
+  };
   const none = nothing();
-  const draw = (feed) => redraw(feed, { table, count, none }, readFilters());
-  const form = filterForm(filters, () => draw(feed));
-  const states = (GROUPS[filters.state]?.states ?? [filters.state]).map((state) => `RUN_STATE_${state}`);
-  const labels = filters.label.includes("=") ? Object.fromEntries([filters.label.split(/=(.*)/s).slice(0, 2)]) : {};
-  const feed = new RunFeed({ filter: { states, labels, session_id: filters.session }, signal, onChange: draw });
-  replace(main, h("div", { class: "bar" }, h("h1", {}, "Runs"), count), form, table.element, none);
+  const feed = new RunFeed({ filter: filters, signal, onChange: (now) => redraw(now, { table, count, none, filters, picked, bulk }) });
+  const tabs = attentionTabs(filters, signal);
+  const form = searchForm(filters, go);
+  replace(main, h("div", { class: "bar" }, h("h1", {}, "Runs"), tabs, count, link("/new", h("span", { class: "button primary" }, "+ New run"))), form, bulk.element, table.element, none);
   signal.addEventListener("abort", () => table.close());
-  await feed.start();
+  onCounts((now) => mayBeBehind(feed, now) && feed.again(), signal);
+  onKey({ j: () => table.walk(1), k: () => table.walk(-1), x: () => pickFocused(table, picked, bulk) }, signal);
+  const started = feed.start();
+  if (history.state?.top) started.then(() => table.scroller.scrollTo(0, history.state.top));
+  table.scroller.addEventListener("scroll", () => history.replaceState({ ...history.state, top: table.scroller.scrollTop }, ""), { passive: true });
+  await started;
+}
+
+function columns(all) {
+  return [
+    { title: "Pick", head: all, class: "c-pick" },
+    { title: "Asks", class: "c-asks" },
+    { title: "Run", class: "c-run" },
+    { title: "Proof", class: "c-proof" },
+    { title: "Spent", class: "c-spent" },
+    { title: "Next", class: "c-act" },
+  ];
+}
+
+// Counts that say otherwise than the list: an agent came or went, which no transition tells.
+function mayBeBehind(feed, now) {
+  if (!feed.loaded || feed.filter.text || Object.keys(feed.filter.labels).length || feed.filter.session) return false;
+  const shown = { NEEDS_YOU: 0, STUCK: 0, WORKING: 0 };
+  for (const run of feed.runs.values()) if (word(run.attention) in shown) shown[word(run.attention)] += 1;
+  const wanted = feed.filter.attention.length ? feed.filter.attention : Object.keys(shown);
+  return wanted.some((name) => name in shown && shown[name] !== now[name.toLowerCase()]);
 }
 
 function readFilters() {
   const query = new URLSearchParams(location.search);
   const of = (name) => query.get(name) ?? "";
-  return { state: of("state"), waits: of("waits"), text: of("q"), session: of("session"), label: of("label") };
+  const show = of("show");
+  if (show && !(show in TABS)) toast(`There is no view “${show.slice(0, 40)}”; all runs are shown.`, "bad");
+  const label = of("label");
+  return {
+    show: show in TABS ? show : "all",
+    attention: TABS[show] ? [TABS[show]] : [],
+    text: of("q"),
+    session: of("session"),
+    labels: label.includes("=") ? Object.fromEntries([label.split(/=(.*)/s).slice(0, 2)]) : {},
+  };
 }
 
-function filterForm(filters, redrawNow) {
-  const set = (name, value, reload) => {
-    const url = new URL(location.href);
-    if (value) url.searchParams.set(name, value);
-    else url.searchParams.delete(name);
-    history.replaceState(null, "", url);
-    if (reload) dispatchEvent(new PopStateEvent("popstate"));
-    else redrawNow();
+// The tabs are links: each has an address of its own, and how many runs are behind it.
+function attentionTabs(filters, signal) {
+  const holder = h("nav", { class: "tabs", "aria-label": "What runs ask" });
+  const draw = (now) => {
+    const links = Object.entries(TABS).map(([name, key]) => {
+      const url = new URL(location.href);
+      if (key) url.searchParams.set("show", name);
+      else url.searchParams.delete("show");
+      const number = key && now ? h("span", { class: `number ${key === "NEEDS_YOU" || key === "STUCK" ? tone(key) : ""}` }, String(now[key.toLowerCase()])) : null;
+      const chosen = filters.show === name ? "page" : undefined;
+      return h("a", { href: here(url.pathname + url.search), "data-nav": "", "data-show": name, "aria-current": chosen }, key ? ATTENTION[key] : "all", " ", number);
+    });
+    const focused = holder.contains(document.activeElement) ? document.activeElement.dataset.show : "";
+    replace(holder, links);
+    if (focused) holder.querySelector(`[data-show="${focused}"]`)?.focus();
   };
-  const group = h(
-    "div",
-    { class: "tabs", role: "group", "aria-label": "State" },
-    Object.entries(GROUPS).map(([key, { title }]) =>
-      h(
-        "button",
-        { type: "button", "aria-pressed": String(filters.state === key), onclick: () => set("state", key, true) },
-        title,
-      ),
-    ),
-  );
-  const waits = h(
-    "select",
-    { "aria-label": "Waits for", onchange: (event) => set("waits", event.target.value) },
-    WAITS.map((kind) =>
-      h(
-        "option",
-        { value: kind, selected: kind === filters.waits },
-        kind ? `waits for ${plain(kind)}` : "waits for anything",
-      ),
-    ),
-  );
+  draw(counts());
+  onCounts(draw, signal);
+  return holder;
+}
+
+function searchForm(filters, go) {
+  let timer = 0;
+  const search = (value) => {
+    const url = new URL(location.href);
+    if (value) url.searchParams.set("q", value);
+    else url.searchParams.delete("q");
+    go(url.pathname + url.search, { keepFocus: true, quietly: true });
+  };
   const text = h("input", {
     type: "search",
-    placeholder: "Text, id or epic",
+    id: "search",
+    placeholder: "Search all text, id, session, label (press /)",
     "aria-label": "Search",
     value: filters.text,
-    oninput: (event) => set("q", event.target.value),
+    oninput: (event) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => search(event.target.value), SEARCH_PAUSE);
+    },
   });
-  const session = h("input", {
-    placeholder: "Session",
-    "aria-label": "Session",
-    value: filters.session,
-    onchange: (event) => set("session", event.target.value, true),
-  });
-  const label = h("input", {
-    placeholder: "Label, as team=a",
-    "aria-label": "Label",
-    value: filters.label,
-    onchange: (event) => set("label", event.target.value, true),
-  });
-  return h(
-    "form",
-    { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
-    group,
-    waits,
-    text,
-    session,
-    label,
-  );
+  return h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() }, text, savedViews());
 }
 
-function redraw(feed, { table, count, none }, filters) {
+function redraw(feed, { table, count, none, filters, picked, bulk }) {
   const runs = feed.list;
-  const shown = runs.filter((run) => matches(run, filters));
-  table.set(shown);
-  table.element.hidden = feed.loaded && shown.length === 0;
+  for (const [id] of picked) if (!feed.runs.has(id)) picked.delete(id);
+  bulk.draw();
+  table.set(runs);
+  table.element.hidden = feed.loaded && runs.length === 0;
   none.hidden = !table.element.hidden;
-  const isAll = Object.values(filters).every((value) => value === "");
-  replace(none, isAll ? ["Nothing has been submitted yet. Start with ", h("code", {}, FIRST)] : "No run is like that.");
-  const more = feed.loaded ? "" : ", more to come";
-  const text =
-    shown.length === runs.length
-      ? `${runs.length} ${runs.length === 1 ? "run" : "runs"}${more}`
-      : `${shown.length} of ${runs.length} runs${more}`;
+  const isAll = filters.show === "all" && !filters.text && !filters.session && !Object.keys(filters.labels).length;
+  replace(none, isAll ? ["Nothing has been submitted yet. ", link("/new", "Start a run here"), ", or with ", h("code", {}, FIRST)] : "No run is like that.");
+  const text = `${runs.length} ${runs.length === 1 ? "run" : "runs"}${feed.loaded ? "" : ", more to come"}`;
   if (count.textContent !== text) count.textContent = text;
-  countPeople(runs);
 }
 
-function matches(run, filters) {
-  if (filters.waits && word(run.waiting_for?.kind) !== filters.waits) return false;
-  const wanted = filters.text.toLowerCase();
-  return !wanted || `${run.id} ${run.epic_id} ${run.intent}`.toLowerCase().includes(wanted);
+function pickFocused(table, picked, bulk) {
+  const index = document.activeElement.closest?.(".vrow")?.dataset.index;
+  const run = table.items[Number(index)];
+  if (!run) return;
+  picked.has(run.id) ? picked.delete(run.id) : picked.set(run.id, run);
+  bulk.draw();
+  table.draw(true);
 }
 
-function row(run) {
-  const state = word(run.state);
-  const about = h("span", { class: "intent" }, run.intent.slice(0, 300));
+function row(run, picked, changed) {
+  const about = h("span", { class: "intent" }, said(run.intent.slice(0, 300)));
+  const pick = h("input", { type: "checkbox", "aria-label": `Pick ${run.intent.slice(0, 60)}`, checked: picked.has(run.id) });
+  pick.addEventListener("change", () => {
+    pick.checked ? picked.set(run.id, run) : picked.delete(run.id);
+    changed();
+  });
+  const labels = Object.entries(run.labels).slice(0, 3).map(([key, value]) => chip(`${key}=${value}`.slice(0, 40), "dim"));
   return [
-    chip(state, tone(state)),
-    [link(`/runs/${encodeURIComponent(run.id)}`, about), h("span", { class: "dim id" }, shortId(run.id))],
-    waiting(run),
-    budget(run),
-    ago(run.created_at),
+    pick,
+    asks(run),
+    [link(`/runs/${encodeURIComponent(run.id)}`, about), labels, h("span", { class: "dim id" }, shortId(run.id))],
+    proof(run),
+    spent(run),
+    next(run),
   ];
 }
 
-function waiting(run) {
+// What the run asks, and why: the same words as on the command line.
+export function asks(run) {
+  const name = word(run.attention);
+  return [chip(ATTENTION[name] ?? name, tone(name)), h("span", { class: "why" }, reason(run, name))];
+}
+
+function reason(run, name) {
   const wait = run.waiting_for;
-  if (!wait) return h("span", { class: "dim" }, run.end_reason);
-  const kind = word(wait.kind);
+  if (name === "NEEDS_YOU" && run.question) return [questionWord(run.question), " · ", ago(run.question.asked_at)];
+  if (name === "STUCK") return ["nobody can ", h("code", {}, wait.who), " · ", ago(wait.since)];
+  if (name === "WORKING" && wait?.holder) return [said(wait.holder), ", ", ago(wait.heard_at), " ago"];
+  if (name === "WORKING" && wait && word(wait.kind) === "AGENT") return [`${wait.agents_able} can `, h("code", {}, wait.who)];
+  if (name === "WORKING") return phaseOf(run.state);
+  if (name === "DONE") return [gradeName(run.grade) || "not graded", " · ", ago(run.ended_at)];
+  return [said(run.end_reason.slice(0, 80) || plain(run.state)), " · ", ago(run.ended_at)];
+}
+
+function proof(run) {
+  const { tasks, proven, forced, caught } = run.grades ?? {};
+  if (!tasks) return h("span", { class: "dim" }, "no plan");
   return [
-    chip(plain(kind), tone(kind)),
-    h("span", { class: "who" }, ` ${wait.who}`),
-    h("span", { class: "dim" }, " ", ago(wait.since)),
+    h("span", { class: proven && proven === tasks ? "proven" : "dim" }, `${proven}/${tasks} proven`),
+    caught ? h("span", { class: "caught" }, ` ${caught} caught`) : null,
+    forced ? h("span", { class: "caught" }, ` ${forced} forced`) : null,
   ];
 }
 
-// The limit that is nearest.
-function budget(run) {
-  const [tightest] = limits(run).sort((one, other) => other.share - one.share);
-  if (!tightest) return h("span", { class: "dim" }, "no limit");
-  return h(
-    "span",
-    { title: `${tightest.name}: ${tightest.used} of ${tightest.limit}` },
-    gauge(tightest.share),
-    h("span", { class: "dim" }, ` ${Math.round(100 * tightest.share)} %`),
-  );
+function spent(run) {
+  const { accepted = 0, tasks = 0 } = run.grades ?? {};
+  const cost = money(run.usage?.cost_micros);
+  return h("span", { class: "dim", title: "tasks accepted, agents started, cost" }, tasks ? `${accepted}/${tasks}` : "", ` · ${run.usage?.assignments ?? 0}/${run.budget?.assignments ?? 0}`, cost ? ` · ${cost}` : "");
+}
+
+function next(run) {
+  const name = word(run.attention);
+  const path = `/runs/${encodeURIComponent(run.id)}`;
+  if (name === "NEEDS_YOU") return link(`${path}#review`, "Review");
+  if (name === "STUCK") return link("/agents", "Agents");
+  if (name === "FAILED" || name === "CANCELLED") return link(`/new?from=${encodeURIComponent(run.id)}`, "Again");
+  return name === "WORKING" ? link(`${path}#output`, "Output") : link(`${path}#review`, "Proof");
 }

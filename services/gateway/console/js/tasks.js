@@ -4,17 +4,22 @@ import { chip, h, nothing, replace, table } from "./dom.js";
 import { pipelineView } from "./dag.js";
 import { gradeName, plain, tone, word } from "./words.js";
 
+function taskOf(run, pipelineId) {
+  return run.tasks.find((task) => task.pipeline_id === pipelineId)?.task_id ?? "";
+}
+
 export class TasksView {
   constructor() {
     this.table = h("tbody", {});
     this.pipeline = h("div", { id: "pipeline" });
     this.chosen = "";
-    this.list = table("task-table", "Tasks", ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", ""], this.table);
+    this.list = table("task-table", "Tasks", ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", "Stages"], this.table);
     this.none = nothing("There is no plan yet.");
     this.element = h("div", {}, this.none, this.list, this.pipeline);
   }
 
-  draw(run, planned, pipelines) {
+  draw(run, planned, pipelines, agents) {
+    this.agents = agents;
     const byId = new Map(planned.map((task) => [task.spec.task_id, task]));
     const known = new Map(run.tasks.map((task) => [task.task_id, task]));
     const ids = [...new Set([...known.keys(), ...byId.keys()])];
@@ -105,11 +110,11 @@ export class TasksView {
         "Pipeline ",
         h("code", {}, summary.pipeline_id),
         " ",
-        chip(word(summary.state), tone(summary.state)),
+        chip(plain(summary.state), tone(summary.state)),
         " ",
         h("span", { class: "dim" }, `${summary.finished_count} of ${summary.stage_count} stages`),
       ),
-      pipelineView(pipeline, this.pipeline.clientWidth || 1000),
+      pipelineView(pipeline, this.pipeline.clientWidth || 1000, (stage) => this.agents.get(`${summary.task_id || taskOf(run, summary.pipeline_id)}/${stage}`) ?? ""),
       risks.length ? h("p", {}, "Not proven: ", risks) : null,
     );
   }

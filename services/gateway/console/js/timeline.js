@@ -22,7 +22,7 @@ export class TimelineView {
       label: "Timeline",
       columns: COLUMNS,
       row: (one) => this.row(one),
-      rowHeight: 32,
+      version: (one) => one.seq,
       phoneHeight: 64,
       height: "420px",
     });
@@ -31,13 +31,23 @@ export class TimelineView {
 
   draw(transitions) {
     if (transitions.length !== this.table.items.length) this.table.set([...transitions].reverse());
+    if (this.wanted) this.reveal(this.wanted);
+  }
+
+  // Go to an event by its number, as soon as it is there.
+  reveal(seq) {
+    const index = this.table.items.findIndex((one) => Number(one.seq) === seq);
+    this.wanted = index < 0 ? seq : 0;
+    if (index < 0) return;
+    this.table.focus(index);
+    this.show(this.table.items[index]);
   }
 
   row(one) {
     const state = isMove(one) ? `${one.from_state} → ${one.to_state}` : one.to_state;
     const open = h("button", { type: "button", class: "plain", onclick: () => this.show(one) }, one.event);
     return [
-      one.seq,
+      h("a", { href: `#event-${one.seq}` }, one.seq),
       h("time", { datetime: one.at, title: one.at }, timeOfDay(one.at)),
       open,
       state,
@@ -49,6 +59,7 @@ export class TimelineView {
   show(one) {
     this.payload.textContent = JSON.stringify(one, null, 1).slice(0, 200000);
     this.payload.hidden = false;
+    this.payload.dataset.seq = one.seq;
   }
 
   close() {
@@ -98,13 +109,14 @@ export function drawWaterfall(holder, transitions) {
   const start = Math.min(...bars.map((one) => one.start));
   const whole = Math.max(1, now - start);
   const top = holder.querySelector(".waterfall")?.scrollTop ?? 0;
+  const axis = h("p", { class: "axis", "aria-hidden": "true" }, [0, 0.25, 0.5, 0.75, 1].map((part) => h("span", {}, duration(part * whole))));
   const list = h(
     "ol",
     { class: "waterfall", tabindex: "0", "aria-label": "Trace" },
     bars.map((one) => barRow(one, start, whole)),
   );
   const about = `${duration(whole)} ${ended ? "in all" : "so far"}, from ${clock(start)}`;
-  replace(holder, h("p", { class: "dim" }, about), list);
+  replace(holder, h("p", { class: "dim" }, about), axis, list);
   list.scrollTop = top;
   return holder;
 }

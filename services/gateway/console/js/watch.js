@@ -20,6 +20,15 @@ function show(key, state) {
   badge.dataset.state = now;
 }
 
+// Whether anybody answers at all: a call that fails says so long before a silent stream does.
+const PULSE = Symbol("pulse");
+
+export function pulse(isThere) {
+  show(PULSE, isThere ? null : "reconnecting");
+}
+
+addEventListener("offline", () => pulse(false));
+
 // Follow a stream until `signal` aborts, the stream ends, or there is nothing to follow.
 export async function watch(service, method, request, { onItem, onGone, signal }) {
   const key = Symbol(method);

@@ -30,8 +30,103 @@ export const RUN_STATES = [
 ];
 export const ENDED = new Set(["COMPLETE", "CANCELLED", "FAILED"]);
 
+// What a run asks of whoever looks: the same words as `pointsman runs`.
+export const ATTENTION = {
+  NEEDS_YOU: "needs you",
+  STUCK: "stuck",
+  WORKING: "working",
+  FAILED: "failed",
+  DONE: "done",
+  CANCELLED: "cancelled",
+};
+
+// The six phases that people think in, and the states of the machine behind each.
+export const PHASES = {
+  understand: ["BOOT", "IDLE_PROBE_BD", "RESUME_ASK", "RESUME_PLAN", "IDLE", "INTAKE", "ASK_SWITCH", "EPIC_SYNC"],
+  plan: ["PLAN_BASELINE", "PLAN_REVIEW", "REPLAN_PATCH"],
+  research: ["OBSERVE", "RESEARCH_FANOUT", "RESEARCH_INGEST", "RESEARCH_EVAL", "WAIT_OTHERS"],
+  build: ["DETAIL_DESIGN", "CODER_HANDOFF", "SCHEDULE", "QUEUE", "DISPATCH", "CODER_EXEC"],
+  prove: ["REVIEW_ACCEPT"],
+  deliver: ["COMPLETE", "CANCELLED", "FAILED"],
+};
+
+export function phaseOf(state) {
+  return Object.keys(PHASES).find((phase) => PHASES[phase].includes(word(state))) ?? "understand";
+}
+
+const STATES = {
+  BOOT: "just submitted",
+  IDLE_PROBE_BD: "looks for unfinished work",
+  RESUME_ASK: "asks whether to resume",
+  RESUME_PLAN: "takes up unfinished work",
+  IDLE: "about to begin",
+  INTAKE: "weighs the request",
+  ASK_SWITCH: "asks how to go on",
+  EPIC_SYNC: "stores the request",
+  PLAN_BASELINE: "plans",
+  PLAN_REVIEW: "has its plan judged",
+  OBSERVE: "says what to find out",
+  RESEARCH_FANOUT: "researches",
+  RESEARCH_INGEST: "reads a report",
+  RESEARCH_EVAL: "weighs the research",
+  WAIT_OTHERS: "waits for more reports",
+  DETAIL_DESIGN: "designs",
+  CODER_HANDOFF: "hands the work out",
+  SCHEDULE: "looks for room",
+  QUEUE: "waits for room",
+  DISPATCH: "starts tasks",
+  CODER_EXEC: "builds",
+  REVIEW_ACCEPT: "proves the work",
+  REPLAN_PATCH: "plans anew",
+  COMPLETE: "done",
+  CANCELLED: "cancelled",
+  FAILED: "failed",
+};
+
+// A state of a run as people say it.
+export function stateWord(state) {
+  return STATES[word(state)] ?? plain(state);
+}
+
+// Why a person is asked, in one or two words.
+const QUESTIONS = {
+  RESUME: "resume?",
+  CONFLICT: "two runs",
+  LOW_CONFIDENCE: "what is meant?",
+  FEEDBACK_ESCALATED: "plan not passed",
+  REPLAN_LIMIT: "planned too often",
+  DEBATE: "judge the plan",
+  ACCEPTANCE: "accept",
+  BUDGET: "budget",
+  PAUSED: "paused",
+  BLOCKED: "blocked",
+  PIPELINE_ESCALATED: "stage stopped",
+};
+
+// What a question asks for; work that failed is no lack of confidence.
+export function questionWord(question) {
+  const kind = word(question.kind);
+  if (kind === "LOW_CONFIDENCE" && /failed too often/.test(question.text)) return "work failed";
+  return QUESTIONS[kind] ?? plain(kind);
+}
+
+const STEERING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const HEAPS = /(\p{M}{3})\p{M}+/gu;
+
+// Somebody's text without what reaches beyond itself: characters that turn the direction are named, heaps of marks cut.
+export function tame(text) {
+  return text
+    .replace(STEERING, (letter) => `[U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`)
+    .replace(HEAPS, "$1");
+}
+
+export function money(micros) {
+  const amount = Number(micros ?? 0) / 1e6;
+  return amount ? `$${amount.toFixed(2)}` : "";
+}
+
 const PREFIXES =
-  /^(RUN_STATE|WAIT_KIND|QUESTION_KIND|ANSWER_KIND|TASK_STATUS|WORKFLOW_STATUS|STAGE_STATUS|STAGE_KIND|PIPELINE_STATE|VERDICT|SEVERITY|AGENT_STATE|ASSIGNMENT_STATE|CAPABILITY|PURPOSE|EVIDENCE_KIND|CLAIM_STATUS|FILE_CHANGE|MODE|CONFIDENCE|ROUTE_TARGET|DEBATE_BYPASS|DEBATE|STAKES|TRIGGER_KIND|PLANNING_TRIGGER|REVIEW_VERDICT|PHASE|RISK_KIND|POLICY|PAUSE_CAUSE|GRADE)_/;
+  /^(RUN_STATE|WAIT_KIND|QUESTION_KIND|ANSWER_KIND|TASK_STATUS|WORKFLOW_STATUS|STAGE_STATUS|STAGE_KIND|PIPELINE_STATE|VERDICT|SEVERITY|AGENT_STATE|ASSIGNMENT_STATE|CAPABILITY|PURPOSE|EVIDENCE_KIND|CLAIM_STATUS|FILE_CHANGE|MODE|CONFIDENCE|ROUTE_TARGET|DEBATE_BYPASS|DEBATE|STAKES|TRIGGER_KIND|PLANNING_TRIGGER|REVIEW_VERDICT|PHASE|RISK_KIND|POLICY|PAUSE_CAUSE|GRADE|ATTENTION|TEST_OUTCOME)_/;
 
 export function word(value) {
   return String(value ?? "").replace(PREFIXES, "");
@@ -48,18 +143,20 @@ export function plain(value) {
 }
 
 const TONES = {
-  COMPLETE: "good",
+  COMPLETE: "said",
+  NEEDS_YOU: "ask",
+  STUCK: "bad",
   PROVEN: "good",
   UNBROKEN: "busy",
   "ON WORD": "ask",
   FORCED: "bad",
-  COMPLETED: "good",
-  PASSED: "good",
-  PASS: "good",
-  accepted: "good",
+  COMPLETED: "said",
+  PASSED: "said",
+  PASS: "said",
+  accepted: "said",
   SUPPORTED: "good",
-  DONE: "good",
-  WORKING: "good",
+  DONE: "dim",
+  WORKING: "busy",
   FAILED: "bad",
   FAIL: "bad",
   rejected: "bad",

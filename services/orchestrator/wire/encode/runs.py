@@ -132,10 +132,10 @@ def line(whole: runs.Run, at_work: AtWork, asks: Attention, *, cut: bool) -> run
 def _cut(message: runs.Run) -> None:
     for name in _NOT_IN_A_LINE:
         message.ClearField(name)  # type: ignore[arg-type]
-    message.intent = excerpt(message.intent, LINE_LENGTH)
-    message.end_reason = excerpt(message.end_reason, LINE_LENGTH)
+    message.intent = message.intent[:LINE_LENGTH]
+    message.end_reason = message.end_reason[:LINE_LENGTH]
     if message.HasField("waiting_for"):
-        message.waiting_for.action = excerpt(message.waiting_for.action, LINE_LENGTH)
+        message.waiting_for.action = message.waiting_for.action[:LINE_LENGTH]
     if message.HasField("question"):
         message.question.text = excerpt(message.question.text, LINE_LENGTH)
         del message.question.subjects[MOST_SUBJECTS:]

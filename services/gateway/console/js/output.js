@@ -1,0 +1,111 @@
+// What the agents of a run print, as they print it: searched, with the way to the first error, attempts side by side.
+
+import { AGENTS } from "./api.js";
+import { h, nothing, replace, said } from "./dom.js";
+import { watch } from "./watch.js";
+import { plain } from "./words.js";
+
+const ERROR = /\b(error|errors|failed|failure|traceback|exception|panic|fatal)\b/i;
+const COLOURS = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b\x0c\x0e-\x1f]/g;
+const MOST_LINES = 5000;
+
+export class OutputView {
+  constructor(runId, signal) {
+    Object.assign(this, { runId, signal, started: false, streams: new Map(), hits: [], hit: -1 });
+    this.search = h("input", { type: "search", "aria-label": "Search the output", placeholder: "Search the output", oninput: () => this.find(this.search.value) });
+    this.search.addEventListener("keydown", (event) => event.key === "Enter" && this.go(event.shiftKey ? -1 : 1));
+    this.found = h("span", { class: "dim", role: "status" });
+    this.first = h("button", { type: "button", id: "first-error", onclick: () => this.firstError() }, "First error");
+    this.follows = h("input", { type: "checkbox", id: "follow-output", checked: true });
+    this.streamsBox = h("div", { class: "streams" });
+    this.none = nothing("Nothing has been printed yet.");
+    this.element = h(
+      "div",
+      {},
+      h("div", { class: "filters" }, this.search, this.found, this.first, h("label", { for: "follow-output" }, this.follows, " follow")),
+      this.none,
+      this.streamsBox,
+    );
+  }
+
+  // The stream is asked for when somebody looks, not before.
+  start() {
+    if (this.started) return;
+    this.started = true;
+    const onItem = ({ chunk }) => this.take(chunk);
+    watch(AGENTS, "WatchOutput", { run_id: this.runId, follow: true }, { onItem, signal: this.signal });
+  }
+
+  take(chunk) {
+    this.none.hidden = true;
+    const key = `${chunk.assignment_id}/${chunk.epoch}`;
+    const stream = this.streams.get(key) ?? this.open(key, chunk);
+    const offset = Number(chunk.offset);
+    if (offset + chunk.text.length <= stream.end) return;
+    const text = chunk.text.slice(Math.max(0, stream.end - offset)).replace(COLOURS, "");
+    if (offset > stream.end && stream.end) stream.lines.append(h("span", { class: "line dim" }, "[some output is missing here]\n"));
+    stream.end = offset + chunk.text.length;
+    this.write(stream, text);
+  }
+
+  open(key, chunk) {
+    const lines = h("pre", { tabindex: "0", "aria-label": `Output of ${chunk.agent_id}` });
+    const about = [plain(chunk.purpose), chunk.task_id, chunk.stage].filter(Boolean).join(" ");
+    const box = h("section", { class: "stream", "data-stream": key }, h("h3", {}, about, " ", h("span", { class: "dim" }, "by ", said(chunk.agent_id), `, lease ${chunk.epoch}`)), lines);
+    const stream = { lines, end: 0, rest: null };
+    this.streams.set(key, stream);
+    this.streamsBox.append(box);
+    return stream;
+  }
+
+  // Whole lines are elements; the last one may still grow.
+  write(stream, text) {
+    const parts = text.split("\n");
+    parts.forEach((part, place) => {
+      if (!stream.rest) {
+        stream.rest = h("span", { class: "line" });
+        stream.lines.append(stream.rest);
+      }
+      stream.rest.append(part);
+      if (ERROR.test(stream.rest.textContent)) stream.rest.classList.add("error");
+      if (place < parts.length - 1) {
+        stream.rest.append("\n");
+        stream.rest = null;
+      }
+    });
+    while (stream.lines.childElementCount > MOST_LINES) stream.lines.firstElementChild.remove();
+    if (this.follows.checked) stream.lines.scrollTop = stream.lines.scrollHeight;
+    if (this.search.value) this.find(this.search.value);
+  }
+
+  find(text) {
+    for (const one of this.hits) one.classList.remove("hit", "now");
+    const wanted = text.toLowerCase();
+    const lines = [...this.streamsBox.querySelectorAll(".line")];
+    this.hits = wanted ? lines.filter((one) => one.textContent.toLowerCase().includes(wanted)) : [];
+    for (const one of this.hits) one.classList.add("hit");
+    this.hit = -1;
+    replace(this.found, wanted ? `${this.hits.length} ${this.hits.length === 1 ? "line" : "lines"}` : "");
+    if (this.hits.length) this.go(1);
+  }
+
+  go(move) {
+    if (this.hits.length === 0) return;
+    this.hits[this.hit]?.classList.remove("now");
+    this.hit = (this.hit + move + this.hits.length) % this.hits.length;
+    this.reveal(this.hits[this.hit]);
+  }
+
+  firstError() {
+    const line = this.streamsBox.querySelector(".line.error");
+    replace(this.found, line ? "" : "no line looks like an error");
+    if (line) this.reveal(line);
+  }
+
+  reveal(line) {
+    this.follows.checked = false;
+    line.classList.add("now");
+    line.scrollIntoView({ block: "center" });
+    setTimeout(() => line.classList.remove("now"), 4000);
+  }
+}
