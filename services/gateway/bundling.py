@@ -23,9 +23,15 @@ def _visit(name: str, sources: Mapping[str, str], ordered: dict[str, str]) -> No
     ordered[name] = _wrapped(name, sources[name])
 
 
+def compact(source: str) -> str:
+    """A module without indentation and lines of comment; no text of a module goes over several lines."""
+    lines = (line.strip() for line in source.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
 def _wrapped(name: str, source: str) -> str:
     """A module as a function that returns its exports; imports are taken from the results of other modules."""
-    body = IMPORT.sub(_import_statement, source)
+    body = compact(IMPORT.sub(_import_statement, source))
     exported = ", ".join(found[2] for found in EXPORT.finditer(body))
     return "\n".join((f"const from_{name} = (() => {{", EXPORT.sub(r"\1", body), f"return {{ {exported} }};", "})();"))
 

@@ -67,14 +67,12 @@ class File:
         return response
 
     async def serve_run(self, request: Request) -> Response:
-        """The page with preload links for the run, so that it loads beside the script."""
+        """The page with a preload link for the run, so that it loads beside the script."""
         response = await self.serve(request)
         run_id = request.path_params["run_id"]
         if len(run_id) <= MAX_ID and "project" not in request.query_params:
-            addresses = (f"GetRun?run_id={quote(run_id, safe=UNESCAPED)}", "GetMachine")
-            response.headers["Link"] = ", ".join(
-                f"<{ORCHESTRATOR}/{address}>; rel=preload; as=fetch; crossorigin=anonymous" for address in addresses
-            )
+            address = f"{ORCHESTRATOR}/GetRun?run_id={quote(run_id, safe=UNESCAPED)}"
+            response.headers["Link"] = f"<{address}>; rel=preload; as=fetch; crossorigin=anonymous"
         return response
 
 

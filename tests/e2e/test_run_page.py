@@ -13,7 +13,7 @@ from tests.e2e.consoles import Console, console, forgive, forgive_outages, viewe
 from tests.scenarios.planes import NOBODY, WISH
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser"), pytest.mark.timeout(150)]
-WAITED_FOR = {"console.css", "console.js", "icon.svg", "GetRun", "GetMachine", "CountRuns"}
+WAITED_FOR = {"console.css", "console.js", "icon.svg", "GetRun", "CountRuns"}
 """All that a browser fetches before the first view of a run."""
 SLOW_MS, SLOW_RATIO = 5000, 50
 """Far beyond what is aimed at, so that no busy machine fails it; `make bench BENCH=gateway` measures."""
@@ -130,14 +130,14 @@ async def test_a_run_that_does_not_exist_says_so(tmp_path: Path, browser: Browse
         forgive(view, "404")
 
 
-async def test_the_first_view_waits_for_one_script_and_two_reads_at_once(tmp_path: Path, browser: Browser) -> None:
+async def test_the_first_view_waits_for_one_script_and_one_read_at_once(tmp_path: Path, browser: Browser) -> None:
     async with console(tmp_path, NOBODY, asks_for_a_code=False) as here, viewed(browser) as view:
         run = await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
         page = await view.open(here, f"/runs/{run.id}")
         await expect(page.locator(".rail li.now")).to_be_visible()
         before, reads = await page.evaluate(WAITS)
         assert set(before) <= WAITED_FOR, before
-        assert reads == ["link", "link"], "the reads were begun by the script, not by the page's own header"
+        assert reads == ["link"], "the reads were begun by the script, not by the page's own header"
         first = await page.evaluate("() => performance.getEntriesByName('first-view')[0].startTime")
         await view.open(here, "/healthz")
         floor = await page.evaluate("() => performance.getEntriesByType('navigation')[0].loadEventEnd")
@@ -149,7 +149,7 @@ WAITS = """() => {
   const seen = performance.getEntriesByName('first-view')[0].startTime;
   const all = performance.getEntriesByType('resource').filter((one) => one.startTime < seen);
   const name = (one) => new URL(one.name).pathname.split('/').at(-1);
-  const reads = all.filter((one) => /^Get(Run|Machine)$/.test(name(one)));
+  const reads = all.filter((one) => /^GetRun$/.test(name(one)));
   return [all.map(name), reads.map((one) => one.initiatorType)];
 }"""
 

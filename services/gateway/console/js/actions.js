@@ -1,3 +1,4 @@
+// @ts-check
 // What people may do, each with its consequence said before it is done.
 
 import { change, ORCHESTRATOR, PIPELINE, WORKFLOW } from "./api.js";
@@ -121,7 +122,12 @@ export function choices(all) {
     "ul",
     { class: "choices" },
     all.map(({ title, then, style, act }) =>
-      h("li", {}, h("button", { type: "button", class: style, onclick: act }, title), h("span", { class: "dim" }, then)),
+      h(
+        "li",
+        {},
+        h("button", { type: "button", class: style, onclick: act }, title),
+        h("span", { class: "dim" }, then),
+      ),
     ),
   );
 }
@@ -133,7 +139,8 @@ export function answerChoices(run, style = "") {
   });
 }
 
-const CANCELLED = "The run ends for good: its assignments, pipelines and workflow are cancelled. What was accepted so far stays.";
+const CANCELLED =
+  "The run ends for good: its assignments, pipelines and workflow are cancelled. What was accepted so far stays.";
 
 export function cancelChoice(run, title) {
   return { title, then: CANCELLED, style: "danger", act: () => askCancel(run) };
@@ -151,7 +158,10 @@ export function askAnswer(run, kind, given = {}) {
         required: true,
       }),
     rule.task &&
-      field("task_id", "Task (empty: all that the question names)", { list: run.tasks.map((task) => task.task_id), value: given.task_id ?? "" }),
+      field("task_id", "Task (empty: all that the question names)", {
+        list: run.tasks.map((task) => task.task_id),
+        value: given.task_id ?? "",
+      }),
     rule.stage &&
       field("stage", "Stage", { list: question.subjects, value: question.subjects.at(-1) ?? "", required: true }),
     rule.confidence &&

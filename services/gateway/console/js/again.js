@@ -1,3 +1,4 @@
+// @ts-check
 // The same once more: a new run with the words, repository, proofs and limits of an old one.
 
 import { call, change, ORCHESTRATOR } from "./api.js";

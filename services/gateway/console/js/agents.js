@@ -1,3 +1,4 @@
+// @ts-check
 // Who works on what, since when, and who was not heard of.
 
 import { AGENTS, all } from "./api.js";
@@ -79,7 +80,11 @@ function agentRow({ agent, work }) {
         ? work.map((one) => h("p", {}, about(one), h("span", { class: "dim" }, " for ", ago(one.created_at))))
         : h("span", { class: "dim" }, "nothing"),
     ),
-    h("td", {}, agent.repository_ids.slice(0, 5).map((one) => h("code", { class: "subject" }, shortId(one)))),
+    h(
+      "td",
+      {},
+      agent.repository_ids.slice(0, 5).map((one) => h("code", { class: "subject" }, shortId(one))),
+    ),
     h("td", {}, money(agent.usage?.cost_micros) || `${agent.usage?.assignments ?? 0} started`),
     h("td", { class: "dim" }),
   );

@@ -1,3 +1,4 @@
+// @ts-check
 // Calls of the services: one function for every RPC, errors with their reason and fields.
 
 export const ORCHESTRATOR = "orchestrator.OrchestratorService";
@@ -10,7 +11,7 @@ export const ROUTER = "router.RouterService";
 const TRIES = 4;
 const PATIENCE = 20000;
 
-export class Refused extends Error {
+class Refused extends Error {
   constructor(status, error) {
     super(error.message || error.reason);
     this.status = status;
@@ -19,7 +20,6 @@ export class Refused extends Error {
     this.violations = error.violations ?? [];
   }
 }
-
 
 // The token lives as long as the tab.
 export function signIn(token) {
@@ -76,7 +76,7 @@ export async function change(service, method, request) {
 }
 
 // A small page first, so that there is something to see, then large ones.
-export async function* pages(service, method, request) {
+async function* pages(service, method, request) {
   let token = "";
   do {
     const page = { page_size: token ? 1000 : 100, page_token: token };

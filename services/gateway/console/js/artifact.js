@@ -1,3 +1,4 @@
+// @ts-check
 // The body of an artifact, by its digest.
 
 import { ARTIFACTS, headers } from "./api.js";

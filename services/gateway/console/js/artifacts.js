@@ -1,3 +1,4 @@
+// @ts-check
 // What was handed over: plans, research, designs, and stored bodies by their digest.
 
 import { bytesOf } from "./artifact.js";

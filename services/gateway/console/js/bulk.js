@@ -1,3 +1,4 @@
+// @ts-check
 // What is done to all picked runs at once, with the consequence said before and what failed said after.
 
 import { change, ORCHESTRATOR } from "./api.js";
@@ -12,6 +13,9 @@ const AT_ONCE = 4;
 const ENDED = ["FAILED", "DONE", "CANCELLED"];
 
 export class BulkBar {
+  picked;
+  changed;
+
   // picked: runs by id; changed: called when nothing is picked any more.
   constructor(picked, changed) {
     Object.assign(this, { picked, changed });
@@ -32,7 +36,10 @@ export class BulkBar {
     const live = runs.filter((run) => !ENDED.includes(word(run.attention)));
     const asked = runs.filter((run) => run.question);
     const ended = runs.filter((run) => ENDED.includes(word(run.attention)));
-    const button = (title, these, act, style) => these.length ? h("button", { type: "button", class: style, onclick: () => act(these) }, `${title} ${these.length}`) : null;
+    const button = (title, these, act, style) =>
+      these.length
+        ? h("button", { type: "button", class: style, onclick: () => act(these) }, `${title} ${these.length}`)
+        : null;
     replace(
       this.element,
       h("strong", {}, `${runs.length} picked`),
@@ -52,16 +59,32 @@ export class BulkBar {
 
   cancel(runs) {
     const then = `${runs.length} runs end for good: their assignments, pipelines and workflows are cancelled. What was accepted so far stays.`;
-    return dialog(`Cancel ${runs.length} runs`, then, [field("reason", "Why", {})], ({ reason }) =>
-      this.each(runs, "cancelled", (run) => change(ORCHESTRATOR, "CancelRun", { run_id: run.id, reason })), true);
+    return dialog(
+      `Cancel ${runs.length} runs`,
+      then,
+      [field("reason", "Why", {})],
+      ({ reason }) =>
+        this.each(runs, "cancelled", (run) => change(ORCHESTRATOR, "CancelRun", { run_id: run.id, reason })),
+      true,
+    );
   }
 
   answer(runs) {
     const takes = runs[0].question.takes;
     const choices = takes.map((kind) => ({ value: kind, title: answerRule(kind).title }));
-    const fields = [field("answer", "Answer", { choices }), field("text", "Words that go with it, where the answer needs some", {})];
-    return dialog(`Answer ${runs.length} questions alike`, "Each of them is given the same answer.", fields, ({ answer, text }) =>
-      this.each(runs, "answered", (run) => change(ORCHESTRATOR, "Answer", { run_id: run.id, question_id: run.question.id, answer, text })));
+    const fields = [
+      field("answer", "Answer", { choices }),
+      field("text", "Words that go with it, where the answer needs some", {}),
+    ];
+    return dialog(
+      `Answer ${runs.length} questions alike`,
+      "Each of them is given the same answer.",
+      fields,
+      ({ answer, text }) =>
+        this.each(runs, "answered", (run) =>
+          change(ORCHESTRATOR, "Answer", { run_id: run.id, question_id: run.question.id, answer, text }),
+        ),
+    );
   }
 
   retry(runs) {
@@ -71,9 +94,15 @@ export class BulkBar {
 
   label(runs) {
     const then = "The label is set on each of them; an empty value takes it away.";
-    const fields = [field("key", "Label", { required: true, maxlength: "64" }), field("value", "Value", { maxlength: "256" })];
+    const fields = [
+      field("key", "Label", { required: true, maxlength: "64" }),
+      field("value", "Value", { maxlength: "256" }),
+    ];
     return dialog(`Label ${runs.length} runs`, then, fields, ({ key, value }) =>
-      this.each(runs, "labelled", (run) => change(ORCHESTRATOR, "LabelRun", { run_id: run.id, labels: { [key]: value } })));
+      this.each(runs, "labelled", (run) =>
+        change(ORCHESTRATOR, "LabelRun", { run_id: run.id, labels: { [key]: value } }),
+      ),
+    );
   }
 
   // A few at a time; what fails stays picked.

@@ -1,3 +1,4 @@
+// @ts-check
 // What was claimed, beside what supports it, what the verifier found and who judged it how.
 
 import { ago, chip, claimed, h, nothing, said } from "./dom.js";
@@ -62,7 +63,13 @@ function claimRow(claim, attempt) {
     h(
       "div",
       { class: "said" },
-      h("p", {}, found ? chip(plain(status), tone(status)) : claimed(evidence.length ? status : "no evidence"), " ", said(claim.statement)),
+      h(
+        "p",
+        {},
+        found ? chip(plain(status), tone(status)) : claimed(evidence.length ? status : "no evidence"),
+        " ",
+        said(claim.statement),
+      ),
       h(
         "p",
         { class: "dim" },
@@ -80,7 +87,12 @@ function evidenceCard(one, ours = false) {
   const kind = word(one.kind);
   const subject = one.command.join(" ") || one.path || one.url;
   const ended = `exit ${one.exit_code ?? 0}`;
-  const exit = kind !== "COMMAND" ? null : ours ? chip(`we ran it: ${ended}`, one.exit_code ? "bad" : "good") : claimed(`agent says ${ended}`);
+  const exit =
+    kind !== "COMMAND"
+      ? null
+      : ours
+        ? chip(`we ran it: ${ended}`, one.exit_code ? "bad" : "good")
+        : claimed(`agent says ${ended}`);
   const marks = [
     one.digest && `sha256 ${shortId(one.digest)}`,
     one.tree_hash && `tree ${shortId(one.tree_hash)}`,
@@ -130,7 +142,10 @@ function judgements(all) {
       h(
         "li",
         {},
-        chip(`${one.judge}: ${one.verdict}`, one.verdict === "rejected" ? "bad" : one.judge === "verifier" && one.verdict === "accepted" ? "good" : "said"),
+        chip(
+          `${one.judge}: ${one.verdict}`,
+          one.verdict === "rejected" ? "bad" : one.judge === "verifier" && one.verdict === "accepted" ? "good" : "said",
+        ),
         " ",
         one.reason ? said(one.reason) : "",
       ),

@@ -1,3 +1,4 @@
+// @ts-check
 // Every element in every state, on one page: for whoever changes one of them.
 
 import { diffView } from "./diff.js";
@@ -5,31 +6,57 @@ import { grades } from "./head.js";
 import { ago, chip, claimed, gauge, h, link, nothing, replace, section, toast } from "./dom.js";
 import { title } from "./counts.js";
 import { rail } from "./phases.js";
-import { questionView } from "./review.js";
+import { questionView } from "./question.js";
 import { asks } from "./runs.js";
 import { ATTENTION, PHASES, tone } from "./words.js";
 
 const NOW = () => new Date(Date.now() - 61000).toISOString();
-const DIFF = `diff --git a/src/parser.py b/src/parser.py
---- a/src/parser.py
-+++ b/src/parser.py
-@@ -1,3 +1,3 @@ def fields(s):
- # split a line
--    return s.split(",")
-+    return [x.strip() for x in s.split(",")]
-diff --git a/tests/test_parser.py b/tests/test_parser.py
-new file mode 100644
---- /dev/null
-+++ b/tests/test_parser.py
-@@ -0,0 +1,2 @@
-+def test_fields():
-+    assert fields("a, b") == ["a", "b"]
-`;
+const DIFF = [
+  "diff --git a/src/parser.py b/src/parser.py",
+  "--- a/src/parser.py",
+  "+++ b/src/parser.py",
+  "@@ -1,3 +1,3 @@ def fields(s):",
+  " # split a line",
+  '-    return s.split(",")',
+  '+    return [x.strip() for x in s.split(",")]',
+  "diff --git a/tests/test_parser.py b/tests/test_parser.py",
+  "new file mode 100644",
+  "--- /dev/null",
+  "+++ b/tests/test_parser.py",
+  "@@ -0,0 +1,2 @@",
+  "+def test_fields():",
+  '+    assert "b" in fields("a, b")',
+  "",
+].join("\n");
 
 function sample(attention) {
-  const wait = { kind: "WAIT_KIND_AGENT", who: "code", since: NOW(), holder: attention === "STUCK" ? "" : "vm-coder", heard_at: NOW(), agents_able: 0 };
-  const question = { id: "q1", kind: "QUESTION_KIND_ACCEPTANCE", text: "Is it as asked?", takes: ["ANSWER_KIND_ACCEPT", "ANSWER_KIND_REJECT"], subjects: ["T1"], asked_at: NOW() };
-  return { attention: `ATTENTION_${attention}`, state: "RUN_STATE_CODER_EXEC", waiting_for: wait, question: attention === "NEEDS_YOU" ? question : undefined, end_reason: "cancelled: enough", ended_at: NOW(), grade: "GRADE_PROVEN", tasks: [], grades: { tasks: 3, proven: 2, unbroken: 1, on_word: 0, caught: 1, caught_then_proven: 1, forced: 0 } };
+  const wait = {
+    kind: "WAIT_KIND_AGENT",
+    who: "code",
+    since: NOW(),
+    holder: attention === "STUCK" ? "" : "vm-coder",
+    heard_at: NOW(),
+    agents_able: 0,
+  };
+  const question = {
+    id: "q1",
+    kind: "QUESTION_KIND_ACCEPTANCE",
+    text: "Is it as asked?",
+    takes: ["ANSWER_KIND_ACCEPT", "ANSWER_KIND_REJECT"],
+    subjects: ["T1"],
+    asked_at: NOW(),
+  };
+  return {
+    attention: `ATTENTION_${attention}`,
+    state: "RUN_STATE_CODER_EXEC",
+    waiting_for: wait,
+    question: attention === "NEEDS_YOU" ? question : undefined,
+    end_reason: "cancelled: enough",
+    ended_at: NOW(),
+    grade: "GRADE_PROVEN",
+    tasks: [],
+    grades: { tasks: 3, proven: 2, unbroken: 1, on_word: 0, caught: 1, caught_then_proven: 1, forced: 0 },
+  };
 }
 
 export async function show(main) {
@@ -39,13 +66,80 @@ export async function show(main) {
   replace(
     main,
     h("h1", {}, "Components"),
-    section("chips", "Chips: ours are solid, what an agent says is outlined", h("p", {}, tones.map((one) => chip(one, one)), claimed("agent says exit 0"), h("span", { class: "chip ours good" }, "we ran it: exit 0"))),
-    section("attention", "What runs ask", h("ul", { class: "plain-list" }, Object.keys(ATTENTION).map((one) => h("li", {}, asks(sample(one)))))),
-    section("head-parts", "Grades and phases", grades(sample("DONE")), Object.values(PHASES).map((states) => rail({ state: `RUN_STATE_${states[0]}` })), rail({ state: "RUN_STATE_FAILED" })),
-    section("buttons", "Buttons", h("p", { class: "actions" }, ["", "primary", "danger", "quiet"].map((one) => button(one)), button("primary", { disabled: true }), button("", { "aria-pressed": "true" }), link("/components", "link"))),
-    section("fields", "Fields", h("p", { class: "field" }, h("label", { for: "sample-text" }, "A text"), h("input", { id: "sample-text", value: "written" })), h("p", { class: "field" }, h("label", { for: "sample-area" }, "Several lines"), h("textarea", { id: "sample-area" }, "one\ntwo")), h("p", { class: "problem" }, "message: must not be empty")),
+    section(
+      "chips",
+      "Chips: ours are solid, what an agent says is outlined",
+      h(
+        "p",
+        {},
+        tones.map((one) => chip(one, one)),
+        claimed("agent says exit 0"),
+        h("span", { class: "chip ours good" }, "we ran it: exit 0"),
+      ),
+    ),
+    section(
+      "attention",
+      "What runs ask",
+      h(
+        "ul",
+        { class: "plain-list" },
+        Object.keys(ATTENTION).map((one) => h("li", {}, asks(sample(one)))),
+      ),
+    ),
+    section(
+      "head-parts",
+      "Grades and phases",
+      grades(sample("DONE")),
+      Object.values(PHASES).map((states) => rail({ state: `RUN_STATE_${states[0]}` })),
+      rail({ state: "RUN_STATE_FAILED" }),
+    ),
+    section(
+      "buttons",
+      "Buttons",
+      h(
+        "p",
+        { class: "actions" },
+        ["", "primary", "danger", "quiet"].map((one) => button(one)),
+        button("primary", { disabled: true }),
+        button("", { "aria-pressed": "true" }),
+        link("/components", "link"),
+      ),
+    ),
+    section(
+      "fields",
+      "Fields",
+      h(
+        "p",
+        { class: "field" },
+        h("label", { for: "sample-text" }, "A text"),
+        h("input", { id: "sample-text", value: "written" }),
+      ),
+      h(
+        "p",
+        { class: "field" },
+        h("label", { for: "sample-area" }, "Several lines"),
+        h("textarea", { id: "sample-area" }, "one\ntwo"),
+      ),
+      h("p", { class: "problem" }, "message: must not be empty"),
+    ),
     section("question", "A question", questionView(sample("NEEDS_YOU"))),
-    section("diff-part", "A diff", diffView(DIFF, new Map(), () => {})),
-    section("rest", "Gauges, ages, nothing", h("p", {}, [0.1, 0.5, 0.9, 1.4].map((share) => [gauge(share), " "]), ago(NOW()), " ago"), nothing("Nothing is here."), h("button", { type: "button", onclick: () => toast("A note that goes away", tone("PROVEN")) }, "toast")),
+    section(
+      "diff-part",
+      "A diff",
+      diffView(DIFF, new Map(), () => {}),
+    ),
+    section(
+      "rest",
+      "Gauges, ages, nothing",
+      h(
+        "p",
+        {},
+        [0.1, 0.5, 0.9, 1.4].map((share) => [gauge(share), " "]),
+        ago(NOW()),
+        " ago",
+      ),
+      nothing("Nothing is here."),
+      h("button", { type: "button", onclick: () => toast("A note that goes away", tone("PROVEN")) }, "toast"),
+    ),
   );
 }

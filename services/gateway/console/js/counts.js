@@ -1,3 +1,4 @@
+// @ts-check
 // How many runs ask what: one small call now and then, for the badge, the title, the tabs and notifications.
 
 import { read, ORCHESTRATOR } from "./api.js";

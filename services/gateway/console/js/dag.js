@@ -1,3 +1,4 @@
+// @ts-check
 // One task's pipeline: its stages with rounds and verdicts, its barriers with who has arrived.
 
 import { h, svg } from "./dom.js";

@@ -1,16 +1,21 @@
+// @ts-check
 // Dialogs: what will come of it is said first; the focus goes back to where it came from.
 
 import { h } from "./dom.js";
 
 // `list`: suggestions; `choices`: [{ value, title }], one of which is taken.
-export function field(name, title, { type = "text", area = false, value = "", list = [], choices = [], required = false, ...rest }) {
+export function field(
+  name,
+  title,
+  { type = "text", area = false, value = "", list = [], choices = [], required = false, ...rest },
+) {
   const id = `field-${name}`;
   const chosen = choices.map((one) => h("option", { value: one.value }, one.title));
   const input = choices.length
     ? h("select", { id, name }, chosen)
     : area
-    ? h("textarea", { id, name, rows: 4, required }, value)
-    : h("input", { id, name, type, value, required, list: list.length ? `${id}-list` : undefined, ...rest });
+      ? h("textarea", { id, name, rows: 4, required }, value)
+      : h("input", { id, name, type, value, required, list: list.length ? `${id}-list` : undefined, ...rest });
   const options = list.length
     ? h(
         "datalist",
@@ -66,6 +71,8 @@ function giveBack(opener, name) {
     opener.focus();
     return;
   }
-  const likeness = [...document.querySelectorAll("main button, main a")].find((one) => one.textContent === name);
+  /** @type {NodeListOf<HTMLElement>} */
+  const alike = document.querySelectorAll("main button, main a");
+  const likeness = [...alike].find((one) => one.textContent === name);
   (likeness ?? document.getElementById("main")).focus();
 }

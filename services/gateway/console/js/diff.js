@@ -1,3 +1,4 @@
+// @ts-check
 // A diff to be read: changed tests first, colours, folded files; a click on a line leaves a note that goes into Reject.
 
 import { chip, h, nothing } from "./dom.js";
@@ -53,8 +54,20 @@ function hunks(file, number, notes, changed) {
     h(
       "div",
       { class: "hunk" },
-      h("p", { class: "dim where" }, `line ${hunk.lines.find((line) => line.after)?.after ?? hunk.lines[0]?.before ?? ""} ${hunk.title}`),
-      h("table", { class: "lines" }, h("tbody", {}, hunk.lines.map((line) => lineRow(line, { file, number, language, notes, changed })))),
+      h(
+        "p",
+        { class: "dim where" },
+        `line ${hunk.lines.find((line) => line.after)?.after ?? hunk.lines[0]?.before ?? ""} ${hunk.title}`,
+      ),
+      h(
+        "table",
+        { class: "lines" },
+        h(
+          "tbody",
+          {},
+          hunk.lines.map((line) => lineRow(line, { file, number, language, notes, changed })),
+        ),
+      ),
     ),
   );
 }
@@ -66,16 +79,34 @@ function lineRow(line, { file, number, language, notes, changed }) {
   const row = h(
     "tr",
     { class: line.kind, id },
-    h("td", { class: "at" }, h("button", { type: "button", class: "plain", "aria-label": `Note on line ${at}`, onclick: () => note(row, key, notes, changed) }, String(at))),
+    h(
+      "td",
+      { class: "at" },
+      h(
+        "button",
+        {
+          type: "button",
+          class: "plain",
+          "aria-label": `Note on line ${at}`,
+          onclick: () => note(row, key, notes, changed),
+        },
+        String(at),
+      ),
+    ),
     h("td", { class: "mark" }, MARKS[line.kind]),
-    h("td", { class: "code" }, pieces(line.text, language).map(([kind, text]) => (kind ? h("span", { class: `s-${kind}` }, text) : text))),
+    h(
+      "td",
+      { class: "code" },
+      pieces(line.text, language).map(([kind, text]) => (kind ? h("span", { class: `s-${kind}` }, text) : text)),
+    ),
   );
   if (notes.has(key)) queueMicrotask(() => note(row, key, notes, changed));
   return row;
 }
 
 function note(row, key, notes, changed) {
-  if (row.nextElementSibling?.classList.contains("note")) return row.nextElementSibling.querySelector("textarea").focus();
+  if (row.nextElementSibling?.classList.contains("note"))
+    return row.nextElementSibling.querySelector("textarea").focus();
   const text = h("textarea", { rows: 2, "aria-label": `Note on ${key}`, placeholder: "Goes into Reject" });
   text.value = notes.get(key) ?? "";
   text.addEventListener("input", () => {
@@ -95,8 +126,22 @@ export function comparedView(files) {
       "details",
       { class: "file", open: true },
       h("summary", {}, h("code", {}, file.path)),
-      h("table", { class: "lines" }, h("tbody", {}, file.lines.map((line) =>
-        h("tr", { class: line.kind }, h("td", { class: "mark" }, MARKS[line.kind]), h("td", { class: "code" }, line.text))))),
+      h(
+        "table",
+        { class: "lines" },
+        h(
+          "tbody",
+          {},
+          file.lines.map((line) =>
+            h(
+              "tr",
+              { class: line.kind },
+              h("td", { class: "mark" }, MARKS[line.kind]),
+              h("td", { class: "code" }, line.text),
+            ),
+          ),
+        ),
+      ),
     ),
   );
 }

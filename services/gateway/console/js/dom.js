@@ -1,3 +1,4 @@
+// @ts-check
 // Elements from data. Text always goes through text nodes: nothing that anybody wrote is ever read as markup.
 
 import { age, clock, tame } from "./words.js";
@@ -53,7 +54,9 @@ export function ago(timestamp) {
 }
 
 export function tick() {
-  for (const time of document.querySelectorAll("time[data-age]")) {
+  /** @type {NodeListOf<HTMLTimeElement>} */
+  const times = document.querySelectorAll("time[data-age]");
+  for (const time of times) {
     const text = age(time.dateTime);
     if (time.textContent !== text) time.textContent = text;
   }

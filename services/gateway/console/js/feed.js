@@ -1,3 +1,4 @@
+// @ts-check
 // The runs of a list as they are and as they change: pages first, then every transition of the store.
 
 import { call, ORCHESTRATOR } from "./api.js";
@@ -27,9 +28,16 @@ function lanes(filter) {
 }
 
 export class RunFeed {
+  filter;
+  signal;
+  runs = new Map();
+  dirty = new Set();
+  busy = false;
+  loaded = false;
+
   // filter: { attention: names, text, labels, session }
   constructor({ filter, signal, onChange }) {
-    Object.assign(this, { filter, signal, runs: new Map(), dirty: new Set(), busy: false, loaded: false });
+    Object.assign(this, { filter, signal });
     this.changed = debounce(() => signal.aborted || onChange(this), REDRAW);
     this.draw = onChange;
   }
@@ -132,7 +140,11 @@ export function admits({ attention, text, labels, session }, run) {
   if (Object.entries(labels).some(([key, value]) => run.labels[key] !== value)) return false;
   const named = Object.entries(run.labels).map(([key, value]) => `${key}=${value}`);
   const words = [run.id, run.intent, run.session_id, ...named].join(" ").toLowerCase();
-  return text.toLowerCase().split(/\s+/).slice(0, 8).every((one) => words.includes(one));
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .slice(0, 8)
+    .every((one) => words.includes(one));
 }
 
 function byAttention(one, other) {

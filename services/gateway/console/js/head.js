@@ -1,10 +1,11 @@
+// @ts-check
 // The top of a run's page: what was wanted, what it asks, what was proven, where it stands, what it spent.
 
 import { askCancel, askChange } from "./actions.js";
 import { ago, chip, gauge, h, link, said } from "./dom.js";
 import { rail } from "./phases.js";
 import { isAboutPlan } from "./plan.js";
-import { questionView } from "./review.js";
+import { questionView } from "./question.js";
 import { ATTENTION, clock, ENDED, limits, plain, stateWord, tone, word } from "./words.js";
 
 const LONG = 160;
@@ -12,12 +13,7 @@ const LONG = 160;
 export function headView(run) {
   const asks = word(run.attention);
   return [
-    h(
-      "div",
-      { class: "bar" },
-      h("p", { class: "dim id" }, run.id),
-      h("div", { class: "actions" }, buttons(run)),
-    ),
+    h("div", { class: "bar" }, h("p", { class: "dim id" }, run.id), h("div", { class: "actions" }, buttons(run))),
     h("h1", {}, chip(ATTENTION[asks] ?? stateWord(run.state), tone(asks)), " ", wanted(run.intent)),
     h("p", { class: "why" }, why(run)),
     grades(run),
@@ -30,7 +26,15 @@ export function headView(run) {
 
 // What the tasks are worth: only what the verifier proved is solid.
 export function grades(run) {
-  const { tasks = 0, proven = 0, unbroken = 0, on_word: onWord = 0, caught = 0, caught_then_proven: thenProven = 0, forced = 0 } = run.grades ?? {};
+  const {
+    tasks = 0,
+    proven = 0,
+    unbroken = 0,
+    on_word: onWord = 0,
+    caught = 0,
+    caught_then_proven: thenProven = 0,
+    forced = 0,
+  } = run.grades ?? {};
   const then = caught && thenProven === caught ? ", then proven" : thenProven ? `, ${thenProven} then proven` : "";
   const part = (name, value, kind) => h("li", { class: kind }, h("span", {}, name), ` ${value}`);
   return h(
@@ -62,12 +66,33 @@ function buttons(run) {
 function why(run) {
   const wait = run.waiting_for;
   const labels = Object.entries(run.labels).map(([key, value]) => chip(`${key}=${value}`, "dim"));
-  const submitted = h("span", { class: "dim", title: clock(run.created_at) }, " submitted ", ago(run.created_at), " ago ");
-  if (!wait) return [said(run.end_reason || ""), h("span", { class: "dim" }, " ended ", ago(run.ended_at ?? run.updated_at), " ago,"), submitted, labels];
+  const submitted = h(
+    "span",
+    { class: "dim", title: clock(run.created_at) },
+    " submitted ",
+    ago(run.created_at),
+    " ago ",
+  );
+  if (!wait)
+    return [
+      said(run.end_reason || ""),
+      h("span", { class: "dim" }, " ended ", ago(run.ended_at ?? run.updated_at), " ago,"),
+      submitted,
+      labels,
+    ];
   const kind = word(wait.kind);
-  if (run.question) return [h("span", { class: "dim" }, "asked ", ago(run.question.asked_at), " ago,"), submitted, labels];
-  if (kind === "AGENT" && wait.holder) return [said(wait.holder), " is at work, heard of ", ago(wait.heard_at), " ago;", submitted, labels];
-  if (kind === "AGENT") return [wait.agents_able ? `${wait.agents_able} can take it: ` : "nobody who is present can ", h("code", {}, wait.who), wait.agents_able ? "" : [", see ", link("/agents", "agents")], submitted, labels];
+  if (run.question)
+    return [h("span", { class: "dim" }, "asked ", ago(run.question.asked_at), " ago,"), submitted, labels];
+  if (kind === "AGENT" && wait.holder)
+    return [said(wait.holder), " is at work, heard of ", ago(wait.heard_at), " ago;", submitted, labels];
+  if (kind === "AGENT")
+    return [
+      wait.agents_able ? `${wait.agents_able} can take it: ` : "nobody who is present can ",
+      h("code", {}, wait.who),
+      wait.agents_able ? "" : [", see ", link("/agents", "agents")],
+      submitted,
+      labels,
+    ];
   return [`waits for ${plain(kind)} ${wait.who}, `, ago(wait.since), submitted, labels];
 }
 
@@ -77,7 +102,11 @@ function risks(all) {
     "details",
     { class: "risks" },
     h("summary", {}, all.length === 1 ? "1 residual risk" : `${all.length} residual risks`),
-    h("ul", {}, all.map((risk) => h("li", {}, chip(plain(risk.severity), tone(risk.severity)), " ", said(risk.statement)))),
+    h(
+      "ul",
+      {},
+      all.map((risk) => h("li", {}, chip(plain(risk.severity), tone(risk.severity)), " ", said(risk.statement))),
+    ),
   );
 }
 
@@ -104,6 +133,10 @@ function names(run) {
     { class: "names" },
     h("summary", {}, "Spent and names"),
     h("dl", { class: "facts" }, limits(run).map(spent), fact("Confidence", run.confidence.toFixed(2))),
-    h("dl", {}, known.map(([name, value]) => [h("dt", {}, name), h("dd", {}, h("code", {}, value))])),
+    h(
+      "dl",
+      {},
+      known.map(([name, value]) => [h("dt", {}, name), h("dd", {}, h("code", {}, value))]),
+    ),
   );
 }

@@ -1,3 +1,4 @@
+// @ts-check
 // The keyboard: single letters, never while somebody writes, and a page that says which there are.
 
 import { h } from "./dom.js";
@@ -50,7 +51,11 @@ export function helpPage() {
     "dialog",
     { "aria-labelledby": "keys-title" },
     h("h2", { id: "keys-title" }, "Keys"),
-    h("dl", { class: "keys" }, ABOUT.map(([key, text]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)])),
+    h(
+      "dl",
+      { class: "keys" },
+      ABOUT.map(([key, text]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)]),
+    ),
     h("form", { method: "dialog" }, h("button", {}, "Back")),
   );
   box.addEventListener("close", () => box.remove());

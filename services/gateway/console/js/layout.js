@@ -1,3 +1,4 @@
+// @ts-check
 // Where the boxes of a graph stand: layers by the longest way, in the order in which the nodes were given.
 
 // nodes: ids; edges: [from, to]. Gives a rank for each node; edges that close a circle are left out of account.

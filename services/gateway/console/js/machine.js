@@ -1,3 +1,4 @@
+// @ts-check
 // The run's machine, drawn from its own table, with the way that was taken and where the run is now.
 
 import { h, replace, svg } from "./dom.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // Which page is shown for which address, and what every page shares.
 
 import { signIn } from "./api.js";
@@ -14,6 +15,7 @@ import { show as showRouter } from "./router.js";
 import { show as showRun } from "./run.js";
 import { show as showRuns } from "./runs.js";
 
+/** @type {[RegExp, (main: HTMLElement, page: object) => Promise<void>][]} */
 const PAGES = [
   [/^\/(runs)?$/, showRuns],
   [/^\/runs\/(?<id>.+)$/, showRun],
@@ -57,13 +59,17 @@ async function show({ keepFocus = false } = {}) {
     return;
   }
   title("No such page");
-  replace(main, h("h1", {}, "There is no such page"), h("p", {}, h("a", { href: here("/runs"), "data-nav": "" }, "All runs")));
+  replace(
+    main,
+    h("h1", {}, "There is no such page"),
+    h("p", {}, h("a", { href: here("/runs"), "data-nav": "" }, "All runs")),
+  );
 }
 
 function refocus(id) {
   const field = document.getElementById(id);
   field?.focus();
-  if (field?.setSelectionRange) field.setSelectionRange(field.value.length, field.value.length);
+  if (field instanceof HTMLInputElement) field.setSelectionRange(field.value.length, field.value.length);
 }
 
 // Only what follows the # has changed: the page stays, and goes to the place itself.
@@ -108,7 +114,9 @@ function fail(main, error, signal) {
 }
 
 function mark() {
-  for (const anchor of document.querySelectorAll("header nav a")) {
+  /** @type {NodeListOf<HTMLAnchorElement>} */
+  const anchors = document.querySelectorAll("header nav a");
+  for (const anchor of anchors) {
     const path = new URL(anchor.href).pathname;
     anchor.href = here(path);
     const isHere = location.pathname.startsWith(path) || (location.pathname === "/" && path === "/runs");
@@ -127,10 +135,15 @@ function onClick(event) {
 
 function chooseProject() {
   const now = new URLSearchParams(location.search).get("project") ?? "local";
-  dialog("Another project", "Everything that is shown belongs to one project.", [field("project", "Project", { value: now, required: true })], ({ project }) => {
-    history.pushState(null, "", `/runs${project === "local" ? "" : `?project=${encodeURIComponent(project)}`}`);
-    show();
-  });
+  dialog(
+    "Another project",
+    "Everything that is shown belongs to one project.",
+    [field("project", "Project", { value: now, required: true })],
+    ({ project }) => {
+      history.pushState(null, "", `/runs${project === "local" ? "" : `?project=${encodeURIComponent(project)}`}`);
+      show();
+    },
+  );
 }
 
 function theme() {

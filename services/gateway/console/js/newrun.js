@@ -1,3 +1,4 @@
+// @ts-check
 // A new run: the words with the router's decision under them, the repository, proofs, what must hold, the budget.
 
 import { AGENTS, all, call, change, ORCHESTRATOR, ROUTER } from "./api.js";
@@ -11,11 +12,23 @@ const PAUSE = 300;
 export async function show(main, { signal, go }) {
   title("New run");
   const from = new URLSearchParams(location.search).get("from");
-  const known = { message: "", verify_commands: [], acceptance_criteria: [], budget: {}, labels: {} };
+  const known = { message: "", verify_commands: [], acceptance_criteria: [], template: "", budget: {}, labels: {} };
+  /** @type {any} */
   const old = from ? orderOf((await call(ORCHESTRATOR, "GetRun", { run_id: from })).run) : known;
   if (signal.aborted) return;
   const decision = h("div", { id: "decision", "aria-live": "polite" });
-  const message = h("textarea", { id: "message", name: "message", rows: 5, maxlength: 65536, required: true, placeholder: "fix the failing test in tests/test_api.py" }, old.message);
+  const message = h(
+    "textarea",
+    {
+      id: "message",
+      name: "message",
+      rows: 5,
+      maxlength: 65536,
+      required: true,
+      placeholder: "fix the failing test in tests/test_api.py",
+    },
+    old.message,
+  );
   const repository = h("select", { id: "repository", name: "repository" }, h("option", { value: "" }, "no repository"));
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const form = h(
@@ -25,11 +38,36 @@ export async function show(main, { signal, go }) {
     decision,
     labelled("repository", "Repository (those that agents who are present have)", repository),
     commitField(old),
-    area("verify", "Proof: commands that have to succeed, one in a line", old.verify_commands.map((one) => quoted(one.arguments)), "make test"),
-    area("holds", "What must hold besides, one in a line", old.acceptance_criteria.map((one) => one.statement), "no option is renamed"),
-    h("div", { class: "row" }, number("assignments", "Agents started at the most", old.budget?.assignments ?? ""), number("cost", "Cost at the most", old.budget?.cost_micros ? Number(old.budget.cost_micros) / 1e6 : ""), labelled("template", "Pipeline", h("input", { id: "template", name: "template", value: old.template ?? "", placeholder: "quick-dev" }))),
+    area(
+      "verify",
+      "Proof: commands that have to succeed, one in a line",
+      old.verify_commands.map((one) => quoted(one.arguments)),
+      "make test",
+    ),
+    area(
+      "holds",
+      "What must hold besides, one in a line",
+      old.acceptance_criteria.map((one) => one.statement),
+      "no option is renamed",
+    ),
+    h(
+      "div",
+      { class: "row" },
+      number("assignments", "Agents started at the most", old.budget?.assignments ?? ""),
+      number("cost", "Cost at the most", old.budget?.cost_micros ? Number(old.budget.cost_micros) / 1e6 : ""),
+      labelled(
+        "template",
+        "Pipeline",
+        h("input", { id: "template", name: "template", value: old.template ?? "", placeholder: "quick-dev" }),
+      ),
+    ),
     problem,
-    h("div", { class: "actions" }, h("button", { type: "submit", class: "primary", id: "start" }, "Start"), link("/runs", h("span", { class: "button" }, "Back"))),
+    h(
+      "div",
+      { class: "actions" },
+      h("button", { type: "submit", class: "primary", id: "start" }, "Start"),
+      link("/runs", h("span", { class: "button" }, "Back")),
+    ),
   );
   form.addEventListener("submit", (event) => submit(event, { form, old, problem, go }));
   previewed(message, decision, signal);
@@ -51,7 +89,17 @@ function number(id, text, value) {
 }
 
 function commitField(old) {
-  return labelled("commit", "Commit to start from (needed with a repository)", h("input", { id: "commit", name: "commit", value: old.repository?.base_commit ?? "", pattern: "[0-9a-f]{40}([0-9a-f]{24})?", placeholder: "git rev-parse HEAD" }));
+  return labelled(
+    "commit",
+    "Commit to start from (needed with a repository)",
+    h("input", {
+      id: "commit",
+      name: "commit",
+      value: old.repository?.base_commit ?? "",
+      pattern: "[0-9a-f]{40}([0-9a-f]{24})?",
+      placeholder: "git rev-parse HEAD",
+    }),
+  );
 }
 
 // What the router would do with these words; nothing is stored for it.
@@ -66,7 +114,13 @@ function previewed(message, decision, signal) {
     const why = found.triggers.map((one) => chip(`${plain(one.kind)}: ${one.name}`, "busy"));
     return replace(
       decision,
-      h("p", {}, chip(acts ? "starts a run" : "answers only", acts ? "good" : "ask"), ` ${plain(found.confidence)}, goes to ${plain(found.route)}${word(found.debate) === "NONE" ? "" : `, ${plain(found.debate)}`} `, why),
+      h(
+        "p",
+        {},
+        chip(acts ? "starts a run" : "answers only", acts ? "good" : "ask"),
+        ` ${plain(found.confidence)}, goes to ${plain(found.route)}${word(found.debate) === "NONE" ? "" : `, ${plain(found.debate)}`} `,
+        why,
+      ),
     );
   };
   message.addEventListener("input", () => {
@@ -92,7 +146,10 @@ async function submit(event, { form, old, problem, go }) {
     if (answer.run) return go(`/runs/${encodeURIComponent(answer.run.id)}`);
     problem.textContent = `The router starts no run for these words: ${answer.routing.explanation || plain(answer.routing.mode)}. Say what is to be done.`;
   } catch (error) {
-    problem.textContent = [error.message, ...(error.violations ?? []).map((one) => `${one.field}: ${one.description}`)].join("\n");
+    problem.textContent = [
+      error.message,
+      ...(error.violations ?? []).map((one) => `${one.field}: ${one.description}`),
+    ].join("\n");
   }
   problem.hidden = false;
   start.disabled = false;
@@ -101,17 +158,29 @@ async function submit(event, { form, old, problem, go }) {
 
 // The form as Submit takes it.
 export function orderFrom(values, old) {
-  const lines = (name) => String(values.get(name) ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
+  const lines = (name) =>
+    String(values.get(name) ?? "")
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean);
   const kept = new Map(old.acceptance_criteria.map((one) => [one.statement, one]));
   const repository = values.get("repository");
-  const criteria = lines("holds").map((statement, place) => kept.get(statement) ?? { id: `A${place + 1}`, statement, required: true });
+  const criteria = lines("holds").map(
+    (statement, place) => kept.get(statement) ?? { id: `A${place + 1}`, statement, required: true },
+  );
   return {
     message: values.get("message"),
     ...(repository ? { repository: { id: repository, base_commit: values.get("commit") ?? "" } } : {}),
     verify_commands: lines("verify").map((line) => ({ arguments: words(line) })),
-    acceptance_criteria: criteria.map((one, place) => (criteria.findIndex((other) => other.id === one.id) === place ? one : { ...one, id: `${one.id}-${place + 1}` })),
+    acceptance_criteria: criteria.map((one, place) =>
+      criteria.findIndex((other) => other.id === one.id) === place ? one : { ...one, id: `${one.id}-${place + 1}` },
+    ),
     template: values.get("template") ?? "",
-    budget: { ...old.budget, assignments: Number(values.get("assignments") || 0), cost_micros: String(Math.round(Number(values.get("cost") || 0) * 1e6)) },
+    budget: {
+      ...old.budget,
+      assignments: Number(values.get("assignments") || 0),
+      cost_micros: String(Math.round(Number(values.get("cost") || 0) * 1e6)),
+    },
     labels: old.labels,
   };
 }
@@ -119,7 +188,8 @@ export function orderFrom(values, old) {
 // A command line as its arguments; quotes hold words together.
 export function words(line) {
   const found = [];
-  for (const match of line.matchAll(/"((?:\\.|[^"\\])*)"|'([^']*)'|(\S+)/g)) found.push(match[1]?.replace(/\\(.)/g, "$1") ?? match[2] ?? match[3]);
+  for (const match of line.matchAll(/"((?:\\.|[^"\\])*)"|'([^']*)'|(\S+)/g))
+    found.push(match[1]?.replace(/\\(.)/g, "$1") ?? match[2] ?? match[3]);
   return found;
 }
 

@@ -1,3 +1,4 @@
+// @ts-check
 // What the agents of a run print, as they print it: searched, with the way to the first error, attempts side by side.
 
 import { AGENTS } from "./api.js";
@@ -10,9 +11,21 @@ const COLOURS = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b\x0c
 const MOST_LINES = 5000;
 
 export class OutputView {
+  runId;
+  signal;
+  started = false;
+  streams = new Map();
+  hits = [];
+  hit = -1;
+
   constructor(runId, signal) {
-    Object.assign(this, { runId, signal, started: false, streams: new Map(), hits: [], hit: -1 });
-    this.search = h("input", { type: "search", "aria-label": "Search the output", placeholder: "Search the output", oninput: () => this.find(this.search.value) });
+    Object.assign(this, { runId, signal });
+    this.search = h("input", {
+      type: "search",
+      "aria-label": "Search the output",
+      placeholder: "Search the output",
+      oninput: () => this.find(this.search.value),
+    });
     this.search.addEventListener("keydown", (event) => event.key === "Enter" && this.go(event.shiftKey ? -1 : 1));
     this.found = h("span", { class: "dim", role: "status" });
     this.first = h("button", { type: "button", id: "first-error", onclick: () => this.firstError() }, "First error");
@@ -22,7 +35,14 @@ export class OutputView {
     this.element = h(
       "div",
       {},
-      h("div", { class: "filters" }, this.search, this.found, this.first, h("label", { for: "follow-output" }, this.follows, " follow")),
+      h(
+        "div",
+        { class: "filters" },
+        this.search,
+        this.found,
+        this.first,
+        h("label", { for: "follow-output" }, this.follows, " follow"),
+      ),
       this.none,
       this.streamsBox,
     );
@@ -43,7 +63,8 @@ export class OutputView {
     const offset = Number(chunk.offset);
     if (offset + chunk.text.length <= stream.end) return;
     const text = chunk.text.slice(Math.max(0, stream.end - offset)).replace(COLOURS, "");
-    if (offset > stream.end && stream.end) stream.lines.append(h("span", { class: "line dim" }, "[some output is missing here]\n"));
+    if (offset > stream.end && stream.end)
+      stream.lines.append(h("span", { class: "line dim" }, "[some output is missing here]\n"));
     stream.end = offset + chunk.text.length;
     this.write(stream, text);
   }
@@ -51,7 +72,12 @@ export class OutputView {
   open(key, chunk) {
     const lines = h("pre", { tabindex: "0", "aria-label": `Output of ${chunk.agent_id}` });
     const about = [plain(chunk.purpose), chunk.task_id, chunk.stage].filter(Boolean).join(" ");
-    const box = h("section", { class: "stream", "data-stream": key }, h("h3", {}, about, " ", h("span", { class: "dim" }, "by ", said(chunk.agent_id), `, lease ${chunk.epoch}`)), lines);
+    const box = h(
+      "section",
+      { class: "stream", "data-stream": key },
+      h("h3", {}, about, " ", h("span", { class: "dim" }, "by ", said(chunk.agent_id), `, lease ${chunk.epoch}`)),
+      lines,
+    );
     const stream = { lines, end: 0, rest: null };
     this.streams.set(key, stream);
     this.streamsBox.append(box);

@@ -1,3 +1,4 @@
+// @ts-check
 // Go anywhere: pages, and runs found by their words.
 
 import { call, ORCHESTRATOR } from "./api.js";
@@ -19,7 +20,11 @@ const MOST = 8;
 
 export function openPalette(go) {
   if (document.querySelector("dialog.palette")) return;
-  const input = h("input", { type: "search", "aria-label": "Go to", placeholder: "Go to a page, or to a run by its words" });
+  const input = h("input", {
+    type: "search",
+    "aria-label": "Go to",
+    placeholder: "Go to a page, or to a run by its words",
+  });
   const list = h("ul", { class: "found" });
   const box = h("dialog", { class: "palette", "aria-label": "Go to" }, input, list);
   let timer = 0;
@@ -27,13 +32,21 @@ export function openPalette(go) {
     box.close();
     go(path);
   };
-  const option = (path, ...content) => h("li", {}, h("button", { type: "button", class: "plain", onclick: () => choose(path) }, content));
-  const pages = (text) => PAGES.filter(([name]) => name.toLowerCase().includes(text.toLowerCase())).map(([name, path]) => option(path, name));
+  const option = (path, ...content) =>
+    h("li", {}, h("button", { type: "button", class: "plain", onclick: () => choose(path) }, content));
+  const pages = (text) =>
+    PAGES.filter(([name]) => name.toLowerCase().includes(text.toLowerCase())).map(([name, path]) => option(path, name));
   const find = async (text) => {
     const wanted = { text, view: "RUN_VIEW_LINE", page: { page_size: MOST } };
     const { runs } = text ? await call(ORCHESTRATOR, "ListRuns", wanted).catch(() => ({ runs: [] })) : { runs: [] };
     if (input.value !== text) return;
-    const found = runs.map((run) => option(`/runs/${encodeURIComponent(run.id)}`, chip(ATTENTION[word(run.attention)], tone(run.attention)), said(run.intent.slice(0, 90))));
+    const found = runs.map((run) =>
+      option(
+        `/runs/${encodeURIComponent(run.id)}`,
+        chip(ATTENTION[word(run.attention)], tone(run.attention)),
+        said(run.intent.slice(0, 90)),
+      ),
+    );
     replace(list, pages(text), found);
   };
   input.addEventListener("input", () => {

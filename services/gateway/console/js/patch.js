@@ -1,6 +1,8 @@
+// @ts-check
 // A unified diff as data: files, hunks and lines; and what two diffs have in common.
 
-const TEST = /(^|\/)(tests?|__tests__|spec|testdata)\/|(^|\/)(test_[^/]*|[^/]*[._-](test|spec))\.[^/]+$|(^|\/)conftest\.py$/i;
+const TEST =
+  /(^|\/)(tests?|__tests__|spec|testdata)\/|(^|\/)(test_[^/]*|[^/]*[._-](test|spec))\.[^/]+$|(^|\/)conftest\.py$/i;
 
 export function isTest(path) {
   return TEST.test(path);
@@ -44,7 +46,12 @@ function headLine(file, line) {
 
 function newHunk(line) {
   const found = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$/.exec(line);
-  return { title: (found?.[3] ?? "").trim(), before: Number(found?.[1] ?? 0), after: Number(found?.[2] ?? 0), lines: [] };
+  return {
+    title: (found?.[3] ?? "").trim(),
+    before: Number(found?.[1] ?? 0),
+    after: Number(found?.[2] ?? 0),
+    lines: [],
+  };
 }
 
 function addLine(file, hunk, line) {
@@ -62,7 +69,10 @@ const MOST_COMPARED = 1500;
 
 // How one attempt's patch differs from another's: lines that only one of them adds or takes away, per file.
 export function comparePatches(before, after) {
-  const marked = (file) => (file?.hunks ?? []).flatMap((hunk) => hunk.lines.filter((line) => line.kind !== "same").map((line) => (line.kind === "added" ? "+" : "−") + line.text));
+  const marked = (file) =>
+    (file?.hunks ?? []).flatMap((hunk) =>
+      hunk.lines.filter((line) => line.kind !== "same").map((line) => (line.kind === "added" ? "+" : "−") + line.text),
+    );
   const paths = [...new Set([...after, ...before].map((file) => file.path))];
   return paths
     .map((path) => {
@@ -79,7 +89,9 @@ export function lineDiff(old, now) {
   for (let row = old.length - 1; row >= 0; row -= 1)
     for (let column = now.length - 1; column >= 0; column -= 1)
       length[row][column] =
-        old[row] === now[column] ? length[row + 1][column + 1] + 1 : Math.max(length[row + 1][column], length[row][column + 1]);
+        old[row] === now[column]
+          ? length[row + 1][column + 1] + 1
+          : Math.max(length[row + 1][column], length[row][column + 1]);
   const lines = [];
   let row = 0;
   let column = 0;

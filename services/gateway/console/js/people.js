@@ -1,3 +1,4 @@
+// @ts-check
 // Everything that waits for a person, by kind of question: the question, what each answer leads to, and the same answer for all.
 
 import { answerChoices, cancelChoice, choices } from "./actions.js";
@@ -44,14 +45,17 @@ function draw(holder, feed) {
     .filter((run) => run.question)
     .sort((one, other) => (one.question.asked_at < other.question.asked_at ? -1 : 1));
   const kinds = new Map();
-  for (const run of asked) kinds.set(questionWord(run.question), [...(kinds.get(questionWord(run.question)) ?? []), run]);
+  for (const run of asked)
+    kinds.set(questionWord(run.question), [...(kinds.get(questionWord(run.question)) ?? []), run]);
   const groups = [...kinds].map(([name, runs]) => ({ name, runs }));
-  const make = ({ name }) => h("section", { class: "kind", "aria-label": name }, h("div", { class: "bar" }), h("div", { class: "cards" }));
+  const make = ({ name }) =>
+    h("section", { class: "kind", "aria-label": name }, h("div", { class: "bar" }), h("div", { class: "cards" }));
   keepCards(holder, groups, ({ name }) => name, make, feed.loaded ? "Nobody is waited for." : "loading");
   groups.forEach(({ name, runs }, place) => {
     const [bar, cards] = holder.children[place].children;
     const text = `${name} ${runs.length}`;
-    if (bar.dataset.text !== text) replace(bar, h("h2", {}, `${name} `, chip(String(runs.length), "ask")), allAlike(runs));
+    if (bar.dataset.text !== text)
+      replace(bar, h("h2", {}, `${name} `, chip(String(runs.length), "ask")), allAlike(runs));
     bar.dataset.text = text;
     keepCards(cards, runs, key, card, "");
   });
@@ -70,7 +74,12 @@ function key(run) {
 function card(run) {
   const { question } = run;
   const about = question.subjects.length
-    ? h("p", {}, "About: ", question.subjects.map((one) => h("code", { class: "subject" }, one)))
+    ? h(
+        "p",
+        {},
+        "About: ",
+        question.subjects.map((one) => h("code", { class: "subject" }, one)),
+      )
     : null;
   const path = `/runs/${encodeURIComponent(run.id)}`;
   return h(
@@ -85,7 +94,14 @@ function card(run) {
     h("p", { class: "question" }, said(question.text)),
     about,
     evidence(run),
-    h("p", { class: "dim" }, "Run ", link(path, shortId(run.id)), ` ${stateWord(run.state)}: `, h("span", { class: "intent" }, said(run.intent.slice(0, 300)))),
+    h(
+      "p",
+      { class: "dim" },
+      "Run ",
+      link(path, shortId(run.id)),
+      ` ${stateWord(run.state)}: `,
+      h("span", { class: "intent" }, said(run.intent.slice(0, 300))),
+    ),
     choices([...answerChoices(run), cancelChoice(run, "cancel the run")]),
   );
 }
@@ -94,5 +110,9 @@ function card(run) {
 function evidence(run) {
   const { tasks = 0, proven = 0, accepted = 0, caught = 0 } = run.grades ?? {};
   if (!tasks) return null;
-  return h("p", { class: "dim" }, `${proven} of ${tasks} tasks proven, ${accepted} accepted${caught ? `, ${caught} caught` : ""}; ${run.usage?.assignments ?? 0} of ${run.budget?.assignments ?? 0} agents started`);
+  return h(
+    "p",
+    { class: "dim" },
+    `${proven} of ${tasks} tasks proven, ${accepted} accepted${caught ? `, ${caught} caught` : ""}; ${run.usage?.assignments ?? 0} of ${run.budget?.assignments ?? 0} agents started`,
+  );
 }

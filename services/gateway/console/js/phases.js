@@ -1,3 +1,4 @@
+// @ts-check
 // Where a run is, in six words; the states of the machine are behind a tab.
 
 import { h } from "./dom.js";
@@ -15,5 +16,10 @@ export function rail(run) {
     const kind = isNow ? "now" : ended && state !== "COMPLETE" ? "stopped" : over ? "over" : "";
     return h("li", { class: kind, "data-phase": name, "aria-current": isNow ? "step" : undefined }, name);
   });
-  return h("div", { class: "rail" }, h("ol", { "aria-label": "Phases" }, items), h("span", { class: "dim" }, stateWord(state)));
+  return h(
+    "div",
+    { class: "rail" },
+    h("ol", { "aria-label": "Phases" }, items),
+    h("span", { class: "dim" }, stateWord(state)),
+  );
 }

@@ -1,8 +1,9 @@
+// @ts-check
 // The plan: tasks and what they wait for, as a graph and as a table; with its approval where it is asked for.
 
 import { h, nothing, svg } from "./dom.js";
 import { curve, ranks, snake } from "./layout.js";
-import { questionView } from "./review.js";
+import { questionView } from "./question.js";
 import { gradeName, plain, tone, word } from "./words.js";
 
 const BOX = { halfWidth: 84, halfHeight: 24 };
@@ -22,7 +23,9 @@ export function planGraph(run, planned, width) {
   const known = new Map(run.tasks.map((task) => [task.task_id, task]));
   const ids = [...new Set([...known.keys(), ...specs.keys()])].slice(0, 200);
   if (ids.length === 0) return nothing("There is no plan yet.");
-  const lines = ids.flatMap((id) => (specs.get(id)?.depends ?? []).filter((one) => ids.includes(one)).map((from) => [from, id]));
+  const lines = ids.flatMap((id) =>
+    (specs.get(id)?.depends ?? []).filter((one) => ids.includes(one)).map((from) => [from, id]),
+  );
   const { places, width: across, height } = snake(ids, ranks(ids, lines), width, CELL);
   const boxes = [...places.values()];
   const about = `The plan: ${ids.map((id) => `${id} ${known.get(id)?.status ?? "planned"}`).join(", ")}`;
@@ -32,7 +35,9 @@ export function planGraph(run, planned, width) {
     svg(
       "svg",
       { viewBox: `0 0 ${across} ${height}`, width: across, height, role: "img", "aria-label": about },
-      lines.map(([from, to]) => svg("path", { class: "edge taken", d: curve(places.get(from), places.get(to), { ...BOX, boxes }) })),
+      lines.map(([from, to]) =>
+        svg("path", { class: "edge taken", d: curve(places.get(from), places.get(to), { ...BOX, boxes }) }),
+      ),
       ids.map((id) => box(id, places.get(id), known.get(id), specs.get(id))),
     ),
   );
@@ -49,7 +54,11 @@ function box(id, place, task, spec) {
     svg("title", {}, `${id}: ${name}`),
     svg("rect", { x: -BOX.halfWidth, y: -BOX.halfHeight, width: 2 * BOX.halfWidth, height: 2 * BOX.halfHeight, rx: 7 }),
     svg("text", { y: -5, class: "strong" }, clip(`${id} ${name}`, 24)),
-    svg("text", { y: 12 }, clip([plain(status), grade, task?.attempt > 1 ? `attempt ${task.attempt}` : ""].filter(Boolean).join(" · "), 28)),
+    svg(
+      "text",
+      { y: 12 },
+      clip([plain(status), grade, task?.attempt > 1 ? `attempt ${task.attempt}` : ""].filter(Boolean).join(" · "), 28),
+    ),
   );
 }
 

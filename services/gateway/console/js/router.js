@@ -1,3 +1,4 @@
+// @ts-check
 // Try a text: which words decided, what follows from it; and how the decisions went over time.
 
 import { call, change, ROUTER } from "./api.js";
@@ -47,7 +48,7 @@ export async function show(main, { signal }) {
   await reload();
 }
 
-export function decided(decision, text) {
+function decided(decision, text) {
   const facts = [
     ["Confidence", plain(decision.confidence)],
     ["Goes to", plain(decision.route)],

@@ -1,3 +1,4 @@
+// @ts-check
 // One run: what it asks, what was proven, the change itself, what its agents print, and how it came about.
 
 import { AGENTS, all, call, ORCHESTRATOR, PIPELINE, read, WORKFLOW } from "./api.js";
@@ -30,15 +31,26 @@ const TABS = [
   ["artifacts", "Artifacts"],
 ];
 // Places inside a tab, by how their names begin.
-const INSIDE = { line: "review", file: "review", claim: "review", criterion: "review", diff: "review", event: "journal", machine: "phases", timeline: "journal", trace: "journal", tasks: "plan", claims: "review" };
+const INSIDE = {
+  line: "review",
+  file: "review",
+  claim: "review",
+  criterion: "review",
+  diff: "review",
+  event: "journal",
+  machine: "phases",
+  timeline: "journal",
+  trace: "journal",
+  tasks: "plan",
+  claims: "review",
+};
 
 // Everything is asked for at once; the head is drawn as soon as it is known, the rest as it comes.
 export async function show(main, { signal, id }) {
   title("Run");
-  const reading = Promise.all([read(ORCHESTRATOR, "GetRun", { run_id: id }), read(ORCHESTRATOR, "GetMachine")]);
-  const [{ run }, machine] = await reading;
+  const { run } = await read(ORCHESTRATOR, "GetRun", { run_id: id });
   if (signal.aborted) return;
-  const page = new RunPage(run, machine, signal);
+  const page = new RunPage(run, signal);
   replace(main, page.element);
   page.draw();
   performance.mark("first-view");
@@ -46,11 +58,27 @@ export async function show(main, { signal, id }) {
 }
 
 class RunPage {
-  constructor(run, machine, signal) {
-    Object.assign(this, { run, signal, transitions: [], planned: [], attempts: [], pipelines: new Map(), agents: new Map() });
-    Object.assign(this, { said: 0, saidWhenRead: -1, handedOver: 0, drawn: {}, refreshing: false, again: false });
+  run;
+  signal;
+  transitions = [];
+  planned = [];
+  attempts = [];
+  pipelines = new Map();
+  agents = new Map();
+  said = 0;
+  saidWhenRead = -1;
+  seqWhenRead = "";
+  handedOver = 0;
+  drawn = {};
+  refreshing = false;
+  again = false;
+  tab = "";
+  /** @type {MachineView | null} */
+  machine = null;
+
+  constructor(run, signal) {
+    Object.assign(this, { run, signal });
     this.head = h("div", { id: "run-head" });
-    this.machine = new MachineView(machine);
     this.review = new ReviewView();
     this.output = new OutputView(run.id, signal);
     this.approval = h("div", {});
@@ -63,11 +91,15 @@ class RunPage {
       ["review", section("review", "Review", this.review.element)],
       ["output", section("output", "What agents print", this.output.element)],
       ["plan", section("plan", "Plan", this.approval, this.graph, this.tasks.element)],
-      ["phases", section("phases", "Every state", this.machine.element, this.machine.way)],
+      ["phases", section("phases", "Every state")],
       ["journal", section("journal", "Trace and journal", this.trace, this.timeline.element)],
       ["artifacts", section("artifacts", "Artifacts", this.artifacts)],
     ]);
-    this.tabs = h("nav", { class: "contents", "aria-label": "Parts of the run" }, TABS.map(([id, text]) => h("a", { href: `#${id}` }, text)));
+    this.tabs = h(
+      "nav",
+      { class: "contents", "aria-label": "Parts of the run" },
+      TABS.map(([id, text]) => h("a", { href: `#${id}` }, text)),
+    );
     this.element = h("div", { class: "run" }, this.head, this.tabs, [...this.panels.values()]);
     this.redraw = debounce(() => signal.aborted || this.draw(), REDRAW);
     this.refresh = debounce(() => signal.aborted || this.reload(), REDRAW);
@@ -94,16 +126,27 @@ class RunPage {
   // The tab that the address names, and the place in it; without one, the tab that what is asked is about.
   goTo(name) {
     const wanted = this.panels.has(name) ? name : INSIDE[name.split("-")[0]];
-    this.tab = wanted ?? this.tab ?? (isAboutPlan(this.run.question) ? "plan" : "review");
+    this.tab = wanted || this.tab || (isAboutPlan(this.run.question) ? "plan" : "review");
     for (const [id, panel] of this.panels) panel.hidden = id !== this.tab;
     for (const anchor of this.tabs.children) {
       if (anchor.hash === `#${this.tab}`) anchor.setAttribute("aria-current", "true");
       else anchor.removeAttribute("aria-current");
     }
     if (this.tab === "output") this.output.start();
+    if (this.tab === "phases") this.loadMachine();
     this.draw();
     if (name && !this.panels.has(name)) document.getElementById(name)?.scrollIntoView({ block: "center" });
     if (name.startsWith("event-")) this.timeline.reveal(Number(name.slice(6)));
+  }
+
+  // The table of states is asked for when somebody looks at it.
+  async loadMachine() {
+    if (this.machine) return;
+    const machine = await read(ORCHESTRATOR, "GetMachine");
+    if (this.machine) return;
+    this.machine = new MachineView(machine);
+    this.panels.get("phases").append(this.machine.element, this.machine.way);
+    this.redraw();
   }
 
   take(transition) {
@@ -112,7 +155,9 @@ class RunPage {
     if (HANDED_OVER.has(transition.event)) this.handedOver += 1;
     if (Number(transition.seq) > Number(this.run.seq)) {
       const ends = ATTENTION_AT_END[transition.to_state];
-      const known = ends ? { attention: ends, question: undefined, waiting_for: undefined, ended_at: transition.at } : {};
+      const known = ends
+        ? { attention: ends, question: undefined, waiting_for: undefined, ended_at: transition.at }
+        : {};
       this.run = { ...this.run, state: `RUN_STATE_${transition.to_state}`, seq: transition.seq, ...known };
       this.refresh();
     }
@@ -195,10 +240,16 @@ class RunPage {
     };
     const width = this.element.clientWidth;
     part("", "head", headOf(run), () => replace(this.head, headView(run)));
-    part("review", "review", [this.attempts, run.question, run.acceptance_criteria], () => this.review.draw(run, this.attempts));
-    part("phases", "machine", [run.state, transitions.length, width], () => this.machine.draw(word(run.state), transitions));
+    part("review", "review", [this.attempts, run.question, run.acceptance_criteria], () =>
+      this.review.draw(run, this.attempts),
+    );
+    part("phases", "machine", [run.state, transitions.length, width, Boolean(this.machine)], () =>
+      this.machine?.draw(word(run.state), transitions),
+    );
     part("plan", "approval", run.question, () => replace(this.approval, approval(run)));
-    part("plan", "graph", [run.tasks, this.planned, width], () => replace(this.graph, planGraph(run, this.planned, Math.max(300, width - 40))));
+    part("plan", "graph", [run.tasks, this.planned, width], () =>
+      replace(this.graph, planGraph(run, this.planned, Math.max(300, width - 40))),
+    );
     part("plan", "tasks", [run.tasks, this.planned, [...this.pipelines], [...this.agents], width], () =>
       this.tasks.draw(run, this.planned, this.pipelines, this.agents),
     );

@@ -1,3 +1,4 @@
+// @ts-check
 // The list of runs by what they ask of whoever looks: searched and counted on the server, as long as it likes.
 
 import { BulkBar } from "./bulk.js";
@@ -29,7 +30,16 @@ export async function show(main, { signal, go }) {
     label: "Runs",
     columns: columns(all),
     row: (run) => row(run, picked, () => bulk.draw()),
-    version: (run) => JSON.stringify([run.id, run.seq, run.attention, run.waiting_for?.holder, run.waiting_for?.heard_at, run.labels, picked.has(run.id)]),
+    version: (run) =>
+      JSON.stringify([
+        run.id,
+        run.seq,
+        run.attention,
+        run.waiting_for?.holder,
+        run.waiting_for?.heard_at,
+        run.labels,
+        picked.has(run.id),
+      ]),
     onOpen: (run) => go(`/runs/${encodeURIComponent(run.id)}`),
   });
   const pickAll = (on) => {
@@ -38,16 +48,38 @@ export async function show(main, { signal, go }) {
     table.draw(true);
   };
   const none = nothing();
-  const feed = new RunFeed({ filter: filters, signal, onChange: (now) => redraw(now, { table, count, none, filters, picked, bulk }) });
+  const feed = new RunFeed({
+    filter: filters,
+    signal,
+    onChange: (now) => redraw(now, { table, count, none, filters, picked, bulk }),
+  });
   const tabs = attentionTabs(filters, signal);
   const form = searchForm(filters, go);
-  replace(main, h("div", { class: "bar" }, h("h1", {}, "Runs"), tabs, count, link("/new", h("span", { class: "button primary" }, "+ New run"))), form, bulk.element, table.element, none);
+  replace(
+    main,
+    h(
+      "div",
+      { class: "bar" },
+      h("h1", {}, "Runs"),
+      tabs,
+      count,
+      link("/new", h("span", { class: "button primary" }, "+ New run")),
+    ),
+    form,
+    bulk.element,
+    table.element,
+    none,
+  );
   signal.addEventListener("abort", () => table.close());
   onCounts((now) => mayBeBehind(feed, now) && feed.again(), signal);
   onKey({ j: () => table.walk(1), k: () => table.walk(-1), x: () => pickFocused(table, picked, bulk) }, signal);
   const started = feed.start();
   if (history.state?.top) started.then(() => table.scroller.scrollTo(0, history.state.top));
-  table.scroller.addEventListener("scroll", () => history.replaceState({ ...history.state, top: table.scroller.scrollTop }, ""), { passive: true });
+  table.scroller.addEventListener(
+    "scroll",
+    () => history.replaceState({ ...history.state, top: table.scroller.scrollTop }, ""),
+    { passive: true },
+  );
   await started;
 }
 
@@ -94,11 +126,24 @@ function attentionTabs(filters, signal) {
       const url = new URL(location.href);
       if (key) url.searchParams.set("show", name);
       else url.searchParams.delete("show");
-      const number = key && now ? h("span", { class: `number ${key === "NEEDS_YOU" || key === "STUCK" ? tone(key) : ""}` }, String(now[key.toLowerCase()])) : null;
+      const number =
+        key && now
+          ? h(
+              "span",
+              { class: `number ${key === "NEEDS_YOU" || key === "STUCK" ? tone(key) : ""}` },
+              String(now[key.toLowerCase()]),
+            )
+          : null;
       const chosen = filters.show === name ? "page" : undefined;
-      return h("a", { href: here(url.pathname + url.search), "data-nav": "", "data-show": name, "aria-current": chosen }, key ? ATTENTION[key] : "all", " ", number);
+      return h(
+        "a",
+        { href: here(url.pathname + url.search), "data-nav": "", "data-show": name, "aria-current": chosen },
+        key ? ATTENTION[key] : "all",
+        " ",
+        number,
+      );
     });
-    const focused = holder.contains(document.activeElement) ? document.activeElement.dataset.show : "";
+    const focused = holder.contains(document.activeElement) ? document.activeElement.getAttribute("data-show") : "";
     replace(holder, links);
     if (focused) holder.querySelector(`[data-show="${focused}"]`)?.focus();
   };
@@ -126,7 +171,12 @@ function searchForm(filters, go) {
       timer = setTimeout(() => search(event.target.value), SEARCH_PAUSE);
     },
   });
-  return h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() }, text, savedViews());
+  return h(
+    "form",
+    { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+    text,
+    savedViews(),
+  );
 }
 
 function redraw(feed, { table, count, none, filters, picked, bulk }) {
@@ -137,13 +187,18 @@ function redraw(feed, { table, count, none, filters, picked, bulk }) {
   table.element.hidden = feed.loaded && runs.length === 0;
   none.hidden = !table.element.hidden;
   const isAll = filters.show === "all" && !filters.text && !filters.session && !Object.keys(filters.labels).length;
-  replace(none, isAll ? ["Nothing has been submitted yet. ", link("/new", "Start a run here"), ", or with ", h("code", {}, FIRST)] : "No run is like that.");
+  replace(
+    none,
+    isAll
+      ? ["Nothing has been submitted yet. ", link("/new", "Start a run here"), ", or with ", h("code", {}, FIRST)]
+      : "No run is like that.",
+  );
   const text = `${runs.length} ${runs.length === 1 ? "run" : "runs"}${feed.loaded ? "" : ", more to come"}`;
   if (count.textContent !== text) count.textContent = text;
 }
 
 function pickFocused(table, picked, bulk) {
-  const index = document.activeElement.closest?.(".vrow")?.dataset.index;
+  const index = document.activeElement?.closest(".vrow")?.getAttribute("data-index");
   const run = table.items[Number(index)];
   if (!run) return;
   picked.has(run.id) ? picked.delete(run.id) : picked.set(run.id, run);
@@ -153,12 +208,18 @@ function pickFocused(table, picked, bulk) {
 
 function row(run, picked, changed) {
   const about = h("span", { class: "intent" }, said(run.intent.slice(0, 300)));
-  const pick = h("input", { type: "checkbox", "aria-label": `Pick ${run.intent.slice(0, 60)}`, checked: picked.has(run.id) });
+  const pick = h("input", {
+    type: "checkbox",
+    "aria-label": `Pick ${run.intent.slice(0, 60)}`,
+    checked: picked.has(run.id),
+  });
   pick.addEventListener("change", () => {
     pick.checked ? picked.set(run.id, run) : picked.delete(run.id);
     changed();
   });
-  const labels = Object.entries(run.labels).slice(0, 3).map(([key, value]) => chip(`${key}=${value}`.slice(0, 40), "dim"));
+  const labels = Object.entries(run.labels)
+    .slice(0, 3)
+    .map(([key, value]) => chip(`${key}=${value}`.slice(0, 40), "dim"));
   return [
     pick,
     asks(run),
@@ -180,7 +241,8 @@ function reason(run, name) {
   if (name === "NEEDS_YOU" && run.question) return [questionWord(run.question), " · ", ago(run.question.asked_at)];
   if (name === "STUCK") return ["nobody can ", h("code", {}, wait.who), " · ", ago(wait.since)];
   if (name === "WORKING" && wait?.holder) return [said(wait.holder), ", ", ago(wait.heard_at), " ago"];
-  if (name === "WORKING" && wait && word(wait.kind) === "AGENT") return [`${wait.agents_able} can `, h("code", {}, wait.who)];
+  if (name === "WORKING" && wait && word(wait.kind) === "AGENT")
+    return [`${wait.agents_able} can `, h("code", {}, wait.who)];
   if (name === "WORKING") return phaseOf(run.state);
   if (name === "DONE") return [gradeName(run.grade) || "not graded", " · ", ago(run.ended_at)];
   return [said(run.end_reason.slice(0, 80) || plain(run.state)), " · ", ago(run.ended_at)];
@@ -199,7 +261,13 @@ function proof(run) {
 function spent(run) {
   const { accepted = 0, tasks = 0 } = run.grades ?? {};
   const cost = money(run.usage?.cost_micros);
-  return h("span", { class: "dim", title: "tasks accepted, agents started, cost" }, tasks ? `${accepted}/${tasks}` : "", ` · ${run.usage?.assignments ?? 0}/${run.budget?.assignments ?? 0}`, cost ? ` · ${cost}` : "");
+  return h(
+    "span",
+    { class: "dim", title: "tasks accepted, agents started, cost" },
+    tasks ? `${accepted}/${tasks}` : "",
+    ` · ${run.usage?.assignments ?? 0}/${run.budget?.assignments ?? 0}`,
+    cost ? ` · ${cost}` : "",
+  );
 }
 
 function next(run) {

@@ -1,3 +1,4 @@
+// @ts-check
 // Colours for a line of code: comments, strings, numbers and the words that most languages share. No state between lines.
 
 const WORDS = {
@@ -9,9 +10,30 @@ const WORDS = {
   sh: "case do done elif else esac export fi for function if in local return then until while",
 };
 const LANGUAGES = {
-  py: "py", pyi: "py", toml: "py", yml: "py", yaml: "py", js: "js", mjs: "js", cjs: "js", ts: "js", tsx: "js", jsx: "js",
-  json: "js", go: "go", rs: "rs", java: "java", kt: "java", c: "java", h: "java", cc: "java", cpp: "java", cs: "java",
-  sh: "sh", bash: "sh", mk: "sh",
+  py: "py",
+  pyi: "py",
+  toml: "py",
+  yml: "py",
+  yaml: "py",
+  js: "js",
+  mjs: "js",
+  cjs: "js",
+  ts: "js",
+  tsx: "js",
+  jsx: "js",
+  json: "js",
+  go: "go",
+  rs: "rs",
+  java: "java",
+  kt: "java",
+  c: "java",
+  h: "java",
+  cc: "java",
+  cpp: "java",
+  cs: "java",
+  sh: "sh",
+  bash: "sh",
+  mk: "sh",
 };
 const HASH = new Set(["py", "sh"]);
 const sets = new Map(Object.entries(WORDS).map(([name, words]) => [name, new Set(words.split(" "))]));

@@ -1,3 +1,4 @@
+// @ts-check
 // The run's tasks: what each waits for, how far it is, and its pipeline.
 
 import { chip, h, nothing, replace, table } from "./dom.js";
@@ -13,7 +14,12 @@ export class TasksView {
     this.table = h("tbody", {});
     this.pipeline = h("div", { id: "pipeline" });
     this.chosen = "";
-    this.list = table("task-table", "Tasks", ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", "Stages"], this.table);
+    this.list = table(
+      "task-table",
+      "Tasks",
+      ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", "Stages"],
+      this.table,
+    );
     this.none = nothing("There is no plan yet.");
     this.element = h("div", {}, this.none, this.list, this.pipeline);
   }
@@ -114,7 +120,11 @@ export class TasksView {
         " ",
         h("span", { class: "dim" }, `${summary.finished_count} of ${summary.stage_count} stages`),
       ),
-      pipelineView(pipeline, this.pipeline.clientWidth || 1000, (stage) => this.agents.get(`${summary.task_id || taskOf(run, summary.pipeline_id)}/${stage}`) ?? ""),
+      pipelineView(
+        pipeline,
+        this.pipeline.clientWidth || 1000,
+        (stage) => this.agents.get(`${summary.task_id || taskOf(run, summary.pipeline_id)}/${stage}`) ?? "",
+      ),
       risks.length ? h("p", {}, "Not proven: ", risks) : null,
     );
   }

@@ -1,3 +1,4 @@
+// @ts-check
 // The journal as it was written, and the same as bars: how long the run was in each state, and who worked meanwhile.
 
 import { h, nothing, replace } from "./dom.js";
@@ -68,7 +69,7 @@ export class TimelineView {
 }
 
 // Spans: each stay in a state, and each assignment from its making to its end.
-export function spans(transitions, now) {
+function spans(transitions, now) {
   const found = [];
   let state = null;
   const open = new Map();
@@ -109,7 +110,11 @@ export function drawWaterfall(holder, transitions) {
   const start = Math.min(...bars.map((one) => one.start));
   const whole = Math.max(1, now - start);
   const top = holder.querySelector(".waterfall")?.scrollTop ?? 0;
-  const axis = h("p", { class: "axis", "aria-hidden": "true" }, [0, 0.25, 0.5, 0.75, 1].map((part) => h("span", {}, duration(part * whole))));
+  const axis = h(
+    "p",
+    { class: "axis", "aria-hidden": "true" },
+    [0, 0.25, 0.5, 0.75, 1].map((part) => h("span", {}, duration(part * whole))),
+  );
   const list = h(
     "ol",
     { class: "waterfall", tabindex: "0", "aria-label": "Trace" },
@@ -128,7 +133,10 @@ function barRow(one, start, whole) {
   const lasted = duration(one.end - one.start);
   return h(
     "li",
-    { class: one.kind === "state" ? "" : "inner", title: `${one.name}: ${lasted} from ${clock(one.start)}${one.by ? ` by ${one.by}` : ""}` },
+    {
+      class: one.kind === "state" ? "" : "inner",
+      title: `${one.name}: ${lasted} from ${clock(one.start)}${one.by ? ` by ${one.by}` : ""}`,
+    },
     h("span", { class: "name" }, one.name),
     h("span", { class: "track" }, bar),
     h("span", { class: "long" }, lasted),

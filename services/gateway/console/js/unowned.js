@@ -1,3 +1,4 @@
+// @ts-check
 // What waits for a person without a run that could ask: workflows and pipelines that somebody uses alone.
 
 import { all, call, PIPELINE, WORKFLOW } from "./api.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // Named views: a person's own addresses of the list, kept in the browser; each is a link that can be shared.
 
 import { field, dialog } from "./dialogs.js";
@@ -8,7 +9,9 @@ const KEY = "views";
 function stored() {
   try {
     const found = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    return Array.isArray(found) ? found.filter((one) => typeof one?.name === "string" && typeof one?.search === "string") : [];
+    return Array.isArray(found)
+      ? found.filter((one) => typeof one?.name === "string" && typeof one?.search === "string")
+      : [];
   } catch {
     return [];
   }
@@ -19,7 +22,21 @@ export function savedViews() {
   const draw = () => {
     const views = stored();
     const links = views.map((one) =>
-      h("span", { class: "view" }, link(`/runs${one.search}`, one.name), h("button", { type: "button", class: "quiet", "aria-label": `Forget ${one.name}`, onclick: () => keep(stored().filter((other) => other.name !== one.name)) }, "×")),
+      h(
+        "span",
+        { class: "view" },
+        link(`/runs${one.search}`, one.name),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            "aria-label": `Forget ${one.name}`,
+            onclick: () => keep(stored().filter((other) => other.name !== one.name)),
+          },
+          "×",
+        ),
+      ),
     );
     replace(holder, links, h("button", { type: "button", class: "quiet", onclick: save }, "Save view"));
   };
@@ -28,11 +45,16 @@ export function savedViews() {
     draw();
   };
   const save = () =>
-    dialog("Save this view", "The address of this list gets a name, in this browser.", [field("name", "Name", { required: true, maxlength: "40" })], ({ name }) => {
-      const query = new URLSearchParams(location.search);
-      query.delete("project");
-      keep([...stored().filter((one) => one.name !== name), { name, search: `?${query}` }]);
-    });
+    dialog(
+      "Save this view",
+      "The address of this list gets a name, in this browser.",
+      [field("name", "Name", { required: true, maxlength: "40" })],
+      ({ name }) => {
+        const query = new URLSearchParams(location.search);
+        query.delete("project");
+        keep([...stored().filter((one) => one.name !== name), { name, search: `?${query}` }]);
+      },
+    );
   draw();
   return holder;
 }

@@ -1,3 +1,4 @@
+// @ts-check
 // A table of any length: only the rows in sight exist.
 
 import { h } from "./dom.js";
@@ -5,8 +6,24 @@ import { h } from "./dom.js";
 const SPARE = 4;
 
 export class VirtualTable {
+  row;
+  version;
+  onOpen;
+  rowHeight;
+  phoneHeight;
+  columns;
+
   // columns: [{ title, class }]; row(item) gives the cells; version(item): while it stays the same, so does the row.
-  constructor({ label, columns, row, version, onOpen, rowHeight = 32, phoneHeight = 72, height = "calc(100vh - 190px)" }) {
+  constructor({
+    label,
+    columns,
+    row,
+    version,
+    onOpen = undefined,
+    rowHeight = 32,
+    phoneHeight = 72,
+    height = "calc(100vh - 190px)",
+  }) {
     Object.assign(this, { row, version, onOpen, rowHeight, phoneHeight, columns });
     this.items = [];
     this.shown = new Map();
@@ -104,7 +121,7 @@ export class VirtualTable {
     const move = moves[event.key];
     if (!move || this.items.length === 0) return;
     event.preventDefault();
-    const from = Number(document.activeElement.closest?.(".vrow")?.dataset.index ?? -1);
+    const from = Number(document.activeElement?.closest(".vrow")?.getAttribute("data-index") ?? -1);
     this.focus(Math.min(this.items.length - 1, Math.max(0, from + move)));
   }
 
@@ -121,7 +138,7 @@ export class VirtualTable {
   // One row on or back, from wherever the focus is.
   walk(move) {
     if (this.items.length === 0) return;
-    const from = Number(document.activeElement.closest?.(".vrow")?.dataset.index ?? (move > 0 ? -1 : 0));
+    const from = Number(document.activeElement?.closest(".vrow")?.getAttribute("data-index") ?? (move > 0 ? -1 : 0));
     this.focus(Math.min(this.items.length - 1, Math.max(0, from + move)));
   }
 

@@ -1,3 +1,4 @@
+// @ts-check
 // Streams that come back: server-sent events over fetch, resumed after the last id that was seen.
 
 import { headers } from "./api.js";
@@ -30,7 +31,7 @@ export function pulse(isThere) {
 addEventListener("offline", () => pulse(false));
 
 // Follow a stream until `signal` aborts, the stream ends, or there is nothing to follow.
-export async function watch(service, method, request, { onItem, onGone, signal }) {
+export async function watch(service, method, request, { onItem, onGone = undefined, signal }) {
   const key = Symbol(method);
   const place = { last: "" };
   let pause = FIRST_PAUSE;

@@ -1,3 +1,4 @@
+// @ts-check
 // Enums, times and numbers as people read them.
 
 export const RUN_STATES = [
@@ -234,7 +235,7 @@ export function seconds(text) {
   return text ? Number.parseFloat(text) : 0;
 }
 
-export function amount(number) {
+function amount(number) {
   if (number >= 1e6) return `${Math.round(number / 1e5) / 10} M`;
   return number >= 1e4 ? `${Math.round(number / 100) / 10} k` : String(number);
 }
@@ -245,6 +246,7 @@ export function limits(run) {
   const given = run.budget ?? {};
   const ended = ENDED.has(word(run.state)) ? Date.parse(run.updated_at) : Date.now();
   const cost = (micros) => (Number(micros ?? 0) / 1e6).toFixed(2);
+  /** @type {[string, number, number, (number: number) => string][]} */
   const known = [
     ["Assignments", Number(used.assignments), Number(given.assignments), amount],
     ["Transitions", Number(used.transitions), Number(given.transitions), amount],
@@ -269,7 +271,9 @@ export function facts(value, depth = 0) {
   if (Array.isArray(value)) return depth > 1 ? [] : value.slice(0, 4).flatMap((one) => facts(one, depth + 1));
   return Object.entries(value).flatMap(([name, item]) => {
     const inner = facts(item, depth + 1);
-    return inner.length === 0 || depth > 2 ? [] : [`${name.replace(/_id$/, "").replaceAll("_", " ")} ${item === true ? "" : inner.join(" ")}`.trim()];
+    return inner.length === 0 || depth > 2
+      ? []
+      : [`${name.replace(/_id$/, "").replaceAll("_", " ")} ${item === true ? "" : inner.join(" ")}`.trim()];
   });
 }
 

@@ -1,0 +1,110 @@
+// @ts-check
+// What is known of an attempt: the verifier's word, the agent's, and what was run.
+
+import { chip, h, nothing, said } from "./dom.js";
+import { gradeName, plain, tone, word } from "./words.js";
+
+// What became of an attempt; solid green is kept for what was proven.
+export function statusChip(attempt) {
+  const proven = attempt.status === "accepted" && gradeName(attempt.finding?.proof?.grade) === "PROVEN";
+  return chip(proven ? "accepted, PROVEN" : plain(attempt.status), proven ? "good" : tone(attempt.status));
+}
+
+// true and false are the verifier's word; undefined: nobody has proven it either way.
+export function provenBy(attempt, criterionId) {
+  return attempt.finding?.criteria.find((one) => one.criterion_id === criterionId)?.passed;
+}
+
+// What the agent's own evidence says about a criterion, never more than its word.
+export function evidenceFor(attempt, criterionId) {
+  const claims = (attempt.work?.claims ?? []).filter((claim) => claim.criterion_ids.includes(criterionId));
+  const ids = new Set(claims.flatMap((claim) => claim.evidence_ids));
+  return (attempt.work?.evidence ?? [])
+    .filter((one) => ids.has(one.id))
+    .slice(0, 4)
+    .map((one) => (word(one.kind) === "COMMAND" ? `exit ${one.exit_code ?? 0}` : plain(one.kind)));
+}
+
+// Files that the verifier found changed and that were not handed in.
+export function otherFiles(attempt) {
+  const handedIn = new Set((attempt.work?.changed_files ?? []).map((one) => one.path));
+  return (attempt.finding?.proof?.changed_files ?? []).map((one) => one.path).filter((path) => !handedIn.has(path));
+}
+
+// What became of the attempt: each reason once.
+export function verdict(attempt) {
+  const grade = gradeName(attempt.finding?.proof?.grade);
+  const reasons = [
+    ...new Set([...(attempt.finding?.proof?.reasons ?? []), ...attempt.judgements.map((one) => one.reason)]),
+  ].filter(Boolean);
+  const questions = attempt.finding?.proof?.questions ?? [];
+  if (!grade && reasons.length === 0 && questions.length === 0) return null;
+  const refused = attempt.status === "rejected";
+  return h(
+    "div",
+    { class: `verdict ${refused ? "refused" : ""}`, id: "verdict" },
+    refused ? h("strong", {}, "Caught and refused. ") : grade ? chip(grade, tone(grade)) : null,
+    reasons.slice(0, 6).map((text) => h("p", {}, said(text))),
+    questions.map((text) => h("p", {}, "Somebody has to say yes: ", said(text))),
+  );
+}
+
+// What we ran ourselves, test by test.
+export function commandsView(proof) {
+  if (!proof || proof.commands.length === 0) return null;
+  const turned = proof.commands.flatMap((one) => one.tests).slice(0, 40);
+  return h(
+    "details",
+    { class: "ran" },
+    h(
+      "summary",
+      {},
+      `We ran ${proof.commands.reduce((sum, one) => sum + one.executed, 0)} tests with the base's own files, isolated by ${proof.isolation}`,
+    ),
+    h(
+      "ul",
+      {},
+      turned.map((one) =>
+        h(
+          "li",
+          {},
+          chip(plain(one.outcome), word(one.outcome) === "PASSED" ? "good" : "bad"),
+          h("code", {}, one.id),
+          h("span", { class: "dim" }, ` before: ${plain(one.before)}`),
+        ),
+      ),
+    ),
+  );
+}
+
+export function filesView(attempt) {
+  const files = attempt.work?.changed_files ?? [];
+  if (files.length === 0) return nothing("No file was changed.");
+  return [
+    h("p", { class: "dim" }, "This work came without a readable diff; its files:"),
+    h(
+      "ul",
+      { class: "files" },
+      files.slice(0, 500).map((one) => h("li", {}, h("code", {}, one.path), ` ${plain(one.change)}`)),
+    ),
+  ];
+}
+
+export function wantedView(run) {
+  if (run.acceptance_criteria.length === 0) return null;
+  return [
+    h("h3", {}, "What must hold"),
+    h(
+      "ul",
+      { class: "criteria" },
+      run.acceptance_criteria.map((one) =>
+        h(
+          "li",
+          {},
+          h("span", { class: "mark open" }, "?"),
+          h("div", {}, h("strong", {}, `${one.id} `), said(one.statement)),
+        ),
+      ),
+    ),
+  ];
+}

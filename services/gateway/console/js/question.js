@@ -1,0 +1,21 @@
+// @ts-check
+// An open question where a run is looked at.
+
+import { answerRule, askAnswer, choices } from "./actions.js";
+import { chip, h, said } from "./dom.js";
+import { questionWord } from "./words.js";
+
+// The open question with every answer and what comes of it, and what has been shown so far beside it.
+export function questionView(run) {
+  const { question } = run;
+  const all = question.takes.map((kind) => {
+    const { title, then } = answerRule(kind);
+    return { title, then, style: "", act: () => askAnswer(run, kind) };
+  });
+  return h(
+    "div",
+    { class: "asked", role: "note" },
+    h("p", {}, chip(questionWord(question), "ask"), " ", h("strong", {}, said(question.text))),
+    choices(all),
+  );
+}

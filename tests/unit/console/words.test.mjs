@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+globalThis.addEventListener ??= () => {};
+const from = (name) => import(`../../../services/gateway/console/js/${name}.js`);
+const { ATTENTION, PHASES, RUN_STATES, age, duration, phaseOf, questionWord, stateWord, tame } = await from("words");
+const { admits } = await from("feed");
+const { orderOf } = await from("again");
+const { orderFrom, quoted, words } = await from("newrun");
+const { evidenceFor, provenBy } = await from("findings");
+
+test("every state has a phase and a plain word", () => {
+  assert.equal(Object.values(PHASES).flat().length, RUN_STATES.length);
+  for (const state of RUN_STATES) {
+    assert(PHASES[phaseOf(state)].includes(state), state);
+    assert(!/[A-Z_]/.test(stateWord(`RUN_STATE_${state}`)), state);
+  }
+  assert.equal(phaseOf("RUN_STATE_SOMETHING_NEW"), "understand");
+});
+
+test("characters that steer are named, heaps of marks are cut, the rest stays", () => {
+  assert.equal(tame("\u202etxt.exe\u2066"), "[U+202E]txt.exe[U+2066]");
+  assert.equal(tame("e\u0301\u0301\u0301\u0301\u0301"), "e\u0301\u0301\u0301");
+  for (const text of ["", "naïve", "👩\u200d💻", "שלום", "漢字"]) assert.equal(tame(text), text);
+});
+
+test("work that failed is not called a lack of confidence", () => {
+  const kind = "QUESTION_KIND_LOW_CONFIDENCE";
+  assert.equal(questionWord({ kind, text: "The work failed too often to be tried again by itself: x." }), "work failed");
+  assert.equal(questionWord({ kind, text: "Confidence is 0.30" }), "what is meant?");
+});
+
+test("ages and durations are as people say them", () => {
+  assert.deepEqual([0, 59, 61, 3600, 90000].map((seconds) => age(new Date(0).toISOString(), 1000 * seconds)), ["0 s", "59 s", "1 min", "1 h", "1 d"]);
+  assert.equal(duration(90061000), "1 d 1 h");
+});
+
+const RUN = { id: "run_1", intent: "Fix the Parser", session_id: "s", labels: { team: "a" }, attention: "ATTENTION_STUCK" };
+const ALL = { attention: [], text: "", labels: {}, session: "" };
+
+test("a changed run belongs into a list by the server's own rules", () => {
+  assert(admits(ALL, RUN));
+  assert(admits({ ...ALL, text: "parser TEAM=A", attention: ["STUCK"], labels: { team: "a" }, session: "s" }, RUN));
+  for (const other of [{ text: "parser lexer" }, { attention: ["DONE"] }, { labels: { team: "b" } }, { session: "t" }])
+    assert(!admits({ ...ALL, ...other }, RUN), JSON.stringify(other));
+  assert.equal(Object.keys(ATTENTION).length, 6);
+});
+
+test("a run again has the words, proofs and limits of the old one", () => {
+  const criteria = [
+    { id: "V1", statement: "`make` succeeds", verify_command: ["make", "test it"], required: true },
+    { id: "A1", statement: "no option is renamed", verify_command: [], required: true },
+  ];
+  const order = orderOf({ ...RUN, acceptance_criteria: criteria, template: "", budget: { assignments: 5 }, repository: { id: "r", base_commit: "c" } });
+  assert.deepEqual(order.verify_commands, [{ arguments: ["make", "test it"] }]);
+  assert.deepEqual(order.acceptance_criteria.map((one) => one.id), ["A1"]);
+  const form = new Map([["message", "x"], ["repository", "r"], ["commit", "c"], ["verify", quoted(["make", "test it"])], ["holds", "no option is renamed\nand new"], ["assignments", "7"], ["cost", "1.5"]]);
+  const sent = orderFrom(form, order);
+  assert.deepEqual(sent.verify_commands, order.verify_commands);
+  assert.equal(new Set(sent.acceptance_criteria.map((one) => one.id)).size, 2);
+  assert.deepEqual([sent.budget.assignments, sent.budget.cost_micros, sent.repository.id], [7, "1500000", "r"]);
+});
+
+test("a command line and its arguments are one another's", () => {
+  for (const list of [["make", "test"], ["a b", "c"], ['say "hi"', "back\\slash"], ["--x=1"]]) assert.deepEqual(words(quoted(list)), list);
+  assert.deepEqual(words("python -c 'print(1)'"), ["python", "-c", "print(1)"]);
+});
+
+test("only the verifier proves; what an agent shows is its word", () => {
+  const evidence = [{ id: "E1", kind: "EVIDENCE_KIND_COMMAND", exit_code: 0 }];
+  const attempt = { work: { claims: [{ id: "C", criterion_ids: ["V1"], evidence_ids: ["E1"] }], evidence }, finding: undefined };
+  assert.equal(provenBy(attempt, "V1"), undefined);
+  assert.deepEqual(evidenceFor(attempt, "V1"), ["exit 0"]);
+  assert.equal(provenBy({ ...attempt, finding: { criteria: [{ criterion_id: "V1", passed: false }] } }, "V1"), false);
+});
