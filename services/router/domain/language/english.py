@@ -16,6 +16,7 @@ from pointsman.services.router.domain.language.lexicon import (
     MAKE,
     MASK,
     QUESTION,
+    READ,
     SUBJECT,
     TELL,
     TOOL,
@@ -33,6 +34,7 @@ from pointsman.services.router.domain.language.scan import Message
 from pointsman.services.router.domain.language.sentence import (
     ACTIVE,
     English,
+    Imperative,
     Sentence,
     SpeechAct,
     phrases_in,
@@ -50,6 +52,7 @@ _NO_PACKAGE = ASK | TELL | CHANGE | COPULA | QUESTION
 _INFLECTED = ("ed", "s", "er", "ing", "ly")
 _OPENINGS = {"quick": ["quick", "question"], "in": ["in", "the", "meantime"]}
 """Openings that say nothing about what follows, by their first words."""
+_UNKNOWN = frozenset({"why", "if", "whether"})
 _PROMPTS = frozenset({"$", ">", "%", "#"})
 _GREETINGS = frozenset({"thanks", "thank", "thx", "ty", "cheers", "hi", "hello", "hey", "sorry"})
 _PROHIBITIONS = frozenset({"don't", "dont", "never", "not"})
@@ -75,7 +78,10 @@ def read_english(english: English, sentence: Sentence) -> None:
     if start == len(words):
         sentence.act = SpeechAct.APPROVAL if _approves(sentence) else SpeechAct.ACKNOWLEDGEMENT
         return
-    if words[0] in english.commands and is_command_line(english, words):
+    if start and words[start - 1] == "see" and words[start] in _UNKNOWN and words[-1] != "?":
+        sentence.imperatives = (Imperative("check", READ, start - 1, is_work=True),)
+        sentence.act = SpeechAct.ORDER
+    elif words[0] in english.commands and is_command_line(english, words):
         sentence.act = SpeechAct.COMMAND
     elif (words[-1] == "?" and not is_marked_imperative(english, sentence, start)) or (
         (flags[start] & QUESTION or words[start] in CIRCUMSTANCES) and is_question(sentence, start)
@@ -275,6 +281,8 @@ def _is_background(english: English, sentence: Sentence, place: int, context: _C
     """Whether a wish or fault only explains a question or thanks (the docs confuse me, when does one need it?)."""
     if sentence.act is SpeechAct.WISH:
         return place < context.last_question and context.asks_elsewhere and not _wants_done(sentence)
+    if sentence.act is SpeechAct.FAULT and _ERROR_NAME in sentence.message.shapes:
+        return False
     if context.thanks and sentence.act is SpeechAct.FAULT:
         words = sentence.words
         if not _BYGONE.isdisjoint(words) and _PRESENT.isdisjoint(words):

@@ -120,13 +120,19 @@ def _imperatives_after_statement(english: English, sentence: Sentence, start: in
 def _imperative_after_condition(english: English, sentence: Sentence, start: int) -> Imperative | None:
     """The imperative after a condition: "when the queue is full show a warning"; its verb has an object and no subject."""
     words, flags = sentence.words, sentence.flags
-    for at in range(start + 3, len(words) - 1):
-        if flags[at] & _DOING_OR_SHOWING and flags[at + 1] & DETERMINER and words[at + 1] not in ("that", "no"):
+    for at in range(start + 2, len(words) - 1):
+        if flags[at] & _DOING_OR_SHOWING and _begins_object(sentence, at + 1):
             before = flags[at - 1]
             if not before & _BEFORE_A_NOUN_OR_ITS_VERB and words[at - 1] != "not":
                 imperative = _plain_imperative(english, sentence, at)
                 return imperative if imperative is not None and imperative.is_work else None
     return None
+
+
+def _begins_object(sentence: Sentence, at: int) -> bool:
+    """Whether an object begins here: the list, a table, it, them."""
+    word = sentence.words[at]
+    return word in ("it", "them") or (bool(sentence.flags[at] & DETERMINER) and word not in ("that", "no"))
 
 
 def _after_duty(words: list[str]) -> int:

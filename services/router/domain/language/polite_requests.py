@@ -61,6 +61,10 @@ REQUEST_OPENERS = frozenset({"how", "what", *_OPENINGS})
 """First words of polite requests, beside the words with the REQUEST flag."""
 
 
+_DOUBTS = (["can't", "we"], ["couldn't", "we"], ["cant", "we"])
+"""What asks whether another way would do: can't we just keep it."""
+
+
 def polite_requests_in(english: English, sentence: Sentence, start: int) -> list[Imperative]:
     """The imperatives of a sentence that is a question or opens like one."""
     words, flags = sentence.words, sentence.flags
@@ -110,7 +114,7 @@ def _request_at(english: English, sentence: Sentence, start: int, at: int) -> Im
         return imperative_at(english, sentence, at + 1, Place.REQUESTED)
     if words[at : at + 5] == ["would", "it", "be", "possible", "to"]:
         return imperative_at(english, sentence, at + 5, Place.REQUESTED)
-    if words[at + 1] not in _ADDRESSEES or not _opens_clause(sentence, start, at):
+    if words[at : at + 2] in _DOUBTS or words[at + 1] not in _ADDRESSEES or not _opens_clause(sentence, start, at):
         return None
     able = 3 if words[at + 2 : at + 5] == ["be", "able", "to"] else 0
     imperative = _requested_imperative(english, sentence, skip_request_fillers(sentence, at + 2 + able))
@@ -122,7 +126,7 @@ def _requested_imperative(english: English, sentence: Sentence, verb: int) -> Im
     words = sentence.words
     if words[verb - 1] == "try" and words[verb] in KNOWN_THINGS | _ANY_THINGS:
         return Imperative("try", CHANGE, verb - 1, is_work=True)
-    if words[verb - 1 : verb + 1] == ["go", "through"] and sentence.seen & WORK:
+    if words[verb - 1 : verb + 1] == ["go", "through"] and not sentence.seen & PROSE:
         return Imperative("review", READ, verb, is_work=True)
     if words[verb : verb + 1] == ["see"] and sentence.seen & WORK and words[verb + 1 : verb + 2] in _UNKNOWNS:
         return make_imperative(english, sentence, verb)

@@ -33,6 +33,7 @@ _WRITERS = (["i"], ["we"])
 _WANTING = (["want"], ["need"], ["wanted"], ["needed"], ["meant"], ["mean"])
 _AUXILIARIES = frozenset({"does", "did", "is", "are", "was", "were", "can", "could", "will", "would", "should"})
 _NO_SUBJECT = VERB | NEGATION | FAULT
+_NO_SUBJECTS = frozenset({"be", "only", "also", "always", "never", "not", "just", "still"})
 _LONGEST_TAG = 4
 _NO_MANY = DETERMINER | SUBJECT | FUNCTION
 _EVER = frozenset({"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"})
@@ -137,7 +138,9 @@ def _opens_question(sentence: Sentence, start: int) -> bool:
         return not flag & VERB
     if first not in _AUXILIARIES or len(words) < start + 3 or (start and sentence.flags[start - 1] & SUBJECT):
         return False
-    return words[start + 1] != "be" and not following & _NO_SUBJECT  # "would be nice if …" has no subject and is a wish
+    return (
+        words[start + 1] not in _NO_SUBJECTS and not following & _NO_SUBJECT
+    )  # "would be nice if …" has no subject and is a wish
 
 
 def _is_inverted(sentence: Sentence, start: int) -> bool:

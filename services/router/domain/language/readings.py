@@ -40,6 +40,8 @@ _WORD = re.compile(r"\w[\w'-]*")
 _BREAK = re.compile(r"[.!?;？！。]\s*\S|\n")
 _SENTENCE = re.compile(r"[^.!?;？！。\n]+[.!?;？！。\n]*")
 _CLAUSE = re.compile(r"[^.!?;？！。\n，,；]+[.!?;？！。\n，,；]*")
+_HAN_BLANK = re.compile("(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
+"""A blank between Chinese letters, which in chats stands for a comma."""
 _PARTS = {"latin": _SENTENCE, "cyrillic": _SENTENCE, "hangul": _SENTENCE, "han": _CLAUSE, "kana": _SENTENCE}
 """What a message of each script is divided into; in Chinese chats commas and blanks end sentences."""
 _STRETCH = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
@@ -83,7 +85,7 @@ def _folded(language: Language, text: str) -> str:
     """The text without accents, or with simplified characters; every letter stays where it is."""
     if language.script == "latin":
         return without_accents(text)
-    return simplified(text) if language.script == "han" else text
+    return _HAN_BLANK.sub("，", simplified(text)) if language.script == "han" else text
 
 
 def _rule_beside_spent(language: Language, text: str, faulty: bool) -> str:
@@ -113,7 +115,7 @@ def _cleared(language: Language, stretch: str) -> str:
 
 def _rule_of(language: Language, text: str, hits: int) -> tuple[str, int]:
     """The row of a message: of its only sentence, or of the one that weighs most."""
-    if hits & _FAULT_ASKED_ABOUT == _FAULT_ASKED_ABOUT:
+    if hits & _FAULT_ASKED_ABOUT == _FAULT_ASKED_ABOUT and not hits & GENERAL:
         return "fault", hits
     if len(parts := _PARTS[language.script].findall(text)) > 1:
         return _rule_of_parts(language, parts), hits
