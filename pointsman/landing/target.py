@@ -85,7 +85,9 @@ class Target:
         return True
 
     async def advance(self, old: str, new: str) -> bool:
-        """Moves the branch from one commit to a later one; whether it was still there."""
+        """Moves the branch from one commit to a later one; whether it was still there, and the other one is later."""
+        if not await self.contains(old, new):
+            return False
         return await (self._push(new) if self.remote else self._move(old, new))
 
     async def _push(self, new: str) -> bool:

@@ -76,6 +76,18 @@ async def test_killed_at_every_step_of_a_pull_request_nothing_happens_twice(step
     assert sum("<!-- pointsman:" in text for text in pull.comments) == 1
 
 
+async def test_what_a_reviewer_said_about_an_older_commit_was_answered_by_the_newer_one() -> None:
+    life = Life("review")
+    life.begin()
+    for name in ("", "review", "", "", "green", "merged"):
+        if name:
+            dict(life.happenings())[name]()
+        await _turn(life, lambda _step: None)
+    assert (life.status, len(life.client.landing.entries[ENTRY].links)) == (EntryState.LANDED, 1)
+    ((_, link),) = life.client.landing.started
+    assert ("rename it" in link.intent, "untrusted" in link.intent) == (True, True)
+
+
 async def _turn(life: Life, reach: object) -> None:
     proposals = life.proposals(reach)  # type: ignore[arg-type]
     if life.status is EntryState.PROPOSED:

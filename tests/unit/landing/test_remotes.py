@@ -10,7 +10,7 @@ from pointsman.landing.steps import Step
 from pointsman.landing.target import Blocked, Target
 from pointsman.services.orchestrator.domain.landing.enums import EntryState, Way
 from tests.helpers.git_http import git_over_http
-from tests.unit.landing.queues import Scene, die_at, git, scene
+from tests.unit.landing.queues import Killed, Scene, die_at, git, scene
 
 
 @pytest.fixture(params=["file", "http"])
@@ -65,6 +65,21 @@ async def test_killed_around_the_push_it_is_pushed_once(step: Step, there: Scene
     assert (len(tips), set(tips) <= there.proven) == (1, True)
 
 
+async def test_a_recorded_candidate_is_not_pushed_over_what_came_in_between(there: Scene) -> None:
+    entry = there.enqueue(1, {"f1": "x\n"})
+    theirs = there.work(9, {"theirs": "y\n"})
+
+    def die_and_move(reached: Step) -> None:
+        if reached is Step.CANDIDATE_REPORTED and there.proofs == 1:
+            git(remote(there), "fetch", "-q", str(there.folder), theirs)
+            git(remote(there), "update-ref", "refs/heads/main", theirs)
+            raise Killed
+
+    assert await there.settle(die_and_move) == 1
+    assert (there.status(entry), there.proofs) == (EntryState.LANDED, 2)
+    assert {"f1", "theirs"} <= set(git(remote(there), "ls-tree", "--name-only", "main").splitlines())
+
+
 async def test_a_remote_that_refuses_by_a_hook_asks_a_person_with_its_words(there: Scene) -> None:
     hook = remote(there) / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\nexit 1\n")
@@ -104,7 +119,7 @@ async def test_force_is_for_our_branches_and_only_over_what_was_seen(there: Scen
     assert git(remote(there), "rev-parse", "pointsman/run_1") == second
     with pytest.raises(AssertionError, match="not ours"):
         await push_own_branch(target, "main", first)
-    assert await target.advance("0" * 40, first)
+    assert await target.advance(await target.tip(), first)
     assert not await target.advance(first, second), "what is no fast-forward is refused by the remote"
     assert git(remote(there), "rev-parse", "main") == first
 
