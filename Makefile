@@ -14,7 +14,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -106,6 +106,9 @@ hook-recordings: $(DEV_STAMP) ## record what the real Claude Code sends to our h
 
 agents-acceptance: $(DEV_STAMP) ## play a run with each real command-line agent that can be installed, and a scripted model (AGENT="codex aider")
 	@$(BIN)/python -m tests.acceptance.agents $(AGENTS) $(AGENT)
+
+mcp-acceptance: $(DEV_STAMP) ## play the MCP server with the MCP Inspector and the real Claude Code, and a scripted model
+	@$(BIN)/python -m tests.acceptance.mcp_clients $(AGENTS)
 
 simulate: $(DEV_STAMP) ## live through many seeds of fake time, lost calls and deaths (SEEDS=100000 FIRST=0 JOBS=2)
 	@$(BIN)/python -m tests.robustness.simulation --seeds $(or $(SEEDS),100000) --first $(or $(FIRST),0) --jobs $(or $(JOBS),2)

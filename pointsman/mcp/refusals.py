@@ -33,10 +33,10 @@ def described(error: Refused) -> dict[str, Any]:
 
 
 def as_tool_error(error: Refused) -> types.CallToolResult:
-    """The refusal as a tool's result, so that the model sees it."""
+    """The refusal as a tool's result, so that the model sees it; as text alone, for it has not the tool's schema."""
     refusal = {"refusal": described(error)}
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=json.dumps(refusal, ensure_ascii=False))]
-    return types.CallToolResult(content=content, structured_content=refusal, is_error=True)
+    return types.CallToolResult(content=content, is_error=True)
 
 
 def as_protocol_error(error: Refused) -> MCPError:

@@ -112,11 +112,12 @@ def installed(name: str, folder: Path) -> Path:
     if not (commands / name).exists():
         place.mkdir(parents=True, exist_ok=True)
         for step in steps:
-            _require(step)
+            require(step)
     return commands
 
 
-def _require(step: list[str]) -> None:
+def require(step: list[str]) -> None:
+    """Run a step of an installation; what fails cannot be had here."""
     try:
         done = subprocess.run(step, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,6 +1,7 @@
 """`/mcp` of the gateway, spoken to by the SDK's own client, in both eras of the protocol."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,6 +32,11 @@ EVERY_TOOL = {
 
 def client_of(web: Web, mode: str = "auto", **terms: Any) -> Client:
     return Client(f"http://127.0.0.1:{web.port}/mcp", mode=mode, **terms)
+
+
+def refusal_of(result: types.CallToolResult) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(getattr(result.content[0], "text", ""))["refusal"]
+    return found
 
 
 async def ended(client: Client, run_id: str) -> dict[str, Any]:
@@ -71,7 +77,7 @@ async def check_what_came_of_it(client: Client, run_id: str) -> None:
     assert not (await client.call_tool("logs", {"run_id": run_id})).is_error
     assert (await client.call_tool("route", {"message": WISH})).structured_content["mode"] == "ACTION"
     late = await client.call_tool("change_requirement", {"run_id": run_id, "message": "more"})
-    assert late.structured_content["refusal"]["reason"] == "STATE_FORBIDS"
+    assert refusal_of(late)["reason"] == "STATE_FORBIDS"
     names = {template.uri_template for template in (await client.list_resource_templates()).resource_templates}
     assert names == {f"pointsman://runs/{{run_id}}/{kind}" for kind in ("delivery", "evidence", "transcript")}
     for kind, word in (("delivery", "COMPLETE"), ("evidence", "attempts"), ("transcript", "output")):
@@ -85,10 +91,10 @@ async def test_a_refusal_keeps_its_reason_and_names_the_field(tmp_path: Path) ->
             async with client_of(web, era) as client:
                 unknown = await client.call_tool("get_run", {"run_id": "run_nobody"})
                 assert unknown.is_error
-                assert unknown.structured_content["refusal"]["reason"] == "NOT_FOUND"
+                assert refusal_of(unknown)["reason"] == "NOT_FOUND"
                 wrong = await client.call_tool("submit_run", {"message": "", "colour": "red"})
                 assert wrong.is_error
-                fields = {one["field"] for one in wrong.structured_content["refusal"]["violations"]}
+                fields = {one["field"] for one in refusal_of(wrong)["violations"]}
                 assert fields == {"message", "colour"}
                 routed = await client.call_tool("submit_run", {"message": "What is a lexer?"})
                 assert routed.structured_content["run"] is None
@@ -215,7 +221,7 @@ async def test_an_answer_without_words_asks_the_person_where_the_client_can(tmp_
             run_id = (await client.call_tool("submit_run", VAGUE)).structured_content["run"]["run_id"]
             await web.plane.asked(run_id)
             untold = await client.call_tool("answer", {"run_id": run_id})
-            assert "name one of clarified" in untold.structured_content["refusal"]["message"]
+            assert "name one of clarified" in refusal_of(untold)["message"]
         async with client_of(web, "2026-07-28", elicitation_callback=person) as client:
             assert not (await client.call_tool("answer", {"run_id": run_id})).is_error
             assert (await ended(client, run_id))["state"] == "complete"
@@ -245,7 +251,7 @@ async def test_callers_without_a_token_are_refused_and_roles_hold_for_each_tool(
             assert (await client.call_tool("list_runs", {})).structured_content["runs"] == []
             refused = await client.call_tool("submit_run", {"message": WISH})
             assert refused.is_error
-            assert refused.structured_content["refusal"]["reason"] == "PERMISSION_DENIED"
+            assert refusal_of(refused)["reason"] == "PERMISSION_DENIED"
         async with with_headers(web, bearer(authority, "operator")) as client:
             assert not (await client.call_tool("submit_run", {"message": WISH})).is_error
 
